@@ -1,0 +1,2 @@
+//! The entreat command.
+fn main() {}
