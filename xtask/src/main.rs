@@ -1,1 +1,51 @@
-fn main() {}
+//! Developer commands of Entreat: the same for a person and for CI.
+//!
+//! A command here orders other tools about and reports what they said. What it decides
+//! itself are the house rules in [`tidy`], and those are pure functions.
+
+mod bench;
+mod fuzz;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Developer commands of Entreat.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Prove everything: format, house rules, lints, documentation, tests
+    Test,
+    /// Check the house rules that the compiler does not
+    Tidy,
+    /// Run a family of benchmarks, or all of them
+    Bench(bench::Args),
+    /// Run the fuzz targets for a while each
+    Fuzz(fuzz::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = shell::root().and_then(|root| match &cli.command {
+        Command::Test => test::run(&root),
+        Command::Tidy => tidy::run(&root),
+        Command::Bench(args) => bench::run(args, &root),
+        Command::Fuzz(args) => fuzz::run(args, &root),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            shell::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,2 +1,75 @@
-//! The entreat command.
-fn main() {}
+//! The `entreat` command: reads the command line and the environment, runs one command, and
+//! turns what came of it into an exit code.
+//!
+//! Decides nothing about forms or URLs: that is the core's. Data goes to stdout, talk to
+//! stderr, and whoever closes stdout early has what they wanted.
+
+mod command;
+mod context;
+mod input;
+mod output;
+
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::command::Cli;
+use crate::context::{Context, Exit};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error),
+    };
+    let mut context = Context::new(languages(), io::stdin(), io::stderr());
+    let mut out = BufWriter::new(io::stdout().lock());
+    let result = cli.run(&mut context, &mut out);
+    // What was found out before an error is data all the same.
+    let flushed = out.flush().map_err(anyhow::Error::from);
+    let exit = match result.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit,
+        Err(error) if is_broken_pipe(&error) => Exit::Clean,
+        Err(error) => {
+            context.say(format_args!("entreat: {error:#}"));
+            Exit::Trouble
+        }
+    };
+    exit.into()
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+fn explain(error: &clap::Error) -> ExitCode {
+    let exit = if error.exit_code() == 0 {
+        Exit::Clean
+    } else {
+        Exit::Trouble
+    };
+    match error.print() {
+        Err(failure) if failure.kind() != ErrorKind::BrokenPipe => Exit::Trouble.into(),
+        _ => exit.into(),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    })
+}
+
+/// The languages of the person at this terminal, as POSIX names them.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
+fn languages() -> Vec<String> {
+    ["LC_ALL", "LC_MESSAGES", "LANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty())
+        .and_then(|value| context::language_tag(&value))
+        .into_iter()
+        .collect()
+}

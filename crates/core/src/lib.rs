@@ -1,1 +1,100 @@
-//! Entreat core.
+//! What a form means, decided without a clock, a file or a socket.
+//!
+//! A [`struct@Form`] is an ordered list of fields with rules. It is loaded from a definition (JSON,
+//! YAML, TOML, or a struct with [`derive@Form`]) and exists only if the definition is sound;
+//! otherwise every [`Problem`] is told at once. It checks answers, as parsed JSON or as
+//! text, and gives typed [`Answers`] or every [`Violation`]. It can be written as a schema
+//! and read back from one ([`schema`]). The [`url_guard`] judges URLs.
+//!
+//! ```
+//! use entreat_core::{Catalogue, Form, document::Notation};
+//! use serde_json::json;
+//!
+//! let form = Form::from_text(
+//!     "
+//!     id: deploy
+//!     title: Deploy
+//!     fields:
+//!       - {id: target, type: select, label: Target, required: true, options: [staging, production]}
+//!       - id: reason
+//!         type: text
+//!         label: Reason
+//!         required: true
+//!         rendering:
+//!           conditionalDisplay: {operator: equals, field: target, value: production}
+//!     ",
+//!     Notation::Yaml,
+//! )?;
+//! assert!(form.check(&json!({"target": "staging"})).is_ok());
+//!
+//! let violations = form.check(&json!({"target": "production"})).unwrap_err();
+//! let english = Catalogue::default().messages(["en"]);
+//! assert_eq!(violations.errors(&english)[0].message, "Reason is required");
+//! # Ok::<(), entreat_core::Problems>(())
+//! ```
+//!
+//! Deliberately absent: `async`, clocks, randomness, files, sockets. Whoever asks a form
+//! brings those.
+
+pub mod form;
+mod problem;
+mod time;
+mod validator;
+
+mod condition;
+mod format;
+mod number;
+pub mod pattern;
+
+mod calendar;
+mod upload;
+
+mod answer;
+mod check;
+mod message;
+mod parse;
+mod violation;
+
+mod cache;
+pub mod document;
+pub mod schema;
+mod typed;
+pub mod url_guard;
+
+pub use answer::{Answer, Answers, Moment, SEALED, Shown};
+pub use cache::{FormCache, FormKey};
+pub use check::{CheckError, Settings, Unknown};
+pub use condition::{Comparison, Condition, Test};
+pub use entreat_derive::Form;
+pub use form::{Field, Form, Kind};
+pub use format::Format;
+pub use message::{Catalogue, CatalogueError, Messages};
+pub use number::Number;
+pub use problem::{Problem, ProblemCode, Problems};
+pub use time::Timeout;
+pub use typed::{Choice, FieldDraft, FieldType, ListItem, NotThisForm, TypedForm};
+pub use upload::{Content, ReferenceKind, Upload};
+pub use validator::{Objection, Validators};
+pub use violation::{
+    Constraint, Expected, FieldError, PathStep, VALIDATION_FAILED, Violation, Violations,
+};
+
+#[doc(hidden)]
+pub use typed::private as __private;
+
+/// The types of dates and URLs that typed forms use, in the versions that Entreat uses.
+pub use {jiff, url};
+
+/// Compiles the Rust examples of the form reference.
+#[cfg(doctest)]
+#[expect(
+    rustdoc::invalid_codeblock_attributes,
+    reason = "the words after a language are for tests/it/documentation.rs"
+)]
+#[doc = include_str!("../../../docs/forms.md")]
+struct FormReference;
+
+/// Compiles the Rust example that a newcomer reads first.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,1 +1,45 @@
-//! Entreat derive.
+//! `#[derive(Form)]` for Entreat; use it through `entreat_core`, which re-exports it.
+//!
+//! The macro writes a form's definition from a struct and refuses early what it can judge by
+//! names and literals. It knows no rule of its own: what a type asks for is decided by its
+//! `FieldType`, what a definition means by the loader.
+
+use proc_macro::TokenStream;
+use syn::{Data, DeriveInput, parse_macro_input};
+
+mod attribute;
+mod bounds;
+mod choice;
+mod condition;
+mod errors;
+mod field;
+mod form;
+mod json;
+mod keys;
+mod literal;
+mod shape;
+mod words;
+
+#[doc = include_str!("../README.md")]
+#[proc_macro_derive(Form, attributes(form))]
+pub fn derive_form(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    if !input.generics.params.is_empty() {
+        let message = "a form is one form: `#[derive(Form)]` takes no generics; name the types";
+        return Err(syn::Error::new_spanned(&input.generics, message));
+    }
+    match &input.data {
+        Data::Struct(data) => form::expand(input, data),
+        Data::Enum(data) => choice::expand(input, data),
+        Data::Union(data) => Err(syn::Error::new(
+            data.union_token.span,
+            "a union cannot be a form; use a struct with named fields",
+        )),
+    }
+}

@@ -1,0 +1,158 @@
+//! `entreat form`: forms offline, and how each of its commands gets hold of one.
+
+use std::fmt;
+use std::io::Write;
+
+use clap::{Subcommand, ValueEnum};
+use entreat_core::document::{self, MAX_DOCUMENT_BYTES};
+use entreat_core::{Form, Problem, Problems, Validators};
+use serde_json::Value;
+
+use crate::context::{Context, Exit};
+use crate::input::{self, Source};
+use crate::output;
+
+mod import;
+mod lint;
+mod sample;
+mod schema;
+mod validate;
+
+/// Check forms and answers, and turn forms into schemas and back
+#[derive(Subcommand)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) enum Command {
+    Lint(lint::Args),
+    Validate(validate::Args),
+    Schema(schema::Args),
+    Import(import::Args),
+    Sample(sample::Args),
+}
+
+const AFTER_HELP: &str = "\
+A form has an id, a title and fields; it may be written as JSON, YAML or TOML:
+
+  id: deploy
+  title: Where should this go?
+  fields:
+    - {id: host, type: text, label: Host, required: true, validation: {format: hostname}}
+    - {id: port, type: number, label: Port, default: 443, validation: {minimum: 1, maximum: 65535}}
+    - {id: stage, type: select, label: Stage, options: [test, live]}
+
+Field types: text, number, boolean, date, select, multi_select, url, file.";
+
+impl Command {
+    pub(crate) fn run(self, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+        match self {
+            Self::Lint(args) => lint::run(&args, context, out),
+            Self::Validate(args) => validate::run(&args, context, out),
+            Self::Schema(args) => schema::run(&args, context, out),
+            Self::Import(args) => import::run(&args, context, out),
+            Self::Sample(args) => sample::run(&args, context, out),
+        }
+    }
+}
+
+/// How documents are written.
+#[derive(clap::Args)]
+struct NotationArg {
+    /// How the file is written, if its name does not tell (.json, .yaml, .yml, .toml)
+    ///
+    /// Without it, a text that begins with `{` or `[` is JSON, any other is YAML.
+    #[arg(long, value_name = "NOTATION", value_enum)]
+    notation: Option<Notation>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Notation {
+    Json,
+    Yaml,
+    Toml,
+}
+
+impl NotationArg {
+    /// Reads a document. The outer error is about the file, the inner one about its text.
+    fn read(
+        &self,
+        source: &Source,
+        context: &mut Context,
+    ) -> anyhow::Result<Result<Value, Problems>> {
+        let text = source.read(MAX_DOCUMENT_BYTES, context)?;
+        let notation = match self.notation {
+            Some(Notation::Json) => document::Notation::Json,
+            Some(Notation::Yaml) => document::Notation::Yaml,
+            Some(Notation::Toml) => document::Notation::Toml,
+            None => source
+                .notation()
+                .unwrap_or_else(|| input::guess_notation(&text)),
+        };
+        Ok(document::read(&text, notation))
+    }
+}
+
+/// How forms are read.
+#[derive(clap::Args)]
+struct FormArgs {
+    #[command(flatten)]
+    notation: NotationArg,
+    /// A custom validator that the host program will register; may be given several times
+    ///
+    /// Without this, a form that names it is broken. Here it lets every answer pass.
+    #[arg(long = "validator", value_name = "NAME")]
+    validators: Vec<String>,
+}
+
+impl FormArgs {
+    /// Reads a form. The outer error is about the file, the inner one about the form.
+    fn read(
+        &self,
+        source: &Source,
+        context: &mut Context,
+    ) -> anyhow::Result<Result<Form, Problems>> {
+        let mut validators = Validators::default();
+        for name in &self.validators {
+            validators.register(name, |_| Ok(()));
+        }
+        let definition = self.notation.read(source, context)?;
+        Ok(definition.and_then(|definition| Form::with_validators(&definition, &validators)))
+    }
+
+    /// Reads a form that must be sound.
+    fn load(&self, source: &Source, context: &mut Context) -> anyhow::Result<Form> {
+        let form = self.read(source, context)?;
+        form.map_err(|problems| Broken::new("a sound form", source, &problems).into())
+    }
+}
+
+/// One problem on a line: `FILE: POINTER: message [code]`.
+struct Located<'p>(&'p Source, &'p Problem);
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(source, problem) = self;
+        write!(f, "{source}: {}", output::plain(&problem.to_string()))
+    }
+}
+
+/// A document that is not what the command needs, with all its problems.
+#[derive(Debug)]
+struct Broken(String);
+
+impl Broken {
+    fn new(needed: &str, source: &Source, problems: &Problems) -> Self {
+        let mut words = format!("{source} is not {needed}");
+        for problem in problems {
+            words.push('\n');
+            words.push_str(&Located(source, problem).to_string());
+        }
+        Self(words)
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Broken {}

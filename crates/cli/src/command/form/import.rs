@@ -1,0 +1,84 @@
+//! `entreat form import`: a form for the `requestedSchema` of any MCP server.
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::builder::NonEmptyStringValueParser;
+use entreat_core::schema;
+use serde_json::Value;
+
+use super::{Broken, NotationArg};
+use crate::context::{Context, Exit};
+use crate::input::Source;
+use crate::output;
+
+/// Print a form for the `requestedSchema` of an MCP server
+///
+/// The schema may stand alone, or within the params of an `elicitation/create` request, whose
+/// message is then the form's title. What the form shows differently or does not enforce goes
+/// to stderr.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The schema; `-` is stdin
+    #[arg(value_name = "SCHEMA", value_hint = clap::ValueHint::FilePath)]
+    schema: Source,
+    /// The form's id
+    #[arg(
+        long,
+        value_name = "ID",
+        default_value = "imported",
+        value_parser = NonEmptyStringValueParser::new()
+    )]
+    id: String,
+    /// The form's title [default: the request's message, or the schema's title]
+    #[arg(long, value_name = "TITLE", value_parser = NonEmptyStringValueParser::new())]
+    title: Option<String>,
+    #[command(flatten)]
+    notation: NotationArg,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  entreat form import requested-schema.json > form.json
+  entreat form import --id profile --title 'Your profile' params.json
+  echo '{\"type\": \"object\", \"properties\": {\"name\": {\"type\": \"string\"}}}' | entreat form import -
+
+Exit codes: 0 printed, 2 wrong usage, a file that cannot be read, or no schema in it.";
+
+/// The title of a form that nothing names.
+const UNTITLED: &str = "Question";
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let source = &args.schema;
+    let document = args
+        .notation
+        .read(source, context)?
+        .map_err(|problems| Broken::new("a schema", source, &problems))?;
+    let (schema, message) = match document.get("requestedSchema") {
+        Some(schema) => (schema, document.get("message").and_then(Value::as_str)),
+        None => (&document, None),
+    };
+    if !schema.is_object() {
+        bail!("{source} is not a schema: an object with `type` and `properties` was expected");
+    }
+    let message = message.filter(|message| !message.trim().is_empty());
+    let title = args.title.as_deref().or(message);
+    let mut schema = schema.clone();
+    if let Some(title) = title {
+        // Whoever names a title wants it more than the one that the schema brings.
+        schema["title"] = title.into();
+    }
+    let import = schema::import_as(&schema, &args.id, title.unwrap_or(UNTITLED))
+        .map_err(|problems| Broken::new("a schema that can be imported", source, &problems))?;
+    output::document(out, import.form.definition())?;
+    for notice in &import.notices {
+        let place = match notice.pointer.as_str() {
+            "" => "(whole schema)".into(),
+            pointer => output::plain(pointer),
+        };
+        let message = output::plain(&notice.message);
+        context.say(format_args!("{source}: {place}: {message}"));
+    }
+    Ok(Exit::Clean)
+}

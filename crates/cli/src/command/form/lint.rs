@@ -1,0 +1,91 @@
+//! `entreat form lint`: everything that is wrong with form definitions.
+
+use std::io::Write;
+
+use entreat_core::{Problem, Problems};
+use serde::Serialize;
+
+use super::{FormArgs, Located};
+use crate::context::{Context, Exit};
+use crate::input::{self, Source};
+use crate::output;
+
+/// Tell everything that is wrong with forms
+///
+/// Every problem goes to stdout on a line of its own: the file, a JSON pointer to the place, a
+/// sentence, and a code for programs. A sound form prints nothing there.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Form definitions; `-` is stdin
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
+    files: Vec<Source>,
+    /// Print one JSON array with an object for each file
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  entreat form lint greeting.json
+  entreat form lint forms/*.yaml --json
+  entreat form lint --validator no_admin signup.json
+
+Exit codes: 0 all sound, 1 problems found, 2 wrong usage or a file that cannot be read.";
+
+/// What is said of one file with `--json`.
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    valid: bool,
+    problems: Vec<Problem>,
+    /// Why the file could not be looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    input::refuse_stdin_twice(&args.files)?;
+    let mut exit = Exit::Clean;
+    let mut reports = Vec::new();
+    for file in &args.files {
+        let mut report = Report {
+            file: file.argument(),
+            valid: false,
+            problems: Vec::new(),
+            error: None,
+        };
+        match args.form.read(file, context) {
+            Ok(Ok(_)) => {
+                report.valid = true;
+                context.say(format_args!("{file}: sound"));
+            }
+            Ok(Err(problems)) => {
+                exit = exit.max(Exit::Found);
+                if !args.json {
+                    print(file, &problems, out)?;
+                }
+                report.problems = problems.iter().cloned().collect();
+            }
+            // The other files are worth a look all the same.
+            Err(error) => {
+                exit = Exit::Trouble;
+                context.say(format_args!("entreat: {error:#}"));
+                report.error = Some(format!("{error:#}"));
+            }
+        }
+        reports.push(report);
+    }
+    if args.json {
+        output::document(out, &reports)?;
+    }
+    Ok(exit)
+}
+
+fn print(file: &Source, problems: &Problems, out: &mut dyn Write) -> std::io::Result<()> {
+    problems
+        .iter()
+        .try_for_each(|problem| writeln!(out, "{}", Located(file, problem)))
+}

@@ -1,0 +1,240 @@
+//! `entreat form validate`: whether answers are valid, and what a program gets of them.
+//!
+//! JSON answers are checked as text and their values printed as text: a tree in between would
+//! round big integers.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use entreat_core::document::{self, Notation};
+use entreat_core::{
+    Answers, Catalogue, CheckError, FieldError, Form, Messages, ReferenceKind, Settings, Shown,
+    Unknown, Violations,
+};
+use serde::Serialize;
+
+use super::{Broken, FormArgs};
+use crate::context::{Context, Exit};
+use crate::input::{self, MAX_ANSWER_BYTES, Source};
+use crate::output;
+
+/// Check an answer against a form
+///
+/// Prints {"valid": true, "values": …} with the values as the asker gets them, secrets
+/// included, or {"valid": false, "errors": …} with every rule that is broken. Required fields
+/// that a form with `allow_partial` let pass are listed in "missing".
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The form; `-` is stdin
+    #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath)]
+    file: Source,
+    /// The answer: JSON, or YAML or TOML by its ending; `-` is stdin
+    #[arg(
+        value_name = "ANSWER",
+        required_unless_present = "lines",
+        value_hint = clap::ValueHint::FilePath
+    )]
+    answer: Option<Source>,
+    /// Take one JSON answer a line and print one verdict a line
+    ///
+    /// Lines come from stdin if no ANSWER is named. Blank lines are passed over; a line that is
+    /// not JSON gets the verdict {"valid": false, "error": …}.
+    #[arg(long)]
+    lines: bool,
+    /// What happens to answers that no field asked for
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "error")]
+    unknown: UnknownArg,
+    /// Let uploads be references of this kind; may be given several times
+    #[arg(long = "allow-reference", value_name = "KIND", value_enum)]
+    references: Vec<ReferenceArg>,
+    /// Languages for the messages, best first, such as de or pt-BR [default: the locale's]
+    #[arg(long = "language", value_name = "TAG", value_delimiter = ',')]
+    languages: Vec<String>,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  entreat form validate greeting.json answer.json
+  echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
+  entreat form validate greeting.json --lines < answers.jsonl
+  entreat form validate greeting.json answer.json --language de,en
+
+An answer is an object of values by field id, bare or in the envelope
+{\"form_id\": …, \"responses\": {…}}.
+
+Exit codes: 0 all valid, 1 an invalid answer, 2 wrong usage, a file that cannot be read or is
+not JSON, or a broken form.";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum UnknownArg {
+    /// They make the answer invalid
+    Error,
+    /// They are dropped
+    Ignore,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ReferenceArg {
+    Url,
+    S3,
+    Local,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let answer = args.answer.as_ref().unwrap_or(&Source::Stdin);
+    input::refuse_stdin_twice([&args.file, answer])?;
+    let checker = Checker {
+        form: args.form.load(&args.file, context)?,
+        settings: args.settings(),
+        messages: args.messages(context),
+    };
+    if args.lines {
+        checker.check_lines(answer, context, out)
+    } else {
+        checker.check_one(answer, context, out)
+    }
+}
+
+impl Args {
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.unknown = match self.unknown {
+            UnknownArg::Error => Unknown::Error,
+            UnknownArg::Ignore => Unknown::Ignore,
+        };
+        let kind = |reference: &ReferenceArg| match reference {
+            ReferenceArg::Url => ReferenceKind::Url,
+            ReferenceArg::S3 => ReferenceKind::S3,
+            ReferenceArg::Local => ReferenceKind::Local,
+        };
+        settings.references = self.references.iter().map(kind).collect();
+        settings
+    }
+
+    fn messages(&self, context: &Context) -> Messages {
+        let wanted = match self.languages.as_slice() {
+            [] => context.languages(),
+            named => named,
+        };
+        Catalogue::default().messages(wanted.iter().map(String::as_str))
+    }
+}
+
+struct Checker {
+    form: Form,
+    settings: Settings,
+    messages: Messages,
+}
+
+#[derive(Serialize)]
+struct Passed<'s, 'a> {
+    valid: bool,
+    values: Shown<'s, 'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<&'s str>,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    valid: bool,
+    errors: Vec<FieldError>,
+}
+
+/// A line that could not be checked at all.
+#[derive(Serialize)]
+struct Unread {
+    valid: bool,
+    error: String,
+}
+
+impl Checker {
+    fn check_one(
+        &self,
+        answer: &Source,
+        context: &mut Context,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Exit> {
+        let text = answer.read(MAX_ANSWER_BYTES, context)?;
+        match answer.notation() {
+            Some(notation @ (Notation::Yaml | Notation::Toml)) => {
+                let tree = document::read(&text, notation)
+                    .map_err(|problems| Broken::new("an answer", answer, &problems))?;
+                match self.form.check_with(&tree, &self.settings) {
+                    Ok(answers) => pass(&answers, out),
+                    Err(violations) => self.fail(&violations, out),
+                }
+            }
+            Some(Notation::Json) | None => match self.form.check_text_with(&text, &self.settings) {
+                Ok(answers) => pass(&answers, out),
+                Err(CheckError::Invalid(violations)) => self.fail(&violations, out),
+                Err(error) => Err(anyhow::Error::new(error).context(answer.to_string())),
+            },
+        }
+    }
+
+    fn check_lines(
+        &self,
+        answers: &Source,
+        context: &mut Context,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Exit> {
+        let mut lines = answers.lines(MAX_ANSWER_BYTES, context)?;
+        let mut exit = Exit::Clean;
+        loop {
+            // Whoever sends the next line may be waiting for this verdict.
+            if lines.may_wait() {
+                out.flush()?;
+            }
+            let number = lines.number() + 1;
+            let line = lines
+                .next()
+                .with_context(|| format!("cannot read {answers}"))?;
+            let verdict = match line {
+                None => return Ok(exit),
+                Some(Ok(text)) if text.trim_ascii().is_empty() => continue,
+                Some(Ok(text)) => match self.form.check_text_with(text, &self.settings) {
+                    Ok(answers) => pass(&answers, out)?,
+                    Err(CheckError::Invalid(violations)) => self.fail(&violations, out)?,
+                    Err(CheckError::Unreadable(error)) => {
+                        unread(&input::at_line(number, &error), out)?
+                    }
+                    Err(error) => unread(&format!("line {number}: {error}"), out)?,
+                },
+                Some(Err(bad)) => unread(&format!("line {number}: {bad}"), out)?,
+            };
+            exit = exit.max(verdict);
+        }
+    }
+
+    fn fail(&self, violations: &Violations, out: &mut dyn Write) -> anyhow::Result<Exit> {
+        let failed = Failed {
+            valid: false,
+            errors: violations.errors(&self.messages),
+        };
+        output::line(out, &failed)?;
+        Ok(Exit::Found)
+    }
+}
+
+fn pass(answers: &Answers<'_>, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let passed = Passed {
+        valid: true,
+        values: answers.reveal(),
+        missing: answers.missing().map(entreat_core::Field::id).collect(),
+    };
+    output::line(out, &passed)?;
+    Ok(Exit::Clean)
+}
+
+fn unread(error: &str, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let unread = Unread {
+        valid: false,
+        error: error.to_owned(),
+    };
+    output::line(out, &unread)?;
+    Ok(Exit::Found)
+}

@@ -1,0 +1,200 @@
+//! `entreat url check`: whether URLs may be used, and what a person should know of them.
+//!
+//! Looks nothing up: what a resolver answered can be given, and without it a name counts as
+//! public. Redirects are not followed, so they are not judged either.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::IpAddr;
+
+use anyhow::{Context as _, anyhow};
+use entreat_core::document::MAX_DOCUMENT_BYTES;
+use entreat_core::url_guard::{Blocked, Policy, Warning, inspect, judge};
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Exit};
+use crate::input::{self, Source};
+use crate::output;
+
+/// Judge whether URLs may be used, and what to tell a person about them
+///
+/// Prints one JSON object a line: {"url", "verdict", "reason", "action", "warnings",
+/// "highlight"}. The verdict is "allow" or "block", and says whether a program may use the URL:
+/// only http and https, only public hosts. The reason is a code, or null. Action ("allow",
+/// "warn", "reject"), warnings and highlight are for a person who is asked to open it.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// URLs; `-` reads lines from stdin. With --lines, files to read lines from
+    #[arg(value_name = "URL", required_unless_present = "lines", value_hint = clap::ValueHint::Url)]
+    urls: Vec<OsString>,
+    /// Take one URL a line, from stdin if no file is named
+    #[arg(long)]
+    lines: bool,
+    /// The host of the MCP server that asks, to warn when the URL leads elsewhere
+    #[arg(long, value_name = "HOST")]
+    server: Option<String>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  entreat url check https://example.com/ http://169.254.169.254/
+  entreat url check --server mcp.example.com https://login.example.net/
+  entreat url check --lines < urls.txt
+
+A line is one of:
+  https://example.com/                            the URL as it stands
+  \"https://example.com/\\u0000\"                    a JSON string
+  {\"url\": \"https://example.com/\", \"dns\": [[\"93.184.215.14\"]], \"server\": \"example.com\"}
+
+`dns` holds what the resolver answers, one list for each look-up, and every address must pass;
+without it a name counts as public. Nothing is looked up or fetched here.
+
+Exit codes: 0 all allowed, 1 a URL is blocked, 2 wrong usage, a file that cannot be read, or a
+line that is none of the above (the others are judged all the same).";
+
+/// One URL to judge, as a line of JSON has it; other keys are left alone, so that lists of
+/// cases with remarks can be piped in.
+#[derive(Deserialize)]
+struct Question {
+    url: String,
+    dns: Option<Vec<Vec<IpAddr>>>,
+    server: Option<String>,
+}
+
+/// What is printed of one URL; the order of keys is part of it.
+#[derive(Serialize)]
+struct Report<'q> {
+    url: &'q str,
+    verdict: &'static str,
+    reason: Option<&'static str>,
+    action: &'static str,
+    warnings: Vec<&'static str>,
+    highlight: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let Args {
+        urls,
+        lines,
+        server,
+    } = args;
+    let mut checker = Checker {
+        policy: Policy::web(),
+        server,
+        exit: Exit::Clean,
+    };
+    if lines {
+        let mut files: Vec<_> = urls.into_iter().map(Source::from).collect();
+        if files.is_empty() {
+            files.push(Source::Stdin);
+        }
+        input::refuse_stdin_twice(&files)?;
+        for file in &files {
+            checker.check_lines(file, context, out)?;
+        }
+    } else {
+        for url in urls {
+            if url == "-" {
+                checker.check_lines(&Source::Stdin, context, out)?;
+                continue;
+            }
+            let url = url
+                .into_string()
+                .map_err(|url| anyhow!("{} is not UTF-8 text", url.display()))?;
+            checker.check(&Question::plain(&url), out)?;
+        }
+    }
+    Ok(checker.exit)
+}
+
+impl Question {
+    fn plain(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            dns: None,
+            server: None,
+        }
+    }
+
+    fn from_line(line: &str) -> serde_json::Result<Self> {
+        match line.as_bytes().first() {
+            Some(b'{') => serde_json::from_str(line),
+            Some(b'"') => serde_json::from_str(line).map(|url: String| Self::plain(&url)),
+            _ => Ok(Self::plain(line)),
+        }
+    }
+}
+
+struct Checker {
+    policy: Policy,
+    server: Option<String>,
+    exit: Exit,
+}
+
+impl Checker {
+    fn check_lines(
+        &mut self,
+        file: &Source,
+        context: &mut Context,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
+        let mut lines = file.lines(MAX_DOCUMENT_BYTES, context)?;
+        loop {
+            // Whoever sends the next line may be waiting for this verdict.
+            if lines.may_wait() {
+                out.flush()?;
+            }
+            let number = lines.number() + 1;
+            let line = lines
+                .next()
+                .with_context(|| format!("cannot read {file}"))?;
+            let question = match line {
+                None => return Ok(()),
+                Some(Ok("")) => continue,
+                Some(Ok(line)) => {
+                    Question::from_line(line).map_err(|error| input::at_line(number, &error))
+                }
+                Some(Err(bad)) => Err(format!("line {number}: {bad}")),
+            };
+            match question {
+                Ok(question) => self.check(&question, out)?,
+                Err(error) => {
+                    self.exit = Exit::Trouble;
+                    let error = output::plain(&error);
+                    context.say(format_args!("entreat: {file}: {error}"));
+                }
+            }
+        }
+    }
+
+    fn check(&mut self, question: &Question, out: &mut dyn Write) -> anyhow::Result<()> {
+        let blocked = self.judge(question).err();
+        if blocked.is_some() {
+            self.exit = self.exit.max(Exit::Found);
+        }
+        let server = question.server.as_deref().or(self.server.as_deref());
+        let card = inspect(&question.url, server);
+        let report = Report {
+            url: &question.url,
+            verdict: if blocked.is_some() { "block" } else { "allow" },
+            reason: blocked.map(|blocked| blocked.reason().code()),
+            action: card.action.as_str(),
+            warnings: card.warnings.iter().map(Warning::code).collect(),
+            highlight: card.highlight,
+        };
+        output::line(out, &report)?;
+        Ok(())
+    }
+
+    fn judge(&self, question: &Question) -> Result<(), Blocked> {
+        let judged = judge(&question.url, &self.policy)?;
+        // An address is not looked up, so nothing a resolver says can matter.
+        if judged.is_name() {
+            for answer in question.dns.iter().flatten() {
+                judged.addresses_pass(answer, &self.policy)?;
+            }
+        }
+        Ok(())
+    }
+}

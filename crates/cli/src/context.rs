@@ -1,0 +1,90 @@
+//! What a command is given besides its arguments, and what it gives back.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+/// How a command ended. The greater of two is the one to report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// Everything is valid, clean or allowed.
+    Clean = 0,
+    /// The command did its work and found something: an invalid answer, a problem, a
+    /// blocked URL.
+    Found = 1,
+    /// The command could not do its work.
+    Trouble = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// The world outside, as far as commands may see it.
+pub(crate) struct Context {
+    languages: Vec<String>,
+    stdin: Option<Box<dyn Read>>,
+    talk: Box<dyn Write>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        languages: Vec<String>,
+        stdin: impl Read + 'static,
+        talk: impl Write + 'static,
+    ) -> Self {
+        Self {
+            languages,
+            stdin: Some(Box::new(stdin)),
+            talk: Box::new(talk),
+        }
+    }
+
+    /// The languages that the environment asks for, best first.
+    pub(crate) fn languages(&self) -> &[String] {
+        &self.languages
+    }
+
+    /// Takes standard input, which can be read once.
+    pub(crate) fn stdin(&mut self) -> io::Result<Box<dyn Read>> {
+        self.stdin
+            .take()
+            .ok_or_else(|| io::Error::other("it was read already"))
+    }
+
+    /// Tells the person at the terminal something that is not data.
+    pub(crate) fn say(&mut self, words: fmt::Arguments<'_>) {
+        // Nobody listens if this fails, so there is nobody to tell.
+        let _ = writeln!(self.talk, "{words}");
+    }
+}
+
+/// The language tag of a POSIX locale such as `de_AT.UTF-8`; none for `C` and `POSIX`.
+pub(crate) fn language_tag(locale: &str) -> Option<String> {
+    let name = locale.split(['.', '@']).next().unwrap_or_default();
+    match name {
+        "" | "C" | "POSIX" => None,
+        name => Some(name.replace('_', "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locale_becomes_a_language_tag() {
+        assert_eq!(language_tag("de_AT.UTF-8").as_deref(), Some("de-AT"));
+        assert_eq!(language_tag("de@euro").as_deref(), Some("de"));
+        assert_eq!(language_tag("C.UTF-8"), None);
+        assert_eq!(language_tag("POSIX"), None);
+    }
+
+    #[test]
+    fn trouble_outweighs_a_finding() {
+        assert_eq!(Exit::Trouble.max(Exit::Found), Exit::Trouble);
+        assert_eq!(Exit::Clean.max(Exit::Found), Exit::Found);
+    }
+}

@@ -1,0 +1,300 @@
+//! Reading: files and standard input, whole or line by line, never more than a limit.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail, ensure};
+use entreat_core::document::Notation;
+
+use crate::context::Context;
+use crate::output;
+
+/// The largest answer that is read. Answers carry files, so they may be larger than forms.
+pub(crate) const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Where something is read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Standard input, written `-`.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+impl From<OsString> for Source {
+    fn from(name: OsString) -> Self {
+        if name == "-" {
+            Self::Stdin
+        } else {
+            Self::File(name.into())
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("stdin"),
+            Self::File(path) => f.write_str(&output::plain(&path.to_string_lossy())),
+        }
+    }
+}
+
+impl Source {
+    /// The source as it was given, for programs.
+    pub(crate) fn argument(&self) -> String {
+        match self {
+            Self::Stdin => "-".to_owned(),
+            Self::File(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Reads text of at most `limit` bytes, without a byte order mark.
+    pub(crate) fn read(&self, limit: usize, context: &mut Context) -> anyhow::Result<String> {
+        let mut bytes = Vec::new();
+        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        self.open(context)?
+            .take(most)
+            .read_to_end(&mut bytes)
+            .with_context(|| format!("cannot read {self}"))?;
+        ensure!(
+            bytes.len() <= limit,
+            "{self} is too large: at most {limit} bytes are read"
+        );
+        let mut text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => bail!(
+                "{self} is not UTF-8 text: see byte {}",
+                error.utf8_error().valid_up_to() + 1
+            ),
+        };
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
+        Ok(text)
+    }
+
+    /// Opens the source to be read line by line.
+    pub(crate) fn lines(&self, limit: usize, context: &mut Context) -> anyhow::Result<Lines> {
+        Ok(Lines::new(self.open(context)?, limit))
+    }
+
+    fn open(&self, context: &mut Context) -> anyhow::Result<Box<dyn Read>> {
+        let opened = match self {
+            Self::Stdin => context.stdin(),
+            Self::File(path) => File::open(path).map(|file| Box::new(file) as Box<dyn Read>),
+        };
+        opened.with_context(|| format!("cannot read {self}"))
+    }
+
+    /// The notation that the file name's ending tells.
+    pub(crate) fn notation(&self) -> Option<Notation> {
+        let Self::File(path) = self else {
+            return None;
+        };
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        match ending.as_str() {
+            "json" => Some(Notation::Json),
+            "yaml" | "yml" => Some(Notation::Yaml),
+            "toml" => Some(Notation::Toml),
+            _ => None,
+        }
+    }
+}
+
+/// Refuses to read two things from one standard input.
+pub(crate) fn refuse_stdin_twice<'s>(
+    sources: impl IntoIterator<Item = &'s Source>,
+) -> anyhow::Result<()> {
+    let count = sources
+        .into_iter()
+        .filter(|source| **source == Source::Stdin)
+        .count();
+    ensure!(count < 2, "only one thing can be read from stdin (`-`)");
+    Ok(())
+}
+
+/// The notation of a definition whose file name tells none. TOML cannot be told from YAML
+/// by its first character, so it has to be named.
+pub(crate) fn guess_notation(text: &str) -> Notation {
+    match text.trim_start().as_bytes().first() {
+        Some(b'{' | b'[') => Notation::Json,
+        _ => Notation::Yaml,
+    }
+}
+
+/// Lines of bounded length, read as they come.
+pub(crate) struct Lines {
+    reader: BufReader<Box<dyn Read>>,
+    limit: usize,
+    line: Vec<u8>,
+    number: u64,
+}
+
+/// Why a line is not text that can be worked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadLine {
+    /// It is longer than this many bytes.
+    TooLong(usize),
+    /// It is not UTF-8.
+    NotText,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(limit) => write!(f, "too long: at most {limit} bytes are read"),
+            Self::NotText => f.write_str("not UTF-8 text"),
+        }
+    }
+}
+
+impl Lines {
+    fn new(source: Box<dyn Read>, limit: usize) -> Self {
+        Self {
+            reader: BufReader::new(source),
+            limit,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The number of the line that was read last; the first is 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the next line may have to be waited for, so that output should go out first.
+    pub(crate) fn may_wait(&self) -> bool {
+        !self.reader.buffer().contains(&b'\n')
+    }
+
+    /// The next line without its ending, or `None` after the last.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Result<&str, BadLine>>> {
+        self.line.clear();
+        let mut length = 0usize;
+        loop {
+            let available = match self.reader.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if available.is_empty() {
+                if length == 0 {
+                    return Ok(None);
+                }
+                break;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let part = &available[..end.unwrap_or(available.len())];
+            // One more than the limit, for a carriage return.
+            let room = (self.limit + 1).saturating_sub(self.line.len());
+            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            let used = end.map_or(part.len(), |end| end + 1);
+            length = length.saturating_add(part.len());
+            self.reader.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        self.number += 1;
+        Ok(Some(self.text(length)))
+    }
+
+    fn text(&self, mut length: usize) -> Result<&str, BadLine> {
+        let mut line = self.line.as_slice();
+        if line.len() == length
+            && let Some(without) = line.strip_suffix(b"\r")
+        {
+            line = without;
+            length -= 1;
+        }
+        if length > self.limit {
+            return Err(BadLine::TooLong(self.limit));
+        }
+        let text = str::from_utf8(line).map_err(|_| BadLine::NotText)?;
+        let is_first = self.number == 1;
+        Ok(text
+            .strip_prefix(BYTE_ORDER_MARK)
+            .filter(|_| is_first)
+            .unwrap_or(text))
+    }
+}
+
+/// Says where in a line JSON went wrong; the parser takes every line for the first of a
+/// document.
+pub(crate) fn at_line(number: u64, error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    let column = error.column();
+    match words.strip_suffix(&format!(" at line 1 column {column}")) {
+        Some(words) => format!("line {number}, column {column}: {words}"),
+        None => format!("line {number}: {words}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &'static [u8], limit: usize) -> Vec<Result<String, BadLine>> {
+        let mut lines = Lines::new(Box::new(text), limit);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            found.push(line.map(ToOwned::to_owned));
+        }
+        found
+    }
+
+    #[test]
+    fn lines_come_without_their_endings_and_the_last_needs_none() {
+        assert_eq!(
+            lines(b"a\r\n\nb", 9),
+            [Ok("a".into()), Ok(String::new()), Ok("b".into())]
+        );
+        assert_eq!(lines(b"a\n", 9), [Ok("a".into())]);
+        assert_eq!(lines(b"", 9), []);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_passed_over_and_the_next_is_read() {
+        assert_eq!(
+            lines(b"1234\n12345\n1234\r\n123\xff\nend", 4),
+            [
+                Ok("1234".into()),
+                Err(BadLine::TooLong(4)),
+                Ok("1234".into()),
+                Err(BadLine::NotText),
+                Ok("end".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_counts_for_nothing_at_the_start_only() {
+        let found = lines("\u{feff}a\n\u{feff}b".as_bytes(), 9);
+        assert_eq!(found, [Ok("a".into()), Ok("\u{feff}b".into())]);
+    }
+
+    #[test]
+    fn wrong_json_in_a_line_is_told_by_the_lines_own_number() {
+        let error = serde_json::from_str::<serde_json::Value>("{").unwrap_err();
+        let words = at_line(7, &error);
+        assert!(words.starts_with("line 7, column 1: EOF"), "{words}");
+    }
+
+    #[test]
+    fn notation_is_told_by_the_ending_in_any_case() {
+        let notation = |name: &str| Source::from(OsString::from(name)).notation();
+        assert_eq!(notation("a/b.YML"), Some(Notation::Yaml));
+        assert_eq!(notation("form.toml"), Some(Notation::Toml));
+        assert_eq!(notation("form.txt"), None);
+        assert_eq!(notation("-"), None);
+        assert_eq!(guess_notation("\n {"), Notation::Json);
+        assert_eq!(guess_notation("id: x"), Notation::Yaml);
+    }
+}

@@ -1,0 +1,7 @@
+//! `entreat form …`.
+
+mod import;
+mod lint;
+mod sample;
+mod schema;
+mod validate;

@@ -1,0 +1,66 @@
+//! Runs the real binary: what it prints where, and how it exits.
+
+mod completions;
+#[cfg(unix)]
+mod documentation;
+mod form;
+mod help;
+mod input;
+mod url_check;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// What a run of the binary came to.
+#[derive(Debug)]
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Run {
+    /// The lines of stdout, each read as JSON.
+    fn json_lines(&self) -> Vec<serde_json::Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("every line is JSON"))
+            .collect()
+    }
+}
+
+/// The binary, in the folder of the test forms, with nothing of this environment.
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entreat"));
+    command
+        .args(args)
+        .env_clear()
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/forms"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn finish(mut command: Command, stdin: &[u8]) -> Run {
+    let mut child = command.spawn().expect("the binary runs");
+    let mut pipe = child.stdin.take().expect("stdin is a pipe");
+    let stdin = stdin.to_vec();
+    // A command that reads no stdin closes it; that is no failure of the test.
+    let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
+    let output = child.wait_with_output().expect("the binary ends");
+    writer.join().expect("writing does not panic");
+    Run {
+        code: output.status.code().expect("no signal ends the binary"),
+        stdout: String::from_utf8(output.stdout).expect("stdout is text"),
+        stderr: String::from_utf8(output.stderr).expect("stderr is text"),
+    }
+}
+
+fn entreat(args: &[&str]) -> Run {
+    finish(command(args), b"")
+}
+
+fn entreat_with(args: &[&str], stdin: impl AsRef<[u8]>) -> Run {
+    finish(command(args), stdin.as_ref())
+}

@@ -1,0 +1,75 @@
+//! Forms that were loaded before.
+//!
+//! Building a form costs microseconds, most of them for its patterns; a service that gets
+//! the same definition again and again looks it up by its digest instead.
+
+use std::fmt;
+
+use quick_cache::sync::Cache;
+
+use crate::document::Notation;
+use crate::form::Form;
+use crate::problem::Problems;
+
+/// What a definition is known by: a digest of its text.
+///
+/// It is cryptographic: askers share a cache, and none may craft a text that finds
+/// another's form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FormKey([u8; 16]);
+
+impl FormKey {
+    /// The key of a definition's text.
+    pub fn of(text: &str, notation: Notation) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[notation as u8]).update(text.as_bytes());
+        let mut key = [0; 16];
+        hasher.finalize_xof().fill(&mut key);
+        Self(key)
+    }
+}
+
+impl fmt::Debug for FormKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FormKey({:032x})", u128::from_be_bytes(self.0))
+    }
+}
+
+/// A bounded store of loaded forms; those not used for long make room.
+///
+/// ```
+/// use entreat_core::{FormCache, FormKey, document::Notation};
+///
+/// let text = r#"{"id":"f","title":"F","fields":[{"id":"a","type":"text","label":"A"}]}"#;
+/// let cache = FormCache::new(1000);
+/// cache.load(text, Notation::Json)?;
+/// assert!(cache.get(FormKey::of(text, Notation::Json)).is_some());
+/// # Ok::<(), entreat_core::Problems>(())
+/// ```
+pub struct FormCache(Cache<FormKey, Form>);
+
+impl FormCache {
+    /// A cache for about this many forms.
+    pub fn new(capacity: usize) -> Self {
+        Self(Cache::new(capacity))
+    }
+
+    /// The form under a key, if it is there.
+    pub fn get(&self, key: FormKey) -> Option<Form> {
+        self.0.get(&key)
+    }
+
+    /// The form of a definition, loaded now unless it was before. A definition with
+    /// problems is not kept.
+    pub fn load(&self, text: &str, notation: Notation) -> Result<Form, Problems> {
+        let load = || Form::from_text(text, notation);
+        self.0
+            .get_or_insert_with(&FormKey::of(text, notation), load)
+    }
+}
+
+impl fmt::Debug for FormCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FormCache({} forms)", self.0.len())
+    }
+}

@@ -1,0 +1,333 @@
+//! Forms: what is asked.
+//!
+//! A [`Form`] exists only if its definition was sound. It holds everything compiled
+//! (patterns, bounds, conditions), is built once, and is cheap to clone. How a definition
+//! is read is in `definition.rs`; what each field type wants is in the file of its name.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::condition::Condition;
+use crate::document::{self, Notation};
+use crate::problem::{ProblemCode, Problems};
+use crate::time::Timeout;
+use crate::validator::{NamedValidator, Validators};
+
+mod definition;
+pub(crate) mod reader;
+
+pub(crate) mod boolean;
+pub(crate) mod date;
+pub(crate) mod file;
+pub(crate) mod findings;
+pub(crate) mod kind;
+pub(crate) mod multi_select;
+pub(crate) mod number;
+pub(crate) mod options;
+pub(crate) mod rendering;
+pub(crate) mod rules;
+pub(crate) mod select;
+pub(crate) mod text;
+pub(crate) mod url;
+
+pub use date::{DateBound, DateRules};
+pub use file::FileRules;
+pub use kind::Kind;
+pub use multi_select::MultiSelectRules;
+pub use number::NumberRules;
+pub use options::Options;
+pub use rendering::{
+    Accessibility, DisplayStyle, GridPlace, InputType, Rendering, ValidationTrigger,
+};
+pub use rules::{CrossCheck, CrossRule};
+pub use text::TextRules;
+pub use url::UrlRules;
+
+use reader::{Reader, Step};
+
+/// A sound form, ready to be shown and to check answers.
+#[derive(Clone)]
+pub struct Form(Arc<Inner>);
+
+struct Inner {
+    definition: Value,
+    id: Box<str>,
+    title: Box<str>,
+    description: Option<Box<str>>,
+    fields: Vec<Field>,
+    index: HashMap<Arc<str>, usize>,
+    rules: Vec<CrossRule>,
+    validators: Vec<NamedValidator>,
+    timeout: Timeout,
+    allow_partial: bool,
+    /// Places of the fields that are not always active, each after those it looks at.
+    conditional: Vec<usize>,
+    may_be_enveloped: bool,
+    /// Each answer stands for itself, and can be judged before the others are known.
+    is_plain: bool,
+}
+
+/// One question of a form.
+pub struct Field {
+    id: Arc<str>,
+    label: Box<str>,
+    description: Option<Box<str>>,
+    required: bool,
+    sensitive: bool,
+    kind: Kind,
+    default: Option<Answer<'static>>,
+    rendering: Rendering,
+    accessibility: Accessibility,
+    messages: HashMap<Box<str>, Arc<str>>,
+    dependencies: Vec<usize>,
+    active_when: Vec<Condition>,
+    checked_when: Vec<Condition>,
+    /// Which of the form's rules report at this field.
+    rules: Vec<usize>,
+}
+
+impl Form {
+    /// Loads a definition, or tells everything that is wrong with it.
+    ///
+    /// ```
+    /// use entreat_core::Form;
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({
+    ///     "id": "greeting",
+    ///     "title": "Who are you?",
+    ///     "fields": [{"id": "name", "type": "text", "label": "Name", "required": true}],
+    /// }))?;
+    /// assert_eq!(form.fields()[0].label(), "Name");
+    ///
+    /// let problems = Form::from_value(&json!({"id": "x", "titel": "y", "fields": []})).unwrap_err();
+    /// assert_eq!(problems.iter().next().unwrap().suggestion.as_deref(), Some("title"));
+    /// # Ok::<(), entreat_core::Problems>(())
+    /// ```
+    pub fn from_value(definition: &Value) -> Result<Self, Problems> {
+        Self::with_validators(definition, &Validators::default())
+    }
+
+    /// Loads a definition that may name these custom validators.
+    pub fn with_validators(definition: &Value, validators: &Validators) -> Result<Self, Problems> {
+        definition::read(definition, validators).map(|inner| Self(Arc::new(inner)))
+    }
+
+    /// Loads a definition from JSON, YAML or TOML text.
+    ///
+    /// Fails with all problems, duplicate keys included.
+    pub fn from_text(text: &str, notation: Notation) -> Result<Self, Problems> {
+        Self::from_value(&document::read(text, notation)?)
+    }
+
+    /// The definition, as it was loaded.
+    pub fn definition(&self) -> &Value {
+        &self.0.definition
+    }
+
+    /// The form's id.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// What the form is called.
+    pub fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// What the form is about.
+    pub fn description(&self) -> Option<&str> {
+        self.0.description.as_deref()
+    }
+
+    /// The author's own data, untouched.
+    pub fn metadata(&self) -> Option<&Value> {
+        self.0.definition.get("metadata")
+    }
+
+    /// What the definition says about its time.
+    pub fn timeout(&self) -> Timeout {
+        self.0.timeout
+    }
+
+    /// Whether a submission may leave required fields out.
+    pub fn allows_partial(&self) -> bool {
+        self.0.allow_partial
+    }
+
+    /// The fields in display order.
+    pub fn fields(&self) -> &[Field] {
+        &self.0.fields
+    }
+
+    /// The field of this id.
+    pub fn field(&self, id: &str) -> Option<&Field> {
+        self.position(id).map(|position| &self.0.fields[position])
+    }
+
+    /// The rules over several fields.
+    pub fn rules(&self) -> &[CrossRule] {
+        &self.0.rules
+    }
+
+    pub(crate) fn position(&self, id: &str) -> Option<usize> {
+        self.0.index.get(id).copied()
+    }
+
+    /// A field's place, looked for at a likely one first: answers mostly come in order.
+    pub(crate) fn position_from(&self, likely: usize, id: &str) -> Option<usize> {
+        match self.0.fields.get(likely) {
+            Some(field) if *field.id == *id => Some(likely),
+            _ => self.position(id),
+        }
+    }
+
+    /// Whether an object under `responses` is an envelope's content: it is, unless it can
+    /// be an answer, and only an upload is an object.
+    pub(crate) fn may_be_enveloped(&self) -> bool {
+        self.0.may_be_enveloped
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.is_plain
+    }
+
+    pub(crate) fn conditional(&self) -> &[usize] {
+        &self.0.conditional
+    }
+
+    pub(crate) fn validators(&self) -> &[NamedValidator] {
+        &self.0.validators
+    }
+}
+
+impl fmt::Debug for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Form({:?}, {} fields)", self.0.id, self.0.fields.len())
+    }
+}
+
+impl Field {
+    /// The field's id, under which it is answered.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What a person reads beside the field.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// A longer explanation.
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// Whether an answer must be given while the field is active.
+    pub fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// Whether the answer is a secret.
+    pub fn is_sensitive(&self) -> bool {
+        self.sensitive
+    }
+
+    /// The type with its rules.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// What is filled in before the person decides.
+    pub fn default(&self) -> Option<&Answer<'static>> {
+        self.default.as_ref()
+    }
+
+    /// Hints for whoever shows the field.
+    pub fn rendering(&self) -> &Rendering {
+        &self.rendering
+    }
+
+    /// What assistive technology is told.
+    pub fn accessibility(&self) -> &Accessibility {
+        &self.accessibility
+    }
+
+    /// Whether the answer is a list of uploads rather than one.
+    pub fn takes_many(&self) -> bool {
+        matches!(&self.kind, Kind::File(rules) if rules.max_items > 1)
+    }
+
+    /// The conditions that must all hold for the field to be shown and enabled.
+    pub fn active_when(&self) -> &[Condition] {
+        &self.active_when
+    }
+
+    /// The conditions that must all hold for the field's own rules to apply.
+    pub fn checked_when(&self) -> &[Condition] {
+        &self.checked_when
+    }
+
+    /// Places of the fields that must be answered when this one is.
+    pub fn dependencies(&self) -> &[usize] {
+        &self.dependencies
+    }
+
+    pub(crate) fn shared_id(&self) -> Arc<str> {
+        self.id.clone()
+    }
+
+    pub(crate) fn rules(&self) -> &[usize] {
+        &self.rules
+    }
+
+    /// The author's own words for a broken rule.
+    pub(crate) fn own_message(&self, constraint: &str) -> Option<&Arc<str>> {
+        self.messages.get(constraint)
+    }
+}
+
+impl fmt::Debug for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Field({:?}, {})", self.id, self.kind.name())
+    }
+}
+
+/// The fields of a form that is being read, for references to them.
+pub(crate) struct FieldTable<'f> {
+    index: &'f HashMap<Arc<str>, usize>,
+    ids: Vec<Arc<str>>,
+    /// `None` for a field whose type is not known, which was reported already.
+    kinds: Vec<Option<&'f Kind>>,
+}
+
+impl<'f> FieldTable<'f> {
+    /// The field that a reference means; an unknown one is reported at `step`.
+    pub(crate) fn find<'v>(
+        &self,
+        reader: &mut Reader<'v>,
+        step: impl Into<Step<'v>>,
+        id: &str,
+    ) -> Option<(usize, &'f Kind)> {
+        if let Some(&place) = self.index.get(id) {
+            return Some((place, self.kinds[place]?));
+        }
+        let known: Vec<&str> = self.ids.iter().map(|id| &**id).collect();
+        reader.within(step, |reader| {
+            let message = format!("The form has no field `{id}`.");
+            reader.report_unknown(ProblemCode::UnknownField, message, id, &known);
+        });
+        None
+    }
+
+    pub(crate) fn ids<'p>(&self, places: impl IntoIterator<Item = &'p usize>) -> Arc<[Arc<str>]> {
+        places
+            .into_iter()
+            .map(|place| self.ids[*place].clone())
+            .collect()
+    }
+}

@@ -1,0 +1,136 @@
+//! `date`: a day, or a moment with an offset.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::answer::{Answer, Moment};
+use crate::calendar;
+use crate::form::findings::Findings;
+use crate::form::kind::{Mistake, Parsed};
+use crate::form::reader::{Object, Reader};
+use crate::parse::Raw;
+use crate::problem::ProblemCode;
+use crate::violation::{Constraint, Expected};
+
+/// The rules of a `date` field.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct DateRules {
+    /// `format: date-time`: a moment instead of a day.
+    pub has_time: bool,
+    /// `minimum`, inclusive.
+    pub minimum: Option<DateBound>,
+    /// `maximum`, inclusive.
+    pub maximum: Option<DateBound>,
+}
+
+/// A bound, as written and as compared.
+#[derive(Clone, Debug)]
+pub struct DateBound {
+    text: Arc<str>,
+    value: Answer<'static>,
+}
+
+impl DateBound {
+    /// The bound as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl DateRules {
+    pub(crate) const KEYS: &[&str] = &["format", "minimum", "maximum"];
+
+    pub(crate) fn read<'v>(reader: &mut Reader<'v>, validation: &'v Object) -> Self {
+        let formats = [("date", false), ("date-time", true)];
+        let mut rules = Self {
+            has_time: reader
+                .word_at(validation, "format", &formats)
+                .unwrap_or(false),
+            minimum: None,
+            maximum: None,
+        };
+        rules.minimum = rules.read_bound(reader, validation, "minimum");
+        rules.maximum = rules.read_bound(reader, validation, "maximum");
+        if let (Some(low), Some(high)) = (&rules.minimum, &rules.maximum)
+            && compare(&low.value, &high.value) == Some(Ordering::Greater)
+        {
+            let message = "`minimum` lies above `maximum`: no date can satisfy both.";
+            reader.report_at("minimum", ProblemCode::Contradiction, message);
+        }
+        rules
+    }
+
+    fn read_bound<'v>(
+        &self,
+        reader: &mut Reader<'v>,
+        validation: &'v Object,
+        key: &'v str,
+    ) -> Option<DateBound> {
+        let text = reader.text_at(validation, key)?;
+        let value = self.parse_text(text);
+        if value.is_none() {
+            let message = format!("`{text}` is not of the format `{}`.", self.format_name());
+            reader.report_at(key, ProblemCode::BadValue, message);
+        }
+        Some(DateBound {
+            text: text.into(),
+            value: value?.into_owned(),
+        })
+    }
+
+    /// `date` or `date-time`.
+    pub fn format_name(&self) -> &'static str {
+        if self.has_time { "date-time" } else { "date" }
+    }
+
+    fn parse_text<'a>(&self, text: &'a str) -> Option<Answer<'a>> {
+        if self.has_time {
+            calendar::parse_date_time(text).map(|instant| {
+                Answer::Moment(Moment {
+                    text: text.into(),
+                    instant,
+                })
+            })
+        } else {
+            calendar::parse_date(text).map(Answer::Date)
+        }
+    }
+
+    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+        match raw {
+            Raw::Text(text) if self.has_time => match calendar::parse_date_time(&text) {
+                Some(instant) => Ok(Answer::Moment(Moment { text, instant })),
+                None => Err(Mistake::wrong_format(self.format_name()).of(Raw::Text(text))),
+            },
+            Raw::Text(text) => match calendar::parse_date(&text) {
+                Some(date) => Ok(Answer::Date(date)),
+                None => Err(Mistake::wrong_format(self.format_name()).of(Raw::Text(text))),
+            },
+            raw => Err(Mistake::wrong_type("string").of(raw)),
+        }
+    }
+
+    pub(crate) fn check(&self, answer: &Answer<'_>, findings: &mut Findings<'_>) {
+        for (bound, constraint, wrong) in [
+            (&self.minimum, Constraint::Minimum, Ordering::Less),
+            (&self.maximum, Constraint::Maximum, Ordering::Greater),
+        ] {
+            if let Some(bound) = bound
+                && compare(answer, &bound.value) == Some(wrong)
+            {
+                let expected = Expected::Text(bound.text.clone());
+                findings.add(constraint, expected, || answer.to_json());
+            }
+        }
+    }
+}
+
+/// Orders two days or two moments; nothing else.
+pub(crate) fn compare(a: &Answer<'_>, b: &Answer<'_>) -> Option<Ordering> {
+    match (a, b) {
+        (Answer::Date(a), Answer::Date(b)) => Some(a.cmp(b)),
+        (Answer::Moment(a), Answer::Moment(b)) => Some(a.instant.cmp(&b.instant)),
+        _ => None,
+    }
+}

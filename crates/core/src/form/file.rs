@@ -1,0 +1,360 @@
+//! `file`: uploads within bounds of size, count, type and name.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::answer::Answer;
+use crate::form::findings::Findings;
+use crate::form::kind::{Mistake, Parsed, Unreadable};
+use crate::form::multi_select::check_count;
+use crate::form::reader::{Object, Reader};
+use crate::parse::Raw;
+use crate::problem::ProblemCode;
+use crate::upload::{self, Content, ReferenceKind, Upload};
+use crate::violation::{Constraint, Expected};
+
+/// The most bytes a file may have where the form does not say.
+pub(crate) const DEFAULT_MAX_SIZE: u64 = 10 * 1024 * 1024;
+
+/// The rules of a `file` field.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FileRules {
+    /// `maxSize` of each file, in bytes.
+    pub max_size: u64,
+    /// `minItems`.
+    pub min_items: Option<u64>,
+    /// `maxItems`; one where absent. Above one, the answer is a list.
+    pub max_items: u64,
+    mime_types: Option<Arc<[Arc<str>]>>,
+    /// The same in one spelling.
+    accepted_types: Vec<MimeRange>,
+    extensions: Option<Arc<[Arc<str>]>>,
+}
+
+impl FileRules {
+    pub(crate) const KEYS: &[&str] = &[
+        "maxSize",
+        "allowedMimeTypes",
+        "allowedExtensions",
+        "minItems",
+        "maxItems",
+    ];
+
+    pub(crate) fn read<'v>(reader: &mut Reader<'v>, validation: &'v Object) -> Self {
+        let mime_types = read_list(reader, validation, "allowedMimeTypes", is_mime_type);
+        let accepted = mime_types.iter().flat_map(|list| list.iter());
+        let rules = Self {
+            max_size: reader
+                .count_at(validation, "maxSize")
+                .unwrap_or(DEFAULT_MAX_SIZE),
+            min_items: reader.count_at(validation, "minItems"),
+            max_items: reader.count_at(validation, "maxItems").unwrap_or(1),
+            accepted_types: accepted.map(|text| MimeRange::new(text)).collect(),
+            mime_types,
+            extensions: read_list(reader, validation, "allowedExtensions", is_extension),
+        };
+        if rules.max_items == 0 {
+            let message = "A file field must take at least one file.";
+            reader.report_at("maxItems", ProblemCode::Contradiction, message);
+        }
+        reader.ordered(
+            ("minItems", rules.min_items),
+            ("maxItems", Some(rules.max_items)),
+        );
+        rules
+    }
+
+    /// `allowedMimeTypes`, as written; `None` when any will do.
+    pub fn mime_types(&self) -> Option<impl Iterator<Item = &str>> {
+        self.mime_types
+            .as_ref()
+            .map(|list| list.iter().map(|t| &**t))
+    }
+
+    /// `allowedExtensions`, as written; `None` when any will do.
+    pub fn extensions(&self) -> Option<impl Iterator<Item = &str>> {
+        self.extensions
+            .as_ref()
+            .map(|list| list.iter().map(|e| &**e))
+    }
+
+    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+        let mut files = Vec::with_capacity(1);
+        let mut mistakes = Vec::new();
+        if self.max_items <= 1 {
+            files.extend(parse_upload(&raw, None, &mut mistakes));
+        } else if let Some(items) = raw.items() {
+            for (i, item) in items.iter().enumerate() {
+                files.extend(parse_upload(item, Some(i), &mut mistakes));
+            }
+        } else {
+            mistakes.push(Mistake::wrong_type("array"));
+        }
+        if mistakes.is_empty() {
+            Ok(Answer::Files(files))
+        } else {
+            Err(Box::new(Unreadable { raw, mistakes }))
+        }
+    }
+
+    pub(crate) fn check(&self, files: &[Upload<'_>], findings: &mut Findings<'_>) {
+        for (i, file) in files.iter().enumerate() {
+            findings.at_item((self.max_items > 1).then_some(i));
+            self.check_upload(file, findings);
+        }
+        findings.at_item(None).at_part(None);
+        check_count(self.min_items, Some(self.max_items), files.len(), findings);
+    }
+
+    fn check_upload(&self, file: &Upload<'_>, findings: &mut Findings<'_>) {
+        let size = match &file.content {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::Reference { kind, .. } => {
+                if !findings.settings.references.contains(kind) {
+                    findings.at_part(Some("content")).add_text(
+                        Constraint::Reference,
+                        Expected::Nothing,
+                        kind.name(),
+                    );
+                }
+                file.size
+            }
+        };
+        findings.at_part(Some("filename"));
+        if !upload::is_safe_name(&file.filename) {
+            findings.add_text(Constraint::Filename, Expected::Nothing, &file.filename);
+        }
+        if let Some(extensions) = &self.extensions
+            && !has_extension(extensions, &file.filename)
+        {
+            let found = upload::extension(&file.filename);
+            let expected = Expected::Names(extensions.clone());
+            findings.add_text(Constraint::AllowedExtensions, expected, &found);
+        }
+        findings.at_part(Some("content_type"));
+        self.check_type(file, findings);
+        findings.at_part(Some("size"));
+        if size != file.size {
+            findings.add(Constraint::Size, Expected::Count(size), || file.size.into());
+        }
+        findings.at_part(None);
+        if size > self.max_size {
+            let expected = Expected::Count(self.max_size);
+            findings.add(Constraint::MaxSize, expected, || size.into());
+        }
+    }
+
+    fn check_type(&self, file: &Upload<'_>, findings: &mut Findings<'_>) {
+        let allowed = |mime: &str| {
+            self.mime_types.is_none()
+                || self.accepted_types.iter().any(|wanted| wanted.covers(mime))
+        };
+        let list = || match &self.mime_types {
+            Some(list) => Expected::Names(list.clone()),
+            None => Expected::Nothing,
+        };
+        let declared = upload::canonical(upload::essence(&file.content_type));
+        if !allowed(&declared) {
+            let found = upload::essence(&file.content_type);
+            findings.add_text(Constraint::AllowedMimeTypes, list(), found);
+            return;
+        }
+        let Some(found) = file
+            .bytes()
+            .and_then(|bytes| upload::contradiction(&declared, bytes))
+        else {
+            return;
+        };
+        if allowed(&upload::canonical(found)) {
+            let expected = Expected::Name(found);
+            findings.add_text(Constraint::ContentType, expected, &declared);
+        } else {
+            findings.add_text(Constraint::AllowedMimeTypes, list(), found);
+        }
+    }
+}
+
+fn read_list<'v>(
+    reader: &mut Reader<'v>,
+    validation: &'v Object,
+    key: &'v str,
+    is_good: fn(&str) -> bool,
+) -> Option<Arc<[Arc<str>]>> {
+    let texts = reader.texts_at(validation, key)?;
+    reader.within(key, |reader| {
+        if texts.is_empty() {
+            reader.report(
+                ProblemCode::Empty,
+                "An empty list lets no file pass; leave the key out to let all pass.",
+            );
+        }
+        for (i, text) in &texts {
+            if !is_good(text) {
+                let message = format!("`{text}` is not something that `{key}` can list.");
+                reader.report_at(*i, ProblemCode::BadValue, message);
+            }
+        }
+    });
+    Some(texts.into_iter().map(|(_, text)| text.into()).collect())
+}
+
+/// `image/png`, `image/*` or `*/*`.
+fn is_mime_type(text: &str) -> bool {
+    let is_token = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+*".contains(&b))
+    };
+    text.split_once('/')
+        .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}
+
+/// `.png` or `png`, also `.tar.gz`.
+fn is_extension(text: &str) -> bool {
+    let name = text.strip_prefix('.').unwrap_or(text);
+    !name.is_empty() && !name.contains(['/', '\\', '*', ' '])
+}
+
+/// An entry of `allowedMimeTypes`.
+#[derive(Clone, Debug)]
+enum MimeRange {
+    Any,
+    /// `image/*`, as `image/`.
+    Kind(Box<str>),
+    One(Box<str>),
+}
+
+impl MimeRange {
+    fn new(text: &str) -> Self {
+        match text.strip_suffix('*') {
+            Some("*/") => Self::Any,
+            Some(kind) => Self::Kind(kind.to_ascii_lowercase().into()),
+            None => Self::One(upload::canonical(upload::essence(text)).into()),
+        }
+    }
+
+    /// Whether a type in its canonical spelling is meant.
+    fn covers(&self, mime: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Kind(kind) => mime.starts_with(&**kind),
+            Self::One(one) => **one == *mime,
+        }
+    }
+}
+
+fn has_extension(extensions: &[Arc<str>], name: &str) -> bool {
+    extensions.iter().any(|extension| {
+        let extension = extension.strip_prefix('.').unwrap_or(extension);
+        let Some(dot) = name.len().checked_sub(extension.len() + 1) else {
+            return false;
+        };
+        name.as_bytes()[dot] == b'.'
+            && name.get(dot + 1..).is_some_and(|ending| {
+                ending.eq_ignore_ascii_case(extension)
+                    || (!ending.is_ascii() && ending.to_lowercase() == extension.to_lowercase())
+            })
+    })
+}
+
+/// The members of an upload, as they came.
+#[derive(Default)]
+struct Parts<'a> {
+    filename: Raw<'a>,
+    content_type: Raw<'a>,
+    size: Raw<'a>,
+    content: Raw<'a>,
+}
+
+/// Reads one upload, or notes everything that is wrong with its shape.
+fn parse_upload<'a>(
+    raw: &Raw<'a>,
+    item: Option<usize>,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<Upload<'a>> {
+    let mut parts = Parts::default();
+    let is_object = raw.each_member(|key, value| match key {
+        "filename" => parts.filename = value,
+        "content_type" => parts.content_type = value,
+        "size" => parts.size = value,
+        "content" => parts.content = value,
+        _ => {}
+    });
+    if !is_object {
+        mistakes.push(Mistake {
+            item,
+            ..Mistake::wrong_type("object")
+        });
+        return None;
+    }
+    let mut note = |mistake: Mistake| mistakes.push(Mistake { item, ..mistake });
+    let filename = text_part(parts.filename, "filename").map_err(&mut note);
+    let content_type = text_part(parts.content_type, "content_type").map_err(&mut note);
+    let size = match &parts.size {
+        Raw::Number(size) => size.as_integer().and_then(|size| size.try_into().ok()),
+        _ => None,
+    };
+    let size = size.ok_or_else(|| note(wrong_part(&parts.size, "size", "integer")));
+    let content = parse_content(&parts.content).map_err(&mut note);
+    Some(Upload {
+        filename: filename.ok()?,
+        content_type: content_type.ok()?,
+        size: size.ok()?,
+        content: content.ok()?,
+    })
+}
+
+#[expect(
+    clippy::result_large_err,
+    reason = "an error is looked at once, right after it was made"
+)]
+fn parse_content<'a>(content: &Raw<'a>) -> Result<Content<'a>, Mistake> {
+    if let Raw::Text(text) = content {
+        return upload::decode(text)
+            .map(Content::Bytes)
+            .ok_or_else(|| Mistake {
+                actual: Some(text.as_ref().into()),
+                part: Some("content"),
+                ..Mistake::wrong_format("base64")
+            });
+    }
+    let (mut kind, mut location) = (Raw::Absent, Raw::Absent);
+    content.each_member(|key, value| match key {
+        "type" => kind = value,
+        "location" => location = value,
+        _ => {}
+    });
+    if let (Raw::Text(kind), Raw::Text(location)) = (kind, location)
+        && let Some(kind) = ReferenceKind::from_name(&kind)
+    {
+        return Ok(Content::Reference { kind, location });
+    }
+    Err(wrong_part(content, "content", "string"))
+}
+
+#[expect(
+    clippy::result_large_err,
+    reason = "an error is looked at once, right after it was made"
+)]
+fn text_part<'a>(part: Raw<'a>, name: &'static str) -> Result<Cow<'a, str>, Mistake> {
+    match part {
+        Raw::Text(text) => Ok(text),
+        other => Err(wrong_part(&other, name, "string")),
+    }
+}
+
+fn wrong_part(part: &Raw<'_>, name: &'static str, wanted: &'static str) -> Mistake {
+    let mistake = match part {
+        Raw::Absent | Raw::Null => Mistake::new(Constraint::Required, Expected::True),
+        other => Mistake {
+            actual: Some(other.to_json()),
+            ..Mistake::wrong_type(wanted)
+        },
+    };
+    Mistake {
+        part: Some(name),
+        ..mistake
+    }
+}

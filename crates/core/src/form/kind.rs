@@ -1,0 +1,277 @@
+//! The eight field types behind one face.
+//!
+//! A type's rules live in the file of its name: how they are read, how a raw value becomes
+//! an [`Answer`], what makes one wrong. Here is only the dispatch.
+
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::form::boolean;
+use crate::form::date::DateRules;
+use crate::form::file::FileRules;
+use crate::form::multi_select::MultiSelectRules;
+use crate::form::number::NumberRules;
+use crate::form::options::Options;
+use crate::form::reader::{Object, Reader};
+use crate::form::select;
+use crate::form::text::TextRules;
+use crate::form::url::UrlRules;
+use crate::parse::Raw;
+use crate::problem::ProblemCode;
+use crate::violation::{Constraint, Expected};
+
+use super::findings::Findings;
+
+/// A field's type with its rules.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A string.
+    Text(TextRules),
+    /// An integer or a float.
+    Number(NumberRules),
+    /// True or false.
+    Boolean,
+    /// A day or a moment.
+    Date(DateRules),
+    /// One of several options.
+    Select(Options),
+    /// Any of several options.
+    MultiSelect(MultiSelectRules),
+    /// A URL.
+    Url(UrlRules),
+    /// One or more uploads.
+    File(FileRules),
+}
+
+/// Why a raw value is not of the field's type.
+pub(crate) struct Mistake {
+    pub(crate) constraint: Constraint,
+    pub(crate) expected: Expected,
+    /// What to show instead of the whole value.
+    pub(crate) actual: Option<Value>,
+    pub(crate) item: Option<usize>,
+    pub(crate) part: Option<&'static str>,
+}
+
+impl Mistake {
+    pub(crate) fn new(constraint: Constraint, expected: Expected) -> Self {
+        Self {
+            constraint,
+            expected,
+            actual: None,
+            item: None,
+            part: None,
+        }
+    }
+
+    /// Gives the raw value back with the mistake.
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "it is the error of a `Parsed`"
+    )]
+    pub(crate) fn of(self, raw: Raw<'_>) -> Box<Unreadable<'_>> {
+        Box::new(Unreadable {
+            raw,
+            mistakes: vec![self],
+        })
+    }
+
+    pub(crate) fn wrong_type(name: &'static str) -> Self {
+        Self::new(Constraint::Type, Expected::Name(name))
+    }
+
+    pub(crate) fn wrong_format(name: &'static str) -> Self {
+        Self::new(Constraint::Format, Expected::Name(name))
+    }
+}
+
+/// A raw value that could not be read, and why. Boxed, so that what can be read moves
+/// around in few bytes.
+pub(crate) struct Unreadable<'a> {
+    pub(crate) raw: Raw<'a>,
+    /// One, or several where a value has parts.
+    pub(crate) mistakes: Vec<Mistake>,
+}
+
+/// What becomes of a raw value.
+pub(crate) type Parsed<'a> = Result<Answer<'a>, Box<Unreadable<'a>>>;
+
+/// The type names of definitions.
+pub(crate) const TYPES: &[&str] = &[
+    "text",
+    "number",
+    "boolean",
+    "date",
+    "select",
+    "multi_select",
+    "url",
+    "file",
+];
+
+/// Every key that some type's `validation` has, to tell a misplaced key from a misspelt one.
+const ALL_KEYS: &[&[&str]] = &[
+    TextRules::KEYS,
+    NumberRules::KEYS,
+    DateRules::KEYS,
+    MultiSelectRules::KEYS,
+    UrlRules::KEYS,
+    FileRules::KEYS,
+    &["enum"],
+];
+
+impl Kind {
+    /// The type's name in definitions.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Number(_) => "number",
+            Self::Boolean => "boolean",
+            Self::Date(_) => "date",
+            Self::Select(_) => "select",
+            Self::MultiSelect(_) => "multi_select",
+            Self::Url(_) => "url",
+            Self::File(_) => "file",
+        }
+    }
+
+    /// The options of a select or multi-select.
+    pub fn options(&self) -> Option<&Options> {
+        match self {
+            Self::Select(options) => Some(options),
+            Self::MultiSelect(rules) => Some(&rules.options),
+            Self::Text(_)
+            | Self::Number(_)
+            | Self::Boolean
+            | Self::Date(_)
+            | Self::Url(_)
+            | Self::File(_) => None,
+        }
+    }
+
+    /// Reads the rules of a type; `None` when the type is not known, which is reported.
+    pub(crate) fn read<'v>(
+        reader: &mut Reader<'v>,
+        name: &str,
+        field: &'v Object,
+        validation: &'v Object,
+    ) -> Option<Self> {
+        let options = |reader: &mut Reader<'v>| Options::read(reader, field);
+        let rules = |reader: &mut Reader<'v>, keys| check_keys(reader, name, validation, keys);
+        let kind = match name {
+            "text" => {
+                rules(reader, TextRules::KEYS);
+                Self::Text(reader.within("validation", |r| TextRules::read(r, validation)))
+            }
+            "number" => {
+                rules(reader, NumberRules::KEYS);
+                Self::Number(reader.within("validation", |r| NumberRules::read(r, validation)))
+            }
+            "boolean" => {
+                rules(reader, &[]);
+                Self::Boolean
+            }
+            "date" => {
+                rules(reader, DateRules::KEYS);
+                Self::Date(reader.within("validation", |r| DateRules::read(r, validation)))
+            }
+            "select" => {
+                rules(reader, &["enum"]);
+                let options = options(reader);
+                reader.within("validation", |r| options.check_enum(r, validation));
+                Self::Select(options)
+            }
+            "multi_select" => {
+                rules(reader, MultiSelectRules::KEYS);
+                let options = options(reader);
+                Self::MultiSelect(reader.within("validation", |r| {
+                    MultiSelectRules::read(r, validation, options)
+                }))
+            }
+            "url" => {
+                rules(reader, UrlRules::KEYS);
+                Self::Url(reader.within("validation", |r| UrlRules::read(r, validation)))
+            }
+            "file" => {
+                rules(reader, FileRules::KEYS);
+                Self::File(reader.within("validation", |r| FileRules::read(r, validation)))
+            }
+            other => {
+                reader.within("type", |reader| {
+                    let message = format!("`{other}` is not a field type.");
+                    reader.report_unknown(ProblemCode::BadValue, message, other, TYPES);
+                });
+                return None;
+            }
+        };
+        if kind.options().is_none() && field.contains_key("options") {
+            reader.report_at(
+                "options",
+                ProblemCode::NotApplicable,
+                format!("A field of type `{name}` has no options."),
+            );
+        }
+        Some(kind)
+    }
+
+    /// Reads a raw value that is not empty.
+    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+        match self {
+            Self::Text(rules) => rules.parse(raw),
+            Self::Number(_) => super::number::parse(raw),
+            Self::Boolean => boolean::parse(raw),
+            Self::Date(rules) => rules.parse(raw),
+            Self::Select(_) => select::parse(raw),
+            Self::MultiSelect(_) => super::multi_select::parse(raw),
+            Self::Url(_) => super::url::parse(raw),
+            Self::File(rules) => rules.parse(raw),
+        }
+    }
+
+    /// Notes what is wrong with an answer of this type.
+    pub(crate) fn check(&self, answer: &Answer<'_>, findings: &mut Findings<'_>) {
+        match (self, answer) {
+            (Self::Text(rules), Answer::Text(text)) => rules.check(text, findings),
+            (Self::Number(rules), Answer::Number(number)) => rules.check(*number, findings),
+            (Self::Date(rules), answer) => rules.check(answer, findings),
+            (Self::Select(options), Answer::Choice(choice)) => {
+                select::check(options, choice, findings);
+            }
+            (Self::MultiSelect(rules), Answer::Choices(choices)) => rules.check(choices, findings),
+            (Self::Url(rules), Answer::Url(url)) => rules.check(url, findings),
+            (Self::File(rules), Answer::Files(files)) => rules.check(files, findings),
+            // `parse` makes no other pairs, and booleans and nested JSON have no rules.
+            (
+                Self::Text(_)
+                | Self::Number(_)
+                | Self::Boolean
+                | Self::Select(_)
+                | Self::MultiSelect(_)
+                | Self::Url(_)
+                | Self::File(_),
+                _,
+            ) => {}
+        }
+    }
+}
+
+/// Reports keys of `validation` that this type does not have.
+fn check_keys<'v>(reader: &mut Reader<'v>, name: &str, validation: &'v Object, keys: &[&str]) {
+    for key in validation.keys().map(String::as_str) {
+        if key == "messages" || keys.contains(&key) {
+            continue;
+        }
+        reader.within("validation", |reader| {
+            reader.within(key, |reader| {
+                if ALL_KEYS.iter().any(|known| known.contains(&key)) {
+                    let message = format!("`{key}` is not a rule for a field of type `{name}`.");
+                    reader.report(ProblemCode::NotApplicable, message);
+                } else {
+                    let message = format!("`{key}` is not a validation rule.");
+                    let known: Vec<_> = keys.iter().copied().chain(["messages"]).collect();
+                    reader.report_unknown(ProblemCode::UnknownKey, message, key, &known);
+                }
+            });
+        });
+    }
+}

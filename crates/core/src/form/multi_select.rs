@@ -1,0 +1,129 @@
+//! `multi_select`: any of the options, each at most once.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::form::findings::Findings;
+use crate::form::kind::{Mistake, Parsed};
+use crate::form::options::Options;
+use crate::form::reader::{Object, Reader};
+use crate::form::select;
+use crate::parse::Raw;
+use crate::problem::ProblemCode;
+use crate::violation::{Constraint, Expected};
+
+/// The rules of a `multi_select` field.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MultiSelectRules {
+    /// `minItems`.
+    pub min_items: Option<u64>,
+    /// `maxItems`.
+    pub max_items: Option<u64>,
+    /// What can be chosen.
+    pub options: Options,
+}
+
+impl MultiSelectRules {
+    pub(crate) const KEYS: &[&str] = &["minItems", "maxItems", "uniqueItems", "enum"];
+
+    pub(crate) fn read<'v>(
+        reader: &mut Reader<'v>,
+        validation: &'v Object,
+        options: Options,
+    ) -> Self {
+        options.check_enum(reader, validation);
+        if reader.flag_at(validation, "uniqueItems") == Some(false) {
+            reader.report_at(
+                "uniqueItems",
+                ProblemCode::BadValue,
+                "An option can be chosen once: `uniqueItems` is always true.",
+            );
+        }
+        let min_items = reader.count_at(validation, "minItems");
+        let max_items = reader.count_at(validation, "maxItems");
+        reader.ordered(("minItems", min_items), ("maxItems", max_items));
+        let offered = options.values().len() as u64;
+        if !reader.imported && offered > 0 && min_items.is_some_and(|min| min > offered) {
+            reader.report_at(
+                "minItems",
+                ProblemCode::Contradiction,
+                format!("`minItems` is above the number of options, {offered}."),
+            );
+        }
+        Self {
+            min_items,
+            max_items,
+            options,
+        }
+    }
+
+    pub(crate) fn check(&self, choices: &[Cow<'_, str>], findings: &mut Findings<'_>) {
+        let mut is_repeated = repetition_detector(choices);
+        for (i, choice) in choices.iter().enumerate() {
+            findings.at_item(Some(i));
+            select::check(&self.options, choice, findings);
+            if is_repeated(i) {
+                findings.add_text(Constraint::UniqueItems, Expected::True, choice);
+            }
+        }
+        findings.at_item(None);
+        check_count(self.min_items, self.max_items, choices.len(), findings);
+    }
+}
+
+/// Tells, item by item in order, whether it stood before.
+fn repetition_detector<'c>(choices: &'c [Cow<'_, str>]) -> impl FnMut(usize) -> bool + 'c {
+    let mut seen = HashSet::new();
+    move |i| {
+        // A handful is compared faster than hashed, and without memory.
+        if choices.len() <= 16 {
+            choices[..i].contains(&choices[i])
+        } else {
+            !seen.insert(&choices[i])
+        }
+    }
+}
+
+pub(crate) fn check_count(
+    min: Option<u64>,
+    max: Option<u64>,
+    count: usize,
+    findings: &mut Findings<'_>,
+) {
+    let count = count as u64;
+    if let Some(min) = min
+        && count < min
+    {
+        findings.add(Constraint::MinItems, Expected::Count(min), || count.into());
+    }
+    if let Some(max) = max
+        && count > max
+    {
+        findings.add(Constraint::MaxItems, Expected::Count(max), || count.into());
+    }
+}
+
+pub(crate) fn parse(raw: Raw<'_>) -> Parsed<'_> {
+    let choices: Option<Vec<_>> = match &raw {
+        Raw::Tree(Value::Array(items)) => items
+            .iter()
+            .map(|item| item.as_str().map(Cow::Borrowed))
+            .collect(),
+        Raw::List(items) => items
+            .iter()
+            .map(|item| match item {
+                Raw::Text(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
+    };
+    match choices {
+        Some(choices) => Ok(Answer::Choices(choices)),
+        None => Err(Mistake::wrong_type("array").of(raw)),
+    }
+}

@@ -1,0 +1,364 @@
+//! Walks a definition and notes everything that is wrong with it, with its place.
+//!
+//! Nothing here fails early: a getter that finds the wrong type reports it and answers
+//! `None`, so that one pass finds every problem.
+
+use serde_json::{Map, Value};
+
+use crate::document::push_token;
+use crate::number::Number;
+use crate::pattern::{Pattern, PatternBudget};
+use crate::problem::{Found, Problem, ProblemCode, Problems};
+
+/// A definition's JSON object.
+pub(crate) type Object = Map<String, Value>;
+
+/// Where the reader stands and what it has found.
+pub(crate) struct Reader<'v> {
+    path: Vec<Step<'v>>,
+    problems: Found,
+    pub(crate) budget: PatternBudget,
+    /// Set for a form that was made from a schema: the limits on names and counts bind
+    /// authors, not schemas (spec 1.1).
+    pub(crate) imported: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'v> {
+    Key(&'v str),
+    Index(usize),
+}
+
+impl<'v> From<&'v str> for Step<'v> {
+    fn from(key: &'v str) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<usize> for Step<'_> {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+impl<'v> Reader<'v> {
+    pub(crate) fn new(imported: bool) -> Self {
+        Self {
+            path: Vec::with_capacity(8),
+            problems: Found::default(),
+            budget: PatternBudget::default(),
+            imported,
+        }
+    }
+
+    pub(crate) fn into_problems(self) -> Problems {
+        self.problems.into_problems()
+    }
+
+    pub(crate) fn found_none(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Runs `read` one step further down.
+    pub(crate) fn within<T>(
+        &mut self,
+        step: impl Into<Step<'v>>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.path.push(step.into());
+        let result = read(self);
+        self.path.pop();
+        result
+    }
+
+    /// Notes a problem where the reader stands.
+    pub(crate) fn report(&mut self, code: ProblemCode, message: impl Into<String>) {
+        self.note(code, message.into(), None);
+    }
+
+    /// Notes a problem one step further down.
+    pub(crate) fn report_at(
+        &mut self,
+        step: impl Into<Step<'v>>,
+        code: ProblemCode,
+        message: impl Into<String>,
+    ) {
+        self.within(step, |reader| reader.report(code, message));
+    }
+
+    /// Notes that a word is not one of those known, with the likely one.
+    pub(crate) fn report_unknown(
+        &mut self,
+        code: ProblemCode,
+        message: impl Into<String>,
+        word: &str,
+        known: &[&str],
+    ) {
+        if !self.problems.is_full() {
+            self.note(code, message.into(), closest(word, known));
+        }
+    }
+
+    fn note(&mut self, code: ProblemCode, message: String, suggestion: Option<&str>) {
+        if self.problems.is_full() {
+            return;
+        }
+        let mut pointer = String::new();
+        for step in &self.path {
+            match step {
+                Step::Key(key) => push_token(&mut pointer, key),
+                Step::Index(index) => push_token(&mut pointer, &index.to_string()),
+            }
+        }
+        self.problems.push(Problem {
+            pointer,
+            code,
+            message,
+            suggestion: suggestion.map(str::to_owned),
+        });
+    }
+
+    /// Reports every key that is not known here.
+    pub(crate) fn known_keys(&mut self, object: &'v Object, known: &[&str]) {
+        for key in object.keys() {
+            if !known.contains(&key.as_str()) {
+                self.within(key.as_str(), |reader| {
+                    reader.report_unknown(
+                        ProblemCode::UnknownKey,
+                        format!("`{key}` is not a key that is known here."),
+                        key,
+                        known,
+                    );
+                });
+            }
+        }
+    }
+
+    pub(crate) fn object(&mut self, value: &'v Value) -> Option<&'v Object> {
+        let object = value.as_object();
+        if object.is_none() {
+            self.wrong_type("an object", value);
+        }
+        object
+    }
+
+    pub(crate) fn object_at(&mut self, object: &'v Object, key: &'v str) -> Option<&'v Object> {
+        let value = object.get(key)?;
+        self.within(key, |reader| reader.object(value))
+    }
+
+    pub(crate) fn list_at(&mut self, object: &'v Object, key: &'v str) -> Option<&'v [Value]> {
+        let value = object.get(key)?;
+        let list = value.as_array();
+        if list.is_none() {
+            self.within(key, |reader| reader.wrong_type("a list", value));
+        }
+        list.map(Vec::as_slice)
+    }
+
+    pub(crate) fn text(&mut self, value: &'v Value) -> Option<&'v str> {
+        let text = value.as_str();
+        if text.is_none() {
+            self.wrong_type("a text", value);
+        }
+        text
+    }
+
+    pub(crate) fn text_at(&mut self, object: &'v Object, key: &'v str) -> Option<&'v str> {
+        let value = object.get(key)?;
+        self.within(key, |reader| reader.text(value))
+    }
+
+    /// A text that must be there, of 1 to `max` characters.
+    pub(crate) fn required_text(
+        &mut self,
+        object: &'v Object,
+        key: &'v str,
+        max: usize,
+    ) -> Option<&'v str> {
+        if !object.contains_key(key) {
+            self.report_at(
+                key,
+                ProblemCode::MissingKey,
+                format!("`{key}` is required here."),
+            );
+        }
+        let text = self.text_at(object, key)?;
+        if text.is_empty() && !self.imported {
+            self.report_at(
+                key,
+                ProblemCode::Empty,
+                format!("`{key}` must not be empty."),
+            );
+        } else if !self.imported && text.chars().nth(max).is_some() {
+            self.report_at(
+                key,
+                ProblemCode::TooLong,
+                format!("`{key}` has more than {max} characters."),
+            );
+        }
+        Some(text)
+    }
+
+    /// A list of texts; an entry of another type is reported and left out.
+    pub(crate) fn texts_at(
+        &mut self,
+        object: &'v Object,
+        key: &'v str,
+    ) -> Option<Vec<(usize, &'v str)>> {
+        let list = self.list_at(object, key)?;
+        Some(self.within(key, |reader| {
+            let read = |(i, value)| Some((i, reader.within(i, |reader| reader.text(value))?));
+            list.iter().enumerate().filter_map(read).collect()
+        }))
+    }
+
+    pub(crate) fn flag_at(&mut self, object: &'v Object, key: &'v str) -> Option<bool> {
+        let value = object.get(key)?;
+        let flag = value.as_bool();
+        if flag.is_none() {
+            self.within(key, |reader| reader.wrong_type("true or false", value));
+        }
+        flag
+    }
+
+    /// A whole number of at least zero; `2.0` is one.
+    pub(crate) fn count_at(&mut self, object: &'v Object, key: &'v str) -> Option<u64> {
+        let value = object.get(key)?;
+        let count = number(value)
+            .and_then(Number::as_integer)
+            .and_then(|int| u64::try_from(int).ok());
+        if count.is_none() {
+            self.within(key, |reader| {
+                reader.wrong_type("a whole number of at least 0", value);
+            });
+        }
+        count
+    }
+
+    pub(crate) fn number_at(&mut self, object: &'v Object, key: &'v str) -> Option<Number> {
+        let value = object.get(key)?;
+        let number = number(value);
+        if number.is_none() {
+            self.within(key, |reader| reader.wrong_type("a number", value));
+        }
+        number
+    }
+
+    /// One of a fixed set of words.
+    pub(crate) fn word_at<T: Copy>(
+        &mut self,
+        object: &'v Object,
+        key: &'v str,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
+        let text = self.text_at(object, key)?;
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*meaning);
+        }
+        let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        self.within(key, |reader| {
+            let message = format!("`{text}` is not one of {}.", listing(&known));
+            reader.report_unknown(ProblemCode::BadValue, message, text, &known);
+        });
+        None
+    }
+
+    pub(crate) fn pattern_at(&mut self, object: &'v Object, key: &'v str) -> Option<Pattern> {
+        let source = self.text_at(object, key)?;
+        self.within(key, |reader| reader.pattern(source))
+    }
+
+    pub(crate) fn pattern(&mut self, source: &str) -> Option<Pattern> {
+        match Pattern::compile(source, &mut self.budget) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                let message = format!("This pattern cannot be used: {error}.");
+                self.report(ProblemCode::BadPattern, message);
+                None
+            }
+        }
+    }
+
+    /// Reports a pair of bounds that leaves nothing in between.
+    pub(crate) fn ordered<T: PartialOrd>(
+        &mut self,
+        (low_key, low): (&'v str, Option<T>),
+        (high_key, high): (&'v str, Option<T>),
+    ) {
+        if let (Some(low), Some(high)) = (low, high)
+            && low > high
+        {
+            self.report_at(
+                low_key,
+                ProblemCode::Contradiction,
+                format!("`{low_key}` lies above `{high_key}`: no value can satisfy both."),
+            );
+        }
+    }
+
+    pub(crate) fn wrong_type(&mut self, wanted: &str, found: &Value) {
+        let found = match found {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a text",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        };
+        self.report(
+            ProblemCode::WrongType,
+            format!("Expected {wanted}, found {found}."),
+        );
+    }
+}
+
+pub(crate) fn number(value: &Value) -> Option<Number> {
+    value.as_number().and_then(Number::from_json)
+}
+
+/// Writes words as `a`, `b` and `c`, each in back quotes.
+pub(crate) fn listing(words: &[&str]) -> String {
+    let mut text = String::new();
+    for (i, word) in words.iter().enumerate() {
+        if i > 0 {
+            text.push_str(if i + 1 == words.len() { " and " } else { ", " });
+        }
+        text.push('`');
+        text.push_str(word);
+        text.push('`');
+    }
+    text
+}
+
+/// The known word that was probably meant, if one is near enough.
+pub(crate) fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    // Comparing costs the product of the lengths; nobody mistypes a word this long.
+    if word.len() > 64 {
+        return None;
+    }
+    let fold = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    let folded = fold(word);
+    let longest = word.chars().count();
+    known
+        .iter()
+        .map(|candidate| (strsim::osa_distance(&folded, &fold(candidate)), *candidate))
+        .filter(|(distance, _)| *distance <= (longest / 3).clamp(1, 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closest;
+
+    #[test]
+    fn a_slip_of_the_keyboard_is_recognised() {
+        let known = ["minLength", "maxLength", "pattern", "format"];
+        assert_eq!(closest("minLenght", &known), Some("minLength"));
+        assert_eq!(closest("min_length", &known), Some("minLength"));
+        assert_eq!(closest("Pattern", &known), Some("pattern"));
+        assert_eq!(closest("regex", &known), None);
+        assert_eq!(closest(&"x".repeat(1000), &known), None);
+    }
+}

@@ -1,0 +1,223 @@
+//! Rules over several fields: `validation.rules`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::condition::{Comparison, order};
+use crate::form::FieldTable;
+use crate::form::kind::Kind;
+use crate::form::reader::{Object, Reader};
+use crate::problem::ProblemCode;
+use crate::violation::{Constraint, Expected, Violation};
+
+/// A rule over several fields.
+#[derive(Clone, Debug)]
+pub struct CrossRule {
+    pub(crate) check: CrossCheck,
+    /// The field that an error is reported at: `left`, or the first listed.
+    pub(crate) anchor: usize,
+    message: Option<Arc<str>>,
+    others: Arc<[Arc<str>]>,
+}
+
+/// What a rule over several fields wants; fields by their place in the form.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CrossCheck {
+    /// Two answers compare like this, where both are given.
+    Compare(usize, Comparison, usize),
+    /// One or more are answered.
+    AtLeastOne(Vec<usize>),
+    /// One is answered and no other.
+    ExactlyOne(Vec<usize>),
+    /// All are answered, or none.
+    AllOrNone(Vec<usize>),
+}
+
+const RULES: &[&str] = &["compare", "at_least_one", "exactly_one", "all_or_none"];
+
+impl CrossRule {
+    /// What it wants.
+    pub fn check(&self) -> &CrossCheck {
+        &self.check
+    }
+
+    /// The author's own words for when it is broken.
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    pub(crate) fn read<'v>(
+        reader: &mut Reader<'v>,
+        value: &'v Value,
+        fields: &FieldTable<'_>,
+    ) -> Option<Self> {
+        let object = reader.object(value)?;
+        let rule = reader.required_text(object, "rule", usize::MAX)?;
+        let message = reader.text_at(object, "message").map(Arc::from);
+        if rule == "compare" {
+            reader.known_keys(object, &["rule", "left", "operator", "right", "message"]);
+            return Self::read_compare(reader, object, fields, message);
+        }
+        let make = match rule {
+            "at_least_one" => CrossCheck::AtLeastOne,
+            "exactly_one" => CrossCheck::ExactlyOne,
+            "all_or_none" => CrossCheck::AllOrNone,
+            other => {
+                let message = format!("`{other}` is not a rule across fields.");
+                reader.within("rule", |reader| {
+                    reader.report_unknown(ProblemCode::BadValue, message, other, RULES);
+                });
+                return None;
+            }
+        };
+        reader.known_keys(object, &["rule", "fields", "message"]);
+        let places = read_fields(reader, object, fields)?;
+        let anchor = *places.first()?;
+        Some(Self {
+            others: fields.ids(places.iter().skip(1)),
+            check: make(places),
+            anchor,
+            message,
+        })
+    }
+
+    fn read_compare<'v>(
+        reader: &mut Reader<'v>,
+        object: &'v Object,
+        fields: &FieldTable<'_>,
+        message: Option<Arc<str>>,
+    ) -> Option<Self> {
+        let left = reader.required_text(object, "left", usize::MAX);
+        let right = reader.required_text(object, "right", usize::MAX);
+        if !object.contains_key("operator") {
+            let message = "`compare` needs an `operator`.";
+            reader.report_at("operator", ProblemCode::MissingKey, message);
+        }
+        let operator = reader.word_at(object, "operator", Comparison::WORDS);
+        let left = left.and_then(|id| fields.find(reader, "left", id));
+        let right = right.and_then(|id| fields.find(reader, "right", id));
+        let ((left, left_kind), (right, right_kind), operator) = (left?, right?, operator?);
+        if left == right {
+            let message = "A field cannot be compared with itself.";
+            reader.report_at("right", ProblemCode::BadValue, message);
+        }
+        let only_equality = match (left_kind, right_kind) {
+            (Kind::Number(_), Kind::Number(_)) => false,
+            (Kind::Date(a), Kind::Date(b)) if a.has_time == b.has_time => false,
+            (Kind::File(_), _) | (_, Kind::File(_)) => {
+                let message = "Files cannot be compared.";
+                reader.report(ProblemCode::NotApplicable, message);
+                return None;
+            }
+            (a, b) if a.name() == b.name() && !matches!(a, Kind::Date(_)) => true,
+            _ => {
+                let message = "Only two fields of one type can be compared.";
+                reader.report(ProblemCode::NotApplicable, message);
+                return None;
+            }
+        };
+        if only_equality && !matches!(operator, Comparison::Eq | Comparison::Ne) {
+            let message = format!(
+                "Fields of type `{}` have no order; only `eq` and `ne` compare them.",
+                left_kind.name()
+            );
+            reader.report_at("operator", ProblemCode::NotApplicable, message);
+        }
+        Some(Self {
+            check: CrossCheck::Compare(left, operator, right),
+            anchor: left,
+            message,
+            others: fields.ids([&right]),
+        })
+    }
+
+    /// The rule's name.
+    pub(crate) fn constraint(&self) -> Constraint {
+        match self.check {
+            CrossCheck::Compare(..) => Constraint::Compare,
+            CrossCheck::AtLeastOne(_) => Constraint::AtLeastOne,
+            CrossCheck::ExactlyOne(_) => Constraint::ExactlyOne,
+            CrossCheck::AllOrNone(_) => Constraint::AllOrNone,
+        }
+    }
+
+    /// Notes the rule if it is broken. `has` tells whether a field has an answer,
+    /// `is_active` whether one could be given, `read` gives one that could be read.
+    pub(crate) fn judge<'s>(
+        &self,
+        has: &impl Fn(usize) -> bool,
+        is_active: &impl Fn(usize) -> bool,
+        read: &impl Fn(usize) -> Option<&'s Answer<'s>>,
+        list: &mut Vec<Violation>,
+    ) {
+        let count = |places: &[usize]| places.iter().filter(|place| has(**place)).count();
+        let holds = match &self.check {
+            CrossCheck::Compare(left, comparison, right) => match (read(*left), read(*right)) {
+                (Some(left), Some(right)) => match (order(left, right), comparison) {
+                    (Some(ordering), comparison) => comparison.accepts(ordering),
+                    (None, Comparison::Ne) => left != right,
+                    (None, _) => left == right,
+                },
+                _ => true,
+            },
+            // Where every field is hidden, nobody could answer any.
+            CrossCheck::AtLeastOne(places) | CrossCheck::ExactlyOne(places)
+                if !places.iter().any(|place| is_active(*place)) =>
+            {
+                true
+            }
+            CrossCheck::AtLeastOne(places) => count(places) >= 1,
+            CrossCheck::ExactlyOne(places) => count(places) == 1,
+            CrossCheck::AllOrNone(places) => [0, places.len()].contains(&count(places)),
+        };
+        if !holds {
+            list.push(Violation {
+                field: Some(self.anchor),
+                stranger: None,
+                constraint: self.constraint(),
+                expected: Expected::Names(self.others.clone()),
+                actual: None,
+                item: None,
+                part: None,
+                comparison: match self.check {
+                    CrossCheck::Compare(_, comparison, _) => Some(comparison),
+                    _ => None,
+                },
+                message: self.message.clone(),
+            });
+        }
+    }
+}
+
+fn read_fields<'v>(
+    reader: &mut Reader<'v>,
+    object: &'v Object,
+    fields: &FieldTable<'_>,
+) -> Option<Vec<usize>> {
+    if !object.contains_key("fields") {
+        let message = "This rule needs a list of `fields`.";
+        reader.report_at("fields", ProblemCode::MissingKey, message);
+    }
+    let listed = reader.texts_at(object, "fields")?;
+    reader.within("fields", |reader| {
+        let mut places = Vec::new();
+        for (i, id) in &listed {
+            let Some((place, _)) = fields.find(reader, *i, id) else {
+                continue;
+            };
+            if places.contains(&place) {
+                let message = format!("`{id}` is listed twice.");
+                reader.report_at(*i, ProblemCode::DuplicateId, message);
+            }
+            places.push(place);
+        }
+        if listed.len() < 2 {
+            let message = "A rule across fields needs at least two of them.";
+            reader.report(ProblemCode::Empty, message);
+        }
+        Some(places)
+    })
+}

@@ -1,0 +1,119 @@
+//! `text`: a string with lengths in code points, a pattern and a format.
+
+use crate::answer::Answer;
+use crate::form::findings::Findings;
+use crate::form::kind::{Mistake, Parsed};
+use crate::form::reader::{Object, Reader};
+use crate::format::Format;
+use crate::parse::Raw;
+use crate::pattern::Pattern;
+use crate::violation::{Constraint, Expected};
+
+/// The most code points a text may have where the form does not say.
+pub(crate) const DEFAULT_MAX_LENGTH: u64 = 64 * 1024;
+
+/// The rules of a `text` field.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TextRules {
+    /// `minLength`, in code points.
+    pub min_length: Option<u64>,
+    /// `maxLength`, in code points; 64 Ki where absent.
+    pub max_length: Option<u64>,
+    /// `pattern`.
+    pub pattern: Option<Pattern>,
+    /// `format`.
+    pub format: Option<Format>,
+    /// The text is JSON: a nested part of an imported schema.
+    pub(crate) is_json: bool,
+}
+
+impl TextRules {
+    pub(crate) const KEYS: &[&str] = &["minLength", "maxLength", "pattern", "format"];
+
+    pub(crate) fn read<'v>(reader: &mut Reader<'v>, validation: &'v Object) -> Self {
+        let rules = Self {
+            min_length: reader.count_at(validation, "minLength"),
+            max_length: reader.count_at(validation, "maxLength"),
+            pattern: reader.pattern_at(validation, "pattern"),
+            format: reader.word_at(validation, "format", &Format::NAMES),
+            is_json: false,
+        };
+        reader.ordered(
+            ("minLength", rules.min_length),
+            ("maxLength", Some(rules.longest())),
+        );
+        rules
+    }
+
+    fn longest(&self) -> u64 {
+        self.max_length.unwrap_or(DEFAULT_MAX_LENGTH)
+    }
+
+    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+        if self.is_json {
+            return parse_json(raw);
+        }
+        match raw {
+            Raw::Text(text) => Ok(Answer::Text(text)),
+            raw => Err(Mistake::wrong_type("string").of(raw)),
+        }
+    }
+
+    pub(crate) fn check(&self, text: &str, findings: &mut Findings<'_>) {
+        check_length(self.min_length, Some(self.longest()), text, findings);
+        if let Some(pattern) = &self.pattern
+            && !pattern.is_match(text)
+        {
+            let expected = Expected::Text(pattern.source().clone());
+            findings.add_text(Constraint::Pattern, expected, text);
+        }
+        if let Some(format) = self.format
+            && !format.matches(text)
+        {
+            findings.add_text(Constraint::Format, Expected::Name(format.name()), text);
+        }
+    }
+}
+
+/// Checks a length in code points, counting only where the bytes leave it open.
+pub(crate) fn check_length(
+    min: Option<u64>,
+    max: Option<u64>,
+    text: &str,
+    findings: &mut Findings<'_>,
+) {
+    // A code point has one to four bytes.
+    let bytes = text.len() as u64;
+    let surely_long_enough = min.is_none_or(|min| bytes >= min.saturating_mul(4));
+    let surely_short_enough = max.is_none_or(|max| bytes <= max);
+    if surely_long_enough && surely_short_enough {
+        return;
+    }
+    let length = text.chars().count() as u64;
+    if let Some(min) = min
+        && length < min
+    {
+        findings.add(Constraint::MinLength, Expected::Count(min), || {
+            length.into()
+        });
+    }
+    if let Some(max) = max
+        && length > max
+    {
+        findings.add(Constraint::MaxLength, Expected::Count(max), || {
+            length.into()
+        });
+    }
+}
+
+/// A nested value: the value itself, or JSON text that a person typed.
+fn parse_json(raw: Raw<'_>) -> Parsed<'_> {
+    match &raw {
+        Raw::Text(text) => match serde_json::from_str(text) {
+            Ok(value) => Ok(Answer::Json(Box::new(value))),
+            Err(_) => Err(Mistake::wrong_format("json").of(raw)),
+        },
+        other => Ok(Answer::Json(Box::new(other.to_json()))),
+    }
+}

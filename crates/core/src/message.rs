@@ -1,0 +1,300 @@
+//! Sentences for people, by language.
+//!
+//! A catalogue holds one set of messages per language in Fluent's notation, with plurals.
+//! English and German are built in; a host program adds others or replaces these. A message
+//! that a language lacks is taken from English.
+
+use std::sync::Arc;
+
+use fluent_bundle::concurrent::FluentBundle;
+use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
+use unic_langid::LanguageIdentifier;
+
+use crate::condition::Comparison;
+use crate::form::Form;
+use crate::number::Number;
+use crate::violation::{Constraint, Expected, Violation};
+
+const ENGLISH: &str = include_str!("message/en.ftl");
+const GERMAN: &str = include_str!("message/de.ftl");
+
+/// The messages of all languages.
+///
+/// ```
+/// use entreat_core::{Catalogue, Form};
+/// use serde_json::json;
+///
+/// let form = Form::from_value(&json!({
+///     "id": "f", "title": "F",
+///     "fields": [{"id": "name", "type": "text", "label": "Name", "required": true}],
+/// }))?;
+/// let violations = form.check(&json!({})).unwrap_err();
+/// let catalogue = Catalogue::default();
+/// assert_eq!(violations.errors(&catalogue.messages(["en"]))[0].message, "Name is required");
+/// let german = catalogue.messages(["gsw", "de-AT"]);
+/// assert_eq!(violations.errors(&german)[0].message, "Name muss ausgefüllt werden");
+/// # Ok::<(), entreat_core::Problems>(())
+/// ```
+#[derive(Clone)]
+pub struct Catalogue {
+    english: Arc<Language>,
+    /// In the order in which they were added.
+    languages: Vec<Arc<Language>>,
+}
+
+struct Language {
+    tag: LanguageIdentifier,
+    bundle: FluentBundle<FluentResource>,
+}
+
+/// Why messages could not be added.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogueError {
+    /// The tag is not one.
+    #[error("`{0}` is not a language tag such as `de` or `pt-BR`")]
+    Tag(String),
+    /// The messages are not in Fluent's notation.
+    #[error("the messages for `{tag}` cannot be read: {error}")]
+    Syntax {
+        /// The language.
+        tag: String,
+        /// The first error.
+        error: String,
+    },
+}
+
+impl Catalogue {
+    /// Adds a language, or replaces one. Keys are `error-` and the rule's name; see the
+    /// English messages for what each is given.
+    pub fn add(&mut self, tag: &str, messages: &str) -> Result<(), CatalogueError> {
+        let language = Arc::new(Language::new(tag, messages)?);
+        self.languages.retain(|other| other.tag != language.tag);
+        self.languages.push(language);
+        Ok(())
+    }
+
+    /// The messages for the first of these languages that is known, regions and scripts
+    /// left out where need be; English if none is.
+    pub fn messages<'t>(&self, wanted: impl IntoIterator<Item = &'t str>) -> Messages {
+        let language = wanted.into_iter().find_map(|tag| self.find(tag));
+        Messages {
+            language: language.unwrap_or_else(|| self.english.clone()),
+            english: self.english.clone(),
+        }
+    }
+
+    fn find(&self, tag: &str) -> Option<Arc<Language>> {
+        let wanted: LanguageIdentifier = tag.parse().ok()?;
+        let exact = self.languages.iter().find(|l| l.tag == wanted);
+        let same_language = || {
+            self.languages
+                .iter()
+                .find(|l| l.tag.language == wanted.language)
+        };
+        exact.or_else(same_language).cloned()
+    }
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        let built_in = |tag, messages| {
+            // A test reads both files; they cannot fail in a build that passed it.
+            Arc::new(Language::new(tag, messages).unwrap_or_else(|_| Language::empty()))
+        };
+        let english = built_in("en", ENGLISH);
+        Self {
+            languages: vec![english.clone(), built_in("de", GERMAN)],
+            english,
+        }
+    }
+}
+
+impl Language {
+    fn new(tag: &str, messages: &str) -> Result<Self, CatalogueError> {
+        let id: LanguageIdentifier = tag
+            .parse()
+            .map_err(|_| CatalogueError::Tag(tag.to_owned()))?;
+        let resource = FluentResource::try_new(messages.to_owned()).map_err(|(_, errors)| {
+            CatalogueError::Syntax {
+                tag: tag.to_owned(),
+                error: errors.first().map(ToString::to_string).unwrap_or_default(),
+            }
+        })?;
+        let mut language = Self {
+            tag: id.clone(),
+            bundle: FluentBundle::new_concurrent(vec![id]),
+        };
+        // Isolation marks around labels would show up in terminals and JSON.
+        language.bundle.set_use_isolating(false);
+        language.bundle.add_resource_overriding(resource);
+        Ok(language)
+    }
+
+    fn empty() -> Self {
+        Self {
+            tag: LanguageIdentifier::default(),
+            bundle: FluentBundle::new_concurrent(Vec::new()),
+        }
+    }
+
+    fn say(&self, key: &str, args: &FluentArgs<'_>) -> Option<String> {
+        let pattern = self.bundle.get_message(key)?.value()?;
+        let mut errors = Vec::new();
+        let text = self.bundle.format_pattern(pattern, Some(args), &mut errors);
+        errors.is_empty().then(|| text.into_owned())
+    }
+}
+
+/// The messages for one person.
+#[derive(Clone)]
+pub struct Messages {
+    language: Arc<Language>,
+    english: Arc<Language>,
+}
+
+impl Messages {
+    /// The tag of the language that was found.
+    pub fn language(&self) -> String {
+        self.language.tag.to_string()
+    }
+
+    /// A sentence about a violation: the author's own words where there are some.
+    pub(crate) fn sentence(&self, form: &Form, violation: &Violation) -> String {
+        let field = violation.field.map(|place| &form.fields()[place]);
+        let constraint = violation.constraint.key();
+        if let Some(words) = field.and_then(|field| field.own_message(constraint)) {
+            return words.to_string();
+        }
+        if let Some(words) = &violation.message {
+            return words.to_string();
+        }
+        let mut args = FluentArgs::new();
+        let stranger = violation.stranger.as_deref().unwrap_or("");
+        args.set("label", field.map_or(stranger, |field| field.label()));
+        args.set(
+            "operator",
+            violation.comparison.map_or("", Comparison::name),
+        );
+        set_expected(&mut args, form, violation);
+        let key = match (&violation.constraint, &violation.expected) {
+            (Constraint::Type, _) if stranger.is_empty() && field.is_none() => {
+                "error-type-answers".to_owned()
+            }
+            (Constraint::MultipleOf, Expected::Number(Number::Int(1))) => {
+                "error-multipleOf-whole".to_owned()
+            }
+            _ => format!("error-{constraint}"),
+        };
+        self.language
+            .say(&key, &args)
+            .or_else(|| self.english.say(&key, &args))
+            .unwrap_or_else(|| format!("{stranger} breaks the rule {constraint}"))
+    }
+}
+
+fn set_expected(args: &mut FluentArgs<'_>, form: &Form, violation: &Violation) {
+    match &violation.expected {
+        Expected::Count(bytes) if violation.constraint == Constraint::MaxSize => {
+            args.set("expected", readable_size(*bytes));
+        }
+        Expected::Count(count) => {
+            // Beyond 2^53 no plural depends on the last digit.
+            #[expect(clippy::cast_precision_loss, reason = "only used to choose a plural")]
+            args.set("expected", *count as f64);
+        }
+        Expected::Number(number) => args.set("expected", number.to_string()),
+        Expected::Name(name) => args.set("expected", *name),
+        Expected::Text(text) => args.set("expected", text.to_string()),
+        Expected::Names(names) => {
+            let label = |id: &Arc<str>| match form.field(id) {
+                Some(field) if refers_to_fields(&violation.constraint) => field.label().to_owned(),
+                _ => id.to_string(),
+            };
+            let names: Vec<_> = names.iter().map(label).collect();
+            args.set("expected", names.join(", "));
+        }
+        Expected::True | Expected::Json(_) | Expected::Nothing => {
+            args.set("expected", FluentValue::None);
+        }
+    }
+}
+
+fn refers_to_fields(constraint: &Constraint) -> bool {
+    matches!(
+        constraint,
+        Constraint::Dependencies
+            | Constraint::Compare
+            | Constraint::AtLeastOne
+            | Constraint::ExactlyOne
+            | Constraint::AllOrNone
+    )
+}
+
+/// `10 MiB` rather than `10485760`.
+fn readable_size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS
+        .iter()
+        .find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size))
+    {
+        Some((unit, size)) => format!("{} {unit}", bytes / size),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn keys(source: &str) -> BTreeSet<&str> {
+        source
+            .lines()
+            .filter(|line| line.starts_with("error-"))
+            .filter_map(|line| line.split_once(" ="))
+            .map(|(key, _)| key)
+            .collect()
+    }
+
+    #[test]
+    fn every_rule_has_a_sentence_in_every_built_in_language() {
+        for source in [ENGLISH, GERMAN] {
+            assert!(FluentResource::try_new(source.to_owned()).is_ok());
+            for rule in Constraint::KEYS {
+                assert!(
+                    keys(source).contains(format!("error-{rule}").as_str()),
+                    "{rule}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_language_can_be_added_and_lacks_nothing() {
+        let mut catalogue = Catalogue::default();
+        catalogue
+            .add("fr", "error-required = { $label } est obligatoire")
+            .unwrap();
+        let french = catalogue.messages(["fr-CA"]);
+        assert_eq!(french.language(), "fr");
+        assert!(matches!(
+            catalogue.add("!", ""),
+            Err(CatalogueError::Tag(_))
+        ));
+        assert!(matches!(
+            catalogue.add("fr", "x = { "),
+            Err(CatalogueError::Syntax { .. })
+        ));
+        assert_eq!(catalogue.messages(["xx", "de"]).language(), "de");
+        assert_eq!(catalogue.messages([]).language(), "en");
+    }
+
+    #[test]
+    fn sizes_are_readable() {
+        assert_eq!(readable_size(10 * 1024 * 1024), "10 MiB");
+        assert_eq!(readable_size(1536), "1536 B");
+        assert_eq!(readable_size(2048), "2 KiB");
+    }
+}

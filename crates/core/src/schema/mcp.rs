@@ -1,0 +1,306 @@
+//! A form as the flat `requestedSchema` of MCP elicitation.
+//!
+//! Writes only the keywords that the era knows: some clients refuse a request over a single
+//! one they do not. What is lost is told, and is still enforced when the answer comes back.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Era;
+use super::imported::Mark;
+use super::property::{
+    Schema, annotations, default_json, items, number_type, put, put_options, restore,
+};
+use crate::form::{CrossRule, DateBound, Field, Form, Kind, Options};
+use crate::format::Format;
+use crate::number::Number;
+use crate::pattern::Pattern;
+
+/// A form as far as an era's `requestedSchema` can say it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Projection {
+    /// The `requestedSchema`.
+    pub requested_schema: Value,
+    /// What it does not say.
+    pub losses: Vec<Loss>,
+    /// Whether the question cannot be asked by a form-mode request at all: a secret or a
+    /// file, or a required field that the era has no type for.
+    pub needs_url: bool,
+}
+
+/// Something that a `requestedSchema` cannot say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The field's id; absent for what concerns the whole form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The rule or property that is lost, such as `pattern` or `sensitive`.
+    pub rule: String,
+    /// A sentence about it.
+    pub message: String,
+}
+
+/// Projects a form to the `requestedSchema` of an era.
+///
+/// ```
+/// use entreat_core::{Form, schema::{Era, project}};
+/// use serde_json::json;
+///
+/// let form = Form::from_value(&json!({
+///     "id": "f", "title": "F",
+///     "fields": [
+///         {"id": "name", "type": "text", "label": "Name", "validation": {"pattern": "^a"}},
+///         {"id": "key", "type": "text", "label": "Key", "sensitive": true},
+///     ],
+/// }))?;
+/// let projection = project(&form, Era::V2026_07_28);
+/// assert!(projection.needs_url);
+/// let lost: Vec<_> = projection.losses.iter().map(|loss| loss.rule.as_str()).collect();
+/// assert_eq!(lost, ["pattern", "sensitive"]);
+/// # Ok::<(), entreat_core::Problems>(())
+/// ```
+pub fn project(form: &Form, era: Era) -> Projection {
+    let mut writer = Writer {
+        form,
+        era,
+        is_imported: Mark::of_form(form).is_some(),
+        losses: Vec::new(),
+        needs_url: false,
+    };
+    let mut properties = Schema::new();
+    let mut required = Vec::new();
+    for field in form.fields() {
+        let Some(property) = writer.property(field) else {
+            continue;
+        };
+        properties.insert(field.id().into(), property.into());
+        let is_conditional = !field.active_when().is_empty() || !field.checked_when().is_empty();
+        if field.is_required() && !is_conditional && !form.allows_partial() {
+            required.push(Value::from(field.id()));
+        }
+    }
+    writer.note_form_losses();
+    let mut schema = Schema::new();
+    schema.insert("type".into(), "object".into());
+    schema.insert("properties".into(), properties.into());
+    if !required.is_empty() {
+        schema.insert("required".into(), required.into());
+    }
+    for (key, value) in Mark::of_form(form)
+        .and_then(Mark::keywords)
+        .into_iter()
+        .flatten()
+    {
+        schema.insert(key.clone(), value.clone());
+    }
+    Projection {
+        requested_schema: schema.into(),
+        losses: writer.losses,
+        needs_url: writer.needs_url,
+    }
+}
+
+struct Writer<'f> {
+    form: &'f Form,
+    era: Era,
+    /// What the form says came from somebody's schema, and goes back as it was.
+    is_imported: bool,
+    losses: Vec<Loss>,
+    needs_url: bool,
+}
+
+impl Writer<'_> {
+    fn lose(&mut self, field: &Field, rule: &str, message: impl Into<String>) {
+        self.losses.push(Loss {
+            field: Some(field.id().to_owned()),
+            rule: rule.to_owned(),
+            message: message.into(),
+        });
+    }
+
+    fn lose_rule(&mut self, field: &Field, rule: &str) {
+        let message = format!("`{rule}` of `{}` is not said in {}.", field.id(), self.era);
+        self.lose(field, rule, message);
+    }
+
+    /// Writes a keyword that is beyond the era's subset back to a schema that it came from;
+    /// for a form of our own it is lost.
+    fn put_or_lose<V: Into<Value>>(
+        &mut self,
+        schema: &mut Schema,
+        field: &Field,
+        (rule, keyword): (&str, &str),
+        value: Option<V>,
+    ) {
+        match value {
+            Some(value) if self.is_imported => {
+                schema.insert(keyword.into(), value.into());
+            }
+            Some(_) => self.lose_rule(field, rule),
+            None => {}
+        }
+    }
+
+    /// The field as a property; `None` when it does not go into a form-mode request.
+    fn property(&mut self, field: &Field) -> Option<Schema> {
+        if field.rendering().hidden {
+            return None;
+        }
+        if field.is_sensitive() {
+            self.needs_url = true;
+            let message = format!(
+                "`{}` is a secret, and secrets do not go through forms.",
+                field.id()
+            );
+            self.lose(field, "sensitive", message);
+            return None;
+        }
+        let mut schema = annotations(field);
+        match field.kind() {
+            Kind::Text(text) if text.is_json => {}
+            Kind::Text(text) => {
+                schema.insert("type".into(), "string".into());
+                put(&mut schema, "minLength", text.min_length);
+                put(&mut schema, "maxLength", text.max_length);
+                let pattern = text.pattern.as_ref().map(Pattern::as_str);
+                if self.era == Era::V2025_11_25 {
+                    put(&mut schema, "pattern", pattern);
+                } else {
+                    self.put_or_lose(&mut schema, field, ("pattern", "pattern"), pattern);
+                }
+                match text.format {
+                    Some(
+                        format @ (Format::Email | Format::Uri | Format::Date | Format::DateTime),
+                    ) => put(&mut schema, "format", Some(format.name())),
+                    other => {
+                        let name = other.map(Format::name);
+                        self.put_or_lose(&mut schema, field, ("format", "format"), name);
+                    }
+                }
+            }
+            Kind::Number(rules) => {
+                schema.insert("type".into(), number_type(rules).into());
+                put(&mut schema, "minimum", rules.minimum.map(Number::to_json));
+                put(&mut schema, "maximum", rules.maximum.map(Number::to_json));
+                let step = rules.multiple_of.filter(|step| *step != Number::Int(1));
+                for (rule, bound) in [
+                    ("exclusiveMinimum", rules.exclusive_minimum),
+                    ("exclusiveMaximum", rules.exclusive_maximum),
+                    ("multipleOf", step),
+                ] {
+                    let bound = bound.map(Number::to_json);
+                    self.put_or_lose(&mut schema, field, (rule, rule), bound);
+                }
+            }
+            Kind::Boolean => put(&mut schema, "type", Some("boolean")),
+            Kind::Date(rules) => {
+                schema.insert("type".into(), "string".into());
+                schema.insert("format".into(), rules.format_name().into());
+                for (names, bound) in [
+                    (("minimum", "formatMinimum"), &rules.minimum),
+                    (("maximum", "formatMaximum"), &rules.maximum),
+                ] {
+                    let bound = bound.as_ref().map(DateBound::as_str);
+                    self.put_or_lose(&mut schema, field, names, bound);
+                }
+            }
+            Kind::Select(options) => self.put_select(&mut schema, options),
+            Kind::MultiSelect(_) if self.era == Era::V2025_06_18 && !self.is_imported => {
+                self.needs_url |= field.is_required();
+                let message = format!("{} has no type for `{}`.", self.era, field.id());
+                self.lose(field, "multi_select", message);
+                return None;
+            }
+            Kind::MultiSelect(rules) => {
+                schema.insert("type".into(), "array".into());
+                put(&mut schema, "minItems", rules.min_items);
+                put(&mut schema, "maxItems", rules.max_items);
+                schema.insert("items".into(), items(&rules.options));
+            }
+            Kind::Url(rules) => {
+                schema.insert("type".into(), "string".into());
+                schema.insert("format".into(), "uri".into());
+                put(&mut schema, "maxLength", rules.max_length);
+                self.lose_rule(field, "allowedSchemes");
+                if rules.policy.blocks_private() {
+                    self.lose_rule(field, "blockPrivateIPs");
+                }
+                if rules.policy.blocks_localhost() {
+                    self.lose_rule(field, "blockLocalhost");
+                }
+            }
+            Kind::File(_) => {
+                self.needs_url = true;
+                let message = format!(
+                    "`{}` is a file, and files do not go through forms.",
+                    field.id()
+                );
+                self.lose(field, "file", message);
+                return None;
+            }
+        }
+        self.put_default(&mut schema, field);
+        self.note_field_losses(field);
+        restore(self.form, field, &mut schema);
+        Some(schema)
+    }
+
+    fn put_select(&self, schema: &mut Schema, options: &Options) {
+        schema.insert("type".into(), "string".into());
+        if self.era == Era::V2025_06_18 && options.are_titled() {
+            let values = options.values().collect();
+            let titles = options.iter().map(|(_, title)| title).collect();
+            schema.insert("enum".into(), values);
+            schema.insert("enumNames".into(), titles);
+        } else {
+            put_options(schema, options, "oneOf");
+        }
+    }
+
+    fn put_default(&mut self, schema: &mut Schema, field: &Field) {
+        let Some(default) = default_json(field) else {
+            return;
+        };
+        if self.era == Era::V2025_06_18 && !matches!(field.kind(), Kind::Boolean) {
+            self.put_or_lose(schema, field, ("default", "default"), Some(default));
+        } else {
+            schema.insert("default".into(), default);
+        }
+    }
+
+    fn note_field_losses(&mut self, field: &Field) {
+        if field.rendering().readonly {
+            self.lose_rule(field, "readonly");
+        }
+        if !field.active_when().is_empty() {
+            self.lose_rule(field, "conditionalDisplay");
+        }
+        if !field.checked_when().is_empty() {
+            self.lose_rule(field, "validate");
+        }
+        if !field.dependencies().is_empty() {
+            self.lose_rule(field, "dependencies");
+        }
+    }
+
+    fn note_form_losses(&mut self) {
+        let rules = self.form.rules().iter().map(CrossRule::constraint);
+        let rules = rules.map(|constraint| constraint.key().to_owned());
+        let validators = self.form.validators().iter().map(|v| v.name.to_string());
+        let lost: Vec<String> = rules.chain(validators).collect();
+        for rule in lost {
+            let message = format!(
+                "The rule `{rule}` over the form is not said in {}.",
+                self.era
+            );
+            self.losses.push(Loss {
+                field: None,
+                rule,
+                message,
+            });
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What the code written by `#[derive(Form)]` calls. Not for people: it changes freely.
+
+use serde_json::{Map, Value};
+
+use super::field_type::{FieldDraft, FieldType};
+use super::{Choice, NotThisForm};
+use crate::answer::Answers;
+use crate::form::Form;
+use crate::problem::Problems;
+
+pub use std::sync::LazyLock;
+
+pub fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let entries = entries
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value));
+    Value::Object(entries.collect())
+}
+
+pub fn list<const N: usize>(items: [Value; N]) -> Value {
+    Value::Array(items.into())
+}
+
+pub fn scalar(value: impl Into<Value>) -> Value {
+    value.into()
+}
+
+/// The value of a variant that an attribute names.
+pub fn variant<T: Choice>(choice: &T) -> Value {
+    choice.value().into()
+}
+
+/// The keys of a field in the order in which people write them.
+const FIELD_KEYS: [&str; 10] = [
+    "id",
+    "type",
+    "label",
+    "description",
+    "required",
+    "default",
+    "sensitive",
+    "options",
+    "validation",
+    "rendering",
+];
+
+/// A field's definition: what its attributes say, completed by what its type says.
+pub fn field<T: FieldType>(attributes: Value) -> Value {
+    let Value::Object(mut said) = attributes else {
+        return attributes;
+    };
+    let rules = match said.remove("validation") {
+        Some(Value::Object(rules)) => rules,
+        _ => Map::new(),
+    };
+    let mut draft = FieldDraft::new(rules);
+    T::describe(&mut draft);
+    draft.fill(&mut said);
+    let mut field = Map::new();
+    for key in FIELD_KEYS {
+        field.extend(said.remove_entry(key));
+    }
+    field.extend(said);
+    Value::Object(field)
+}
+
+/// Loads a form from what stands on the struct and on its fields.
+pub fn load<const N: usize>(form: Value, fields: [Value; N]) -> Result<Form, Problems> {
+    let mut definition = form;
+    if let Value::Object(definition) = &mut definition {
+        definition.insert("fields".to_owned(), Value::Array(fields.into()));
+    }
+    Form::from_value(&definition)
+}
+
+/// Takes the answer to a field out as the field's Rust type.
+pub fn take<T: FieldType>(
+    answers: &mut Answers<'_>,
+    field: &'static str,
+) -> Result<T, NotThisForm> {
+    T::from_answer(answers.take(field)).ok_or_else(|| NotThisForm {
+        form: answers.form().id().to_owned(),
+        field,
+    })
+}
+
+/// A type that has a value for a field that was not shown.
+#[diagnostic::on_unimplemented(
+    message = "a field with `show_if` may have no answer, and `{Self}` always needs one",
+    label = "make this `Option<{Self}>`"
+)]
+pub trait MayBeAbsent {}
+
+impl<T> MayBeAbsent for Option<T> {}
+impl<T> MayBeAbsent for Vec<T> {}
+
+/// Compiles for the types that a field with `show_if` can have.
+pub const fn may_be_absent<T: MayBeAbsent>() {}

@@ -1,0 +1,388 @@
+//! Uploaded files: what they are and what makes one acceptable.
+//!
+//! The bytes have the last word: a declared type that they contradict is an error. Nothing
+//! is renamed silently and no reference is ever followed.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+/// A file as it was answered.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Upload<'a> {
+    pub(crate) filename: Cow<'a, str>,
+    pub(crate) content_type: Cow<'a, str>,
+    pub(crate) size: u64,
+    pub(crate) content: Content<'a>,
+}
+
+/// Where an upload's bytes are.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content<'a> {
+    /// Here.
+    Bytes(Vec<u8>),
+    /// Elsewhere; handed to the asker as it is.
+    Reference {
+        /// How to reach it.
+        kind: ReferenceKind,
+        /// Where it is, in that kind's own words.
+        location: Cow<'a, str>,
+    },
+}
+
+/// The kinds of reference that an upload may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReferenceKind {
+    /// A URL.
+    Url,
+    /// An object in S3.
+    S3,
+    /// A file beside the asker.
+    Local,
+}
+
+impl ReferenceKind {
+    /// The kind's name in an upload.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::S3 => "s3",
+            Self::Local => "local",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Url, Self::S3, Self::Local]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+impl Upload<'_> {
+    /// The file's base name.
+    pub fn filename(&self) -> &str {
+        &self.filename
+    }
+
+    /// The declared MIME type.
+    pub fn content_type(&self) -> &str {
+        &self.content_type
+    }
+
+    /// The number of bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The bytes or the reference.
+    pub fn content(&self) -> &Content<'_> {
+        &self.content
+    }
+
+    /// The bytes, when they are here.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::Bytes(bytes) => Some(bytes),
+            Content::Reference { .. } => None,
+        }
+    }
+
+    /// Cuts the upload loose from what it was read from.
+    pub fn into_owned(self) -> Upload<'static> {
+        Upload {
+            filename: Cow::Owned(self.filename.into_owned()),
+            content_type: Cow::Owned(self.content_type.into_owned()),
+            size: self.size,
+            content: match self.content {
+                Content::Bytes(bytes) => Content::Bytes(bytes),
+                Content::Reference { kind, location } => Content::Reference {
+                    kind,
+                    location: Cow::Owned(location.into_owned()),
+                },
+            },
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let content = match &self.content {
+            Content::Bytes(bytes) => STANDARD.encode(bytes).into(),
+            Content::Reference { kind, location } => {
+                json!({"type": kind.name(), "location": location})
+            }
+        };
+        let mut upload = Map::new();
+        upload.insert("filename".into(), self.filename.as_ref().into());
+        upload.insert("content_type".into(), self.content_type.as_ref().into());
+        upload.insert("size".into(), self.size.into());
+        upload.insert("content".into(), content);
+        upload.into()
+    }
+}
+
+impl fmt::Debug for Upload<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Upload({:?}, {}, {} bytes)",
+            self.filename, self.content_type, self.size
+        )
+    }
+}
+
+/// Reads base64 with or without padding.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    use base64::alphabet;
+    use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+    static LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &alphabet::STANDARD,
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    );
+    LENIENT.decode(text).ok()
+}
+
+/// Whether a file of this name can be kept and handed on without surprises on any system.
+///
+/// Refused: path separators, control characters, invisible direction marks, names that
+/// Windows reserves, `.` and `..`, a trailing dot or space, more than 255 bytes.
+pub(crate) fn is_safe_name(name: &str) -> bool {
+    let is_bad = |c: char| {
+        matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')
+            || !matches!(c, ' '..='~')
+                && (c.is_control()
+                    || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'))
+    };
+    let end = name.bytes().position(|b| b == b'.').unwrap_or(name.len());
+    let stem = name[..end].trim_end();
+    !name.is_empty()
+        && name.len() <= 255
+        && !name.chars().any(is_bad)
+        && !name.ends_with(['.', ' '])
+        && !name.starts_with(' ')
+        && !is_reserved(stem)
+}
+
+/// Names that Windows keeps for devices, with any ending.
+fn is_reserved(stem: &str) -> bool {
+    const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+    if stem.len() < 3 || stem.len() > 7 {
+        return false;
+    }
+    let numbered = |prefix: &str| {
+        stem.get(..3)
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+            && (matches!(&stem.as_bytes()[3..], [b'0'..=b'9'])
+                || matches!(&stem[3..], "¹" | "²" | "³"))
+    };
+    DEVICES
+        .iter()
+        .any(|device| stem.eq_ignore_ascii_case(device))
+        || stem.is_char_boundary(3) && (numbered("com") || numbered("lpt"))
+}
+
+/// The ending of a file name, lower case, with its dot: `.png`.
+pub(crate) fn extension(name: &str) -> String {
+    match name.rfind('.') {
+        Some(dot) if dot > 0 => name[dot..].to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+/// The type that the bytes tell, when they contradict the declared one.
+///
+/// The declared type is in its [`canonical`] spelling.
+pub(crate) fn contradiction(declared: &str, bytes: &[u8]) -> Option<&'static str> {
+    if bytes.is_empty() || has_signature(declared, bytes) {
+        return None;
+    }
+    match infer::get(bytes).map(|kind| kind.mime_type()) {
+        Some(found) if agree(declared, found) => None,
+        Some(found) => Some(found),
+        // The bytes tell nothing known, but a type with a signature would have shown it.
+        None if infer::is_mime_supported(declared) && !is_textual(declared) => {
+            Some("application/octet-stream")
+        }
+        None => None,
+    }
+}
+
+/// Whether the bytes are what they are declared to be, for the types that people send most:
+/// trying every known signature takes longer than all other checks of a form together.
+fn has_signature(declared: &str, bytes: &[u8]) -> bool {
+    match declared {
+        "application/octet-stream" => true,
+        "image/png" => infer::image::is_png(bytes),
+        "image/jpeg" => infer::image::is_jpeg(bytes),
+        "image/gif" => infer::image::is_gif(bytes),
+        "image/webp" => infer::image::is_webp(bytes),
+        "application/pdf" => infer::archive::is_pdf(bytes),
+        _ => false,
+    }
+}
+
+/// A MIME type without its parameters.
+pub(crate) fn essence(mime: &str) -> &str {
+    match mime.bytes().position(|b| b == b';') {
+        Some(end) => mime[..end].trim(),
+        None => mime.trim(),
+    }
+}
+
+/// One spelling for types that have several.
+pub(crate) fn canonical(mime: &str) -> Cow<'_, str> {
+    let mime = if mime.bytes().any(|b| b.is_ascii_uppercase()) {
+        Cow::Owned(mime.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(mime)
+    };
+    Cow::Borrowed(match &*mime {
+        "image/jpg" | "image/pjpeg" => "image/jpeg",
+        "image/x-png" => "image/png",
+        "image/x-icon" => "image/vnd.microsoft.icon",
+        "audio/wav" | "audio/wave" | "audio/vnd.wave" => "audio/x-wav",
+        "audio/mp3" => "audio/mpeg",
+        "audio/x-m4a" | "audio/mp4" => "audio/m4a",
+        "audio/flac" => "audio/x-flac",
+        "application/x-gzip" => "application/gzip",
+        "application/x-zip-compressed" => "application/zip",
+        "application/x-pdf" => "application/pdf",
+        "application/x-rar-compressed" | "application/x-rar" => "application/vnd.rar",
+        "video/x-matroska" => "video/webm",
+        _ => return mime,
+    })
+}
+
+/// Whether bytes found to be `found` may be declared as `declared`.
+fn agree(declared: &str, found: &str) -> bool {
+    let found = canonical(found);
+    if declared == found {
+        return true;
+    }
+    // A format built on another one is both: office files are ZIP archives, and so on.
+    let container = |mime: &str| match mime {
+        "application/zip" | "application/epub+zip" | "application/java-archive" => Some("zip"),
+        mime if mime.starts_with("application/vnd.openxmlformats-officedocument")
+            || mime.starts_with("application/vnd.oasis.opendocument")
+            || mime.starts_with("application/vnd.android") =>
+        {
+            Some("zip")
+        }
+        "application/msword"
+        | "application/vnd.ms-excel"
+        | "application/vnd.ms-powerpoint"
+        | "application/x-ole-storage" => Some("ole"),
+        "video/mp4" | "video/quicktime" | "video/x-m4v" | "audio/m4a" | "image/heif"
+        | "image/heic" | "image/avif" => Some("iso"),
+        "audio/ogg" | "video/ogg" | "application/ogg" => Some("ogg"),
+        "video/webm" | "audio/webm" => Some("matroska"),
+        _ => None,
+    };
+    if container(declared).is_some() && container(declared) == container(&found) {
+        return true;
+    }
+    // Text that happens to look like markup is still text.
+    is_textual(declared) && is_textual(&found)
+}
+
+fn is_textual(mime: &str) -> bool {
+    mime.starts_with("text/")
+        || mime.ends_with("+xml")
+        || mime.ends_with("+json")
+        || matches!(
+            mime,
+            "application/json"
+                | "application/xml"
+                | "application/javascript"
+                | "application/yaml"
+                | "application/toml"
+                | "application/x-sh"
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+    #[test]
+    fn names_that_bite_somewhere_are_refused() {
+        for good in [
+            "a.txt",
+            "résumé.pdf",
+            ".env",
+            "a b.c",
+            "consul.txt",
+            "com10.txt",
+            "日本.png",
+            "a..b",
+        ] {
+            assert!(is_safe_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/b",
+            r"a\b",
+            "C:x",
+            "a\0b",
+            "a\nb",
+            "con",
+            "CON.txt",
+            "nul.tar.gz",
+            "com1",
+            "LPT9.x",
+            "a.",
+            "a ",
+            " a",
+            "x\u{202e}gpj.exe",
+            "com¹.txt",
+            "aux .txt",
+        ] {
+            assert!(!is_safe_name(bad), "{bad:?}");
+        }
+        assert!(!is_safe_name(&"x".repeat(256)));
+    }
+
+    #[test]
+    fn bytes_contradict_a_false_type_and_leave_a_plausible_one() {
+        let contradiction =
+            |declared: &str, bytes: &[u8]| contradiction(&canonical(essence(declared)), bytes);
+        assert_eq!(contradiction("image/png", PNG), None);
+        assert_eq!(contradiction("IMAGE/PNG; q=1", PNG), None);
+        assert_eq!(contradiction("application/octet-stream", PNG), None);
+        assert_eq!(contradiction("application/pdf", PNG), Some("image/png"));
+        assert_eq!(contradiction("text/plain", PNG), Some("image/png"));
+        assert!(contradiction("image/png", b"hello").is_some());
+        assert_eq!(contradiction("text/plain", b"<html><p>hi"), None);
+        assert_eq!(contradiction("text/csv", b"a,b\n1,2"), None);
+        assert_eq!(contradiction("application/json", b"{}"), None);
+        assert_eq!(contradiction("image/jpg", b"\xff\xd8\xff\xe0"), None);
+        let zip = b"PK\x03\x04\x14\0\0\0";
+        assert_eq!(
+            contradiction(
+                "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+                zip
+            ),
+            None
+        );
+        assert_eq!(contradiction("image/png", zip), Some("application/zip"));
+        assert_eq!(contradiction("x-vendor/unknown", b"whatever"), None);
+        assert_eq!(contradiction("image/png", b""), None);
+    }
+
+    #[test]
+    fn padding_of_base64_is_optional() {
+        assert_eq!(decode("aGk=").as_deref(), Some(&b"hi"[..]));
+        assert_eq!(decode("aGk").as_deref(), Some(&b"hi"[..]));
+        for bad in ["a", "aGk==", "a G k", "aGk-", "aGk=x"] {
+            assert_eq!(decode(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A quick reading of the URLs that people nearly always give.
+//!
+//! A form check judges URLs in a fraction of a microsecond, which a general parser's
+//! allocations alone would use up. This reads `http(s)://name[:port]` with a lower-case ASCII
+//! name and plain characters after it, for which parsing would change nothing, and hands
+//! everything else back. It decides nothing: both readings feed the same rules.
+
+use super::syntax;
+
+/// A URL that needs no parser.
+pub(super) struct Plain<'a> {
+    pub(super) scheme: &'static str,
+    pub(super) name: &'a str,
+    pub(super) port: Option<u16>,
+}
+
+/// Reads a plain URL, or nothing if it is not certain that the parser would agree.
+pub(super) fn read(url: &str) -> Option<Plain<'_>> {
+    let (scheme, rest) = if let Some(rest) = url.strip_prefix("https://") {
+        ("https", rest)
+    } else {
+        ("http", url.strip_prefix("http://")?)
+    };
+    let bytes = rest.as_bytes();
+    let mut last_label = 0;
+    let mut end = 0;
+    // Ends at the first byte that is not part of a plain name.
+    while let Some(&byte) = bytes.get(end) {
+        match CLASS[usize::from(byte)] {
+            // `--` may begin an IDNA label.
+            Class::Hyphen if bytes.get(end + 1) == Some(&b'-') => return None,
+            Class::Letter | Class::Hyphen => {}
+            Class::Dot => last_label = end + 1,
+            Class::Other | Class::Refused => break,
+        }
+        end += 1;
+    }
+    // A last label that begins with a digit may make the host an IPv4 address.
+    if !bytes.get(last_label)?.is_ascii_lowercase() {
+        return None;
+    }
+    let name = &rest[..end];
+    let (port, tail) = match bytes.get(end) {
+        None | Some(b'/' | b'?' | b'#') => (None, end),
+        Some(b':') => {
+            let (port, after) = port(bytes, end + 1)?;
+            (Some(port), after)
+        }
+        Some(_) => return None,
+    };
+    let plain = bytes[tail..]
+        .iter()
+        .all(|&byte| !matches!(CLASS[usize::from(byte)], Class::Refused));
+    plain.then_some(Plain { scheme, name, port })
+}
+
+/// A port of one to five digits, and where it ends.
+fn port(bytes: &[u8], start: usize) -> Option<(u16, usize)> {
+    let mut port: u32 = 0;
+    let mut end = start;
+    while let Some(digit @ b'0'..=b'9') = bytes.get(end) {
+        if end - start == 5 {
+            return None;
+        }
+        port = port * 10 + u32::from(digit - b'0');
+        end += 1;
+    }
+    let ends = matches!(bytes.get(end), None | Some(b'/' | b'?' | b'#'));
+    let port = u16::try_from(port).ok()?;
+    (ends && end > start).then_some((port, end))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    /// A lower-case letter or a digit.
+    Letter,
+    Hyphen,
+    Dot,
+    /// Another visible ASCII character: ends the name, harmless after the authority.
+    Other,
+    /// Left to the full reading wherever it stands.
+    Refused,
+}
+
+/// What each byte means; a table, since a chain of comparisons costs twice the time.
+static CLASS: [Class; 256] = {
+    let mut table = [Class::Refused; 256];
+    let mut byte = 0u8;
+    while byte < 0x80 {
+        table[byte as usize] = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => Class::Letter,
+            b'-' => Class::Hyphen,
+            b'.' => Class::Dot,
+            _ if syntax::fault_of_byte(byte).is_some() => Class::Refused,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_urls_are_read_without_a_parser() {
+        for (url, name, port) in [
+            ("https://example.com", "example.com", None),
+            ("https://a-b.163.com/p?q=1#f", "a-b.163.com", None),
+            ("http://example.com:8080?x", "example.com", Some(8080)),
+            ("https://example.com:00443/", "example.com", Some(443)),
+            ("https://localhost#x", "localhost", None),
+        ] {
+            let plain = read(url).unwrap();
+            assert_eq!((plain.name, plain.port), (name, port), "{url}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_parser_might_change_is_handed_back() {
+        for url in [
+            "ftp://a.com/",
+            "https://",
+            "https:///",
+            "https://A.com/",
+            "https://a.com./",
+            "https://xn--a.com/",
+            "https://a--b.com/",
+            "https://1.2.3.4/",
+            "https://a.0x1/",
+            "https://a_b.com/",
+            "https://u@a.com/",
+            "https://a.com:/",
+            "https://a.com:65536/",
+            "https://a.com:000080/",
+            "https://a.com:80a/",
+            "https://a.com/ ",
+            "https://a.com/\\",
+            "https://a.com/é",
+            "https://é.com/",
+            "https://[::1]/",
+            "https://a.com%2f/",
+        ] {
+            assert!(read(url).is_none(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Where a redirect leads: policy point 8.
+
+use url::Url;
+
+use super::{Blocked, Policy, Reason, judge, syntax};
+
+/// Judges one hop of a redirect and returns the absolute URL it leads to.
+///
+/// `location` is the header's value as it came. The target has to pass like any URL, and
+/// https never gives way to http. The caller resolves the target's host and judges the answer
+/// as for the first URL.
+///
+/// ```
+/// use entreat_core::url_guard::{Policy, judge_redirect};
+///
+/// let policy = Policy::web();
+/// let next = judge_redirect("https://example.com/a/b", "../c?d=1", &policy)?;
+/// assert_eq!(next, "https://example.com/c?d=1");
+/// assert!(judge_redirect("https://example.com/", "//10.0.0.1/", &policy).is_err());
+/// assert!(judge_redirect("https://example.com/", "http://example.com/", &policy).is_err());
+/// # Ok::<(), entreat_core::url_guard::Blocked>(())
+/// ```
+pub fn judge_redirect(from: &str, location: &str, policy: &Policy) -> Result<String, Blocked> {
+    let raw = syntax::read(from)?;
+    // The raw text is judged before it is joined: joining would repair what is refused.
+    if syntax::scheme_of(location).is_some() {
+        judge(location, policy)?;
+    } else if location.starts_with("//") {
+        judge(&format!("{}:{location}", raw.scheme), policy)?;
+    } else if let Some(fault) = syntax::fault_of(location) {
+        return Err(fault.into());
+    }
+    // Bounds what the parser is given; `location` was bounded when it was judged.
+    if raw.is_oversized() {
+        return Err(Reason::NameTooLong.into());
+    }
+    let target = Url::parse(from)
+        .and_then(|base| base.join(location))
+        .map_err(|_| Reason::Parse)?;
+    let judged = judge(target.as_str(), policy)?;
+    if raw.scheme == "https" && judged.scheme() == "http" {
+        return Err(Blocked::from(Reason::RedirectDowngrade).with_host(judged.host()));
+    }
+    drop(judged);
+    Ok(target.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hop(from: &str, location: &str) -> Result<String, &'static str> {
+        judge_redirect(from, location, &Policy::web()).map_err(|blocked| blocked.reason().code())
+    }
+
+    #[test]
+    fn relative_locations_stay_on_the_host() {
+        for (location, target) in [
+            ("/x", "https://example.com/x"),
+            ("x?y", "https://example.com/a/x?y"),
+            ("?y", "https://example.com/a/b?y"),
+            ("", "https://example.com/a/b"),
+            ("./../x", "https://example.com/x"),
+            ("//example.org/x", "https://example.org/x"),
+            ("https://EXAMPLE.org", "https://example.org/"),
+        ] {
+            let result = hop("https://example.com/a/b", location);
+            assert_eq!(result.as_deref(), Ok(target), "{location}");
+        }
+    }
+
+    #[test]
+    fn every_rule_holds_for_the_target() {
+        for (location, code) in [
+            ("http://169.254.169.254/", "link_local"),
+            ("//10.0.0.1/", "private_address"),
+            ("///10.0.0.1/", "not_authority"),
+            ("//user@example.org/", "userinfo"),
+            ("https://user@example.org/", "userinfo"),
+            ("https:example.org", "not_authority"),
+            ("https:/example.org", "not_authority"),
+            ("file:///etc/passwd", "scheme"),
+            ("javascript:alert(1)", "scheme"),
+            ("/\\evil.net/", "raw_backslash"),
+            ("\\\\evil.net/", "raw_backslash"),
+            ("/a b", "raw_control"),
+            ("/\t/evil.net/", "raw_control"),
+            (" https://example.org/", "raw_control"),
+            ("https://example.org:22/", "port"),
+            ("http://example.org/", "redirect_downgrade"),
+            ("HTTP://example.org/", "redirect_downgrade"),
+        ] {
+            assert_eq!(
+                hop("HTTPS://example.com/", location),
+                Err(code),
+                "{location:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn http_may_lead_to_http_and_to_https() {
+        assert!(hop("http://example.com/", "http://example.org/").is_ok());
+        assert!(hop("http://example.com/", "https://example.org/").is_ok());
+        assert!(hop("http://example.com/", "/x").is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn a_target_that_passes_passes_again_by_itself(location in "[ -~]{0,24}") {
+            if let Ok(target) = hop("https://example.com/a", &location) {
+                prop_assert!(judge(&target, &Policy::web()).is_ok(), "{}", target);
+                prop_assert!(target.starts_with("https://"));
+            }
+        }
+    }
+}

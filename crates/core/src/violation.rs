@@ -1,0 +1,348 @@
+//! What is wrong with an answer.
+//!
+//! A [`Violation`] holds facts only, so that collecting many costs little; sentences are
+//! made when somebody wants to read them (see [`Violations::errors`]). An answer to a
+//! sensitive field never gets in here.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::condition::Comparison;
+use crate::form::Form;
+use crate::message::Messages;
+use crate::number::Number;
+
+/// The JSON-RPC code of a validation error.
+pub const VALIDATION_FAILED: i32 = -32007;
+
+/// The longest text shown as `actual`, in characters.
+const MAX_ACTUAL_CHARS: usize = 256;
+
+macro_rules! constraints {
+    ($($(#[$doc:meta])* $variant:ident = $key:literal,)*) => {
+        /// A rule that an answer can break.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Constraint {
+            $($(#[$doc])* $variant,)*
+            /// A custom validator, by its name.
+            Custom(Arc<str>),
+        }
+
+        impl Constraint {
+            /// The names of all rules but custom ones.
+            pub const KEYS: &[&str] = &[$($key),*];
+
+            /// The rule's name in definitions and errors.
+            pub fn key(&self) -> &str {
+                match self {
+                    $(Self::$variant => $key,)*
+                    Self::Custom(name) => name,
+                }
+            }
+        }
+    };
+}
+
+constraints! {
+    /// A required field has no answer.
+    Required = "required",
+    /// The value cannot be read as the field's type.
+    Type = "type",
+    /// The text is not of the format.
+    Format = "format",
+    /// Not one of the options.
+    Enum = "enum",
+    /// Too few code points.
+    MinLength = "minLength",
+    /// Too many code points.
+    MaxLength = "maxLength",
+    /// The pattern is not found.
+    Pattern = "pattern",
+    /// Below the minimum.
+    Minimum = "minimum",
+    /// Above the maximum.
+    Maximum = "maximum",
+    /// Not above the exclusive minimum.
+    ExclusiveMinimum = "exclusiveMinimum",
+    /// Not below the exclusive maximum.
+    ExclusiveMaximum = "exclusiveMaximum",
+    /// Not a multiple.
+    MultipleOf = "multipleOf",
+    /// Too few items.
+    MinItems = "minItems",
+    /// Too many items.
+    MaxItems = "maxItems",
+    /// An item stands twice.
+    UniqueItems = "uniqueItems",
+    /// A URL's scheme is not allowed.
+    AllowedSchemes = "allowedSchemes",
+    /// A URL leads to an address or name that is not public.
+    BlockPrivateIps = "blockPrivateIPs",
+    /// A URL leads to this machine.
+    BlockLocalhost = "blockLocalhost",
+    /// A file is too large.
+    MaxSize = "maxSize",
+    /// A file's type is not allowed.
+    AllowedMimeTypes = "allowedMimeTypes",
+    /// A file name's ending is not allowed.
+    AllowedExtensions = "allowedExtensions",
+    /// A file's declared size is not that of its content.
+    Size = "size",
+    /// A file's bytes are of another type than declared.
+    ContentType = "content_type",
+    /// A file's name is not safe.
+    Filename = "filename",
+    /// A file by reference, where references of that type are refused.
+    Reference = "reference",
+    /// A readonly field came back changed.
+    Readonly = "readonly",
+    /// Fields that must come along have no answer.
+    Dependencies = "dependencies",
+    /// Two fields compare the wrong way.
+    Compare = "compare",
+    /// None of the fields has an answer.
+    AtLeastOne = "at_least_one",
+    /// None or several of the fields have an answer.
+    ExactlyOne = "exactly_one",
+    /// Some of the fields have an answer and some have none.
+    AllOrNone = "all_or_none",
+    /// A field that the form does not have.
+    AdditionalProperties = "additionalProperties",
+    /// The answers are for another form.
+    FormId = "form_id",
+}
+
+/// What a rule wanted.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// It had to hold.
+    True,
+    /// A length, count or size.
+    Count(u64),
+    /// A bound or step.
+    Number(Number),
+    /// A type, format or fixed word.
+    Name(&'static str),
+    /// A pattern, date bound or other text of the form's.
+    Text(Arc<str>),
+    /// One of these; or, for rules across fields, the ids of the others.
+    Names(Arc<[Arc<str>]>),
+    /// The default of a readonly field.
+    Json(Box<Value>),
+    /// Nothing that could be said.
+    Nothing,
+}
+
+impl Expected {
+    /// The JSON form that errors carry.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::True => true.into(),
+            Self::Count(count) => (*count).into(),
+            Self::Number(number) => number.to_json(),
+            Self::Name(name) => (*name).into(),
+            Self::Text(text) => (**text).into(),
+            Self::Names(names) => names.iter().map(|name| Value::from(&**name)).collect(),
+            Self::Json(value) => (**value).clone(),
+            Self::Nothing => Value::Null,
+        }
+    }
+}
+
+/// One rule that one answer broke.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The field's place in the form; `None` for what belongs to no field of it.
+    pub(crate) field: Option<usize>,
+    /// The name that was sent, when it is no field of the form.
+    pub(crate) stranger: Option<Box<str>>,
+    pub(crate) constraint: Constraint,
+    pub(crate) expected: Expected,
+    pub(crate) actual: Option<Value>,
+    /// Which item of a list, and which part of it.
+    pub(crate) item: Option<usize>,
+    pub(crate) part: Option<&'static str>,
+    /// How a `compare` rule wanted two fields to compare.
+    pub(crate) comparison: Option<Comparison>,
+    /// A sentence of the form's author or of a custom validator.
+    pub(crate) message: Option<Arc<str>>,
+}
+
+impl Violation {
+    /// The rule that was broken.
+    pub fn constraint(&self) -> &Constraint {
+        &self.constraint
+    }
+
+    /// What the rule wanted.
+    pub fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    /// What was found instead; never there for a sensitive field.
+    pub fn actual(&self) -> Option<&Value> {
+        self.actual.as_ref()
+    }
+
+    pub(crate) fn stranger(name: &str, constraint: Constraint, expected: Expected) -> Self {
+        Self {
+            field: None,
+            stranger: Some(name.into()),
+            constraint,
+            expected,
+            actual: None,
+            item: None,
+            part: None,
+            comparison: None,
+            message: None,
+        }
+    }
+}
+
+/// Everything that is wrong with one submission; never empty.
+///
+/// Of one field's list, the first twenty violations by single items are told.
+#[derive(Clone)]
+pub struct Violations {
+    pub(crate) form: Form,
+    pub(crate) list: Vec<Violation>,
+}
+
+impl Violations {
+    /// The violations in field order, those of no field last.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Violation> {
+        self.list.iter()
+    }
+
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The id of the field a violation belongs to, or the unknown name that was sent.
+    pub fn field_of<'v>(&'v self, violation: &'v Violation) -> &'v str {
+        match violation.field {
+            Some(index) => self.form.fields()[index].id(),
+            None => violation.stranger.as_deref().unwrap_or(""),
+        }
+    }
+
+    /// The errors as they go to a person or over a wire, in that person's language.
+    pub fn errors(&self, messages: &Messages) -> Vec<FieldError> {
+        self.list
+            .iter()
+            .map(|violation| self.error(violation, messages))
+            .collect()
+    }
+
+    fn error(&self, violation: &Violation, messages: &Messages) -> FieldError {
+        let field = self.field_of(violation);
+        let mut path = Vec::new();
+        if !field.is_empty() {
+            path.push(PathStep::Key(field.to_owned().into()));
+        }
+        path.extend(violation.item.map(PathStep::Index));
+        path.extend(violation.part.map(|part| PathStep::Key(part.into())));
+        FieldError {
+            field: field.to_owned(),
+            code: VALIDATION_FAILED,
+            message: messages.sentence(&self.form, violation),
+            constraint: violation.constraint.key().to_owned(),
+            expected: violation.expected.to_json(),
+            actual: violation.actual.clone(),
+            path,
+        }
+    }
+}
+
+impl fmt::Debug for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.list).finish()
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, violation) in self.list.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            let field = self.field_of(violation);
+            write!(f, "`{field}` breaks `{}`", violation.constraint.key())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Violations {}
+
+/// One error in the shape that crosses wires.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct FieldError {
+    /// The field's id.
+    pub field: String,
+    /// Always [`VALIDATION_FAILED`].
+    pub code: i32,
+    /// A sentence for the person who answered.
+    pub message: String,
+    /// The rule's name.
+    pub constraint: String,
+    /// What the rule wanted.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub expected: Value,
+    /// What was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<Value>,
+    /// The way to the value within the answers.
+    pub path: Vec<PathStep>,
+}
+
+/// A step on the way to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathStep {
+    /// Into an object.
+    Key(Cow<'static, str>),
+    /// Into a list.
+    Index(usize),
+}
+
+impl Serialize for PathStep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Key(key) => serializer.serialize_str(key),
+            Self::Index(index) => index.serialize(serializer),
+        }
+    }
+}
+
+/// A value as it may be shown: long texts are cut, deep structures are summarised.
+pub(crate) fn shown(value: &Value) -> Value {
+    match value {
+        Value::String(text) => shown_text(text),
+        Value::Array(_) | Value::Object(_) => {
+            let text = value.to_string();
+            if text.len() <= MAX_ACTUAL_CHARS {
+                value.clone()
+            } else {
+                shown_text(&text)
+            }
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+pub(crate) fn shown_text(text: &str) -> Value {
+    match text.char_indices().nth(MAX_ACTUAL_CHARS) {
+        Some((end, _)) => text[..end].into(),
+        None => text.into(),
+    }
+}

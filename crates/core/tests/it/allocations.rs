@@ -1,0 +1,16 @@
+//! A valid answer costs the memory of its result and no more.
+
+use entreat_testkit::samples;
+
+#[test]
+fn a_valid_answer_is_checked_without_memory_beyond_the_result() {
+    let form = samples::comprehensive();
+    let answer = samples::comprehensive_answer();
+    let checked = || drop(form.check(&answer).unwrap());
+    // The first check fills what patterns keep for the next.
+    checked();
+    let used = allocation_counter::measure(checked);
+    // The list of answers, the chosen options, the list of files and a file's bytes.
+    assert_eq!(used.count_total, 4);
+    assert_eq!(used.count_current, 0);
+}

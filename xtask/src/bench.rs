@@ -1,0 +1,105 @@
+//! `cargo xtask bench`: measures, on one core where the machine allows it.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::builder::PossibleValuesParser;
+
+use crate::shell::{self, cargo, say};
+
+/// All that can be measured.
+const FAMILIES: &[Family] = &[Family {
+    name: "forms",
+    package: "entreat-testkit",
+    bench: "forms",
+}];
+
+/// Benchmarks that are read together.
+struct Family {
+    name: &'static str,
+    package: &'static str,
+    bench: &'static str,
+}
+
+/// What to measure.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The family to run; all of them if none is named
+    #[arg(value_parser = PossibleValuesParser::new(FAMILIES.iter().map(|family| family.name)))]
+    name: Option<String>,
+    /// Passed on to the benchmark
+    #[arg(last = true)]
+    pass: Vec<OsString>,
+}
+
+/// Runs the chosen families, one after the other.
+pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
+    let pin = shell::works(Command::new("taskset").args(["-c", "0", "true"]));
+    if !pin {
+        say("taskset is missing: the figures include moves between cores");
+    }
+    for family in FAMILIES {
+        if args.name.as_ref().is_none_or(|name| name == family.name) {
+            // Built first, so that the pin holds back only what is measured.
+            shell::run(&mut build(family, root))?;
+            shell::run(&mut measure(family, root, pin, &args.pass))?;
+        }
+    }
+    Ok(())
+}
+
+fn build(family: &Family, root: &Path) -> Command {
+    cargo(
+        root,
+        &[
+            "bench",
+            "-p",
+            family.package,
+            "--bench",
+            family.bench,
+            "--no-run",
+        ],
+    )
+}
+
+fn measure(family: &Family, root: &Path, pin: bool, pass: &[OsString]) -> Command {
+    let arguments = ["bench", "-p", family.package, "--bench", family.bench, "--"];
+    let mut command = if pin {
+        let mut command = Command::new("taskset");
+        command
+            .args(["-c", "0", "cargo"])
+            .args(arguments)
+            .current_dir(root);
+        command
+    } else {
+        cargo(root, &arguments)
+    };
+    command.args(pass);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bench_is_pinned_and_receives_what_was_passed() {
+        let pass = [OsString::from("--quick")];
+        let command = measure(&FAMILIES[0], Path::new("."), true, &pass);
+        assert_eq!(
+            shell::shown(&command),
+            "taskset -c 0 cargo bench -p entreat-testkit --bench forms -- --quick"
+        );
+    }
+
+    #[test]
+    fn a_bench_runs_unpinned_where_there_is_no_taskset() {
+        let command = measure(&FAMILIES[0], Path::new("."), false, &[]);
+        assert_eq!(
+            shell::shown(&command),
+            "cargo bench -p entreat-testkit --bench forms --"
+        );
+    }
+}
