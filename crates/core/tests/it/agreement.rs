@@ -155,7 +155,9 @@ fn is_excused(form: &Form, read: &Value, field: &str, violation: &Violation) -> 
     // A part of an upload may be required, too.
     let is_part = rule == "required" && read.get(field).is_some();
     BY_DESIGN.iter().any(|(excused, _)| *excused == rule)
-        || (beyond.is_some() && (is_part || !is_presence(rule)))
+        || (beyond.is_some()
+            && (is_part || !is_presence(rule))
+            && !is_plain_url_rule(form, field, rule))
 }
 
 /// Multiples of a large fraction: the judge divides the nearest binary number, a form
@@ -163,6 +165,14 @@ fn is_excused(form: &Form, read: &Value, field: &str, violation: &Violation) -> 
 fn is_inexact(number: &Value) -> bool {
     const TWO_TO_THE_53: f64 = 9_007_199_254_740_992.0;
     number.is_f64() && number.as_f64().is_some_and(|n| n.abs() > TWO_TO_THE_53)
+}
+
+/// Rules of a URL that have nothing to do with how it is read.
+fn is_plain_url_rule(form: &Form, field: &str, rule: &str) -> bool {
+    let is_url = form
+        .field(field)
+        .is_some_and(|field| matches!(field.kind(), Kind::Url(_)));
+    is_url && matches!(rule, "type" | "maxLength" | "readonly")
 }
 
 /// Rules about whether there is an answer hold for fields of every kind.
@@ -179,7 +189,15 @@ fn is_excused_there(form: &Form, error: &ValidationError<'_>) -> bool {
     if matches!(error.kind(), ValidationErrorKind::MultipleOf { .. }) {
         return is_inexact(error.instance());
     }
-    field.is_some_and(|field| is_beyond_schemas(field.kind()).is_some())
+    // Of a URL, a schema sees the format, and the pattern that keeps blanks out.
+    let is_reading = matches!(
+        error.kind(),
+        ValidationErrorKind::Format { .. } | ValidationErrorKind::Pattern { .. }
+    );
+    field.is_some_and(|field| match field.kind() {
+        Kind::Url(_) => is_reading,
+        kind => is_beyond_schemas(kind).is_some(),
+    })
 }
 
 /// The fields that an error of the judge is about.
