@@ -32,7 +32,7 @@ pub enum Answer<'a> {
     /// `date`.
     Date(Date),
     /// `date` with `format: date-time`.
-    Moment(Moment<'a>),
+    Moment(Box<Moment<'a>>),
     /// `select`: the chosen option's value.
     Choice(Cow<'a, str>),
     /// `multi_select`: the chosen options' values in the order given.
@@ -61,6 +61,14 @@ impl Moment<'_> {
     /// The instant, by which moments compare.
     pub fn instant(&self) -> Timestamp {
         self.instant
+    }
+
+    /// Cuts the moment loose from what it was read from.
+    pub fn into_owned(self) -> Moment<'static> {
+        Moment {
+            text: Cow::Owned(self.text.into_owned()),
+            instant: self.instant,
+        }
     }
 }
 
@@ -93,10 +101,7 @@ impl Answer<'_> {
             Self::Number(number) => Answer::Number(number),
             Self::Boolean(value) => Answer::Boolean(value),
             Self::Date(date) => Answer::Date(date),
-            Self::Moment(Moment { text, instant }) => Answer::Moment(Moment {
-                text: own(text),
-                instant,
-            }),
+            Self::Moment(moment) => Answer::Moment(Box::new(moment.into_owned())),
             Self::Choice(text) => Answer::Choice(own(text)),
             Self::Choices(texts) => Answer::Choices(texts.into_iter().map(own).collect()),
             Self::Url(text) => Answer::Url(own(text)),

@@ -4,6 +4,8 @@
 //! conditions decide which fields take part, then each field's rules and the rules across
 //! fields are judged in field order, then the host program's validators have a say.
 
+mod progress;
+
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
@@ -12,9 +14,11 @@ use crate::condition::{Condition, Seen};
 use crate::form::findings::Findings;
 use crate::form::kind::Unreadable;
 use crate::form::{Field, Form};
-use crate::parse::Intake;
+use crate::parse::{Intake, Source as _};
 use crate::upload::ReferenceKind;
 use crate::violation::{Constraint, Expected, Violation, Violations};
+
+pub use progress::Progress;
 
 /// What an asker can choose about a check.
 #[derive(Clone, Debug, Default)]
@@ -126,23 +130,65 @@ impl Form {
 
 fn run<'a>(
     form: &Form,
-    mut intake: Intake<'_, 'a>,
+    intake: Intake<'_, 'a>,
     settings: &Settings,
 ) -> Result<Answers<'a>, Violations> {
-    let mut violations = std::mem::take(&mut intake.violations);
-    if !intake.is_object {
-        let expected = Expected::Name("object");
-        violations.push(Violation::stranger("", Constraint::Type, expected));
-        return Err(refuse(form, violations));
+    let (values, missing) = if form.is_plain() && intake.is_flawless() {
+        // Everything was judged as it came by.
+        (intake.values, Vec::new())
+    } else {
+        sort_out(form, intake, settings)?
+    };
+    let answers = Answers {
+        form: form.clone(),
+        values,
+        missing,
+    };
+    if !form.validators().is_empty() {
+        ask_validators(form, &answers)?;
     }
-    if let Some(other) = intake.other_form {
+    Ok(answers)
+}
+
+/// The answers of a submission and the places of those left out, or what is wrong.
+#[inline(never)]
+fn sort_out<'a>(
+    form: &Form,
+    intake: Intake<'_, 'a>,
+    settings: &Settings,
+) -> Result<(Vec<Option<Answer<'a>>>, Vec<usize>), Violations> {
+    let (state, violations, missing) = examine(form, intake, settings);
+    if violations.is_empty() {
+        Ok((state.values, missing))
+    } else {
+        Err(refuse(form, violations))
+    }
+}
+
+/// Judges everything but what the host's validators have to say: the answers, what is wrong
+/// with them, and the places of those left out where that is allowed.
+fn examine<'a>(
+    form: &Form,
+    mut intake: Intake<'_, 'a>,
+    settings: &Settings,
+) -> (State<'a>, Vec<Violation>, Vec<usize>) {
+    let mut violations = std::mem::take(&mut intake.violations);
+    let not_answers = if !intake.is_object {
+        let expected = Expected::Name("object");
+        Some(Violation::stranger("", Constraint::Type, expected))
+    } else if let Some(other) = intake.other_form.take() {
         let expected = Expected::Text(form.id().into());
         let mut violation = Violation::stranger("form_id", Constraint::FormId, expected);
         violation.actual = Some(crate::violation::shown(&other));
-        violations.push(violation);
-        return Err(refuse(form, violations));
-    }
+        Some(violation)
+    } else {
+        None
+    };
     let (strangers, mut state) = State::new(intake);
+    if let Some(violation) = not_answers {
+        violations.push(violation);
+        return (state, violations, Vec::new());
+    }
     let missing = if form.is_plain() {
         state.judge_absent(form, settings, &mut violations)
     } else {
@@ -154,16 +200,7 @@ fn run<'a>(
             Violation::stranger(name, Constraint::AdditionalProperties, Expected::Nothing)
         }));
     }
-    if !violations.is_empty() {
-        return Err(refuse(form, violations));
-    }
-    let answers = Answers {
-        form: form.clone(),
-        values: state.values,
-        missing,
-    };
-    ask_validators(form, &answers)?;
-    Ok(answers)
+    (state, violations, missing)
 }
 
 fn refuse(form: &Form, list: Vec<Violation>) -> Violations {
@@ -231,8 +268,9 @@ impl<'a> State<'a> {
         violations: &mut Vec<Violation>,
     ) -> Vec<usize> {
         let mut missing = Vec::new();
-        for (place, field) in form.fields().iter().enumerate() {
-            if self.values[place].is_none() {
+        for (place, value) in self.values.iter().enumerate() {
+            if value.is_none() {
+                let field = &form.fields()[place];
                 let sensitive = field.is_sensitive();
                 let mut findings = Findings::new(violations, settings, place, sensitive);
                 if self.judge_no_answer(place, field, form, &mut findings) == Presence::Missing {

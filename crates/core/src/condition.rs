@@ -11,7 +11,6 @@ use crate::answer::Answer;
 use crate::form::kind::Kind;
 use crate::form::reader::{Object, Reader};
 use crate::form::{FieldTable, date};
-use crate::parse::Raw;
 use crate::pattern::Pattern;
 use crate::problem::ProblemCode;
 
@@ -361,7 +360,7 @@ fn read_operand<'v>(
     value: &'v Value,
     kind: &Kind,
 ) -> Option<Answer<'static>> {
-    let Ok(answer) = kind.parse(Raw::from(value)) else {
+    let Ok(answer) = kind.parse(value) else {
         let message = format!("A field of type `{}` never has this value.", kind.name());
         reader.report(ProblemCode::NeverTrue, message);
         return None;

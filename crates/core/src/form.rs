@@ -14,7 +14,8 @@ use crate::answer::Answer;
 use crate::condition::Condition;
 use crate::document::{self, Notation};
 use crate::problem::{ProblemCode, Problems};
-use crate::time::Timeout;
+use crate::same::same;
+use crate::timeout::Timeout;
 use crate::validator::{NamedValidator, Validators};
 
 mod definition;
@@ -49,6 +50,9 @@ pub use url::UrlRules;
 
 use reader::{Reader, Step};
 
+/// Up to this many fields or options a scan is faster than hashing.
+const SCAN_UP_TO: usize = 16;
+
 /// A sound form, ready to be shown and to check answers.
 #[derive(Clone)]
 pub struct Form(Arc<Inner>);
@@ -66,6 +70,8 @@ struct Inner {
     allow_partial: bool,
     /// Places of the fields that are not always active, each after those it looks at.
     conditional: Vec<usize>,
+    /// Places of the fields that have a default.
+    with_default: Vec<usize>,
     may_be_enveloped: bool,
     /// Each answer stands for itself, and can be judged before the others are known.
     is_plain: bool,
@@ -175,13 +181,17 @@ impl Form {
     }
 
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
+        if self.0.fields.len() <= SCAN_UP_TO {
+            return self.0.fields.iter().position(|field| same(&field.id, id));
+        }
         self.0.index.get(id).copied()
     }
 
     /// A field's place, looked for at a likely one first: answers mostly come in order.
+    #[inline]
     pub(crate) fn position_from(&self, likely: usize, id: &str) -> Option<usize> {
         match self.0.fields.get(likely) {
-            Some(field) if *field.id == *id => Some(likely),
+            Some(field) if same(&field.id, id) => Some(likely),
             _ => self.position(id),
         }
     }
@@ -190,6 +200,10 @@ impl Form {
     /// be an answer, and only an upload is an object.
     pub(crate) fn may_be_enveloped(&self) -> bool {
         self.0.may_be_enveloped
+    }
+
+    pub(crate) fn with_default(&self) -> &[usize] {
+        &self.0.with_default
     }
 
     pub(crate) fn is_plain(&self) -> bool {
@@ -306,6 +320,20 @@ pub(crate) struct FieldTable<'f> {
 }
 
 impl<'f> FieldTable<'f> {
+    /// The fields of a form that was read.
+    pub(crate) fn new(form: &'f Form) -> Self {
+        Self {
+            index: &form.0.index,
+            ids: form.0.fields.iter().map(Field::shared_id).collect(),
+            kinds: form
+                .0
+                .fields
+                .iter()
+                .map(|field| Some(&field.kind))
+                .collect(),
+        }
+    }
+
     /// The field that a reference means; an unknown one is reported at `step`.
     pub(crate) fn find<'v>(
         &self,

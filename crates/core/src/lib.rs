@@ -37,8 +37,13 @@
 //! brings those.
 
 pub mod form;
+mod id;
+mod lifecycle;
+mod mode;
 mod problem;
+mod same;
 mod time;
+mod timeout;
 mod validator;
 
 mod condition;
@@ -58,20 +63,29 @@ mod violation;
 mod cache;
 pub mod document;
 pub mod schema;
+mod script;
 mod typed;
 pub mod url_guard;
 
 pub use answer::{Answer, Answers, Moment, SEALED, Shown};
 pub use cache::{FormCache, FormKey};
-pub use check::{CheckError, Settings, Unknown};
+pub use check::{CheckError, Progress, Settings, Unknown};
 pub use condition::{Comparison, Condition, Test};
 pub use entreat_derive::Form;
 pub use form::{Field, Form, Kind};
 pub use format::Format;
+pub use id::{ElicitationId, NotAnId};
+pub use lifecycle::{
+    Alarm, CancelReason, Change, Command, Effect, ExtensionRefusal, Lifecycle, Outcome, Presented,
+    Rejection, State, Status, Step, Verdict,
+};
 pub use message::{Catalogue, CatalogueError, Messages};
+pub use mode::{Mode, UnknownMode};
 pub use number::Number;
 pub use problem::{Problem, ProblemCode, Problems};
-pub use time::Timeout;
+pub use script::{Script, ScriptStep};
+pub use time::UnixTime;
+pub use timeout::{BadBounds, Terms, Timeout, TimeoutBounds, TimeoutError, TimeoutPolicy};
 pub use typed::{Choice, FieldDraft, FieldType, ListItem, NotThisForm, TypedForm};
 pub use upload::{Content, ReferenceKind, Upload};
 pub use validator::{Objection, Validators};
@@ -79,6 +93,8 @@ pub use violation::{
     Constraint, Expected, FieldError, PathStep, VALIDATION_FAILED, Violation, Violations,
 };
 
+#[doc(hidden)]
+pub use entreat_derive::FormOfEntreat as __FormOfEntreat;
 #[doc(hidden)]
 pub use typed::private as __private;
 
@@ -93,8 +109,3 @@ pub use {jiff, url};
 )]
 #[doc = include_str!("../../../docs/forms.md")]
 struct FormReference;
-
-/// Compiles the Rust example that a newcomer reads first.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -4,6 +4,7 @@
 //! English and German are built in; a host program adds others or replaces these. A message
 //! that a language lacks is taken from English.
 
+use std::fmt;
 use std::sync::Arc;
 
 use fluent_bundle::concurrent::FluentBundle;
@@ -12,7 +13,6 @@ use unic_langid::LanguageIdentifier;
 
 use crate::condition::Comparison;
 use crate::form::Form;
-use crate::number::Number;
 use crate::violation::{Constraint, Expected, Violation};
 
 const ENGLISH: &str = include_str!("message/en.ftl");
@@ -153,6 +153,12 @@ pub struct Messages {
     english: Arc<Language>,
 }
 
+impl fmt::Debug for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Messages").field(&self.language()).finish()
+    }
+}
+
 impl Messages {
     /// The tag of the language that was found.
     pub fn language(&self) -> String {
@@ -181,7 +187,7 @@ impl Messages {
             (Constraint::Type, _) if stranger.is_empty() && field.is_none() => {
                 "error-type-answers".to_owned()
             }
-            (Constraint::MultipleOf, Expected::Number(Number::Int(1))) => {
+            (Constraint::MultipleOf, Expected::Number(step)) if step.as_i128() == Some(1) => {
                 "error-multipleOf-whole".to_owned()
             }
             _ => format!("error-{constraint}"),

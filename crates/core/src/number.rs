@@ -11,23 +11,77 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+mod decimal;
+
+use decimal::Decimal;
+
 /// A number as it was answered.
-#[derive(Clone, Copy, Debug)]
-pub enum Number {
-    /// A whole number, exact.
-    Int(i128),
+///
+/// ```
+/// use entreat_core::Number;
+/// assert_eq!(Number::from(12).as_i128(), Some(12));
+/// assert_eq!(Number::from_f64(0.5).map(Number::as_f64), Some(0.5));
+/// assert_eq!(Number::from_f64(f64::NAN), None);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Number(Repr);
+
+#[derive(Clone, Copy)]
+enum Repr {
+    Int(Wide),
     /// Anything written with a fraction or an exponent; always finite.
     Float(f64),
 }
 
+/// An `i128` that is aligned like a pointer: what holds numbers among other things stays a
+/// third smaller, and memory for it is found the quick way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Wide {
+    high: i64,
+    low: u64,
+}
+
+impl Wide {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is cut into its two halves"
+    )]
+    const fn new(int: i128) -> Self {
+        Self {
+            high: (int >> 64) as i64,
+            low: int as u64,
+        }
+    }
+
+    fn get(self) -> i128 {
+        i128::from(self.high) << 64 | i128::from(self.low)
+    }
+
+    /// The value, if it fits: nearly always.
+    fn small(self) -> Option<i64> {
+        let low = self.low.cast_signed();
+        (self.high == low >> 63).then_some(low)
+    }
+}
+
 impl Number {
+    const fn int(int: i128) -> Self {
+        Self(Repr::Int(Wide::new(int)))
+    }
+
+    /// The number that a float is; `None` unless it is finite.
+    pub fn from_f64(float: f64) -> Option<Self> {
+        float.is_finite().then_some(Self(Repr::Float(float)))
+    }
+
     /// Reads a whole text as one number, as an HTML number input would: digits with an
     /// optional minus, fraction and exponent.
     ///
     /// ```
     /// use entreat_core::Number;
-    /// assert_eq!(Number::parse("-12"), Some(Number::Int(-12)));
-    /// assert_eq!(Number::parse("1e3"), Some(Number::Int(1000)));
+    /// assert_eq!(Number::parse("-12"), Some(Number::from(-12)));
+    /// assert_eq!(Number::parse("1e3"), Some(Number::from(1000)));
     /// assert_eq!(Number::parse("12 "), None);
     /// assert_eq!(Number::parse("NaN"), None);
     /// ```
@@ -57,23 +111,19 @@ impl Number {
         match fraction {
             Some([]) => None,
             None if whole.is_empty() => None,
-            None if !has_exponent => text.parse().ok().map(Self::Int),
-            _ => text
-                .parse()
-                .ok()
-                .filter(|float: &f64| float.is_finite())
-                .map(Self::Float),
+            None if !has_exponent => text.parse().ok().map(Self::int),
+            _ => text.parse().ok().and_then(Self::from_f64),
         }
     }
 
     /// Takes a number out of parsed JSON.
     pub(crate) fn from_json(number: &serde_json::Number) -> Option<Self> {
         if let Some(int) = number.as_i64() {
-            Some(Self::Int(int.into()))
+            Some(int.into())
         } else if let Some(int) = number.as_u64() {
-            Some(Self::Int(int.into()))
+            Some(int.into())
         } else {
-            number.as_f64().filter(|f| f.is_finite()).map(Self::Float)
+            number.as_f64().and_then(Self::from_f64)
         }
     }
 
@@ -83,44 +133,52 @@ impl Number {
         reason = "the caller asks for the nearest float"
     )]
     pub fn as_f64(self) -> f64 {
-        match self {
-            Self::Int(int) => int as f64,
-            Self::Float(float) => float,
+        match self.0 {
+            Repr::Int(int) => int.get() as f64,
+            Repr::Float(float) => float,
         }
     }
 
     /// The value as a whole number, if it is one: `2.0` is.
     pub fn as_integer(self) -> Option<i128> {
-        match self {
-            Self::Int(int) => Some(int),
-            Self::Float(_) => Decimal::from(self).to_integer(),
+        match self.0 {
+            Repr::Int(int) => Some(int.get()),
+            Repr::Float(_) => Decimal::from(self).to_integer(),
+        }
+    }
+
+    /// The whole number, if it was written as one: `2.0` was not.
+    pub fn as_i128(self) -> Option<i128> {
+        match self.0 {
+            Repr::Int(int) => Some(int.get()),
+            Repr::Float(_) => None,
         }
     }
 
     /// The value as JSON; a whole number beyond 64 bits becomes the nearest float there.
     pub fn to_json(self) -> Value {
-        match self {
-            Self::Int(int) => match (i64::try_from(int), u64::try_from(int)) {
-                (Ok(small), _) => small.into(),
+        match self.0 {
+            Repr::Int(int) => match (int.small(), u64::try_from(int.get())) {
+                (Some(small), _) => small.into(),
                 (_, Ok(large)) => large.into(),
                 _ => self.as_f64().into(),
             },
-            Self::Float(float) => float.into(),
+            Repr::Float(float) => float.into(),
         }
     }
 
     pub(crate) fn is_multiple_of(self, step: Step) -> bool {
-        match (self, step) {
-            (Self::Int(_), Step::Whole(1)) => true,
-            (Self::Int(value), Step::Whole(step)) => match i64::try_from(value) {
-                Ok(small) => small % step == 0,
-                Err(_) => value % i128::from(step) == 0,
+        match (self.0, step) {
+            (Repr::Int(_), Step::Whole(1)) => true,
+            (Repr::Int(value), Step::Whole(step)) => match value.small() {
+                Some(small) => small % step == 0,
+                None => value.get() % i128::from(step) == 0,
             },
-            (value, Step::Whole(step)) => {
-                let step = Decimal::from(Self::Int(step.into()));
-                Decimal::from(value).is_multiple_of(step)
+            (_, Step::Whole(step)) => {
+                let step = Decimal::from(Self::from(step));
+                Decimal::from(self).is_multiple_of(step)
             }
-            (value, Step::Exact(step)) => Decimal::from(value).is_multiple_of(step),
+            (_, Step::Exact(step)) => Decimal::from(self).is_multiple_of(step),
         }
     }
 }
@@ -169,10 +227,10 @@ impl PartialOrd for Number {
 
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+        match (&self.0, &other.0) {
+            (Repr::Int(a), Repr::Int(b)) => a.cmp(b),
             // Shortest decimals are ordered as their floats are, so the cheap way is exact.
-            (Self::Float(a), Self::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            (Repr::Float(a), Repr::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
             _ => Decimal::from(*self).cmp(&Decimal::from(*other)),
         }
     }
@@ -180,152 +238,44 @@ impl Ord for Number {
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Int(int) => int.fmt(f),
-            Self::Float(float) => float.fmt(f),
+        match self.0 {
+            Repr::Int(int) => int.get().fmt(f),
+            Repr::Float(float) => float.fmt(f),
         }
     }
 }
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Repr::Int(int) => f.debug_tuple("Int").field(&int.get()).finish(),
+            Repr::Float(float) => f.debug_tuple("Float").field(&float).finish(),
+        }
+    }
+}
+
+macro_rules! from_integers {
+    ($($type:ty),*) => {
+        $(impl From<$type> for Number {
+            fn from(int: $type) -> Self {
+                Self::int(int.into())
+            }
+        })*
+    };
+}
+
+from_integers!(i32, i64, u64, i128);
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Int(int) => match (i64::try_from(*int), u64::try_from(*int)) {
-                (Ok(small), _) => serializer.serialize_i64(small),
+        match self.0 {
+            Repr::Int(int) => match (int.small(), u64::try_from(int.get())) {
+                (Some(small), _) => serializer.serialize_i64(small),
                 (_, Ok(large)) => serializer.serialize_u64(large),
-                _ => serializer.serialize_i128(*int),
+                _ => serializer.serialize_i128(int.get()),
             },
-            Self::Float(float) => serializer.serialize_f64(*float),
+            Repr::Float(float) => serializer.serialize_f64(float),
         }
-    }
-}
-
-/// `digits × 10^exponent`, with no trailing zero in `digits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Decimal {
-    negative: bool,
-    digits: u128,
-    exponent: i32,
-}
-
-impl Decimal {
-    fn new(negative: bool, mut digits: u128, mut exponent: i32) -> Self {
-        if digits == 0 {
-            return Self {
-                negative: false,
-                digits,
-                exponent: 0,
-            };
-        }
-        while digits.is_multiple_of(10) {
-            digits /= 10;
-            exponent += 1;
-        }
-        Self {
-            negative,
-            digits,
-            exponent,
-        }
-    }
-
-    fn is_positive(self) -> bool {
-        !self.negative && self.digits != 0
-    }
-
-    fn to_integer(self) -> Option<i128> {
-        let scale = 10_u128.checked_pow(u32::try_from(self.exponent).ok()?)?;
-        let magnitude = i128::try_from(self.digits.checked_mul(scale)?).ok()?;
-        Some(if self.negative { -magnitude } else { magnitude })
-    }
-
-    /// Exact: neither side is ever rounded.
-    fn is_multiple_of(self, step: Self) -> bool {
-        if self.digits == 0 {
-            return true;
-        }
-        // `digits` has no factor of ten left, so a coarser step cannot divide it.
-        let Ok(shift) = u32::try_from(self.exponent - step.exponent) else {
-            return false;
-        };
-        if step.digits == 0 {
-            return false;
-        }
-        let power = power_mod(10, shift, step.digits);
-        multiply_mod(self.digits % step.digits, power, step.digits) == 0
-    }
-
-    fn magnitude_cmp(self, other: Self) -> Ordering {
-        if self.digits == 0 || other.digits == 0 {
-            return self.digits.cmp(&other.digits);
-        }
-        let order = |d: Self| i64::from(d.digits.ilog10()) + i64::from(d.exponent);
-        order(self).cmp(&order(other)).then_with(|| {
-            // Same order of magnitude: the exponents are less than 39 apart.
-            let shift = self.exponent.abs_diff(other.exponent);
-            let scale = |digits: u128| 10_u128.checked_pow(shift)?.checked_mul(digits);
-            match self.exponent.cmp(&other.exponent) {
-                Ordering::Equal => self.digits.cmp(&other.digits),
-                // What overflows when brought to the other's scale is the larger one.
-                Ordering::Greater => {
-                    scale(self.digits).map_or(Ordering::Greater, |d| d.cmp(&other.digits))
-                }
-                Ordering::Less => {
-                    scale(other.digits).map_or(Ordering::Less, |d| self.digits.cmp(&d))
-                }
-            }
-        })
-    }
-}
-
-impl Ord for Decimal {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self.negative, other.negative) {
-            (false, false) => self.magnitude_cmp(*other),
-            (true, true) => other.magnitude_cmp(*self),
-            (true, false) => Ordering::Less,
-            (false, true) => Ordering::Greater,
-        }
-    }
-}
-
-impl PartialOrd for Decimal {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl From<Number> for Decimal {
-    fn from(number: Number) -> Self {
-        match number {
-            Number::Int(int) => Self::new(int < 0, int.unsigned_abs(), 0),
-            Number::Float(float) => Self::from_float(float),
-        }
-    }
-}
-
-impl Decimal {
-    fn from_float(float: f64) -> Self {
-        let mut buffer = zmij::Buffer::new();
-        let text = buffer.format_finite(float);
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-        let mut exponent: i32 = exponent.parse().unwrap_or(0);
-        let mut digits: u128 = 0;
-        let mut in_fraction = false;
-        // At most 17 significant digits: `digits` cannot overflow on a finite float, but
-        // zeros may follow them.
-        for byte in mantissa.bytes() {
-            match byte {
-                b'0'..=b'9' => {
-                    digits = digits
-                        .saturating_mul(10)
-                        .saturating_add((byte - b'0').into());
-                    exponent -= i32::from(in_fraction);
-                }
-                b'.' => in_fraction = true,
-                _ => {}
-            }
-        }
-        Self::new(float < 0.0, digits, exponent)
     }
 }
 
@@ -335,42 +285,6 @@ fn split_digits(bytes: &[u8]) -> (&[u8], &[u8]) {
         .position(|b| !b.is_ascii_digit())
         .unwrap_or(bytes.len());
     bytes.split_at(end)
-}
-
-fn power_mod(base: u128, mut exponent: u32, modulus: u128) -> u128 {
-    let mut result = 1 % modulus;
-    let mut base = base % modulus;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            result = multiply_mod(result, base, modulus);
-        }
-        base = multiply_mod(base, base, modulus);
-        exponent >>= 1;
-    }
-    result
-}
-
-fn multiply_mod(a: u128, b: u128, modulus: u128) -> u128 {
-    if let Some(product) = a.checked_mul(b) {
-        return product % modulus;
-    }
-    // Too large for one multiplication: add and double, which stays below the modulus.
-    let add = |x: u128, y: u128| {
-        if x >= modulus - y {
-            x - (modulus - y)
-        } else {
-            x + y
-        }
-    };
-    let (mut result, mut a, mut b) = (0, a % modulus, b % modulus);
-    while b > 0 {
-        if b & 1 == 1 {
-            result = add(result, a);
-        }
-        a = add(a, a);
-        b >>= 1;
-    }
-    result
 }
 
 #[cfg(test)]
@@ -427,7 +341,7 @@ mod tests {
             assert_eq!(Number::parse(text), None, "{text:?}");
         }
         assert_eq!(number(".5"), number("0.5"));
-        assert_eq!(number("-1.5E+3"), Number::Int(-1500));
+        assert_eq!(number("-1.5E+3"), Number::from(-1500));
         // 40 digits: refused, since it could only be kept rounded.
         assert_eq!(Number::parse(&"9".repeat(40)), None);
     }

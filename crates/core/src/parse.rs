@@ -3,115 +3,27 @@
 //! From JSON text no document tree is built: strings are borrowed from the text, and each
 //! value is read as its field's type as it comes by. Decides nothing about validity.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use serde::Deserialize as _;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::{Map, Value};
-use smallvec::SmallVec;
 
 use crate::answer::Answer;
 use crate::check::Settings;
+use crate::form::Form;
 use crate::form::findings::Findings;
-use crate::form::kind::Unreadable;
-use crate::form::{Field, Form, Kind};
-use crate::number::Number;
+use crate::form::kind::{Unreadable, is_no_answer};
 use crate::violation::Violation;
 
-/// A value as it came, not yet of any type.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Raw<'a> {
-    /// The field was not mentioned.
-    #[default]
-    Absent,
-    Null,
-    Boolean(bool),
-    Number(Number),
-    /// A number that cannot be held without loss, as it was written.
-    Unreadable(&'a str),
-    Text(Cow<'a, str>),
-    /// A list or an object of parsed JSON.
-    Tree(&'a Value),
-    /// A list read from text.
-    List(Vec<Raw<'a>>),
-    /// An object read from text.
-    Object(Vec<(Cow<'a, str>, Raw<'a>)>),
-}
+mod json;
+mod raw;
 
-impl<'a> From<&'a Value> for Raw<'a> {
-    fn from(value: &'a Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Bool(value) => Self::Boolean(*value),
-            Value::Number(number) => Number::from_json(number).map_or(Self::Null, Self::Number),
-            Value::String(text) => Self::Text(Cow::Borrowed(text)),
-            tree @ (Value::Array(_) | Value::Object(_)) => Self::Tree(tree),
-        }
-    }
-}
-
-impl<'a> Raw<'a> {
-    /// No answer is null, an empty text or an empty list (spec 1.2).
-    pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            Self::Absent | Self::Null => true,
-            Self::Text(text) => text.is_empty(),
-            Self::Tree(tree) => tree.as_array().is_some_and(Vec::is_empty),
-            Self::List(items) => items.is_empty(),
-            Self::Boolean(_) | Self::Number(_) | Self::Unreadable(_) | Self::Object(_) => false,
-        }
-    }
-
-    pub(crate) fn to_json(&self) -> Value {
-        match self {
-            Self::Absent | Self::Null => Value::Null,
-            Self::Boolean(value) => (*value).into(),
-            Self::Number(number) => number.to_json(),
-            Self::Unreadable(text) => (*text).into(),
-            Self::Text(text) => text.as_ref().into(),
-            Self::Tree(tree) => (*tree).clone(),
-            Self::List(items) => items.iter().map(Raw::to_json).collect(),
-            Self::Object(members) => members
-                .iter()
-                .map(|(key, value)| (key.to_string(), value.to_json()))
-                .collect(),
-        }
-    }
-
-    /// Calls `visit` with each member of an object; false if it is none.
-    pub(crate) fn each_member(&self, mut visit: impl FnMut(&str, Raw<'a>)) -> bool {
-        match self {
-            Self::Tree(Value::Object(members)) => {
-                for (key, value) in members {
-                    visit(key, value.into());
-                }
-            }
-            Self::Object(members) => {
-                for (key, value) in members {
-                    visit(key, value.clone());
-                }
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// The items of a list.
-    pub(crate) fn items(&self) -> Option<Vec<Raw<'a>>> {
-        match self {
-            Self::Tree(Value::Array(items)) => Some(items.iter().map(Raw::from).collect()),
-            Self::List(items) => Some(items.clone()),
-            _ => None,
-        }
-    }
-}
+use json::{JsonAnswers, JsonEnvelope};
+pub(crate) use raw::{Raw, Source};
 
 /// Answers on their way in: each value is read as its field's type as it comes by.
 pub(crate) struct Intake<'f, 'a> {
     form: &'f Form,
-    /// What could be read, by field.
+    /// What could be read, by field; those at the end come to be as they are needed.
     pub(crate) values: Vec<Option<Answer<'a>>>,
     /// What could not.
     pub(crate) unreadable: Vec<(usize, Box<Unreadable<'a>>)>,
@@ -124,24 +36,23 @@ pub(crate) struct Intake<'f, 'a> {
     /// What is wrong with answers that can be judged as they come by.
     pub(crate) violations: Vec<Violation>,
     settings: &'f Settings,
-    mentioned: SmallVec<[u64; 2]>,
+    /// One bit for each field that was mentioned and has no value all the same, as far as
+    /// there is one: most submissions have none.
+    mentioned: Vec<u64>,
 }
 
 impl<'f, 'a> Intake<'f, 'a> {
     fn new(form: &'f Form, settings: &'f Settings) -> Self {
-        let fields = form.fields().len();
-        let mut values = Vec::with_capacity(fields);
-        values.resize_with(fields, || None);
         Self {
             form,
-            values,
+            values: Vec::with_capacity(form.fields().len()),
             unreadable: Vec::new(),
             strangers: Vec::new(),
             other_form: None,
             is_object: true,
             violations: Vec::new(),
             settings,
-            mentioned: SmallVec::from_elem(0, fields.div_ceil(64)),
+            mentioned: Vec::new(),
         }
     }
 
@@ -150,6 +61,7 @@ impl<'f, 'a> Intake<'f, 'a> {
         let mut intake = Self::new(form, settings);
         let Some(object) = value.as_object() else {
             intake.is_object = false;
+            intake.fill_in();
             return intake;
         };
         if !intake.take_members(object, form.may_be_enveloped()) {
@@ -177,7 +89,7 @@ impl<'f, 'a> Intake<'f, 'a> {
             match self.form.position_from(next, key) {
                 Some(place) => {
                     next = place + 1;
-                    self.put(place, value.into());
+                    self.put(place, value);
                 }
                 None => self.strangers.push(key.as_str().into()),
             }
@@ -220,40 +132,87 @@ impl<'f, 'a> Intake<'f, 'a> {
     }
 
     /// Takes the raw answer to a field; false if there was one already.
-    fn put(&mut self, place: usize, raw: Raw<'a>) -> bool {
-        let (word, bit) = (place / 64, 1 << (place % 64));
-        if self.mentioned[word] & bit != 0 {
+    fn put(&mut self, place: usize, source: impl Source<'a>) -> bool {
+        if self.is_mentioned(place) {
             return false;
         }
-        self.mentioned[word] |= bit;
         let field = &self.form.fields()[place];
         // What is sent for a hidden field is ignored; what is sent empty was cleared.
-        if field.rendering().hidden || raw.is_empty() {
+        if field.rendering().hidden || source.is_empty() {
+            self.mention(place);
             return true;
         }
-        match field.kind().parse(raw) {
-            Ok(answer) if is_no_answer(field, &answer) => {}
-            Ok(answer) => {
-                if self.form.is_plain() {
-                    let findings = &mut self.violations;
-                    let sensitive = field.is_sensitive();
-                    let mut findings = Findings::new(findings, self.settings, place, sensitive);
-                    field.kind().check(&answer, &mut findings);
-                }
-                self.values[place] = Some(answer);
+        let taken = if self.form.is_plain() {
+            let (list, sensitive) = (&mut self.violations, field.is_sensitive());
+            let mut findings = Findings::new(list, self.settings, place, sensitive);
+            let is_required = field.is_required();
+            field.kind().take(source, is_required, &mut findings)
+        } else {
+            let is_answer = |answer: &Answer<'_>| !is_no_answer(answer, field.is_required());
+            let parsed = field.kind().parse(source);
+            parsed.map(|answer| Some(answer).filter(is_answer))
+        };
+        match taken {
+            Ok(Some(answer)) => self.set(place, answer),
+            Ok(None) => self.mention(place),
+            Err(unreadable) => {
+                self.mention(place);
+                self.unreadable.push((place, unreadable));
             }
-            Err(unreadable) => self.unreadable.push((place, unreadable)),
         }
         true
     }
 
+    #[inline]
+    fn set(&mut self, place: usize, answer: Answer<'a>) {
+        // Answers mostly come in order.
+        if place == self.values.len() {
+            self.values.push(Some(answer));
+        } else {
+            self.set_out_of_order(place, answer);
+        }
+    }
+
+    #[inline(never)]
+    fn set_out_of_order(&mut self, place: usize, answer: Answer<'a>) {
+        if place > self.values.len() {
+            self.values.resize_with(place + 1, || None);
+        }
+        self.values[place] = Some(answer);
+    }
+
+    #[inline]
+    fn is_mentioned(&self, place: usize) -> bool {
+        // What comes in order is mentioned for the first time.
+        if place >= self.values.len() && self.mentioned.is_empty() {
+            return false;
+        }
+        let word = self.mentioned.get(place / 64).copied().unwrap_or(0);
+        matches!(self.values.get(place), Some(Some(_))) || word & (1 << (place % 64)) != 0
+    }
+
+    /// Notes that a field was mentioned, though it gets no value.
+    #[cold]
+    fn mention(&mut self, place: usize) {
+        let word = place / 64;
+        if self.mentioned.len() <= word {
+            self.mentioned.resize(word + 1, 0);
+        }
+        self.mentioned[word] |= 1 << (place % 64);
+    }
+
     /// Gives fields that were not mentioned, or that nobody can change, their defaults.
     fn fill_in(&mut self) {
-        for (place, field) in self.form.fields().iter().enumerate() {
+        let fields = self.form.fields();
+        if self.values.len() < fields.len() {
+            self.values.resize_with(fields.len(), || None);
+        }
+        for &place in self.form.with_default() {
+            let field = &fields[place];
             let Some(default) = field.default() else {
                 continue;
             };
-            let is_mentioned = self.mentioned[place / 64] & (1 << (place % 64)) != 0;
+            let is_mentioned = self.is_mentioned(place);
             let hints = field.rendering();
             let is_unanswered = self.values[place].is_none()
                 && !self.unreadable.iter().any(|(other, _)| *other == place);
@@ -268,6 +227,17 @@ impl<'f, 'a> Intake<'f, 'a> {
         }
     }
 
+    /// Whether every field has an answer, nothing was found wrong with any of them, and
+    /// nothing else was said.
+    pub(crate) fn is_flawless(&self) -> bool {
+        self.is_object
+            && self.violations.is_empty()
+            && self.unreadable.is_empty()
+            && self.strangers.is_empty()
+            && self.other_form.is_none()
+            && self.values.iter().all(Option::is_some)
+    }
+
     fn envelope_key(&mut self, key: &str, value: &Raw<'_>) {
         match (key, value) {
             (RESPONSES | "metadata", _) => {}
@@ -280,258 +250,3 @@ impl<'f, 'a> Intake<'f, 'a> {
 
 pub(crate) const RESPONSES: &str = "responses";
 const FORM_ID: &str = "form_id";
-
-/// Whether what was read says nothing after all: a required text needs a character that
-/// can be seen, and JSON that was typed may say `null`.
-fn is_no_answer(field: &Field, answer: &Answer<'_>) -> bool {
-    match answer {
-        Answer::Text(text) => field.is_required() && is_blank(text),
-        Answer::Json(value) => Raw::from(&**value).is_empty(),
-        _ => false,
-    }
-}
-
-pub(crate) fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || c == '\u{feff}')
-}
-
-/// The members of an envelope.
-fn is_envelope_key(key: &str) -> bool {
-    matches!(key, RESPONSES | FORM_ID | "metadata")
-}
-
-/// Reads an object of answers from JSON text; finding an envelope, it returns the text of
-/// the answers within.
-struct JsonAnswers<'i, 'f, 'a> {
-    intake: &'i mut Intake<'f, 'a>,
-    /// An envelope may stand here.
-    outermost: bool,
-}
-
-impl<'a> DeserializeSeed<'a> for JsonAnswers<'_, '_, 'a> {
-    type Value = Option<&'a str>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
-    type Value = Option<&'a str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of answers")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let form = self.intake.form;
-        let mut next = 0;
-        // What is no answer, or may turn out to be a member of an envelope.
-        let mut others: Vec<(Cow<'a, str>, Raw<'a>)> = Vec::new();
-        let mut responses = None;
-        while let Some(key) = entries.next_key_seed(JsonText)? {
-            if self.outermost && key == RESPONSES {
-                let raw: &RawValue = entries.next_value()?;
-                let value = if raw.get().starts_with('{') {
-                    responses = Some(raw.get());
-                    Raw::Absent
-                } else {
-                    JsonRaw.of(raw.get()).map_err(serde::de::Error::custom)?
-                };
-                others.push((key, value));
-                continue;
-            }
-            let place = form.position_from(next, &key);
-            if let Some(place) = place
-                && !(self.outermost && is_envelope_key(&key))
-            {
-                next = place + 1;
-                let raw = match form.fields()[place].kind() {
-                    Kind::Number(_) => entries.next_value_seed(JsonNumber)?,
-                    _ => entries.next_value_seed(JsonRaw)?,
-                };
-                if !self.intake.put(place, raw) {
-                    return Err(serde::de::Error::custom(DuplicateKey(&key)));
-                }
-            } else {
-                others.push((key, entries.next_value_seed(JsonRaw)?));
-            }
-        }
-        refuse_duplicates(&others)?;
-        if responses.is_some() {
-            return Ok(responses);
-        }
-        for (key, value) in others {
-            match form.position(&key) {
-                Some(place) => {
-                    self.intake.put(place, value);
-                }
-                None => self.intake.strangers.push(key.into()),
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Notes the members of an envelope beside its `responses`, in the order of the text.
-struct JsonEnvelope<'i, 'f, 'a>(&'i mut Intake<'f, 'a>);
-
-impl<'a> DeserializeSeed<'a> for JsonEnvelope<'_, '_, 'a> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'a> Visitor<'a> for JsonEnvelope<'_, '_, 'a> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an envelope around answers")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut entries: A) -> Result<(), A::Error> {
-        while let Some(key) = entries.next_key_seed(JsonText)? {
-            if key == FORM_ID {
-                let value = entries.next_value_seed(JsonRaw)?;
-                self.0.envelope_key(&key, &value);
-            } else {
-                entries.next_value::<IgnoredAny>()?;
-                self.0.envelope_key(&key, &Raw::Absent);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn refuse_duplicates<E: serde::de::Error>(members: &[(Cow<'_, str>, Raw<'_>)]) -> Result<(), E> {
-    let mut keys: SmallVec<[&str; 16]> = members.iter().map(|(key, _)| &**key).collect();
-    keys.sort_unstable();
-    match keys.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(E::custom(DuplicateKey(pair[0]))),
-        None => Ok(()),
-    }
-}
-
-struct DuplicateKey<'k>(&'k str);
-
-impl fmt::Display for DuplicateKey<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the key `{}` stands here more than once", self.0)
-    }
-}
-
-/// A text, borrowed where it has no escapes.
-struct JsonText;
-
-impl<'a> DeserializeSeed<'a> for JsonText {
-    type Value = Cow<'a, str>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'a> Visitor<'a> for JsonText {
-    type Value = Cow<'a, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-}
-
-/// A value for a field that takes no number.
-struct JsonRaw;
-
-impl<'a> DeserializeSeed<'a> for JsonRaw {
-    type Value = Raw<'a>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'a> Visitor<'a> for JsonRaw {
-    type Value = Raw<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Raw<'a>, E> {
-        Ok(Raw::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Raw<'a>, E> {
-        Ok(Raw::Boolean(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Raw<'a>, E> {
-        Ok(Raw::Number(Number::Int(value.into())))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Raw<'a>, E> {
-        Ok(Raw::Number(Number::Int(value.into())))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Raw<'a>, E> {
-        Ok(Raw::Number(Number::Float(value)))
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Raw<'a>, E> {
-        Ok(Raw::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Raw<'a>, E> {
-        Ok(Raw::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<Raw<'a>, A::Error> {
-        let mut list = Vec::with_capacity(4);
-        while let Some(item) = items.next_element_seed(JsonRaw)? {
-            list.push(item);
-        }
-        Ok(Raw::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut entries: A) -> Result<Raw<'a>, A::Error> {
-        let mut members: Vec<(Cow<'a, str>, Raw<'a>)> = Vec::with_capacity(4);
-        while let Some(key) = entries.next_key_seed(JsonText)? {
-            members.push((key, entries.next_value_seed(JsonRaw)?));
-        }
-        refuse_duplicates(&members)?;
-        Ok(Raw::Object(members))
-    }
-}
-
-impl JsonRaw {
-    /// Reads a part of a text that is a value.
-    fn of(self, text: &str) -> Result<Raw<'_>, serde_json::Error> {
-        self.deserialize(&mut serde_json::Deserializer::from_str(text))
-    }
-}
-
-/// A value for a number field: taken as it was written, so that no digit is lost.
-struct JsonNumber;
-
-impl<'a> DeserializeSeed<'a> for JsonNumber {
-    type Value = Raw<'a>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Raw<'a>, D::Error> {
-        let raw: &'a RawValue = serde::Deserialize::deserialize(deserializer)?;
-        let text = raw.get();
-        if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
-            return Ok(Number::parse(text).map_or(Raw::Unreadable(text), Raw::Number));
-        }
-        JsonRaw.of(text).map_err(serde::de::Error::custom)
-    }
-}

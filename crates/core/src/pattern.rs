@@ -11,8 +11,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use regex_automata::meta;
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::hir::Hir;
 
 mod ecma;
+mod runs;
+
+use runs::Runs;
 
 /// The longest pattern text, in bytes.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
@@ -21,6 +26,8 @@ const MAX_PATTERN_BYTES: usize = 8 * 1024;
 #[derive(Clone)]
 pub struct Pattern {
     source: Arc<str>,
+    /// The same, where it is that simple.
+    runs: Option<Arc<Runs>>,
     regex: meta::Regex,
 }
 
@@ -43,7 +50,7 @@ impl Pattern {
             .nfa_size_limit(Some(budget.remaining))
             .onepass_size_limit(Some(64 * 1024))
             .hybrid_cache_capacity(256 * 1024)
-            .which_captures(regex_automata::nfa::thompson::WhichCaptures::None);
+            .which_captures(WhichCaptures::None);
         let regex = meta::Builder::new()
             .configure(config)
             .build_from_hir(&hir)
@@ -51,13 +58,17 @@ impl Pattern {
         budget.spend(regex.memory_usage());
         Ok(Self {
             source: source.into(),
+            runs: Runs::of(&hir).map(Arc::new),
             regex,
         })
     }
 
     /// Whether the pattern is found anywhere in the text.
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        match &self.runs {
+            Some(runs) => runs.is_match(text),
+            None => self.regex.is_match(text),
+        }
     }
 
     /// The pattern as it was written.
@@ -79,7 +90,7 @@ impl fmt::Debug for Pattern {
 /// The syntax tree of a pattern, for whoever wants to generate matching texts.
 ///
 /// Fails, with a sentence, when the pattern could not be used in a form.
-pub fn syntax_tree(source: &str) -> Result<regex_syntax::hir::Hir, PatternError> {
+pub fn syntax_tree(source: &str) -> Result<Hir, PatternError> {
     if source.len() > MAX_PATTERN_BYTES {
         return Err(PatternError::TooLong);
     }

@@ -143,6 +143,14 @@ impl Problems {
         }])
     }
 
+    /// The same problems at other places.
+    pub(crate) fn moved(mut self, pointer: impl Fn(&str) -> String) -> Self {
+        for problem in &mut self.0 {
+            problem.pointer = pointer(&problem.pointer);
+        }
+        self
+    }
+
     /// The problems in document order, as far as there is one.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()

@@ -1,83 +1,51 @@
-//! How long a form waits: the `timeout` of a definition.
-//!
-//! Only the shape is checked here. The bounds are settings, by mode and by asker, and are
-//! applied where a form is asked.
+//! Moments, as numbers that the caller brings. Nothing here reads a clock.
 
-use serde_json::Value;
+use std::fmt;
+use std::time::Duration;
 
-use crate::form::reader::Reader;
-use crate::problem::ProblemCode;
+use serde::{Deserialize, Serialize};
 
-/// What a definition says about its time, in milliseconds; the rest is default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Timeout {
-    /// `initial_timeout`.
-    pub initial: Option<u64>,
-    /// `extension_allowed`.
-    pub extension_allowed: Option<bool>,
-    /// `extension_duration`.
-    pub extension_duration: Option<u64>,
-    /// `max_extensions`.
-    pub max_extensions: Option<u64>,
-    /// `warn_before`.
-    pub warn_before: Option<u64>,
+/// A moment in milliseconds since 1970, UTC: what is kept, compared and sent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnixTime(u64);
+
+impl UnixTime {
+    /// The moment that is so many milliseconds after 1970 began.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since 1970 began.
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// The moment so much later; the end of time when there is none.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// The moment so much earlier; 1970 when there is none.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+
+    /// How long it is since `earlier`; nothing if that lies ahead.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
 }
 
-const KEYS: &[&str] = &[
-    "initial_timeout",
-    "extension_allowed",
-    "extension_duration",
-    "max_extensions",
-    "warn_before",
-];
+/// Whole milliseconds; more than there can be become as many as there can be.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
 
-/// The most extensions that can be granted.
-const MAX_EXTENSIONS: u64 = 100;
-
-impl Timeout {
-    /// Reads a whole number of milliseconds, or an object.
-    pub(crate) fn read<'v>(reader: &mut Reader<'v>, value: &'v Value) -> Self {
-        let Some(object) = value.as_object() else {
-            let initial = value.as_u64().filter(|ms| *ms > 0);
-            if initial.is_none() {
-                let message = "A timeout is a whole number of milliseconds above 0, or an object.";
-                reader.report(ProblemCode::BadValue, message);
-            }
-            return Self {
-                initial,
-                ..Self::default()
-            };
-        };
-        reader.known_keys(object, KEYS);
-        let positive = |reader: &mut Reader<'v>, key: &'v str| {
-            let ms = reader.count_at(object, key);
-            if ms == Some(0) {
-                let message = format!("`{key}` must be above 0 milliseconds.");
-                reader.report_at(key, ProblemCode::BadValue, message);
-            }
-            ms
-        };
-        let timeout = Self {
-            initial: positive(reader, "initial_timeout"),
-            extension_allowed: reader.flag_at(object, "extension_allowed"),
-            extension_duration: positive(reader, "extension_duration"),
-            max_extensions: reader.count_at(object, "max_extensions"),
-            warn_before: positive(reader, "warn_before"),
-        };
-        if timeout
-            .max_extensions
-            .is_some_and(|max| max > MAX_EXTENSIONS)
-        {
-            let message = format!("`max_extensions` is at most {MAX_EXTENSIONS}.");
-            reader.report_at("max_extensions", ProblemCode::BadValue, message);
-        }
-        if let (Some(initial), Some(warn)) = (timeout.initial, timeout.warn_before)
-            && warn >= initial
-        {
-            let message = "`warn_before` must be below `initial_timeout`.";
-            reader.report_at("warn_before", ProblemCode::Contradiction, message);
-        }
-        timeout
+impl fmt::Debug for UnixTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
     }
 }

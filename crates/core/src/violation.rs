@@ -11,10 +11,13 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::check::Settings;
 use crate::condition::Comparison;
-use crate::form::Form;
+use crate::form::findings::Findings;
+use crate::form::{Form, Kind};
 use crate::message::Messages;
 use crate::number::Number;
+use crate::url_guard::Blocked;
 
 /// The JSON-RPC code of a validation error.
 pub const VALIDATION_FAILED: i32 = -32007;
@@ -219,6 +222,26 @@ impl Violations {
     /// The violations in field order, those of no field last.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Violation> {
         self.list.iter()
+    }
+
+    /// What a later look at answered URLs found, each with its field's id: a name that leads
+    /// to an address that is blocked. `None` when nothing was found.
+    pub fn of_blocked_urls(form: &Form, blocked: &[(&str, &str, Blocked)]) -> Option<Self> {
+        let mut list = Vec::new();
+        for (id, url, blocked) in blocked {
+            let Some(place) = form.position(id) else {
+                continue;
+            };
+            let field = &form.fields()[place];
+            if let Kind::Url(rules) = field.kind() {
+                let settings = Settings::default();
+                let sensitive = field.is_sensitive();
+                let mut findings = Findings::new(&mut list, &settings, place, sensitive);
+                rules.add_blocked(url, blocked, &mut findings);
+            }
+        }
+        let form = form.clone();
+        (!list.is_empty()).then_some(Self { form, list })
     }
 
     /// How many there are.

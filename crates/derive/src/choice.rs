@@ -11,9 +11,13 @@ use crate::attribute;
 use crate::errors::Errors;
 use crate::words;
 
-pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenStream> {
+pub(crate) fn expand(
+    input: &DeriveInput,
+    data: &DataEnum,
+    krate: &Path,
+) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
-    let krate = read_crate(&mut errors, input);
+    let krate = read_crate(&mut errors, input, krate.clone());
     let offers: Vec<_> = data
         .variants
         .iter()
@@ -112,8 +116,7 @@ impl<'v> Offer<'v> {
     }
 }
 
-fn read_crate(errors: &mut Errors, input: &DeriveInput) -> Path {
-    let mut krate = syn::parse_quote!(::entreat_core);
+fn read_crate(errors: &mut Errors, input: &DeriveInput, mut krate: Path) -> Path {
     for entry in attribute::entries(errors, &input.attrs) {
         match entry.name().as_str() {
             "crate" => krate = errors.take(entry.path()).unwrap_or(krate),

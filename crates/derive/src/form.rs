@@ -19,9 +19,13 @@ const MAX_FIELDS: usize = 100;
 
 const KEYS: &[&str] = &["id", "title", "description", "crate"];
 
-pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<TokenStream> {
+pub(crate) fn expand(
+    input: &DeriveInput,
+    data: &DataStruct,
+    krate: &Path,
+) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
-    let head = Head::read(&mut errors, input);
+    let head = Head::read(&mut errors, input, krate);
     let krate = &head.krate;
     let fields = read_fields(&mut errors, input, data);
     check_ids(&mut errors, &fields);
@@ -69,12 +73,12 @@ struct Head {
 }
 
 impl Head {
-    fn read(errors: &mut Errors, input: &DeriveInput) -> Self {
+    fn read(errors: &mut Errors, input: &DeriveInput, krate: &Path) -> Self {
         let mut head = Self {
             id: words::snake_case(&input.ident),
             title: words::in_words(&input.ident),
             description: attribute::doc_text(&input.attrs),
-            krate: syn::parse_quote!(::entreat_core),
+            krate: krate.clone(),
         };
         let mut id_span = input.ident.span();
         for entry in attribute::entries(errors, &input.attrs) {

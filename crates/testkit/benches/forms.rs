@@ -20,6 +20,8 @@ use serde_json::Value;
 mod by_hand;
 #[path = "forms/contest.rs"]
 mod contest;
+#[path = "forms/same_verdict.rs"]
+mod same_verdict;
 
 use contest::Contest;
 
@@ -32,6 +34,7 @@ fn main() {
     let judges = Judges::new(&schema);
     let valid = samples::comprehensive_answer();
     let broken = samples::three_errors();
+    judges.agree(&form, &valid);
     println!(
         "form: {} fields; all errors collected; formats asserted",
         form.fields().len()
@@ -51,6 +54,8 @@ fn main() {
 /// The contestants.
 struct Judges {
     jsonschema: jsonschema::Validator,
+    /// The same, judging the URL and the bytes of the file too.
+    same_verdict: jsonschema::Validator,
     boon: boon::Schemas,
     boon_index: boon::SchemaIndex,
 }
@@ -60,8 +65,25 @@ impl Judges {
         let (boon, boon_index) = compile_boon(schema);
         Self {
             jsonschema: compile_jsonschema(schema),
+            same_verdict: same_verdict::compile(schema),
             boon,
             boon_index,
+        }
+    }
+
+    /// Makes sure that `same_verdict` is what it says, where a plain schema would not be.
+    fn agree(&self, form: &Form, valid: &Value) {
+        for (pointer, value) in [
+            ("/homepage", "https://billing.internal/"),
+            ("/homepage", "https://nowhere"),
+            ("/logo/content", "aGVsbG8="),
+            ("/logo/content", "no base64"),
+            ("/logo/content_type", "image/jpeg"),
+        ] {
+            let mut answer = valid.clone();
+            *answer.pointer_mut(pointer).expect("a part of the answer") = value.into();
+            assert!(form.check(&answer).is_err() && !self.same_verdict.is_valid(&answer));
+            assert!(!by_hand::check(&answer).is_empty(), "{pointer}");
         }
     }
 }
@@ -89,7 +111,8 @@ fn compile_boon(schema: &Value) -> (boon::Schemas, boon::SchemaIndex) {
 fn check_value(title: &str, form: &Form, judges: &Judges, answer: &Value, errors: usize) {
     assert_eq!(form.check(answer).map_or_else(|v| v.len(), |_| 0), errors);
     assert_eq!(by_hand::check(answer).len(), errors);
-    let mut contest = Contest::new(title, "jsonschema");
+    assert_eq!(judges.same_verdict.iter_errors(answer).count(), errors);
+    let mut contest = Contest::new(title, "jsonschema").and("jsonschema, same verdict");
     contest.enter("by hand", || by_hand::check(black_box(answer)).len());
     contest.enter("entreat", || match form.check(black_box(answer)) {
         Ok(answers) => usize::from(answers.get("port").is_some()),
@@ -97,6 +120,9 @@ fn check_value(title: &str, form: &Form, judges: &Judges, answer: &Value, errors
     });
     contest.enter("jsonschema", || {
         judges.jsonschema.iter_errors(black_box(answer)).count()
+    });
+    contest.enter("jsonschema, same verdict", || {
+        judges.same_verdict.iter_errors(black_box(answer)).count()
     });
     contest.enter("boon", || {
         usize::from(
@@ -111,7 +137,7 @@ fn check_value(title: &str, form: &Form, judges: &Judges, answer: &Value, errors
 
 fn check_text(title: &str, form: &Form, judges: &Judges, text: &str) {
     assert!(form.check_text(text).is_ok() && by_hand::check_text(text) == Ok(0));
-    let mut contest = Contest::new(title, "value + jsonschema");
+    let mut contest = Contest::new(title, "value + jsonschema").and("value + same verdict");
     contest.enter("by hand", || {
         by_hand::check_text(black_box(text)).unwrap_or(1)
     });
@@ -125,6 +151,10 @@ fn check_text(title: &str, form: &Form, judges: &Judges, text: &str) {
     contest.enter("value + jsonschema", || {
         let value: Value = serde_json::from_str(black_box(text)).unwrap_or_default();
         judges.jsonschema.iter_errors(&value).count()
+    });
+    contest.enter("value + same verdict", || {
+        let value: Value = serde_json::from_str(black_box(text)).unwrap_or_default();
+        judges.same_verdict.iter_errors(&value).count()
     });
     contest.run();
 }

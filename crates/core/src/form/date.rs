@@ -8,7 +8,7 @@ use crate::calendar;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
-use crate::parse::Raw;
+use crate::parse::{Raw, Source};
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected};
 
@@ -87,41 +87,45 @@ impl DateRules {
     fn parse_text<'a>(&self, text: &'a str) -> Option<Answer<'a>> {
         if self.has_time {
             calendar::parse_date_time(text).map(|instant| {
-                Answer::Moment(Moment {
+                Answer::Moment(Box::new(Moment {
                     text: text.into(),
                     instant,
-                })
+                }))
             })
         } else {
             calendar::parse_date(text).map(Answer::Date)
         }
     }
 
-    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
-        match raw {
-            Raw::Text(text) if self.has_time => match calendar::parse_date_time(&text) {
-                Some(instant) => Ok(Answer::Moment(Moment { text, instant })),
-                None => Err(Mistake::wrong_format(self.format_name()).of(Raw::Text(text))),
-            },
-            Raw::Text(text) => match calendar::parse_date(&text) {
-                Some(date) => Ok(Answer::Date(date)),
-                None => Err(Mistake::wrong_format(self.format_name()).of(Raw::Text(text))),
-            },
-            raw => Err(Mistake::wrong_type("string").of(raw)),
+    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
+        let text = match source.text() {
+            Ok(text) => text,
+            Err(other) => return Err(Mistake::wrong_type("string").of(other)),
+        };
+        if self.has_time {
+            if let Some(instant) = calendar::parse_date_time(&text) {
+                return Ok(Answer::Moment(Box::new(Moment { text, instant })));
+            }
+        } else if let Some(date) = calendar::parse_date(&text) {
+            return Ok(Answer::Date(date));
         }
+        Err(Mistake::wrong_format(self.format_name()).of(Raw::Text(text)))
     }
 
     pub(crate) fn check(&self, answer: &Answer<'_>, findings: &mut Findings<'_>) {
-        for (bound, constraint, wrong) in [
-            (&self.minimum, Constraint::Minimum, Ordering::Less),
-            (&self.maximum, Constraint::Maximum, Ordering::Greater),
-        ] {
-            if let Some(bound) = bound
-                && compare(answer, &bound.value) == Some(wrong)
-            {
-                let expected = Expected::Text(bound.text.clone());
-                findings.add(constraint, expected, || answer.to_json());
-            }
+        let mut add = |constraint, bound: &DateBound| {
+            let expected = Expected::Text(bound.text.clone());
+            findings.add(constraint, expected, || answer.to_json());
+        };
+        if let Some(bound) = &self.minimum
+            && compare(answer, &bound.value) == Some(Ordering::Less)
+        {
+            add(Constraint::Minimum, bound);
+        }
+        if let Some(bound) = &self.maximum
+            && compare(answer, &bound.value) == Some(Ordering::Greater)
+        {
+            add(Constraint::Maximum, bound);
         }
     }
 }

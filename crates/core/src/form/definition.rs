@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value};
 
 use super::findings::Findings;
-use super::kind::{Kind, TYPES};
+use super::kind::{Kind, TYPES, is_blank};
 use super::reader::{Object, Reader, listing};
 use super::rendering::{Accessibility, Rendering};
 use super::rules::CrossRule;
@@ -16,10 +16,10 @@ use super::{Field, FieldTable, Inner};
 use crate::answer::Answer;
 use crate::check::Settings;
 use crate::condition::Condition;
-use crate::parse::{RESPONSES, Raw, is_blank};
+use crate::parse::{RESPONSES, Source};
 use crate::problem::{ProblemCode, Problems};
 use crate::schema::imported::Mark;
-use crate::time::Timeout;
+use crate::timeout::Timeout;
 use crate::validator::{NamedValidator, Validators};
 use crate::violation::Constraint;
 
@@ -136,6 +136,9 @@ fn read_form<'v>(
     Some(Inner {
         is_plain: rules.is_empty() && fields.iter().all(stands_alone),
         may_be_enveloped,
+        with_default: (0..fields.len())
+            .filter(|place| fields[*place].default.is_some())
+            .collect(),
         definition: definition.clone(),
         id: id?.into(),
         title: title?.into(),
@@ -555,8 +558,7 @@ fn read_default(
     kind: &Kind,
     required: bool,
 ) -> Option<Answer<'static>> {
-    let raw = Raw::from(value);
-    if raw.is_empty() {
+    if Source::is_empty(&value) {
         return None;
     }
     if matches!(kind, Kind::File(_)) {
@@ -564,7 +566,7 @@ fn read_default(
         reader.report(ProblemCode::BadDefault, message);
         return None;
     }
-    let answer = match kind.parse(raw) {
+    let answer = match kind.parse(value) {
         Ok(answer) => answer,
         Err(unreadable) => {
             for mistake in &unreadable.mistakes {

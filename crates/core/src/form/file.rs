@@ -8,8 +8,9 @@ use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed, Unreadable};
 use crate::form::multi_select::check_count;
 use crate::form::reader::{Object, Reader};
-use crate::parse::Raw;
+use crate::parse::Source;
 use crate::problem::ProblemCode;
+use crate::same::same;
 use crate::upload::{self, Content, ReferenceKind, Upload};
 use crate::violation::{Constraint, Expected};
 
@@ -79,12 +80,12 @@ impl FileRules {
             .map(|list| list.iter().map(|e| &**e))
     }
 
-    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
         let mut files = Vec::with_capacity(1);
         let mut mistakes = Vec::new();
         if self.max_items <= 1 {
-            files.extend(parse_upload(&raw, None, &mut mistakes));
-        } else if let Some(items) = raw.items() {
+            files.extend(parse_upload(&source, None, &mut mistakes));
+        } else if let Some(items) = source.items() {
             for (i, item) in items.iter().enumerate() {
                 files.extend(parse_upload(item, Some(i), &mut mistakes));
             }
@@ -94,6 +95,7 @@ impl FileRules {
         if mistakes.is_empty() {
             Ok(Answer::Files(files))
         } else {
+            let raw = source.into();
             Err(Box::new(Unreadable { raw, mistakes }))
         }
     }
@@ -154,10 +156,23 @@ impl FileRules {
             Some(list) => Expected::Names(list.clone()),
             None => Expected::Nothing,
         };
-        let declared = upload::canonical(upload::essence(&file.content_type));
-        if !allowed(&declared) {
-            let found = upload::essence(&file.content_type);
-            findings.add_text(Constraint::AllowedMimeTypes, list(), found);
+        let is_one = |mime: &str| self.accepted_types.iter().any(|wanted| wanted.is(mime));
+        // Mostly it is written as it is listed, without parameters.
+        let as_listed = is_one(&file.content_type);
+        let written = if as_listed {
+            &file.content_type
+        } else {
+            upload::essence(&file.content_type)
+        };
+        let is_listed = as_listed || is_one(written);
+        let declared = if is_listed {
+            // What a form lists is in its canonical spelling already.
+            Cow::Borrowed(written)
+        } else {
+            upload::canonical(written)
+        };
+        if !is_listed && !allowed(&declared) {
+            findings.add_text(Constraint::AllowedMimeTypes, list(), written);
             return;
         }
         let Some(found) = file
@@ -235,6 +250,11 @@ impl MimeRange {
         }
     }
 
+    /// Whether this is the very type, and none of several.
+    fn is(&self, mime: &str) -> bool {
+        matches!(self, Self::One(one) if same(one, mime))
+    }
+
     /// Whether a type in its canonical spelling is meant.
     fn covers(&self, mime: &str) -> bool {
         match self {
@@ -260,26 +280,30 @@ fn has_extension(extensions: &[Arc<str>], name: &str) -> bool {
 }
 
 /// The members of an upload, as they came.
-#[derive(Default)]
-struct Parts<'a> {
-    filename: Raw<'a>,
-    content_type: Raw<'a>,
-    size: Raw<'a>,
-    content: Raw<'a>,
+struct Parts<S> {
+    filename: Option<S>,
+    content_type: Option<S>,
+    size: Option<S>,
+    content: Option<S>,
 }
 
 /// Reads one upload, or notes everything that is wrong with its shape.
-fn parse_upload<'a>(
-    raw: &Raw<'a>,
+fn parse_upload<'a, S: Source<'a>>(
+    source: &S,
     item: Option<usize>,
     mistakes: &mut Vec<Mistake>,
 ) -> Option<Upload<'a>> {
-    let mut parts = Parts::default();
-    let is_object = raw.each_member(|key, value| match key {
-        "filename" => parts.filename = value,
-        "content_type" => parts.content_type = value,
-        "size" => parts.size = value,
-        "content" => parts.content = value,
+    let mut parts = Parts {
+        filename: None,
+        content_type: None,
+        size: None,
+        content: None,
+    };
+    let is_object = source.each_member(|key, value| match key {
+        "filename" => parts.filename = Some(value),
+        "content_type" => parts.content_type = Some(value),
+        "size" => parts.size = Some(value),
+        "content" => parts.content = Some(value),
         _ => {}
     });
     if !is_object {
@@ -289,15 +313,13 @@ fn parse_upload<'a>(
         });
         return None;
     }
-    let mut note = |mistake: Mistake| mistakes.push(Mistake { item, ..mistake });
+    let mut note = |mistake: Box<Mistake>| mistakes.push(Mistake { item, ..*mistake });
     let filename = text_part(parts.filename, "filename").map_err(&mut note);
     let content_type = text_part(parts.content_type, "content_type").map_err(&mut note);
-    let size = match &parts.size {
-        Raw::Number(size) => size.as_integer().and_then(|size| size.try_into().ok()),
-        _ => None,
-    };
-    let size = size.ok_or_else(|| note(wrong_part(&parts.size, "size", "integer")));
-    let content = parse_content(&parts.content).map_err(&mut note);
+    let size = parts.size.as_ref().and_then(Source::number);
+    let size = size.and_then(|size| size.as_integer()?.try_into().ok());
+    let size = size.ok_or_else(|| note(wrong_part(parts.size.as_ref(), "size", "integer")));
+    let content = parse_content(parts.content).map_err(&mut note);
     Some(Upload {
         filename: filename.ok()?,
         content_type: content_type.ok()?,
@@ -306,55 +328,62 @@ fn parse_upload<'a>(
     })
 }
 
-#[expect(
-    clippy::result_large_err,
-    reason = "an error is looked at once, right after it was made"
-)]
-fn parse_content<'a>(content: &Raw<'a>) -> Result<Content<'a>, Mistake> {
-    if let Raw::Text(text) = content {
-        return upload::decode(text)
-            .map(Content::Bytes)
-            .ok_or_else(|| Mistake {
-                actual: Some(text.as_ref().into()),
-                part: Some("content"),
-                ..Mistake::wrong_format("base64")
+fn parse_content<'a, S: Source<'a>>(content: Option<S>) -> Result<Content<'a>, Box<Mistake>> {
+    let content = match content.map(Source::text) {
+        Some(Ok(text)) => {
+            return upload::decode(&text).map(Content::Bytes).ok_or_else(|| {
+                Box::new(Mistake {
+                    actual: Some(text.as_ref().into()),
+                    part: Some("content"),
+                    ..Mistake::wrong_format("base64")
+                })
             });
+        }
+        Some(Err(other)) => Some(other),
+        None => None,
+    };
+    let (mut kind, mut location) = (None, None);
+    if let Some(reference) = &content {
+        reference.each_member(|key, value| match key {
+            "type" => kind = value.text().ok(),
+            "location" => location = value.text().ok(),
+            _ => {}
+        });
     }
-    let (mut kind, mut location) = (Raw::Absent, Raw::Absent);
-    content.each_member(|key, value| match key {
-        "type" => kind = value,
-        "location" => location = value,
-        _ => {}
-    });
-    if let (Raw::Text(kind), Raw::Text(location)) = (kind, location)
+    if let (Some(kind), Some(location)) = (kind, location)
         && let Some(kind) = ReferenceKind::from_name(&kind)
     {
         return Ok(Content::Reference { kind, location });
     }
-    Err(wrong_part(content, "content", "string"))
+    Err(wrong_part(content.as_ref(), "content", "string"))
 }
 
-#[expect(
-    clippy::result_large_err,
-    reason = "an error is looked at once, right after it was made"
-)]
-fn text_part<'a>(part: Raw<'a>, name: &'static str) -> Result<Cow<'a, str>, Mistake> {
-    match part {
-        Raw::Text(text) => Ok(text),
-        other => Err(wrong_part(&other, name, "string")),
+fn text_part<'a, S: Source<'a>>(
+    part: Option<S>,
+    name: &'static str,
+) -> Result<Cow<'a, str>, Box<Mistake>> {
+    match part.map(Source::text) {
+        Some(Ok(text)) => Ok(text),
+        Some(Err(other)) => Err(wrong_part(Some(&other), name, "string")),
+        None => Err(wrong_part(None::<&S>, name, "string")),
     }
 }
 
-fn wrong_part(part: &Raw<'_>, name: &'static str, wanted: &'static str) -> Mistake {
-    let mistake = match part {
-        Raw::Absent | Raw::Null => Mistake::new(Constraint::Required, Expected::True),
-        other => Mistake {
+#[cold]
+fn wrong_part<'a>(
+    part: Option<&impl Source<'a>>,
+    name: &'static str,
+    wanted: &'static str,
+) -> Box<Mistake> {
+    let mistake = match part.filter(|part| !part.is_null()) {
+        None => Mistake::new(Constraint::Required, Expected::True),
+        Some(other) => Mistake {
             actual: Some(other.to_json()),
             ..Mistake::wrong_type(wanted)
         },
     };
-    Mistake {
+    Box::new(Mistake {
         part: Some(name),
         ..mistake
-    }
+    })
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::check::Settings;
 use crate::form::kind::Unreadable;
+use crate::parse::Source as _;
 use crate::violation::{Constraint, Expected, Violation, shown, shown_text};
 
 /// Where a field's rules put what they find.

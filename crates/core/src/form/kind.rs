@@ -16,7 +16,7 @@ use crate::form::reader::{Object, Reader};
 use crate::form::select;
 use crate::form::text::TextRules;
 use crate::form::url::UrlRules;
-use crate::parse::Raw;
+use crate::parse::{Raw, Source};
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected};
 
@@ -70,9 +70,9 @@ impl Mistake {
         clippy::unnecessary_box_returns,
         reason = "it is the error of a `Parsed`"
     )]
-    pub(crate) fn of(self, raw: Raw<'_>) -> Box<Unreadable<'_>> {
+    pub(crate) fn of<'a>(self, value: impl Into<Raw<'a>>) -> Box<Unreadable<'a>> {
         Box::new(Unreadable {
-            raw,
+            raw: value.into(),
             mistakes: vec![self],
         })
     }
@@ -214,18 +214,83 @@ impl Kind {
         Some(kind)
     }
 
-    /// Reads a raw value that is not empty.
-    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+    /// Reads a value that is not empty.
+    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
         match self {
-            Self::Text(rules) => rules.parse(raw),
-            Self::Number(_) => super::number::parse(raw),
-            Self::Boolean => boolean::parse(raw),
-            Self::Date(rules) => rules.parse(raw),
-            Self::Select(_) => select::parse(raw),
-            Self::MultiSelect(_) => super::multi_select::parse(raw),
-            Self::Url(_) => super::url::parse(raw),
-            Self::File(rules) => rules.parse(raw),
+            Self::Text(rules) => rules.parse(source),
+            Self::Number(_) => super::number::parse(source),
+            Self::Boolean => boolean::parse(source),
+            Self::Date(rules) => rules.parse(source),
+            Self::Select(_) => select::parse(source),
+            Self::MultiSelect(_) => super::multi_select::parse(source),
+            Self::Url(_) => super::url::parse(source),
+            Self::File(rules) => rules.parse(source),
         }
+    }
+
+    /// Reads a value that is not empty and notes what is wrong with the answer, if it is one:
+    /// the same as [`parse`](Self::parse) and [`check`](Self::check), at one look at the type.
+    #[inline]
+    pub(crate) fn take<'a>(
+        &self,
+        source: impl Source<'a>,
+        is_required: bool,
+        findings: &mut Findings<'_>,
+    ) -> Result<Option<Answer<'a>>, Box<Unreadable<'a>>> {
+        let answer = match self {
+            Self::Text(rules) => {
+                let answer = rules.parse(source)?;
+                if is_no_answer(&answer, is_required) {
+                    return Ok(None);
+                }
+                if let Answer::Text(text) = &answer {
+                    rules.check(text, findings);
+                }
+                answer
+            }
+            Self::Number(rules) => {
+                let answer = super::number::parse(source)?;
+                if let Answer::Number(number) = &answer {
+                    rules.check(*number, findings);
+                }
+                answer
+            }
+            Self::Boolean => boolean::parse(source)?,
+            Self::Date(rules) => {
+                let answer = rules.parse(source)?;
+                rules.check(&answer, findings);
+                answer
+            }
+            Self::Select(options) => {
+                let answer = select::parse(source)?;
+                if let Answer::Choice(choice) = &answer {
+                    select::check(options, choice, findings);
+                }
+                answer
+            }
+            Self::MultiSelect(rules) => {
+                let answer = super::multi_select::parse(source)?;
+                if let Answer::Choices(choices) = &answer {
+                    rules.check(choices, findings);
+                }
+                answer
+            }
+            Self::Url(rules) => {
+                let answer = super::url::parse(source)?;
+                if let Answer::Url(url) = &answer {
+                    rules.check(url, findings);
+                }
+                answer
+            }
+            Self::File(rules) => {
+                let answer = rules.parse(source)?;
+                if let Answer::Files(files) = &answer {
+                    rules.check(files, findings);
+                }
+                answer
+            }
+        };
+        Ok(Some(answer))
     }
 
     /// Notes what is wrong with an answer of this type.
@@ -253,6 +318,20 @@ impl Kind {
             ) => {}
         }
     }
+}
+
+/// Whether what was read says nothing after all: a required text needs a character that
+/// can be seen, and JSON that was typed may say `null`.
+pub(crate) fn is_no_answer(answer: &Answer<'_>, is_required: bool) -> bool {
+    match answer {
+        Answer::Text(text) => is_required && is_blank(text),
+        Answer::Json(value) => Source::is_empty(&&**value),
+        _ => false,
+    }
+}
+
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c == '\u{feff}')
 }
 
 /// Reports keys of `validation` that this type does not have.

@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use crate::answer::Answer;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::options::Options;
 use crate::form::reader::{Object, Reader};
 use crate::form::select;
-use crate::parse::Raw;
+use crate::parse::Source;
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected};
 
@@ -62,6 +60,26 @@ impl MultiSelectRules {
     }
 
     pub(crate) fn check(&self, choices: &[Cow<'_, str>], findings: &mut Findings<'_>) {
+        if !self.are_good(choices) {
+            self.check_each(choices, findings);
+        }
+        check_count(self.min_items, self.max_items, choices.len(), findings);
+    }
+
+    /// Whether each choice is an option and none stands twice, as far as that is quickly told.
+    fn are_good(&self, choices: &[Cow<'_, str>]) -> bool {
+        // One bit for each option that was chosen.
+        let mut chosen = 0_u32;
+        self.options.are_few()
+            && choices.iter().all(|choice| {
+                let option = self.options.position(choice).map_or(0, |place| 1 << place);
+                let is_new = chosen & option != option;
+                chosen |= option;
+                is_new
+            })
+    }
+
+    fn check_each(&self, choices: &[Cow<'_, str>], findings: &mut Findings<'_>) {
         let mut is_repeated = repetition_detector(choices);
         for (i, choice) in choices.iter().enumerate() {
             findings.at_item(Some(i));
@@ -71,23 +89,20 @@ impl MultiSelectRules {
             }
         }
         findings.at_item(None);
-        check_count(self.min_items, self.max_items, choices.len(), findings);
     }
 }
 
 /// Tells, item by item in order, whether it stood before.
 fn repetition_detector<'c>(choices: &'c [Cow<'_, str>]) -> impl FnMut(usize) -> bool + 'c {
-    let mut seen = HashSet::new();
-    move |i| {
-        // A handful is compared faster than hashed, and without memory.
-        if choices.len() <= 16 {
-            choices[..i].contains(&choices[i])
-        } else {
-            !seen.insert(&choices[i])
-        }
+    // A handful is compared faster than hashed, and without memory.
+    let mut seen = (choices.len() > 16).then(HashSet::new);
+    move |i| match &mut seen {
+        Some(seen) => !seen.insert(&choices[i]),
+        None => choices[..i].contains(&choices[i]),
     }
 }
 
+#[inline]
 pub(crate) fn check_count(
     min: Option<u64>,
     max: Option<u64>,
@@ -107,23 +122,9 @@ pub(crate) fn check_count(
     }
 }
 
-pub(crate) fn parse(raw: Raw<'_>) -> Parsed<'_> {
-    let choices: Option<Vec<_>> = match &raw {
-        Raw::Tree(Value::Array(items)) => items
-            .iter()
-            .map(|item| item.as_str().map(Cow::Borrowed))
-            .collect(),
-        Raw::List(items) => items
-            .iter()
-            .map(|item| match item {
-                Raw::Text(text) => Some(text.clone()),
-                _ => None,
-            })
-            .collect(),
-        _ => None,
-    };
-    match choices {
-        Some(choices) => Ok(Answer::Choices(choices)),
-        None => Err(Mistake::wrong_type("array").of(raw)),
+pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a> {
+    match source.texts() {
+        Ok(choices) => Ok(Answer::Choices(choices)),
+        Err(other) => Err(Mistake::wrong_type("array").of(other)),
     }
 }

@@ -5,7 +5,7 @@ use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
 use crate::number::{Number, Step};
-use crate::parse::Raw;
+use crate::parse::{Raw, Source};
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected};
 
@@ -130,14 +130,16 @@ impl NumberRules {
     }
 }
 
-pub(crate) fn parse(raw: Raw<'_>) -> Parsed<'_> {
-    let number = match &raw {
-        Raw::Number(number) => Some(*number),
-        Raw::Text(text) => Number::parse(text),
-        _ => None,
-    };
-    match number {
-        Some(number) => Ok(Answer::Number(number)),
-        None => Err(Mistake::wrong_type("number").of(raw)),
+pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a> {
+    if let Some(number) = source.number() {
+        return Ok(Answer::Number(number));
+    }
+    let mistake = || Mistake::wrong_type("number");
+    match source.text() {
+        Ok(text) => match Number::parse(&text) {
+            Some(number) => Ok(Answer::Number(number)),
+            None => Err(mistake().of(Raw::Text(text))),
+        },
+        Err(other) => Err(mistake().of(other)),
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::form::SCAN_UP_TO;
 use crate::form::reader::{Object, Reader};
 use crate::problem::ProblemCode;
-
-/// Up to this many options a scan is faster than hashing.
-const SCAN_UP_TO: usize = 16;
+use crate::same::same;
 
 /// What can be chosen, in display order.
 #[derive(Clone, Debug)]
@@ -41,11 +40,21 @@ impl Options {
 
     /// Whether this value can be chosen.
     pub fn contains(&self, value: &str) -> bool {
-        if self.values.len() <= SCAN_UP_TO {
-            self.values.iter().any(|option| **option == *value)
+        if self.are_few() {
+            self.position(value).is_some()
         } else {
             self.index.contains(value)
         }
+    }
+
+    /// Whether there are so few that scanning them is the quickest.
+    pub(crate) fn are_few(&self) -> bool {
+        self.values.len() <= SCAN_UP_TO
+    }
+
+    /// The place of an option, found by scanning.
+    pub(crate) fn position(&self, value: &str) -> Option<usize> {
+        self.values.iter().position(|option| same(option, value))
     }
 
     pub(crate) fn shared_values(&self) -> Arc<[Arc<str>]> {

@@ -202,7 +202,7 @@ impl Rendering {
             let message = "`rows` must be at least 1.";
             reader.report_at("rows", ProblemCode::BadValue, message);
         }
-        if self.step.is_some_and(|step| step <= Number::Int(0)) {
+        if self.step.is_some_and(|step| step <= Number::from(0)) {
             let message = "`step` must be above 0.";
             reader.report_at("step", ProblemCode::BadValue, message);
         }

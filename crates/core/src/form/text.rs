@@ -5,7 +5,7 @@ use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
 use crate::format::Format;
-use crate::parse::Raw;
+use crate::parse::{Raw, Source};
 use crate::pattern::Pattern;
 use crate::violation::{Constraint, Expected};
 
@@ -50,13 +50,13 @@ impl TextRules {
         self.max_length.unwrap_or(DEFAULT_MAX_LENGTH)
     }
 
-    pub(crate) fn parse<'a>(&self, raw: Raw<'a>) -> Parsed<'a> {
+    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
         if self.is_json {
-            return parse_json(raw);
+            return parse_json(source);
         }
-        match raw {
-            Raw::Text(text) => Ok(Answer::Text(text)),
-            raw => Err(Mistake::wrong_type("string").of(raw)),
+        match source.text() {
+            Ok(text) => Ok(Answer::Text(text)),
+            Err(other) => Err(Mistake::wrong_type("string").of(other)),
         }
     }
 
@@ -77,6 +77,7 @@ impl TextRules {
 }
 
 /// Checks a length in code points, counting only where the bytes leave it open.
+#[inline]
 pub(crate) fn check_length(
     min: Option<u64>,
     max: Option<u64>,
@@ -87,10 +88,17 @@ pub(crate) fn check_length(
     let bytes = text.len() as u64;
     let surely_long_enough = min.is_none_or(|min| bytes >= min.saturating_mul(4));
     let surely_short_enough = max.is_none_or(|max| bytes <= max);
-    if surely_long_enough && surely_short_enough {
-        return;
+    if !(surely_long_enough && surely_short_enough) {
+        count_length(min, max, text, findings);
     }
-    let length = text.chars().count() as u64;
+}
+
+fn count_length(min: Option<u64>, max: Option<u64>, text: &str, findings: &mut Findings<'_>) {
+    let length = if text.is_ascii() {
+        text.len() as u64
+    } else {
+        text.chars().count() as u64
+    };
     if let Some(min) = min
         && length < min
     {
@@ -108,12 +116,12 @@ pub(crate) fn check_length(
 }
 
 /// A nested value: the value itself, or JSON text that a person typed.
-fn parse_json(raw: Raw<'_>) -> Parsed<'_> {
-    match &raw {
-        Raw::Text(text) => match serde_json::from_str(text) {
+fn parse_json<'a>(source: impl Source<'a>) -> Parsed<'a> {
+    match source.text() {
+        Ok(text) => match serde_json::from_str(&text) {
             Ok(value) => Ok(Answer::Json(Box::new(value))),
-            Err(_) => Err(Mistake::wrong_format("json").of(raw)),
+            Err(_) => Err(Mistake::wrong_format("json").of(Raw::Text(text))),
         },
-        other => Ok(Answer::Json(Box::new(other.to_json()))),
+        Err(other) => Ok(Answer::Json(Box::new(other.to_json()))),
     }
 }

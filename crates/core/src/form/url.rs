@@ -7,7 +7,7 @@ use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
 use crate::form::text::check_length;
-use crate::parse::Raw;
+use crate::parse::Source;
 use crate::problem::ProblemCode;
 use crate::url_guard::{self, Blocked, Policy};
 use crate::violation::{Constraint, Expected};
@@ -65,7 +65,7 @@ impl UrlRules {
         }
     }
 
-    fn add_blocked(&self, url: &str, blocked: &Blocked, findings: &mut Findings<'_>) {
+    pub(crate) fn add_blocked(&self, url: &str, blocked: &Blocked, findings: &mut Findings<'_>) {
         let host = blocked.host().unwrap_or(url);
         match blocked.reason().constraint() {
             "allowedSchemes" => {
@@ -110,9 +110,9 @@ fn read_schemes(reader: &mut Reader<'_>, schemes: &[(usize, &str)]) -> Vec<Arc<s
     })
 }
 
-pub(crate) fn parse(raw: Raw<'_>) -> Parsed<'_> {
-    match raw {
-        Raw::Text(text) => Ok(Answer::Url(text)),
-        raw => Err(Mistake::wrong_type("string").of(raw)),
+pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a> {
+    match source.text() {
+        Ok(text) => Ok(Answer::Url(text)),
+        Err(other) => Err(Mistake::wrong_type("string").of(other)),
     }
 }

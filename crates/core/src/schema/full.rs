@@ -167,7 +167,7 @@ fn rules(form: &Form, field: &Field) -> Schema {
                 "exclusiveMaximum",
                 bound(rules.exclusive_maximum),
             );
-            let step = rules.multiple_of.filter(|step| *step != Number::Int(1));
+            let step = rules.multiple_of.filter(|step| *step != Number::from(1));
             put(&mut schema, "multipleOf", bound(step));
         }
         Kind::Boolean => {

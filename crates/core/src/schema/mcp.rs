@@ -185,7 +185,7 @@ impl Writer<'_> {
                 schema.insert("type".into(), number_type(rules).into());
                 put(&mut schema, "minimum", rules.minimum.map(Number::to_json));
                 put(&mut schema, "maximum", rules.maximum.map(Number::to_json));
-                let step = rules.multiple_of.filter(|step| *step != Number::Int(1));
+                let step = rules.multiple_of.filter(|step| *step != Number::from(1));
                 for (rule, bound) in [
                     ("exclusiveMinimum", rules.exclusive_minimum),
                     ("exclusiveMaximum", rules.exclusive_maximum),

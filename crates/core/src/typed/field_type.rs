@@ -255,9 +255,7 @@ plain! {
     Number: "number"; Answer::Number(number) => Some(number);
     Date: "date"; Answer::Date(date) => Some(date);
     Timestamp: "date", "format" = "date-time"; Answer::Moment(moment) => Some(moment.instant());
-    Moment<'static>: "date", "format" = "date-time"; Answer::Moment(Moment { text, instant }) => {
-        Some(Moment { text: text.into_owned().into(), instant })
-    };
+    Moment<'static>: "date", "format" = "date-time"; Answer::Moment(moment) => Some(moment.into_owned());
     // The URL guard lets nothing pass that this parser refuses.
     Url: "url"; Answer::Url(text) => Url::parse(&text).ok();
     Upload<'static>: "file"; Answer::Files(files) => match <[_; 1]>::try_from(files) {
@@ -269,10 +267,10 @@ plain! {
 impl FieldType for f32 {
     fn describe(field: &mut FieldDraft) {
         field.set_type("number");
-        field.keep_within(
-            Number::Float(Self::MIN.into()),
-            Number::Float(Self::MAX.into()),
-        );
+        let bounds = [Self::MIN, Self::MAX].map(|bound| Number::from_f64(bound.into()));
+        if let [Some(low), Some(high)] = bounds {
+            field.keep_within(low, high);
+        }
     }
 
     #[expect(
@@ -293,8 +291,8 @@ macro_rules! whole {
                 field.set_type("number");
                 field.add_rule("multipleOf", 1);
                 field.keep_within(
-                    Number::Int(bound(<$type>::MIN)),
-                    Number::Int(bound(<$type>::MAX)),
+                    Number::from(bound(<$type>::MIN)),
+                    Number::from(bound(<$type>::MAX)),
                 );
             }
 

@@ -107,12 +107,16 @@ fn judge_plain<'a>(plain: &plain::Plain<'a>, policy: &Policy) -> Result<Judged<'
     if !policy.allows_scheme(plain.scheme) {
         return Err(Reason::Scheme.into());
     }
-    judge_host(
-        Cow::Borrowed(plain.scheme),
-        Host::Name(Cow::Borrowed(plain.name)),
-        plain.port,
-        policy,
-    )
+    let host = Host::Name(Cow::Borrowed(plain.name));
+    judge_port(plain.port, plain.scheme, &host)?;
+    let last = plain.last_label.as_bytes();
+    name::judge_shaped(plain.name, plain.labels, last, policy)
+        .map_err(|reason| Blocked::from(reason).with_host(&host))?;
+    Ok(Judged {
+        scheme: Cow::Borrowed(plain.scheme),
+        host,
+        port: plain.port,
+    })
 }
 
 fn judge_parsed<'a>(url: &'a str, policy: &Policy) -> Result<Judged<'a>, Blocked> {
@@ -140,11 +144,7 @@ fn judge_host<'a>(
     port: Option<u16>,
     policy: &Policy,
 ) -> Result<Judged<'a>, Blocked> {
-    if let Some(port) = port
-        && port::is_blocked(port, &scheme)
-    {
-        return Err(Blocked::from(Reason::Port).with_host(host));
-    }
+    judge_port(port, &scheme, &host)?;
     match &host {
         Host::Name(name) => name::judge_name(name, policy).map_err(|reason| match reason {
             // Kilobytes of host help nobody.
@@ -154,6 +154,15 @@ fn judge_host<'a>(
         Host::Address(address) => judge_address(*address, policy)?,
     }
     Ok(Judged { scheme, host, port })
+}
+
+fn judge_port(port: Option<u16>, scheme: &str, host: &Host<'_>) -> Result<(), Blocked> {
+    match port {
+        Some(port) if port::is_blocked(port, scheme) => {
+            Err(Blocked::from(Reason::Port).with_host(host))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Parses as WHATWG says, and reads the host as it says for the web.

@@ -9,8 +9,19 @@ use super::{Policy, Reason};
 ///
 /// Shape is checked under every policy: a resolver cannot even be asked for a malformed name.
 pub(super) fn judge_name(name: &str, policy: &Policy) -> Result<(), Reason> {
-    let labels = check_shape(name)?;
-    match classify(name, labels) {
+    let (labels, last) = check_shape(name)?;
+    judge_shaped(name, labels, last, policy)
+}
+
+/// Judges a host name of which the shape is known to be good, given how many labels it has and
+/// the last of them.
+pub(super) fn judge_shaped(
+    name: &str,
+    labels: usize,
+    last: &[u8],
+    policy: &Policy,
+) -> Result<(), Reason> {
+    match classify(name, labels, last) {
         Some(Reason::Localhost) if policy.blocks_localhost() => Err(Reason::Localhost),
         Some(Reason::Localhost) | None => Ok(()),
         Some(reason) if policy.blocks_private() => Err(reason),
@@ -20,28 +31,31 @@ pub(super) fn judge_name(name: &str, policy: &Policy) -> Result<(), Reason> {
 
 /// What makes a name local or private, if anything does.
 pub(super) fn private(name: &str) -> Option<Reason> {
-    classify(name, name.split('.').count())
+    let last = name.rsplit('.').next().unwrap_or(name);
+    classify(name, name.split('.').count(), last.as_bytes())
 }
 
-/// Checks what DNS demands of any name and counts its labels. WHATWG leaves this to others.
-fn check_shape(name: &str) -> Result<usize, Reason> {
+/// Checks what DNS demands of any name, counts its labels and finds the last. WHATWG leaves
+/// this to others.
+fn check_shape(name: &str) -> Result<(usize, &[u8]), Reason> {
     if name.len() > 253 {
         return Err(Reason::NameTooLong);
     }
     let mut labels = 0;
+    let mut last: &[u8] = &[];
     for label in name.as_bytes().split(|&byte| byte == b'.') {
         match label.len() {
             0 => return Err(Reason::EmptyLabel),
             1..=63 => labels += 1,
             _ => return Err(Reason::LabelTooLong),
         }
+        last = label;
     }
-    Ok(labels)
+    Ok((labels, last))
 }
 
-fn classify(name: &str, labels: usize) -> Option<Reason> {
+fn classify(name: &str, labels: usize, last: &[u8]) -> Option<Reason> {
     let name = name.as_bytes();
-    let last = name.rsplit(|&byte| byte == b'.').next()?;
     match last {
         b"localhost" | b"localdomain" | b"localdomain6" => return Some(Reason::Localhost),
         // Debian's hosts file gives these to the loopback address.

@@ -10,7 +10,10 @@ use super::syntax;
 /// A URL that needs no parser.
 pub(super) struct Plain<'a> {
     pub(super) scheme: &'static str,
+    /// A name that DNS could know: neither it nor a label is too long or empty.
     pub(super) name: &'a str,
+    pub(super) labels: usize,
+    pub(super) last_label: &'a str,
     pub(super) port: Option<u16>,
 }
 
@@ -22,21 +25,24 @@ pub(super) fn read(url: &str) -> Option<Plain<'_>> {
         ("http", url.strip_prefix("http://")?)
     };
     let bytes = rest.as_bytes();
-    let mut last_label = 0;
-    let mut end = 0;
+    let (mut labels, mut last_label, mut end) = (1, 0, 0);
     // Ends at the first byte that is not part of a plain name.
-    while let Some(&byte) = bytes.get(end) {
+    for &byte in bytes {
         match CLASS[usize::from(byte)] {
             // `--` may begin an IDNA label.
             Class::Hyphen if bytes.get(end + 1) == Some(&b'-') => return None,
             Class::Letter | Class::Hyphen => {}
-            Class::Dot => last_label = end + 1,
+            Class::Dot if !(1..=63).contains(&(end - last_label)) => return None,
+            Class::Dot => {
+                labels += 1;
+                last_label = end + 1;
+            }
             Class::Other | Class::Refused => break,
         }
         end += 1;
     }
     // A last label that begins with a digit may make the host an IPv4 address.
-    if !bytes.get(last_label)?.is_ascii_lowercase() {
+    if !bytes.get(last_label)?.is_ascii_lowercase() || end - last_label > 63 || end > 253 {
         return None;
     }
     let name = &rest[..end];
@@ -51,7 +57,13 @@ pub(super) fn read(url: &str) -> Option<Plain<'_>> {
     let plain = bytes[tail..]
         .iter()
         .all(|&byte| !matches!(CLASS[usize::from(byte)], Class::Refused));
-    plain.then_some(Plain { scheme, name, port })
+    plain.then_some(Plain {
+        scheme,
+        name,
+        labels,
+        last_label: &name[last_label..],
+        port,
+    })
 }
 
 /// A port of one to five digits, and where it ends.

@@ -1,5 +1,7 @@
 //! What the guard is asked to refuse.
 
+use crate::same::same;
+
 /// Which schemes may pass, and whether private and local hosts are refused.
 ///
 /// The syntax rules (no control characters, no user info, no bad ports, …) are not part of
@@ -55,7 +57,7 @@ impl Policy {
 
     /// Whether a scheme, in lower case, may pass.
     pub fn allows_scheme(&self, scheme: &str) -> bool {
-        self.schemes.iter().any(|allowed| allowed == scheme)
+        self.schemes.iter().any(|allowed| same(allowed, scheme))
     }
 
     /// The schemes that may pass, in lower case.

@@ -1,5 +1,6 @@
 //! A valid answer costs the memory of its result and no more.
 
+use entreat_core::Answer;
 use entreat_testkit::samples;
 
 #[test]
@@ -13,4 +14,9 @@ fn a_valid_answer_is_checked_without_memory_beyond_the_result() {
     // The list of answers, the chosen options, the list of files and a file's bytes.
     assert_eq!(used.count_total, 4);
     assert_eq!(used.count_current, 0);
+}
+
+#[test]
+fn an_answer_is_four_words() {
+    assert_eq!(size_of::<Option<Answer<'_>>>(), 4 * size_of::<u64>());
 }

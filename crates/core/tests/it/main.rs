@@ -13,5 +13,6 @@ mod connected;
 mod definitions;
 mod documentation;
 mod hostile;
+mod lifecycle;
 mod schemas;
 mod url_guard;

@@ -84,7 +84,7 @@ fn checked_answers_become_the_struct() {
     assert_eq!(plain.text, "hello");
     assert!(plain.flag);
     assert_eq!((plain.float, plain.short_float), (1.0, 0.5));
-    assert_eq!(plain.number, Number::Int(12));
+    assert_eq!(plain.number, Number::from(12));
     assert_eq!(plain.day, date(2026, 2, 28));
     assert_eq!(plain.instant, Timestamp::UNIX_EPOCH);
     assert_eq!(plain.moment.as_str(), "1970-01-01T01:00:00+01:00");

@@ -172,7 +172,7 @@ fn features<'a>(items: impl Iterator<Item = Option<&'a str>>, broken: &mut Vec<B
 }
 
 /// A fair share of what the guard does for a plain URL, without the tables behind it.
-fn homepage(text: &str, broken: &mut Vec<Broken>) {
+pub(crate) fn homepage(text: &str, broken: &mut Vec<Broken>) {
     if text.len() > 200 {
         broken.push(("homepage", "maxLength"));
     }
@@ -208,6 +208,14 @@ fn logo(name: &str, mime: &str, size: u64, content: &str, broken: &mut Vec<Broke
     if name.contains(['/', '\\']) {
         broken.push(("logo", "filename"));
     }
+    bytes(mime, size, content, broken);
+    if size > 65_536 {
+        broken.push(("logo", "maxSize"));
+    }
+}
+
+/// What only the bytes of the picture tell.
+pub(crate) fn bytes(mime: &str, size: u64, content: &str, broken: &mut Vec<Broken>) {
     let Ok(bytes) = STANDARD.decode(content) else {
         broken.push(("logo", "format"));
         return;
@@ -222,8 +230,5 @@ fn logo(name: &str, mime: &str, size: u64, content: &str, broken: &mut Vec<Broke
     }
     if bytes.len() as u64 != size {
         broken.push(("logo", "size"));
-    }
-    if size > 65_536 {
-        broken.push(("logo", "maxSize"));
     }
 }

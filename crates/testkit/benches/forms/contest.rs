@@ -13,8 +13,8 @@ type Run<'c> = Box<dyn FnMut() -> usize + 'c>;
 /// Things that do the same, measured side by side.
 pub(crate) struct Contest<'c> {
     title: String,
-    /// Whose time the ratios are of.
-    rival: &'static str,
+    /// Whose times the ratios are of.
+    rivals: Vec<&'static str>,
     entries: Vec<(&'static str, Run<'c>)>,
 }
 
@@ -22,9 +22,15 @@ impl<'c> Contest<'c> {
     pub(crate) fn new(title: &str, rival: &'static str) -> Self {
         Self {
             title: title.to_owned(),
-            rival,
+            rivals: vec![rival],
             entries: Vec::new(),
         }
+    }
+
+    /// Shows the ratios to another contestant too.
+    pub(crate) fn and(mut self, rival: &'static str) -> Self {
+        self.rivals.push(rival);
+        self
     }
 
     pub(crate) fn enter(&mut self, name: &'static str, run: impl FnMut() -> usize + 'c) {
@@ -41,18 +47,15 @@ impl<'c> Contest<'c> {
             }
         }
         let medians: Vec<f64> = times.iter_mut().map(|times| median(times)).collect();
-        let rival = self
-            .entries
-            .iter()
-            .position(|(name, _)| *name == self.rival);
-        let base = rival.map_or(f64::NAN, |i| medians[i]);
         println!("\n{}", self.title);
         for ((name, _), median) in self.entries.iter().zip(&medians) {
-            println!(
-                "  {name:<20} {median:>10.1} ns   {:>5.2} of {}",
-                median / base,
-                self.rival
-            );
+            print!("  {name:<24} {median:>10.1} ns");
+            for rival in &self.rivals {
+                let place = self.entries.iter().position(|(name, _)| name == rival);
+                let base = place.map_or(f64::NAN, |i| medians[i]);
+                print!("   {:>5.2} of {rival}", median / base);
+            }
+            println!();
         }
     }
 }

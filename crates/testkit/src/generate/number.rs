@@ -136,7 +136,7 @@ fn units(number: Number, places: u32) -> Option<i128> {
 fn to_json(units: i128, places: u32) -> Option<Value> {
     let scale = 10_i128.checked_pow(places)?;
     if units % scale == 0 {
-        return Some(Number::Int(units / scale).to_json());
+        return Some(Number::from(units / scale).to_json());
     }
     let sign = if units < 0 { "-" } else { "" };
     let (whole, fraction) = (

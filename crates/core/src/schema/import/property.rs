@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::date_pattern::date_patterns;
 use super::super::full::NOT_BLANK;
 use crate::format::Format;
-use crate::parse::Raw;
+use crate::parse::Source;
 
 /// A property on its way to a field.
 pub(super) struct Property {
@@ -313,7 +313,7 @@ impl Property {
             self.field.insert("sensitive".into(), true.into());
         }
         if let Some(default) = self.rest.shift_remove("default") {
-            if Raw::from(&default).is_empty() {
+            if Source::is_empty(&&default) {
                 // Means nothing to a form, but may to whoever asked.
                 self.rest.insert("default".into(), default);
             } else {

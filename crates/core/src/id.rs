@@ -1,0 +1,155 @@
+//! Names of elicitations.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::time::UnixTime;
+
+/// Names one elicitation, for ever and everywhere: `elic_` and 26 characters.
+///
+/// The first six bytes are the time of creation, so that ids sort by age and a store's pages
+/// stay warm; the other ten are random, so that nobody guesses one. An id is no key: whoever
+/// knows it learns nothing without being the asker or having the page's own token.
+///
+/// ```
+/// use entreat_core::{ElicitationId, UnixTime};
+///
+/// let id = ElicitationId::new(UnixTime::from_millis(1_706_889_000_000), [7; 10]);
+/// assert_eq!(id.to_string().len(), "elic_".len() + 26);
+/// assert_eq!(id.to_string().parse(), Ok(id));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// Bytes, not `u128`: an alignment of 16 would pad every record.
+pub struct ElicitationId([u8; 16]);
+
+const PREFIX: &str = "elic_";
+/// Crockford's digits: they sort as their values do, and have no I, L, O or U to misread.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 128 bits, five at a time.
+const LENGTH: usize = 26;
+
+impl ElicitationId {
+    /// Makes an id from the time of creation and random bytes that the caller brings.
+    pub fn new(created: UnixTime, random: [u8; 10]) -> Self {
+        let mut bytes = [0; 16];
+        bytes[..6].copy_from_slice(&created.as_millis().to_be_bytes()[2..]);
+        bytes[6..].copy_from_slice(&random);
+        Self(bytes)
+    }
+
+    /// The lowest id of a moment: every id made earlier sorts before it.
+    pub fn earliest(created: UnixTime) -> Self {
+        Self::new(created, [0; 10])
+    }
+
+    /// The id as a store keeps it.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// The id that a store kept.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Random bits to choose a shard by; the time would put neighbours in one.
+    pub fn spread(&self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.0[8..]);
+        u64::from_le_bytes(bytes)
+    }
+}
+
+impl fmt::Display for ElicitationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = u128::from_be_bytes(self.0);
+        let mut text = [0; PREFIX.len() + LENGTH];
+        let (prefix, digits) = text.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX.as_bytes());
+        for digit in digits.iter_mut().rev() {
+            *digit = DIGITS[(rest % 32) as usize];
+            rest /= 32;
+        }
+        f.pad(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for ElicitationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that names no elicitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an elicitation's id is `elic_` and {LENGTH} lower-case letters and digits")]
+pub struct NotAnId;
+
+impl FromStr for ElicitationId {
+    type Err = NotAnId;
+
+    /// Exactly what `Display` writes: one elicitation has one name.
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let digits = text.strip_prefix(PREFIX).ok_or(NotAnId)?;
+        if digits.len() != LENGTH {
+            return Err(NotAnId);
+        }
+        let mut value: u128 = 0;
+        for digit in digits.bytes() {
+            let digit = DIGITS.iter().position(|d| *d == digit).ok_or(NotAnId)?;
+            value = value.checked_mul(32).ok_or(NotAnId)? | digit as u128;
+        }
+        Ok(Self(value.to_be_bytes()))
+    }
+}
+
+impl Serialize for ElicitationId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ElicitationId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn an_id_is_read_back_from_its_text(bytes: [u8; 16]) {
+            let id = ElicitationId(bytes);
+            prop_assert_eq!(id.to_string().parse(), Ok(id));
+        }
+
+        #[test]
+        fn texts_sort_as_ids_do(left: [u8; 16], right: [u8; 16]) {
+            let (left, right) = (ElicitationId(left), ElicitationId(right));
+            prop_assert_eq!(left.cmp(&right), left.to_string().cmp(&right.to_string()));
+        }
+
+        #[test]
+        fn no_other_text_is_an_id(text in "elic_[0-9a-zA-Z]{25,27}|.{0,40}") {
+            if let Ok(id) = text.parse::<ElicitationId>() {
+                prop_assert_eq!(id.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_id_sorts_later_whatever_chance_brings() {
+        let early = ElicitationId::new(UnixTime::from_millis(1), [255; 10]);
+        let late = ElicitationId::new(UnixTime::from_millis(2), [0; 10]);
+        assert!(early < late);
+        assert_eq!(late, ElicitationId::earliest(UnixTime::from_millis(2)));
+    }
+}

@@ -1,0 +1,471 @@
+//! What a timeout may be, and the terms that come of one.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{MAX_EXTENSIONS, Timeout};
+use crate::mode::Mode;
+
+/// The shortest timeout and extension that is ever granted, unless a setting says otherwise.
+const MINIMUM: u32 = 1_000;
+/// A warning comes at least this long before the end, where the timeout allows it: the time
+/// that WCAG 2.2.1 gives a person to ask for more.
+const WARNING_AT_LEAST: u32 = 20_000;
+
+/// The timeouts of one mode: the default lies within the bounds, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeoutBounds {
+    default: u32,
+    minimum: u32,
+    maximum: u32,
+}
+
+/// Bounds that contradict themselves.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a default timeout of {default} ms does not lie within {minimum} to {maximum} ms, \
+     or these are no bounds between 1 ms and 49 days"
+)]
+pub struct BadBounds {
+    default: u128,
+    minimum: u128,
+    maximum: u128,
+}
+
+impl TimeoutBounds {
+    /// Bounds with a default that lies within them.
+    pub fn new(default: Duration, minimum: Duration, maximum: Duration) -> Result<Self, BadBounds> {
+        let bad = || BadBounds {
+            default: default.as_millis(),
+            minimum: minimum.as_millis(),
+            maximum: maximum.as_millis(),
+        };
+        let read = |duration: Duration| u32::try_from(duration.as_millis()).map_err(|_| bad());
+        let bounds = Self {
+            default: read(default)?,
+            minimum: read(minimum)?,
+            maximum: read(maximum)?,
+        };
+        let is_sound = bounds.minimum > 0
+            && bounds.minimum <= bounds.default
+            && bounds.default <= bounds.maximum;
+        if is_sound { Ok(bounds) } else { Err(bad()) }
+    }
+
+    const fn of_mode(mode: Mode) -> Self {
+        let (default, maximum) = match mode {
+            Mode::Inline => (30_000, 300_000),
+            Mode::Form | Mode::Url => (300_000, 300_000),
+            Mode::Terminal => (600_000, 600_000),
+        };
+        Self {
+            default,
+            minimum: MINIMUM,
+            maximum,
+        }
+    }
+
+    /// The timeout when none is asked for, in milliseconds.
+    pub fn default_ms(&self) -> u64 {
+        self.default.into()
+    }
+
+    /// The shortest timeout, in milliseconds.
+    pub fn min_ms(&self) -> u64 {
+        self.minimum.into()
+    }
+
+    /// The longest timeout, in milliseconds.
+    pub fn max_ms(&self) -> u64 {
+        self.maximum.into()
+    }
+}
+
+/// What timeouts may be asked for, by mode: a setting of the host, and of each asker.
+///
+/// ```
+/// use entreat_core::{Mode, TimeoutPolicy};
+/// use serde_json::json;
+///
+/// let policy = TimeoutPolicy::default();
+/// let error = policy.read(Mode::Form, &json!(500)).unwrap_err();
+/// assert_eq!(error.kind(), "timeout_too_small");
+/// assert_eq!(error.to_string(), "`timeout` is 500 ms, below the minimum of 1000 ms");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeoutPolicy {
+    inline: TimeoutBounds,
+    form: TimeoutBounds,
+    url: TimeoutBounds,
+    terminal: TimeoutBounds,
+    /// Whether time can be extended when the asker does not say.
+    pub extension_allowed: bool,
+    /// How long an extension is when the asker does not say.
+    pub extension_duration: Duration,
+    /// How often time can be extended when the asker does not say.
+    pub max_extensions: u8,
+    /// How long before the end a warning goes out when the asker does not say.
+    pub warn_before: Duration,
+}
+
+impl Default for TimeoutPolicy {
+    fn default() -> Self {
+        Self {
+            inline: TimeoutBounds::of_mode(Mode::Inline),
+            form: TimeoutBounds::of_mode(Mode::Form),
+            url: TimeoutBounds::of_mode(Mode::Url),
+            terminal: TimeoutBounds::of_mode(Mode::Terminal),
+            extension_allowed: true,
+            extension_duration: Duration::from_secs(300),
+            max_extensions: 2,
+            warn_before: Duration::from_secs(60),
+        }
+    }
+}
+
+impl TimeoutPolicy {
+    /// The bounds of a mode.
+    pub fn bounds(&self, mode: Mode) -> &TimeoutBounds {
+        match mode {
+            Mode::Inline => &self.inline,
+            Mode::Form => &self.form,
+            Mode::Url => &self.url,
+            Mode::Terminal => &self.terminal,
+        }
+    }
+
+    /// Sets the bounds of a mode.
+    pub fn set_bounds(&mut self, mode: Mode, bounds: TimeoutBounds) {
+        match mode {
+            Mode::Inline => self.inline = bounds,
+            Mode::Form => self.form = bounds,
+            Mode::Url => self.url = bounds,
+            Mode::Terminal => self.terminal = bounds,
+        }
+    }
+
+    /// Whether the bounds of a mode are those that Entreat comes with.
+    pub fn is_default(&self, mode: Mode) -> bool {
+        *self.bounds(mode) == TimeoutBounds::of_mode(mode)
+    }
+
+    /// Reads the `timeout` of a request: a whole number of milliseconds, or an object.
+    pub fn read(&self, mode: Mode, value: &Value) -> Result<Timeout, TimeoutError> {
+        let bounds = self.bounds(mode);
+        let count = |key: &'static str, value: &Value, at_least: u64| {
+            let number = value.as_u64().filter(|number| *number >= at_least);
+            number.ok_or_else(|| TimeoutError::Invalid {
+                key,
+                requested: value.clone(),
+                minimum: bounds.min_ms(),
+                maximum: bounds.max_ms(),
+            })
+        };
+        let mut timeout = Timeout::default();
+        let Some(members) = value.as_object() else {
+            timeout.initial = Some(count("timeout", value, 1)?);
+            self.terms(mode, timeout)?;
+            return Ok(timeout);
+        };
+        for (key, value) in members {
+            match key.as_str() {
+                "initial_timeout" => timeout.initial = Some(count("initial_timeout", value, 1)?),
+                "extension_duration" => {
+                    timeout.extension_duration = Some(count("extension_duration", value, 1)?);
+                }
+                "max_extensions" => {
+                    timeout.max_extensions = Some(count("max_extensions", value, 0)?);
+                }
+                "warn_before" => timeout.warn_before = Some(count("warn_before", value, 1)?),
+                "extension_allowed" if value.is_boolean() => {
+                    timeout.extension_allowed = value.as_bool();
+                }
+                other => {
+                    let requested = Value::from(format!("{other}: {value}"));
+                    count("timeout", &requested, 0)?;
+                }
+            }
+        }
+        self.terms(mode, timeout)?;
+        Ok(timeout)
+    }
+
+    /// The terms that a request comes to in a mode; what it leaves open is default.
+    pub fn terms(&self, mode: Mode, request: Timeout) -> Result<Terms, TimeoutError> {
+        let bounds = self.bounds(mode);
+        let initial = request.initial.unwrap_or(bounds.default_ms());
+        let initial = within("timeout", initial, bounds.min_ms(), bounds.max_ms())?;
+        let extension = match request.extension_duration {
+            Some(asked) => within(
+                "extension_duration",
+                asked,
+                MINIMUM.into(),
+                bounds.max_ms().max(MINIMUM.into()),
+            )?,
+            None => clamp(crate::time::millis(self.extension_duration).min(bounds.max_ms())),
+        };
+        let max_extensions = match request.max_extensions {
+            Some(asked) => within("max_extensions", asked, 0, MAX_EXTENSIONS)?,
+            None => self.max_extensions.into(),
+        };
+        let warn_before = match request.warn_before {
+            Some(asked) => within(
+                "warn_before",
+                asked,
+                1,
+                u64::from(initial.saturating_sub(1)),
+            )?,
+            None => clamp(crate::time::millis(self.warn_before)),
+        };
+        Ok(Terms {
+            initial,
+            extension,
+            warning: warning_lead(initial, warn_before),
+            max_extensions: u8::try_from(max_extensions).unwrap_or(u8::MAX),
+            extension_allowed: request.extension_allowed.unwrap_or(self.extension_allowed),
+        })
+    }
+}
+
+fn within(
+    key: &'static str,
+    requested: u64,
+    minimum: u64,
+    maximum: u64,
+) -> Result<u32, TimeoutError> {
+    if requested < minimum {
+        return Err(TimeoutError::TooSmall {
+            key,
+            requested,
+            minimum,
+        });
+    }
+    if requested > maximum {
+        return Err(TimeoutError::TooLarge {
+            key,
+            requested,
+            maximum,
+        });
+    }
+    Ok(clamp(requested))
+}
+
+/// Bounds fit, so what lies within them does.
+fn clamp(millis: u64) -> u32 {
+    u32::try_from(millis).unwrap_or(u32::MAX)
+}
+
+/// How long before the end the warning goes out (spec 3.3).
+fn warning_lead(timeout: u32, warn_before: u32) -> u32 {
+    let lead = if u64::from(timeout) < 2 * u64::from(warn_before) {
+        timeout / 2
+    } else {
+        warn_before
+    };
+    if timeout > WARNING_AT_LEAST {
+        lead.max(WARNING_AT_LEAST)
+    } else {
+        lead
+    }
+}
+
+/// Why a timeout cannot be had.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimeoutError {
+    /// Below what is allowed.
+    #[error("`{key}` is {requested}{u}, below the minimum of {minimum}{u}", u = unit(key))]
+    TooSmall {
+        /// What was asked for.
+        key: &'static str,
+        /// How much of it.
+        requested: u64,
+        /// The least there is.
+        minimum: u64,
+    },
+    /// Above what is allowed.
+    #[error("`{key}` is {requested}{u}, above the maximum of {maximum}{u}", u = unit(key))]
+    TooLarge {
+        /// What was asked for.
+        key: &'static str,
+        /// How much of it.
+        requested: u64,
+        /// The most there is.
+        maximum: u64,
+    },
+    /// No whole, positive number.
+    #[error(
+        "`{key}` must be a whole number, and a timeout one of {minimum} to {maximum} ms; \
+         {requested} is not"
+    )]
+    Invalid {
+        /// What was asked for.
+        key: &'static str,
+        /// What stood there.
+        requested: Value,
+        /// The shortest timeout.
+        minimum: u64,
+        /// The longest timeout.
+        maximum: u64,
+    },
+}
+
+fn unit(key: &str) -> &'static str {
+    if key == "max_extensions" { "" } else { " ms" }
+}
+
+impl TimeoutError {
+    /// The error's kind on the wire and in metrics.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::TooSmall { .. } => "timeout_too_small",
+            Self::TooLarge { .. } => "timeout_too_large",
+            Self::Invalid { .. } => "invalid_timeout",
+        }
+    }
+}
+
+/// The terms on which one elicitation runs, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    pub(crate) initial: u32,
+    pub(crate) extension: u32,
+    /// How long before the deadline the warning goes out.
+    pub(crate) warning: u32,
+    pub(crate) max_extensions: u8,
+    pub(crate) extension_allowed: bool,
+}
+
+impl Terms {
+    /// How long the question waits at first.
+    pub fn initial(&self) -> Duration {
+        Duration::from_millis(self.initial.into())
+    }
+
+    /// The longest extension.
+    pub fn extension(&self) -> Duration {
+        Duration::from_millis(self.extension.into())
+    }
+
+    /// How long before the deadline the warning goes out.
+    pub fn warning(&self) -> Duration {
+        Duration::from_millis(self.warning.into())
+    }
+
+    /// How often time can be extended: never, unless extensions are allowed.
+    pub fn max_extensions(&self) -> u8 {
+        if self.extension_allowed {
+            self.max_extensions
+        } else {
+            0
+        }
+    }
+
+    /// Whether time can be extended at all.
+    pub fn extension_allowed(&self) -> bool {
+        self.extension_allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn terms(mode: Mode, value: &Value) -> Result<Terms, TimeoutError> {
+        let policy = TimeoutPolicy::default();
+        policy.terms(mode, policy.read(mode, value)?)
+    }
+
+    #[test]
+    fn every_default_lies_within_its_bounds() {
+        let policy = TimeoutPolicy::default();
+        for mode in Mode::ALL {
+            let bounds = policy.bounds(mode);
+            assert!((bounds.min_ms()..=bounds.max_ms()).contains(&bounds.default_ms()));
+            assert!(policy.terms(mode, Timeout::default()).is_ok());
+        }
+    }
+
+    #[test]
+    fn bounds_that_leave_their_default_out_are_refused() {
+        let second = Duration::from_secs;
+        assert!(TimeoutBounds::new(second(30), second(1), second(60)).is_ok());
+        assert!(TimeoutBounds::new(second(90), second(1), second(60)).is_err());
+        assert!(TimeoutBounds::new(second(30), second(40), second(60)).is_err());
+        assert!(TimeoutBounds::new(second(0), second(0), second(60)).is_err());
+        assert!(TimeoutBounds::new(second(1), second(1), second(u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn each_bad_value_is_told_by_its_kind_and_the_bounds() {
+        let kind = |mode, value: Value| terms(mode, &value).map_err(|error| error.kind());
+        for bad in [
+            json!(0),
+            json!(-5),
+            json!(1.5),
+            json!("300"),
+            json!(null),
+            json!([]),
+            json!(1e300),
+        ] {
+            assert_eq!(
+                kind(Mode::Form, bad.clone()),
+                Err("invalid_timeout"),
+                "{bad}"
+            );
+        }
+        assert_eq!(kind(Mode::Form, json!(999)), Err("timeout_too_small"));
+        assert_eq!(kind(Mode::Form, json!(300_001)), Err("timeout_too_large"));
+        assert_eq!(kind(Mode::Form, json!(u64::MAX)), Err("timeout_too_large"));
+        assert!(kind(Mode::Terminal, json!(600_000)).is_ok());
+        assert_eq!(
+            kind(Mode::Terminal, json!(600_001)),
+            Err("timeout_too_large")
+        );
+        let object = |key: &str, value: Value| kind(Mode::Form, json!({ key: value }));
+        assert_eq!(
+            object("extension_duration", json!(999)),
+            Err("timeout_too_small")
+        );
+        assert_eq!(
+            object("extension_duration", json!(300_001)),
+            Err("timeout_too_large")
+        );
+        assert_eq!(
+            object("max_extensions", json!(101)),
+            Err("timeout_too_large")
+        );
+        assert_eq!(
+            object("warn_before", json!(300_000)),
+            Err("timeout_too_large")
+        );
+        assert_eq!(
+            object("extension_allowed", json!("yes")),
+            Err("invalid_timeout")
+        );
+        assert_eq!(object("initial", json!(5000)), Err("invalid_timeout"));
+    }
+
+    #[test]
+    fn the_warning_leaves_time_to_act() {
+        let lead = |value| terms(Mode::Form, &value).unwrap().warning().as_secs();
+        assert_eq!(lead(json!(300_000)), 60);
+        assert_eq!(
+            lead(json!(100_000)),
+            50,
+            "half, when shorter than twice `warn_before`"
+        );
+        assert_eq!(lead(json!(30_000)), 20, "never less than 20 s");
+        assert_eq!(
+            lead(json!(16_000)),
+            8,
+            "unless the timeout does not allow that"
+        );
+        let early = json!({"initial_timeout": 300_000, "warn_before": 5_000});
+        assert_eq!(lead(early), 20);
+    }
+}
