@@ -5,7 +5,12 @@
 //!   and hostile ones.
 //! - [`arbitrary`]: sound forms made up from a seed, for property tests.
 //! - [`assertions`]: checks that fail with everything that is wrong.
+//! - [`FaultyStore`]: a store that fails when it is told to.
+//! - [`records`], [`mod@store_contract`]: for whoever writes a store.
 //! - [`probe`]: how long something takes: average and percentiles.
+//! - [`Respondent`]: somebody who answers by a script, for tests of whoever asks.
+//! - [`VirtualClock`], [`SeededEntropy`], [`ScriptedResolver`]: time, chance and DNS as the
+//!   test has them, for everything that the engine does by itself.
 //!
 //! Nothing here is random by itself: every generator takes a seed, and the same seed gives
 //! the same values with the same version of this crate.
@@ -32,6 +37,28 @@ pub mod arbitrary;
 pub mod assertions;
 pub mod probe;
 
+mod faulty_store;
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "what is asked for and impossible fails the test, as the module says"
+)]
+pub mod records;
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "each of these panics if a promise is broken, as the module says"
+)]
+pub mod store_contract;
+
+mod clock;
+mod entropy;
+mod resolver;
+mod respondent;
+
 pub use assertions::{assert_breaks, assert_problems, assert_valid};
+pub use clock::VirtualClock;
+pub use entropy::SeededEntropy;
+pub use faulty_store::{Call, Fault, FaultyStore};
 pub use generate::{Breakage, Generator, Scenario};
 pub use probe::Probe;
+pub use resolver::ScriptedResolver;
+pub use respondent::{Attendance, Respondent};

@@ -1,6 +1,7 @@
 //! The generators against forms of every shape.
 
 mod bounds;
+mod memory_store;
 #[expect(
     unreachable_pub,
     reason = "the fuzz targets are a crate of their own, which stable tests share by including it"

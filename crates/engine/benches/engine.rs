@@ -1,0 +1,191 @@
+//! Asking and answering in memory, against a bare map.
+//!
+//! A pair is a question asked, waited for, answered and delivered: a form's check, a deadline,
+//! the limits and a waiter are in it. Run it with `cargo xtask bench engine`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a benchmark reads the clock, prints its figures, and may fail loudly"
+)]
+
+use std::collections::HashMap;
+use std::future::Future as _;
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use entreat_core::Form;
+use entreat_engine::{Ask, Asker, Engine, Limits, Settings};
+use entreat_testkit::samples;
+use serde_json::Value;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How many pairs a run makes on each core.
+const PAIRS: usize = 500_000;
+/// The median of so many runs is told.
+const RUNS: usize = 5;
+const PENDING: usize = 1_000_000;
+
+fn main() {
+    // First, while no freed memory is there to be used again.
+    pending();
+    println!("create + answer pairs in memory, with form, deadline, limits and a waiter");
+    let bare = median(bare_map);
+    println!("  bare sharded map, 1 core      {bare:>10.0} pairs/s");
+    let one = median(|| pairs(1));
+    println!(
+        "  entreat, 1 core               {one:>10.0} pairs/s   {:.2} of bare, {:.1} of 100,000",
+        one / bare,
+        one / 100_000.0
+    );
+    let two = median(|| pairs(2));
+    println!(
+        "  entreat, 2 cores              {two:>10.0} pairs/s   {:.2} of one core",
+        two / one
+    );
+}
+
+fn median(mut run: impl FnMut() -> f64) -> f64 {
+    let mut figures: Vec<f64> = (0..RUNS).map(|_| run()).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[RUNS / 2]
+}
+
+/// What any program must at least do: put a record in and take it out, under locks.
+fn bare_map() -> f64 {
+    let shards: Vec<Mutex<HashMap<u128, (usize, u64)>>> =
+        (0..16).map(|_| Mutex::default()).collect();
+    let began = Instant::now();
+    let mut id: u128 = 1;
+    for i in 0..PAIRS {
+        id = id
+            .wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645)
+            .wrapping_add(1);
+        let shard = &shards[(id >> 100) as usize % 16];
+        shard.lock().unwrap().insert(black_box(id), (i, 300_000));
+        black_box(shard.lock().unwrap().remove(&id));
+    }
+    rate(PAIRS, began.elapsed())
+}
+
+fn rate(count: usize, took: Duration) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+    let count = count as f64;
+    count / took.as_secs_f64()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
+}
+
+/// Limits that are checked and never met.
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.live = usize::MAX - 1;
+    settings.retention = Duration::from_millis(200);
+    settings.asker.limits = Limits {
+        creations_per_minute: NonZeroU32::new(u32::MAX),
+        requests_per_second: NonZeroU32::new(100_000_000),
+        live: usize::MAX - 1,
+    };
+    settings
+}
+
+fn pairs(cores: usize) -> f64 {
+    let home = runtime();
+    let engine = home
+        .block_on(Engine::builder().settings(settings()).start())
+        .unwrap();
+    let (form, answer) = (samples::minimal(), serde_json::json!({"name": "Ada"}));
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for core in 1..cores {
+            let (engine, form, answer) = (engine.clone(), form.clone(), answer.clone());
+            scope.spawn(move || {
+                let asker = engine.asker(&format!("asker {core}"));
+                runtime().block_on(ask_and_answer(&asker, &form, &answer));
+            });
+        }
+        home.block_on(ask_and_answer(&engine.asker("asker"), &form, &answer));
+    });
+    let figure = rate(PAIRS * cores, began.elapsed());
+    home.block_on(engine.shutdown());
+    figure
+}
+
+async fn ask_and_answer(asker: &Asker, form: &Form, answer: &Value) {
+    for i in 0..PAIRS {
+        let question = asker.ask(Ask::form(form.clone())).await.unwrap();
+        let mut outcome = pin!(question.outcome());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(outcome.as_mut().poll(&mut context).is_pending());
+        asker
+            .engine()
+            .elicitation(question.id())
+            .submit(answer)
+            .await
+            .unwrap();
+        let Poll::Ready(Ok(settled)) = outcome.poll(&mut context) else {
+            panic!("an answered question has settled");
+        };
+        black_box(settled);
+        if i % 64 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Memory of questions that wait, and of those who wait for them.
+fn pending() {
+    let home = runtime();
+    let engine = home
+        .block_on(Engine::builder().settings(settings()).start())
+        .unwrap();
+    let asker = engine.asker("asker");
+    let form = samples::minimal();
+    home.block_on(async {
+        let mut ids = Vec::with_capacity(PENDING);
+        ids.resize_with(PENDING, || None);
+        let before = resident();
+        for id in &mut ids {
+            *id = Some(asker.ask(Ask::form(form.clone())).await.unwrap().id());
+        }
+        let with_records = resident();
+        let mut waits: Vec<_> = ids
+            .iter()
+            .flatten()
+            .map(|id| Box::pin(asker.elicitation(*id).outcome()))
+            .collect();
+        let mut context = Context::from_waker(Waker::noop());
+        for wait in &mut waits {
+            assert!(wait.as_mut().poll(&mut context).is_pending());
+        }
+        let waiting = resident();
+        println!("{PENDING} pending with one form");
+        println!(
+            "  resident memory each          {:>10} bytes",
+            (with_records - before) / PENDING
+        );
+        println!(
+            "  the same with a waiter        {:>10} bytes",
+            (waiting - before) / PENDING
+        );
+    });
+}
+
+/// Resident memory of this process, in bytes.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}

@@ -1,0 +1,266 @@
+//! Who asks: a name, its limits, and a view of its own elicitations and no others.
+
+use std::sync::Arc;
+
+use entreat_core::url_guard::Policy;
+use entreat_core::{ElicitationId, Lifecycle, Mode, Terms, TimeoutPolicy};
+use tracing::{Instrument as _, Span, field};
+
+use crate::ask::Ask;
+use crate::connection::{Connection, Ties};
+use crate::elicitation::{Access, Elicitation};
+use crate::engine::{Engine, TimeoutConfig};
+use crate::error::{ActError, AskError};
+use crate::events::Subscription;
+use crate::limits::{Ledger, Limits};
+use crate::observe::StoreCall;
+use crate::record::{Record, Request, Subject, Version};
+use crate::resolver::{Unresolved, judge_resolved};
+use crate::snapshot::Snapshot;
+use crate::store::{Created, Query, Which};
+
+/// What holds for one asker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AskerSettings {
+    /// How much it may ask.
+    pub limits: Limits,
+    /// How long its questions may wait.
+    pub timeouts: TimeoutPolicy,
+    /// How many whole answers a question takes before it is given up.
+    pub retry_limit: u8,
+    /// How large a result may be when the asker does not say, in bytes of JSON.
+    pub size_limit: u32,
+}
+
+impl Default for AskerSettings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            timeouts: TimeoutPolicy::default(),
+            retry_limit: 3,
+            size_limit: 1 << 20,
+        }
+    }
+}
+
+impl AskerSettings {
+    /// What timeouts can be had in a mode.
+    pub fn timeout_config(&self, mode: Mode) -> TimeoutConfig {
+        TimeoutConfig::new(&self.timeouts, mode)
+    }
+}
+
+/// The largest size limit that can be asked for.
+const MAX_SIZE_LIMIT: u64 = 16 << 20;
+/// The longest page of a list.
+pub const MAX_PAGE: usize = 200;
+
+/// Somebody who asks; made by [`Engine::asker`]. Cheap to clone.
+#[derive(Clone)]
+pub struct Asker {
+    engine: Engine,
+    ledger: Arc<Ledger>,
+    settings: Arc<AskerSettings>,
+}
+
+impl Asker {
+    pub(crate) fn new(engine: Engine, name: &str, settings: AskerSettings) -> Self {
+        Self {
+            ledger: engine.inner.ledgers.open(name, &settings.limits),
+            settings: Arc::new(settings),
+            engine,
+        }
+    }
+
+    /// The asker's name.
+    pub fn name(&self) -> &str {
+        self.ledger.name()
+    }
+
+    /// The engine it asks.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What timeouts it can have in a mode.
+    pub fn timeout_config(&self, mode: Mode) -> TimeoutConfig {
+        self.settings.timeout_config(mode)
+    }
+
+    /// Asks. The question outlives the returned handle.
+    ///
+    /// Refused are timeouts and size limits outside their bounds, unsafe URLs, and questions
+    /// above the asker's limits; nothing is charged then.
+    pub async fn ask(&self, ask: Ask) -> Result<Elicitation, AskError> {
+        self.ask_on(ask, None).await
+    }
+
+    /// A connection of this asker: what is asked on it goes when it goes.
+    pub fn connect(&self) -> Connection {
+        Connection::new(self.clone())
+    }
+
+    /// One of this asker's elicitations; calls on another's say that there is none.
+    pub fn elicitation(&self, id: ElicitationId) -> Elicitation {
+        let access = Access::Asker(self.ledger.clone());
+        Elicitation::new(self.engine.clone(), id, access)
+    }
+
+    /// What happens to this asker's elicitations from now on.
+    pub fn subscribe(&self) -> Subscription {
+        self.engine
+            .inner
+            .events
+            .subscribe(Some(self.ledger.name().clone()))
+    }
+
+    /// A page of this asker's elicitations, newest first, without results: at most `limit`,
+    /// which is at most [`MAX_PAGE`], and only such as are older than `before`.
+    pub async fn list(
+        &self,
+        which: Which,
+        limit: usize,
+        before: Option<ElicitationId>,
+    ) -> Result<Vec<Snapshot>, ActError> {
+        self.ledger
+            .charge_request(self.engine.now())
+            .map_err(|retry_after| ActError::RateLimited { retry_after })?;
+        let asker = Some(self.ledger.name().clone());
+        self.engine.list(asker, which, limit, before).await
+    }
+
+    pub(crate) async fn ask_on(
+        &self,
+        ask: Ask,
+        ties: Option<&Arc<Ties>>,
+    ) -> Result<Elicitation, AskError> {
+        let span = tracing::info_span!(
+            "elicitation.create",
+            elicitation.id = field::Empty,
+            elicitation.mode = ask.mode.as_str(),
+            timeout_ms = field::Empty,
+            timeout_validated = field::Empty,
+        );
+        self.ask_within(ask, ties, &span)
+            .instrument(span.clone())
+            .await
+    }
+
+    async fn ask_within(
+        &self,
+        ask: Ask,
+        ties: Option<&Arc<Ties>>,
+        span: &Span,
+    ) -> Result<Elicitation, AskError> {
+        let inner = &self.engine.inner;
+        self.ledger
+            .charge_request(inner.now())
+            .map_err(|retry_after| AskError::RateLimited { retry_after })?;
+        let (terms, size_limit) = self.terms(&ask, span)?;
+        self.judge_urls(&ask).await?;
+
+        // After the look-ups, which may take seconds: the person gets the whole time.
+        let now = inner.now();
+        inner.ledgers.admit(&self.ledger, now)?;
+        let mut random = [0; 10];
+        inner.entropy.fill(&mut random);
+        let record = Record {
+            id: ElicitationId::new(now, random),
+            version: Version::default(),
+            lifecycle: Lifecycle::new(now, terms, self.settings.retry_limit),
+            request: Request {
+                asker: self.ledger.name().clone(),
+                mode: ask.mode,
+                channel: ask.channel,
+                unknown: ask.unknown,
+                durable: ask.durable,
+                wipe: ask.wipe,
+                size_limit,
+                extras: ask.extras.map(Arc::from),
+                subject: ask.subject,
+            },
+            held: None,
+        };
+        if let Some(ties) = ties.filter(|_| !record.request.durable) {
+            // Before it exists, so that no end of the connection comes between.
+            ties.bind(record.id);
+            inner.waiters.tie(record.id, ties);
+        }
+        let id = record.id;
+        span.record("elicitation.id", field::display(id));
+        let id = match inner.create(record, &self.ledger).await? {
+            Created::Fresh => id,
+            Created::Before(first) => first,
+        };
+        Ok(self.elicitation(id))
+    }
+
+    fn terms(&self, ask: &Ask, span: &Span) -> Result<(Terms, u32), AskError> {
+        let by_form = ask.subject.form().map(entreat_core::Form::timeout);
+        let timeout = ask.timeout.or(by_form.unwrap_or_default());
+        let terms = self.settings.timeouts.terms(ask.mode, timeout);
+        span.record("timeout_validated", terms.is_ok());
+        let terms = terms.inspect_err(|error| {
+            self.engine.inner.observer.timeout_rejected(error);
+        })?;
+        span.record("timeout_ms", terms.initial().as_millis());
+        let requested = ask.size_limit.unwrap_or(self.settings.size_limit.into());
+        let size_limit = u32::try_from(requested)
+            .ok()
+            .filter(|_| (1..=MAX_SIZE_LIMIT).contains(&requested))
+            .ok_or(AskError::SizeLimit {
+                requested,
+                maximum: MAX_SIZE_LIMIT,
+            })?;
+        Ok((terms, size_limit))
+    }
+
+    async fn judge_urls(&self, ask: &Ask) -> Result<(), AskError> {
+        let resolver = &*self.engine.inner.resolver;
+        if let Subject::Url(url) = &ask.subject {
+            judge_resolved(resolver, url, &Policy::web(), Unresolved::Accept)
+                .await
+                .map_err(AskError::UnsafeUrl)?;
+        }
+        if let Some(callback) = ask
+            .extras
+            .as_ref()
+            .and_then(|extras| extras.callback.as_ref())
+        {
+            judge_resolved(resolver, callback, &Policy::web(), Unresolved::Refuse)
+                .await
+                .map_err(AskError::UnsafeUrl)?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// A page of all elicitations, newest first, without results.
+    pub async fn list(
+        &self,
+        asker: Option<Arc<str>>,
+        which: Which,
+        limit: usize,
+        before: Option<ElicitationId>,
+    ) -> Result<Vec<Snapshot>, ActError> {
+        let inner = &self.inner;
+        let query = Query {
+            asker,
+            which,
+            before,
+            limit: limit.clamp(1, MAX_PAGE),
+        };
+        let records = inner
+            .called(StoreCall::List, inner.store.list(query))
+            .await?;
+        Ok(records.into_iter().map(Snapshot::brief).collect())
+    }
+}
+
+impl std::fmt::Debug for Asker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Asker").field(&self.name()).finish()
+    }
+}

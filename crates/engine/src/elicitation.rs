@@ -1,0 +1,448 @@
+//! One elicitation, to be shown, answered, watched and ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::{
+    Answer, Answers, CancelReason, Change, Command, ElicitationId, FieldError, Form, Kind, Mode,
+    Presented, Settings, Status, UnixTime, Verdict, Violations,
+};
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+
+use crate::ask::INLINE_FIELD;
+use crate::engine::{Engine, Inner};
+use crate::error::{ActError, Refusal};
+use crate::limits::Ledger;
+use crate::payload::{counted_size, editable, known_answers};
+use crate::record::{Held, Payload, Record, Subject};
+use crate::resolver::{Unresolved, UrlError, judge_resolved};
+use crate::snapshot::Snapshot;
+use crate::step::keep_held;
+use crate::wait::Wait;
+
+/// One elicitation. Cheap to clone; dropping it changes nothing.
+///
+/// Made by [`Asker::ask`](crate::Asker::ask) and [`Asker::elicitation`](crate::Asker::elicitation)
+/// for the asker, who sees results with their secrets, and by [`Engine::elicitation`] for those
+/// who show and answer it.
+#[derive(Clone)]
+pub struct Elicitation {
+    engine: Engine,
+    id: ElicitationId,
+    access: Access,
+}
+
+/// Whose eyes see an elicitation.
+#[derive(Clone)]
+pub(crate) enum Access {
+    /// The program itself.
+    Host,
+    /// The engine, whose own task is never dropped halfway.
+    Engine,
+    /// An asker, who sees its own and no others.
+    Asker(Arc<Ledger>),
+}
+
+impl Access {
+    pub(crate) fn admits(&self, record: &Record) -> bool {
+        match self {
+            Self::Host | Self::Engine => true,
+            Self::Asker(ledger) => *ledger.name() == record.request.asker,
+        }
+    }
+
+    pub(crate) fn is_asker(&self) -> bool {
+        matches!(self, Self::Asker(_))
+    }
+}
+
+/// What became of a part of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drafted {
+    /// Where the elicitation stands.
+    pub status: Status,
+    /// Required fields that have no answer yet.
+    pub missing: Vec<String>,
+    /// What is wrong with this part.
+    pub errors: Vec<FieldError>,
+}
+
+/// A deadline that was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extended {
+    /// Where it stands now.
+    pub deadline: UnixTime,
+    /// How often it can still be moved.
+    pub extensions_left: u8,
+}
+
+impl Elicitation {
+    pub(crate) fn new(engine: Engine, id: ElicitationId, access: Access) -> Self {
+        Self { engine, id, access }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ElicitationId {
+        self.id
+    }
+
+    /// How it stands: for the asker with the result, secrets included; for others with secrets
+    /// sealed.
+    pub async fn status(&self) -> Result<Snapshot, ActError> {
+        self.charge()?;
+        let record = self.inner().load_current(&self.access, self.id).await?;
+        self.inner().deliver(&self.access, record).await
+    }
+
+    /// Waits until it has settled.
+    pub fn outcome(&self) -> Wait {
+        Wait::new(self.engine.inner.clone(), self.access.clone(), self.id)
+    }
+
+    /// Waits until it has settled, at most so long; then tells how it stands.
+    pub async fn outcome_within(&self, limit: Duration) -> Result<Snapshot, ActError> {
+        let time_is_up = self.inner().clock.sleep(limit);
+        tokio::select! {
+            settled = self.outcome() => settled,
+            () = time_is_up => self.status().await,
+        }
+    }
+
+    /// Notes that the question was on a screen. That alone begins nothing.
+    pub async fn show(&self) -> Result<Snapshot, ActError> {
+        self.plain(Command::Show).await
+    }
+
+    /// Notes that a person began.
+    pub async fn open(&self) -> Result<Snapshot, ActError> {
+        self.plain(Command::Open).await
+    }
+
+    /// Answers. The answers are bare or in their envelope, as the form takes them.
+    ///
+    /// Answers that break rules are [`ActError::Invalid`] and use up an attempt; they are kept
+    /// as a draft, so that nothing is typed twice.
+    pub async fn submit(&self, answers: &Value) -> Result<Snapshot, ActError> {
+        self.submit_with(answers, None).await
+    }
+
+    /// Answers, with what the respondent's program says about the submission.
+    pub async fn submit_with(
+        &self,
+        answers: &Value,
+        submission: Option<Value>,
+    ) -> Result<Snapshot, ActError> {
+        self.charge()?;
+        let record = self.inner().load(&self.access, self.id).await?;
+        let form = form_of(&record)?;
+        let settings = check_settings(&record);
+        let began = self.inner().clock.elapsed();
+        let checked = form.check_with(answers, &settings);
+        let took = self.inner().clock.elapsed().saturating_sub(began);
+        self.inner().observer.validated(took);
+        let checked = match checked {
+            Ok(answers) => self.inner().judge_answered_urls(&form, answers).await,
+            Err(violations) => Err(violations),
+        };
+        match checked {
+            Ok(valid) => self.accept(record, &valid, submission).await,
+            Err(violations) => self.refuse(record, &form, answers, &violations).await,
+        }
+    }
+
+    async fn accept(
+        &self,
+        record: Record,
+        answers: &Answers<'_>,
+        submission: Option<Value>,
+    ) -> Result<Snapshot, ActError> {
+        let payload = Payload::of_answers(&self.inner().vault, self.id, answers);
+        check_size(&record, Some(answers.form()), &payload)?;
+        let held = Arc::new(Held {
+            result: Some(payload),
+            missing: answers.missing().map(|field| field.id().into()).collect(),
+            submission: submission.map(Box::new),
+            ..Held::default()
+        });
+        let command = Command::Submit(Verdict::Valid);
+        let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
+        let record = self
+            .inner()
+            .step(&self.access, record, command, keep)
+            .await?;
+        Ok(Snapshot::sealed(record))
+    }
+
+    async fn refuse(
+        &self,
+        record: Record,
+        form: &Form,
+        answers: &Value,
+        violations: &Violations,
+    ) -> Result<Snapshot, ActError> {
+        let inner = self.inner();
+        let errors = violations.errors(&inner.settings.messages);
+        let draft = known_answers(form, answers);
+        let draft = Payload::of_draft(&inner.vault, self.id, form, draft);
+        check_size(&record, Some(form), &draft)?;
+        let text = serde_json::to_string(&errors).unwrap_or_default();
+        let held = Arc::new(Held {
+            draft: Some(draft),
+            errors: Some(text.into()),
+            ..Held::default()
+        });
+        let mut change = Change::Refused;
+        let command = Command::Submit(Verdict::Invalid);
+        let keep = |_: &Record, step: &entreat_core::Step| {
+            change = step.change;
+            Ok(Some(held.clone()))
+        };
+        let record = inner.step(&self.access, record, command, keep).await?;
+        Err(ActError::Invalid(Box::new(Refusal {
+            errors,
+            retry_allowed: change == Change::Refused,
+            retry_limit: record.lifecycle.attempt_limit(),
+            retry_count: record.lifecycle.attempts(),
+        })))
+    }
+
+    /// Keeps a part of an answer, merged into what was kept before. Uses up no attempt; what is
+    /// wrong with it is told, and kept all the same.
+    pub async fn draft(&self, part: &Value) -> Result<Drafted, ActError> {
+        self.charge()?;
+        let inner = self.inner();
+        let record = inner.load(&self.access, self.id).await?;
+        let form = form_of(&record)?;
+        let part = known_answers(&form, part);
+        let mut merged = Map::new();
+        let keep = |record: &Record, _: &_| {
+            let mut held = editable(record.held.as_ref());
+            merged = held.draft(&inner.vault, record.id)?;
+            merged.extend(part.clone());
+            let draft = Payload::of_draft(&inner.vault, record.id, &form, merged.clone());
+            check_size(record, Some(&form), &draft)?;
+            held.draft = Some(draft);
+            Ok(Some(Arc::new(held)))
+        };
+        let record = inner
+            .step(&self.access, record, Command::Draft, keep)
+            .await?;
+        let merged = Value::Object(merged);
+        let progress = form.progress(&merged, &check_settings(&record));
+        Ok(Drafted {
+            status: record.lifecycle.state().status(),
+            missing: progress
+                .missing()
+                .map(|field| field.id().to_owned())
+                .collect(),
+            errors: progress.errors_in(&part, &inner.settings.messages),
+        })
+    }
+
+    /// What was typed so far, secrets included: for the person who typed it.
+    pub async fn drafted(&self) -> Result<Map<String, Value>, ActError> {
+        let inner = self.inner();
+        let record = inner.load(&self.access, self.id).await?;
+        match &record.held {
+            Some(held) => Ok(held.draft(&inner.vault, self.id)?),
+            None => Ok(Map::new()),
+        }
+    }
+
+    /// Brings a result from elsewhere: for inline and url modes.
+    pub async fn complete(&self, result: &Value) -> Result<Snapshot, ActError> {
+        let inner = self.inner();
+        let record = inner.load(&self.access, self.id).await?;
+        match record.request.mode {
+            Mode::Inline => {
+                let mut answers = Map::new();
+                answers.insert(INLINE_FIELD.to_owned(), result.clone());
+                return self.submit(&Value::Object(answers)).await;
+            }
+            Mode::Url => self.charge()?,
+            mode @ (Mode::Form | Mode::Terminal) => return Err(ActError::WrongMode(mode)),
+        }
+        let payload = Payload::of_result(result);
+        check_size(&record, None, &payload)?;
+        let held = Arc::new(Held {
+            result: Some(payload),
+            ..Held::default()
+        });
+        let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
+        let record = inner
+            .step(&self.access, record, Command::Complete, keep)
+            .await?;
+        Ok(Snapshot::sealed(record))
+    }
+
+    /// The respondent decides not to answer.
+    pub async fn decline(&self) -> Result<Snapshot, ActError> {
+        self.decline_as(Presented::Unknown).await
+    }
+
+    /// The respondent, or a client in its place, decides not to answer.
+    pub async fn decline_as(&self, presented: Presented) -> Result<Snapshot, ActError> {
+        self.plain(Command::Decline { presented }).await
+    }
+
+    /// Ends it without a decision.
+    pub async fn cancel(&self, reason: CancelReason) -> Result<Snapshot, ActError> {
+        self.cancel_as(reason, Presented::Unknown).await
+    }
+
+    /// Ends it without a decision, by a client that can tell whether it was shown.
+    pub async fn cancel_as(
+        &self,
+        reason: CancelReason,
+        presented: Presented,
+    ) -> Result<Snapshot, ActError> {
+        self.plain(Command::Cancel { reason, presented }).await
+    }
+
+    /// Moves the deadline, by as much as the terms grant or by less.
+    pub async fn extend(&self, by: Option<Duration>) -> Result<Extended, ActError> {
+        let snapshot = self.plain(Command::Extend(by)).await?;
+        let lifecycle = snapshot.lifecycle();
+        Ok(Extended {
+            deadline: lifecycle.deadline(),
+            extensions_left: lifecycle.extensions_left(),
+        })
+    }
+
+    /// A command that leaves the answers as they are.
+    async fn plain(&self, command: Command) -> Result<Snapshot, ActError> {
+        self.charge()?;
+        let record = self.inner().load(&self.access, self.id).await?;
+        let record = self
+            .inner()
+            .step(&self.access, record, command, keep_held)
+            .await?;
+        Ok(Snapshot::sealed(record))
+    }
+
+    fn inner(&self) -> &Arc<Inner> {
+        &self.engine.inner
+    }
+
+    fn charge(&self) -> Result<(), ActError> {
+        match &self.access {
+            Access::Host | Access::Engine => Ok(()),
+            Access::Asker(ledger) => ledger
+                .charge_request(self.inner().now())
+                .map_err(|retry_after| ActError::RateLimited { retry_after }),
+        }
+    }
+}
+
+impl std::fmt::Debug for Elicitation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Elicitation").field(&self.id).finish()
+    }
+}
+
+fn form_of(record: &Record) -> Result<Form, ActError> {
+    match &record.request.subject {
+        Subject::Form(form) => Ok(form.clone()),
+        Subject::Url(_) => Err(ActError::WrongMode(record.request.mode)),
+    }
+}
+
+fn check_settings(record: &Record) -> Settings {
+    let mut settings = Settings::default();
+    settings.unknown = record.request.unknown;
+    settings
+}
+
+fn check_size(record: &Record, form: Option<&Form>, payload: &Payload) -> Result<(), ActError> {
+    let limit = usize::try_from(record.request.size_limit).unwrap_or(usize::MAX);
+    let secrets = payload.sealed.as_ref().map_or(0, |sealed| sealed.size());
+    if payload.text.len() + secrets <= limit {
+        return Ok(());
+    }
+    let size = secrets + form.map_or(payload.text.len(), |form| counted_size(form, &payload.text));
+    if size <= limit {
+        return Ok(());
+    }
+    Err(ActError::TooLarge { size, limit })
+}
+
+impl Inner {
+    /// The elicitation as the caller may see it; secrets that were to be wiped are.
+    pub(crate) async fn deliver(
+        &self,
+        access: &Access,
+        record: Record,
+    ) -> Result<Snapshot, ActError> {
+        let result = record.held.as_ref().and_then(|held| held.result.as_ref());
+        let Some(result) = result.filter(|result| result.sealed.is_some() && access.is_asker())
+        else {
+            return Ok(Snapshot::sealed(record));
+        };
+        let secrets = result.open(&self.vault, record.id)?;
+        if record.request.wipe {
+            self.wipe(record.clone()).await?;
+        }
+        Ok(Snapshot::open(record, secrets))
+    }
+
+    /// Takes the sealed answers out of the store.
+    async fn wipe(&self, mut record: Record) -> Result<(), ActError> {
+        use crate::store::StoreError;
+        loop {
+            let mut held = editable(record.held.as_ref());
+            held.draft = None;
+            let sealed = held.result.as_mut().and_then(|result| result.sealed.take());
+            if sealed.is_none() {
+                return Ok(());
+            }
+            record.held = Some(Arc::new(held));
+            record.version = record.version.next();
+            let id = record.id;
+            match self.store.commit(record).await {
+                Ok(()) | Err(StoreError::Missing(_)) => return Ok(()),
+                Err(StoreError::Conflict { .. }) => record = self.load(&Access::Host, id).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Looks the hosts of answered URLs up, and refuses those that lead where they must not.
+    async fn judge_answered_urls<'a>(
+        &self,
+        form: &Form,
+        answers: Answers<'a>,
+    ) -> Result<Answers<'a>, Violations> {
+        let urls: Vec<_> = answers
+            .iter()
+            .filter_map(|(field, answer)| match (field.kind(), answer) {
+                (Kind::Url(rules), Answer::Url(url)) => Some((field.id(), &**url, &rules.policy)),
+                _ => None,
+            })
+            .collect();
+        if urls.is_empty() {
+            return Ok(answers);
+        }
+        let judge = |(field, url, policy)| async move {
+            let judged = judge_resolved(&*self.resolver, url, policy, Unresolved::Accept).await;
+            match judged {
+                Err(UrlError::Blocked(blocked)) => Some((field, url, blocked)),
+                Ok(_) | Err(_) => None,
+            }
+        };
+        let blocked: Vec<_> = join_all(urls.into_iter().map(judge)).await;
+        let blocked: Vec<_> = blocked.into_iter().flatten().collect();
+        match Violations::of_blocked_urls(form, &blocked) {
+            Some(violations) => Err(violations),
+            None => Ok(answers),
+        }
+    }
+}
+
+impl Record {
+    /// Whether there are secrets in the result.
+    pub(crate) fn has_secrets(&self) -> bool {
+        let result = self.held.as_ref().and_then(|held| held.result.as_ref());
+        result.is_some_and(|result| result.sealed.is_some())
+    }
+}

@@ -1,0 +1,347 @@
+//! The engine: one handle to everything that is asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use entreat_core::{Catalogue, ElicitationId, Messages, Mode, TimeoutPolicy, UnixTime};
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+use crate::asker::{Asker, AskerSettings};
+use crate::clock::{Clock, SystemClock, Timeline};
+use crate::deadlines::{Alarms, Chores};
+use crate::elicitation::{Access, Elicitation};
+use crate::entropy::{Entropy, SystemEntropy};
+use crate::error::StartError;
+use crate::events::{Events, Subscription};
+use crate::limits::Ledgers;
+use crate::observe::Observer;
+use crate::resolver::{Resolver, SystemResolver};
+use crate::store::{MemoryStore, Store, StoreError};
+use crate::vault::{KeyProof, KeyRing, Vault};
+use crate::waiters::Waiters;
+
+/// Asks questions and settles each exactly once. Cheap to clone; all clones are one engine.
+///
+/// ```
+/// use entreat_core::Form;
+/// use entreat_engine::{Ask, Engine};
+/// use serde_json::json;
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+/// # runtime.block_on(async {
+/// let engine = Engine::builder().start().await?;
+/// let asker = engine.asker("my-server");
+/// let form = Form::from_value(&json!({"id": "go", "title": "Deploy?", "fields": [
+///     {"id": "sure", "type": "boolean", "label": "Are you sure?", "required": true}]}))?;
+///
+/// let question = asker.ask(Ask::form(form)).await?;
+/// // Somebody answers: on a page, in a terminal, in a test.
+/// engine.elicitation(question.id()).submit(&json!({"sure": true})).await?;
+///
+/// let settled = question.outcome().await?;
+/// assert_eq!(settled.result(), Some(json!({"sure": true})));
+/// engine.shutdown().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What holds for everybody who asks, unless an asker's own settings say otherwise.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// For askers without settings of their own.
+    pub asker: AskerSettings,
+    /// How many elicitations may be live in all.
+    pub live: usize,
+    /// How long a settled elicitation can still be read.
+    pub retention: Duration,
+    /// The words in which errors are kept.
+    pub messages: Messages,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            asker: AskerSettings::default(),
+            live: 10_000,
+            retention: Duration::from_secs(3600),
+            messages: Catalogue::default().messages(["en"]),
+        }
+    }
+}
+
+/// Puts an engine together; made by [`Engine::builder`].
+#[derive(Default)]
+pub struct Builder {
+    store: Option<Arc<dyn Store>>,
+    clock: Option<Arc<dyn Clock>>,
+    entropy: Option<Arc<dyn Entropy>>,
+    resolver: Option<Arc<dyn Resolver>>,
+    keys: Option<KeyRing>,
+    settings: Settings,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) vault: Vault,
+    pub(crate) settings: Settings,
+    pub(crate) waiters: Waiters,
+    pub(crate) ledgers: Ledgers,
+    pub(crate) events: Events,
+    pub(crate) alarms: Arc<Alarms>,
+    pub(crate) chores: Chores,
+    pub(crate) observer: Observer,
+    /// Calls of a durable store; joined by [`Engine::shutdown`].
+    pub(crate) in_flight: TaskTracker,
+    stopped: AtomicBool,
+    /// Tends to deadlines; joined by [`Engine::shutdown`].
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// An engine to be put together: in memory, on the system's clock, unless told otherwise.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// An asker by its name, under the engine's settings.
+    pub fn asker(&self, name: &str) -> Asker {
+        self.asker_with(name, self.inner.settings.asker.clone())
+    }
+
+    /// An asker by its name, under settings of its own.
+    pub fn asker_with(&self, name: &str, settings: AskerSettings) -> Asker {
+        Asker::new(self.clone(), name, settings)
+    }
+
+    /// An elicitation as those see it who show it and answer it: any asker's, its secrets
+    /// sealed.
+    pub fn elicitation(&self, id: ElicitationId) -> Elicitation {
+        Elicitation::new(self.clone(), id, Access::Host)
+    }
+
+    /// Everything that happens from now on.
+    pub fn subscribe(&self) -> Subscription {
+        self.inner.events.subscribe(None)
+    }
+
+    /// How many elicitations are live.
+    pub fn live(&self) -> usize {
+        self.inner.ledgers.live()
+    }
+
+    /// The engine's time.
+    pub fn now(&self) -> UnixTime {
+        self.inner.now()
+    }
+
+    /// What timeouts can be had in a mode.
+    pub fn timeout_config(&self, mode: Mode) -> TimeoutConfig {
+        self.inner.settings.asker.timeout_config(mode)
+    }
+
+    /// Stops tending to deadlines and waits until what was begun is done.
+    ///
+    /// Elicitations stay as they are; a durable store has them for the next start. Whoever
+    /// waits for one is told [`ActError::ShuttingDown`](crate::ActError::ShuttingDown).
+    pub async fn shutdown(&self) {
+        self.inner.stopped.store(true, Ordering::Release);
+        self.inner.alarms.end();
+        let keeper = self.inner.keeper.lock().take();
+        if let Some(keeper) = keeper {
+            // An error means that it was cancelled with its runtime; then it has ended too.
+            let _ = keeper.await;
+        }
+        self.inner.in_flight.close();
+        self.inner.in_flight.wait().await;
+        self.inner.waiters.nudge_all();
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("live", &self.live())
+            .field("askers", &self.inner.ledgers.askers())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What timeouts can be had in a mode, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TimeoutConfig {
+    /// When none is asked for.
+    pub default_ms: u64,
+    /// The shortest.
+    pub min_ms: u64,
+    /// The longest.
+    pub max_ms: u64,
+    /// `default`, or `custom` if somebody set them.
+    pub config_source: &'static str,
+}
+
+impl TimeoutConfig {
+    pub(crate) fn new(policy: &TimeoutPolicy, mode: Mode) -> Self {
+        let bounds = policy.bounds(mode);
+        Self {
+            default_ms: bounds.default_ms(),
+            min_ms: bounds.min_ms(),
+            max_ms: bounds.max_ms(),
+            config_source: if policy.is_default(mode) {
+                "default"
+            } else {
+                "custom"
+            },
+        }
+    }
+}
+
+impl Builder {
+    /// Where elicitations are kept.
+    #[must_use]
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Where elicitations are kept, shared with the caller.
+    #[must_use]
+    pub fn shared_store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// The clock.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// The source of randomness.
+    #[must_use]
+    pub fn entropy(mut self, entropy: impl Entropy) -> Self {
+        self.entropy = Some(Arc::new(entropy));
+        self
+    }
+
+    /// DNS for the URL guard.
+    #[must_use]
+    pub fn resolver(mut self, resolver: impl Resolver) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
+    /// The keys that secrets are sealed with. Without any, keys are made that end with this
+    /// engine, which suits a store that does too.
+    #[must_use]
+    pub fn keys(mut self, keys: KeyRing) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// What holds for everybody who asks.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Starts the engine, on the runtime that this is called from.
+    ///
+    /// What expired while nobody was there is expired before this returns. The errors are a
+    /// store that cannot be read, keys that do not fit it, and a system without randomness.
+    pub async fn start(self) -> Result<Engine, StartError> {
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let entropy = match self.entropy {
+            Some(entropy) => entropy,
+            None => Arc::new(SystemEntropy::new().map_err(StartError::Entropy)?),
+        };
+        let keys = self.keys.unwrap_or_else(|| KeyRing::generate(&*entropy));
+        let timeline = Arc::new(Timeline::new(clock.clone()));
+        let inner = Arc::new(Inner {
+            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            vault: Vault::new(keys, entropy.clone()),
+            resolver: self
+                .resolver
+                .unwrap_or_else(|| Arc::new(SystemResolver::default())),
+            ledgers: Ledgers::new(self.settings.live),
+            waiters: Waiters::new(),
+            events: Events::new(),
+            alarms: Arc::default(),
+            chores: Chores::default(),
+            observer: Observer::default(),
+            in_flight: TaskTracker::new(),
+            stopped: AtomicBool::new(false),
+            keeper: Mutex::new(None),
+            settings: self.settings,
+            clock,
+            timeline,
+            entropy,
+        });
+        inner.check_keys().await?;
+        for (asker, live) in inner.store.census().await? {
+            let limits = &inner.settings.asker.limits;
+            inner.ledgers.count_in(&asker, live, limits);
+        }
+        inner.observer.set_live(inner.ledgers.live());
+        inner.tend().await?;
+        let keeper = tokio::spawn(Inner::keep(Arc::downgrade(&inner)));
+        *inner.keeper.lock() = Some(keeper);
+        Ok(Engine { inner })
+    }
+}
+
+/// The name of the note that tells whether keys fit a store.
+const KEY_PROOF: &str = "key_proof";
+
+impl Inner {
+    pub(crate) fn now(&self) -> UnixTime {
+        self.timeline.now()
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Notices wrong keys before a secret is sealed that nobody could open.
+    async fn check_keys(&self) -> Result<(), StartError> {
+        let mut in_use = Vec::new();
+        if let Some(kept) = self.store.note(KEY_PROOF).await? {
+            let kept: KeyProof = serde_json::from_str(&kept)?;
+            self.vault.verify(&kept)?;
+            in_use.extend(kept.versions());
+        }
+        Ok(self.keep_proof(&in_use).await?)
+    }
+
+    /// Remembers that the store has secrets under these versions, and from now on under the
+    /// newest. Others of the ring can be taken out of it.
+    pub(crate) async fn keep_proof(&self, in_use: &[u32]) -> Result<(), StoreError> {
+        let keys = self.vault.keys();
+        let is_unused =
+            |version: &u32| *version != keys.newest_version() && !in_use.contains(version);
+        let unused = keys.versions().filter(is_unused);
+        let proof = unused.fold(self.vault.proof(), KeyProof::without);
+        let text = serde_json::to_string(&proof).unwrap_or_default();
+        self.store.keep_note(KEY_PROOF, text).await
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.alarms.end();
+    }
+}

@@ -1,0 +1,54 @@
+//! Asks questions and settles each exactly once.
+//!
+//! The [`Engine`] keeps [elicitations](Elicitation) in a [`Store`], holds them to their deadlines
+//! and their askers to their limits, wakes who [waits](Wait), and seals secrets before anything
+//! is kept. What may happen to an elicitation is decided by
+//! [`Lifecycle`](entreat_core::Lifecycle), without a clock; here the decisions are carried out.
+//!
+//! Deliberately absent: MCP, HTTP, SQL, configuration files. Time, randomness, DNS and the store
+//! are arguments.
+
+mod ask;
+mod asker;
+mod connection;
+mod elicitation;
+mod engine;
+mod error;
+mod snapshot;
+mod wait;
+
+mod record;
+pub mod store;
+
+mod deadlines;
+mod events;
+mod limits;
+mod observe;
+mod payload;
+mod rotation;
+mod step;
+mod waiters;
+
+mod clock;
+mod entropy;
+mod resolver;
+mod vault;
+
+pub use ask::{Ask, INLINE_FIELD};
+pub use asker::{Asker, AskerSettings, MAX_PAGE};
+pub use clock::{Clock, SystemClock};
+pub use connection::Connection;
+pub use elicitation::{Drafted, Elicitation, Extended};
+pub use engine::{Builder, Engine, Settings, TimeoutConfig};
+pub use entropy::{Entropy, SystemEntropy};
+pub use error::{ActError, AskError, Refusal, StartError};
+pub use events::{Event, Heard, Subscription};
+pub use limits::Limits;
+pub use record::{Channel, Extras, Held, Payload, Record, Request, Subject, Version};
+pub use resolver::{
+    Cleared, LookUp, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved,
+};
+pub use snapshot::Snapshot;
+pub use store::{MemoryStore, Store, StoreError, Which};
+pub use vault::{KeyLineFault, KeyProof, KeyRing, KeyRingError, Sealed, Secret, Vault, VaultError};
+pub use wait::Wait;

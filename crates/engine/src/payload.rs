@@ -1,0 +1,174 @@
+//! Answers on their way into a store and out again: secrets are sealed before, opened after.
+
+use std::sync::Arc;
+
+use entreat_core::form::FileRules;
+use entreat_core::{Answers, ElicitationId, Form, Kind, SEALED};
+use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+use crate::record::{Held, Payload};
+use crate::vault::{Secret, Vault, VaultError};
+
+impl Payload {
+    /// The result of a form.
+    pub(crate) fn of_answers(vault: &Vault, id: ElicitationId, answers: &Answers<'_>) -> Self {
+        let text = to_text(&answers.sealed());
+        let form = answers.form();
+        if !has_secrets(form) {
+            return Self { text, sealed: None };
+        }
+        let mut open = answers.reveal().to_json();
+        let secrets: Vec<_> = sensitive(form)
+            .filter_map(|field| Some((field, Zeroizing::new(to_text(&open.remove(field)?)))))
+            .collect();
+        Self::with_secrets(vault, id, text, &secrets)
+    }
+
+    /// What a person has typed so far.
+    pub(crate) fn of_draft(
+        vault: &Vault,
+        id: ElicitationId,
+        form: &Form,
+        mut draft: Map<String, Value>,
+    ) -> Self {
+        let secrets: Vec<_> = sensitive(form)
+            .filter_map(|field| {
+                let value = std::mem::replace(draft.get_mut(field)?, SEALED.into());
+                Some((field, Zeroizing::new(to_text(&value))))
+            })
+            .collect();
+        Self::with_secrets(vault, id, to_text(&draft), &secrets)
+    }
+
+    /// A result that came from elsewhere.
+    pub(crate) fn of_result(result: &Value) -> Self {
+        Self {
+            text: to_text(result),
+            sealed: None,
+        }
+    }
+
+    fn with_secrets(
+        vault: &Vault,
+        id: ElicitationId,
+        text: Box<str>,
+        secrets: &[(&str, Zeroizing<Box<str>>)],
+    ) -> Self {
+        let sealed = (!secrets.is_empty()).then(|| {
+            let fields = secrets.iter();
+            Box::new(vault.seal(id, fields.map(|(field, text)| (*field, text.as_bytes()))))
+        });
+        Self { text, sealed }
+    }
+
+    /// The secrets, open.
+    pub(crate) fn open(
+        &self,
+        vault: &Vault,
+        id: ElicitationId,
+    ) -> Result<Vec<(Box<str>, Secret)>, VaultError> {
+        match &self.sealed {
+            Some(sealed) => vault.open(id, sealed),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The payload as JSON, with these secrets in their places.
+    pub(crate) fn to_json(&self, secrets: &[(Box<str>, Secret)]) -> Value {
+        let mut value: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        if let Some(members) = value.as_object_mut() {
+            for (field, secret) in secrets {
+                if let Some(place) = members.get_mut(&**field) {
+                    *place = serde_json::from_slice(secret.expose()).unwrap_or_default();
+                }
+            }
+        }
+        value
+    }
+}
+
+/// The size of answers as the limit counts it: JSON without files, as long as these stay within
+/// what their fields allow. A draft is kept unchecked, so that has to be looked at here.
+pub(crate) fn counted_size(form: &Form, text: &str) -> usize {
+    let files = || {
+        let fields = form.fields().iter();
+        fields.filter_map(|field| match field.kind() {
+            Kind::File(rules) => Some((field.id(), file_room(rules))),
+            _ => None,
+        })
+    };
+    if files().next().is_none() {
+        return text.len();
+    }
+    let mut value: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let mut beyond = 0;
+    for (field, room) in files() {
+        let size = value.remove(field).map_or(0, |file| to_text(&file).len());
+        beyond += size.saturating_sub(room);
+    }
+    to_text(&value).len() + beyond
+}
+
+/// How much JSON the files of a field may come to: base64, and a name and a type for each.
+fn file_room(rules: &FileRules) -> usize {
+    const NAMES: u64 = 4096;
+    let each = (rules.max_size / 3 + 1)
+        .saturating_mul(4)
+        .saturating_add(NAMES);
+    usize::try_from(each.saturating_mul(rules.max_items)).unwrap_or(usize::MAX)
+}
+
+/// The answers of a submission that are a field's, whatever envelope they came in.
+pub(crate) fn known_answers(form: &Form, answers: &Value) -> Map<String, Value> {
+    let Some(mut members) = answers.as_object() else {
+        return Map::new();
+    };
+    if form.field("responses").is_none()
+        && let Some(inner) = members.get("responses").and_then(Value::as_object)
+    {
+        members = inner;
+    }
+    let known = members.iter().filter(|(id, _)| form.field(id).is_some());
+    known
+        .map(|(id, value)| (id.clone(), value.clone()))
+        .collect()
+}
+
+impl Held {
+    /// The draft as it was typed, secrets included.
+    pub(crate) fn draft(
+        &self,
+        vault: &Vault,
+        id: ElicitationId,
+    ) -> Result<Map<String, Value>, VaultError> {
+        let Some(draft) = &self.draft else {
+            return Ok(Map::new());
+        };
+        match draft.to_json(&draft.open(vault, id)?) {
+            Value::Object(members) => Ok(members),
+            _ => Ok(Map::new()),
+        }
+    }
+}
+
+/// What was held, to be changed.
+pub(crate) fn editable(held: Option<&Arc<Held>>) -> Held {
+    held.map(|held| Held::clone(held)).unwrap_or_default()
+}
+
+fn has_secrets(form: &Form) -> bool {
+    sensitive(form).next().is_some()
+}
+
+fn sensitive(form: &Form) -> impl Iterator<Item = &str> {
+    let fields = form.fields().iter();
+    fields
+        .filter(|field| field.is_sensitive())
+        .map(entreat_core::Field::id)
+}
+
+fn to_text(value: &impl serde::Serialize) -> Box<str> {
+    // Maps with text keys and JSON values: nothing in them can fail to serialise.
+    serde_json::to_string(value).unwrap_or_default().into()
+}

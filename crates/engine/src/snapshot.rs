@@ -1,0 +1,216 @@
+//! An elicitation as somebody sees it at one moment.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use entreat_core::{
+    Answers, CheckError, ElicitationId, Form, Lifecycle, Mode, Outcome, Presented, State, Status,
+};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::ask::INLINE_FIELD;
+use crate::record::Record;
+use crate::vault::Secret;
+
+/// An elicitation as it stood when it was looked at.
+///
+/// Serialises as the record of the control API. Secrets are in it only if it was given to the
+/// asker; `Debug` never shows an answer.
+pub struct Snapshot {
+    record: Record,
+    secrets: Vec<(Box<str>, Secret)>,
+    with_result: bool,
+}
+
+impl Snapshot {
+    /// With [`SEALED`](entreat_core::SEALED) in place of secrets.
+    pub(crate) fn sealed(record: Record) -> Self {
+        Self {
+            record,
+            secrets: Vec::new(),
+            with_result: true,
+        }
+    }
+
+    /// With the secrets, for the asker.
+    pub(crate) fn open(record: Record, secrets: Vec<(Box<str>, Secret)>) -> Self {
+        Self {
+            record,
+            secrets,
+            with_result: true,
+        }
+    }
+
+    /// Without the result, for lists.
+    pub(crate) fn brief(record: Record) -> Self {
+        Self {
+            record,
+            secrets: Vec::new(),
+            with_result: false,
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ElicitationId {
+        self.record.id
+    }
+
+    /// How it was put.
+    pub fn mode(&self) -> Mode {
+        self.record.request.mode
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> State {
+        self.record.lifecycle.state()
+    }
+
+    /// Where it stands, by name.
+    pub fn status(&self) -> Status {
+        self.state().status()
+    }
+
+    /// How it ended; `None` while it is live.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.record.lifecycle.outcome()
+    }
+
+    /// Its life so far.
+    pub fn lifecycle(&self) -> &Lifecycle {
+        &self.record.lifecycle
+    }
+
+    /// What is kept of it.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The result, if there is one: an object of answers, the text of an inline question, or
+    /// what came from elsewhere.
+    pub fn result(&self) -> Option<Value> {
+        if !self.with_result {
+            return None;
+        }
+        let result = self.record.held.as_ref()?.result.as_ref()?;
+        let mut value = result.to_json(&self.secrets);
+        Some(match self.mode() {
+            Mode::Inline => value[INLINE_FIELD].take(),
+            Mode::Form | Mode::Url | Mode::Terminal => value,
+        })
+    }
+
+    /// The result as it is kept, with every digit of large numbers; `None` where secrets have
+    /// to be put in, or a part taken out.
+    fn exact_result(&self) -> Option<&RawValue> {
+        let is_whole = self.with_result && self.secrets.is_empty() && self.mode() != Mode::Inline;
+        let result = self.record.held.as_ref()?.result.as_ref()?;
+        is_whole.then(|| serde_json::from_str(&result.text).ok())?
+    }
+
+    /// The answers, typed, if a form was answered.
+    ///
+    /// A secret that this snapshot does not hold is told as its placeholder, which may break a
+    /// rule of its field; hence the error.
+    pub fn answers(&self) -> Option<Result<Answers<'static>, CheckError>> {
+        let form = self.record.request.subject.form()?;
+        let result = self.record.held.as_ref()?.result.as_ref()?;
+        let text = if self.secrets.is_empty() {
+            Cow::Borrowed(&*result.text)
+        } else {
+            Cow::Owned(result.to_json(&self.secrets).to_string())
+        };
+        // What was left out was left out on purpose; unsaid, it would get its default.
+        let text = with_nulls(form, &text);
+        Some(form.check_text(&text).map(Answers::into_owned))
+    }
+
+    /// The required fields that the answer was allowed to leave out.
+    pub fn missing(&self) -> &[Box<str>] {
+        self.record.held.as_ref().map_or(&[], |held| &held.missing)
+    }
+}
+
+/// The text of an object of answers, with a null for each field that has none.
+fn with_nulls(form: &Form, text: &str) -> String {
+    let said: HashMap<&str, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+    let unsaid = form
+        .fields()
+        .iter()
+        .filter(|field| !said.contains_key(field.id()));
+    let mut nulls: Vec<String> = unsaid
+        .map(|field| format!("{:?}:null", field.id()))
+        .collect();
+    let members = text.trim().trim_start_matches('{');
+    if !said.is_empty() {
+        nulls.push(members.to_owned());
+        return format!("{{{}", nulls.join(","));
+    }
+    format!("{{{}}}", nulls.join(","))
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("id", &self.record.id)
+            .field("mode", &self.record.request.mode)
+            .field("lifecycle", &self.record.lifecycle)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Record {
+            id,
+            lifecycle,
+            request,
+            held,
+            ..
+        } = &self.record;
+        let held = held.as_deref();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("elicitationId", id)?;
+        map.serialize_entry("mode", &request.mode)?;
+        map.serialize_entry("status", &self.status())?;
+        if let Some(Outcome::Cancelled(reason)) = lifecycle.outcome() {
+            map.serialize_entry("reason", &reason)?;
+        }
+        match lifecycle.presented() {
+            Presented::Yes => map.serialize_entry("shown", &true)?,
+            Presented::No => map.serialize_entry("shown", &false)?,
+            Presented::Unknown => map.serialize_entry("shown", "unknown")?,
+        }
+        map.serialize_entry("createdAt", &lifecycle.created())?;
+        map.serialize_entry("timeoutAt", &lifecycle.deadline())?;
+        map.serialize_entry("timeoutMs", &lifecycle.timeout().as_millis())?;
+        if let Some(at) = lifecycle.settled_at() {
+            map.serialize_entry("settledAt", &at)?;
+        }
+        map.serialize_entry("attempts", &lifecycle.attempts())?;
+        map.serialize_entry("retryLimit", &lifecycle.attempt_limit())?;
+        if let Some(errors) = held.and_then(|held| held.errors.as_deref()) {
+            let errors: Option<&RawValue> = serde_json::from_str(errors).ok();
+            map.serialize_entry("previousErrors", &errors)?;
+        }
+        map.serialize_entry("extensions", &lifecycle.extensions())?;
+        map.serialize_entry("extensionsRemaining", &lifecycle.extensions_left())?;
+        map.serialize_entry("sizeLimit", &request.size_limit)?;
+        if let Some(metadata) = request.extras.as_ref().and_then(|e| e.metadata.as_ref()) {
+            map.serialize_entry("metadata", metadata)?;
+        }
+        if let Some(submission) = held.and_then(|held| held.submission.as_ref()) {
+            map.serialize_entry("submission", submission)?;
+        }
+        if let Some(text) = self.exact_result() {
+            map.serialize_entry("result", &text)?;
+        } else if let Some(result) = self.result() {
+            map.serialize_entry("result", &result)?;
+        }
+        if !self.missing().is_empty() {
+            map.serialize_entry("missing", self.missing())?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,169 @@
+//! Keeps records in memory: for tests, and for programs whose questions may die with them.
+//!
+//! Sharded by the random part of the id, so that two cores seldom want the same lock. Within a
+//! shard, records lie in one slab; a table finds them, a wheel knows whose alarm is next, and a
+//! list holds the settled ones in order. The links of wheel and list are in the slots.
+
+mod shard;
+mod slab;
+mod wheel;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use entreat_core::{ElicitationId, UnixTime};
+use parking_lot::Mutex;
+
+use self::shard::Shard;
+use super::{Created, Due, Promise, Query, Reply, Store};
+use crate::record::Record;
+
+/// Keeps records in memory.
+pub struct MemoryStore {
+    shards: Box<[Mutex<Shard>]>,
+    /// First uses of idempotency keys, by asker; apart from the shards, because the same key
+    /// comes with another id.
+    keys: Mutex<HashMap<Key, ElicitationId>>,
+    notes: Mutex<HashMap<&'static str, String>>,
+}
+
+type Key = (Arc<str>, Box<str>);
+
+/// Enough for the cores of a large machine; each costs the memory of a wheel.
+const SHARDS: usize = 16;
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            keys: Mutex::default(),
+            notes: Mutex::default(),
+        }
+    }
+
+    fn shard(&self, id: ElicitationId) -> &Mutex<Shard> {
+        // The low bits choose the bucket within a shard's table, so the shard takes high ones.
+        let spread = id.spread() >> 32;
+        &self.shards[usize::try_from(spread).unwrap_or(0) % SHARDS]
+    }
+
+    fn forget_key(&self, record: &Record) {
+        if let Some(key) = key_of(record) {
+            self.keys.lock().remove(&key);
+        }
+    }
+}
+
+fn key_of(record: &Record) -> Option<Key> {
+    let key = record.request.extras.as_ref()?.idempotency_key.clone()?;
+    Some((record.request.asker.clone(), key))
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Store for MemoryStore {
+    fn create(&self, record: Record) -> Reply<Created> {
+        let Some(key) = key_of(&record) else {
+            self.shard(record.id).lock().insert(record);
+            return Promise::ready(Ok(Created::Fresh));
+        };
+        // Locked until the record is there: whoever finds the key finds the record.
+        let mut keys = self.keys.lock();
+        if let Some(first) = keys.get(&key) {
+            return Promise::ready(Ok(Created::Before(*first)));
+        }
+        keys.insert(key, record.id);
+        self.shard(record.id).lock().insert(record);
+        Promise::ready(Ok(Created::Fresh))
+    }
+
+    fn load(&self, id: ElicitationId) -> Reply<Option<Record>> {
+        Promise::ready(Ok(self.shard(id).lock().get(id).cloned()))
+    }
+
+    fn commit(&self, record: Record) -> Reply<()> {
+        Promise::ready(self.shard(record.id).lock().replace(record))
+    }
+
+    fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
+        // A fair share of each shard: the oldest alarms of all come before younger ones of one.
+        // Where some have less than their share, the others get more.
+        let mut share = (limit / SHARDS).max(1);
+        loop {
+            let mut due = Due::default();
+            let mut is_cut = false;
+            for shard in &self.shards {
+                let before = due.ids.len();
+                let up_to = limit.min(before + share);
+                let next = shard.lock().due(now, up_to, &mut due.ids);
+                due.next = [due.next, next].into_iter().flatten().min();
+                is_cut |= due.ids.len() - before == share;
+            }
+            if due.ids.len() >= limit || !is_cut {
+                return Promise::ready(Ok(due));
+            }
+            share *= 2;
+        }
+    }
+
+    fn list(&self, query: Query) -> Reply<Vec<Record>> {
+        // The newest so far, the oldest of them on top.
+        let mut newest: BinaryHeap<Reverse<ElicitationId>> = BinaryHeap::new();
+        for shard in &self.shards {
+            for record in shard.lock().records() {
+                let is_newer = newest.len() < query.limit
+                    || newest.peek().is_some_and(|oldest| record.id > oldest.0);
+                if is_newer && query.admits(record) {
+                    newest.push(Reverse(record.id));
+                    if newest.len() > query.limit {
+                        newest.pop();
+                    }
+                }
+            }
+        }
+        let ids = newest.into_sorted_vec();
+        let load = |id: &Reverse<ElicitationId>| self.shard(id.0).lock().get(id.0).cloned();
+        Promise::ready(Ok(ids.iter().filter_map(load).collect()))
+    }
+
+    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+        let mut live: HashMap<Arc<str>, usize> = HashMap::new();
+        for shard in &self.shards {
+            for record in shard.lock().records() {
+                if record.lifecycle.is_live() {
+                    *live.entry(record.request.asker.clone()).or_default() += 1;
+                }
+            }
+        }
+        Promise::ready(Ok(live.into_iter().collect()))
+    }
+
+    fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
+        let mut purged = 0;
+        for shard in &self.shards {
+            while purged < limit {
+                let Some(record) = shard.lock().take_settled(settled_before) else {
+                    break;
+                };
+                self.forget_key(&record);
+                purged += 1;
+            }
+        }
+        Promise::ready(Ok(purged))
+    }
+
+    fn note(&self, name: &'static str) -> Reply<Option<String>> {
+        Promise::ready(Ok(self.notes.lock().get(name).cloned()))
+    }
+
+    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
+        self.notes.lock().insert(name, text);
+        Promise::ready(Ok(()))
+    }
+}

@@ -1,0 +1,111 @@
+//! One shard of the store in memory: everything that one lock guards.
+
+use entreat_core::{ElicitationId, UnixTime};
+use hashbrown::HashTable;
+
+use super::slab::{Index, List, Slab};
+use super::wheel::Wheel;
+use crate::record::{Record, Version};
+use crate::store::StoreError;
+
+/// Records, how to find them, whose alarm is next, and which have settled.
+#[derive(Default)]
+pub(super) struct Shard {
+    slab: Slab,
+    /// Slots by id. The ids' own random bits are the hash: nobody else chooses them.
+    table: HashTable<Index>,
+    wheel: Wheel,
+    /// In the order in which they settled.
+    settled: List,
+}
+
+impl Shard {
+    pub(super) fn insert(&mut self, record: Record) {
+        let id = record.id;
+        let index = self.slab.insert(record);
+        self.link(index);
+        let slab = &self.slab;
+        self.table.insert_unique(id.spread(), index, |index| {
+            slab.get(*index).map_or(0, |record| record.id.spread())
+        });
+    }
+
+    pub(super) fn get(&self, id: ElicitationId) -> Option<&Record> {
+        self.slab.get(self.find(id)?)
+    }
+
+    pub(super) fn replace(&mut self, record: Record) -> Result<(), StoreError> {
+        let id = record.id;
+        let index = self.find(id).ok_or(StoreError::Missing(id))?;
+        let kept = self.slab.get(index).ok_or(StoreError::Missing(id))?;
+        let (found, was_live) = (kept.version, kept.lifecycle.is_live());
+        if found.next() != record.version {
+            let expected = Version(record.version.0.wrapping_sub(1));
+            return Err(StoreError::Conflict {
+                id,
+                expected,
+                found,
+            });
+        }
+        if was_live {
+            self.wheel.disarm(&mut self.slab, index);
+            self.slab.replace(index, record);
+            self.link(index);
+        } else {
+            // It stays where it is among the settled.
+            self.slab.replace(index, record);
+        }
+        Ok(())
+    }
+
+    /// Adds the records whose alarm has come; returns when to look again.
+    pub(super) fn due(
+        &mut self,
+        now: UnixTime,
+        limit: usize,
+        ids: &mut Vec<ElicitationId>,
+    ) -> Option<UnixTime> {
+        let due = self
+            .wheel
+            .due(&self.slab, now, limit.saturating_sub(ids.len()));
+        if due.is_empty() && ids.len() < limit {
+            return self.wheel.next(&self.slab);
+        }
+        let id = |index| self.slab.get(index).map(|record| record.id);
+        ids.extend(due.into_iter().filter_map(id));
+        Some(now)
+    }
+
+    /// Takes out the record that settled first, if that was before the given moment.
+    pub(super) fn take_settled(&mut self, before: UnixTime) -> Option<Record> {
+        let index = self.settled.first?;
+        let record = self.slab.get(index)?;
+        if record.lifecycle.settled_at()? >= before {
+            return None;
+        }
+        let id = record.id;
+        self.settled.remove(&mut self.slab, index);
+        if let Ok(entry) = self.table.find_entry(id.spread(), |other| *other == index) {
+            entry.remove();
+        }
+        self.slab.remove(index)
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.slab.records()
+    }
+
+    fn find(&self, id: ElicitationId) -> Option<Index> {
+        let is_it = |index: &Index| self.slab.get(*index).is_some_and(|record| record.id == id);
+        self.table.find(id.spread(), is_it).copied()
+    }
+
+    fn link(&mut self, index: Index) {
+        let is_live = |record: &Record| record.lifecycle.is_live();
+        if self.slab.get(index).is_some_and(is_live) {
+            self.wheel.arm(&mut self.slab, index);
+        } else {
+            self.settled.push(&mut self.slab, index);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Seals the answers to sensitive fields, so that a store only ever holds ciphertext.
+//!
+//! Envelope encryption with XChaCha20-Poly1305: each elicitation has a random key of its own,
+//! which encrypts its fields one by one and is itself encrypted ("wrapped") with a key of the
+//! [`KeyRing`]. Rotation wraps that key again and leaves the fields as they are.
+//!
+//! Every ciphertext is bound to the place it was made for: a field's to the elicitation and
+//! the field's name, a wrapped key to the elicitation and the version of the ring's key.
+//! Whoever can write to the store can therefore not move an answer to where it would be shown.
+//!
+//! What this does not do: hide how long an answer is, notice that a whole field was removed,
+//! or that an elicitation's seal was put back to an earlier one of its own. All three take
+//! write access to the store, and a store can be deleted anyway.
+
+mod cipher;
+mod error;
+mod key_ring;
+mod proof;
+mod sealed;
+mod secret;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+
+use entreat_core::ElicitationId;
+
+pub use error::{KeyLineFault, KeyRingError, VaultError};
+pub use key_ring::KeyRing;
+pub use proof::KeyProof;
+pub use sealed::Sealed;
+pub use secret::Secret;
+
+use cipher::Key;
+
+use crate::Entropy;
+
+/// Seals and opens, with the keys of a ring.
+///
+/// ```
+/// use std::sync::Arc;
+/// use entreat_core::{ElicitationId, UnixTime};
+/// use entreat_engine::{KeyRing, SystemEntropy, Vault};
+///
+/// let entropy = Arc::new(SystemEntropy::new()?);
+/// let vault = Vault::new(KeyRing::generate(&*entropy), entropy);
+/// let id = ElicitationId::new(UnixTime::from_millis(0), [7; 10]);
+///
+/// let sealed = vault.seal(id, [("pin", b"1234".as_slice())].into_iter());
+/// assert!(!serde_json::to_string(&sealed)?.contains("1234"));
+///
+/// let fields = vault.open(id, &sealed)?;
+/// assert_eq!(&*fields[0].0, "pin");
+/// assert_eq!(fields[0].1.expose(), b"1234");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Vault {
+    keys: KeyRing,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl Vault {
+    /// A vault with these keys; the newest seals, all of them open.
+    pub fn new(keys: KeyRing, entropy: Arc<dyn Entropy>) -> Self {
+        Self { keys, entropy }
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &KeyRing {
+        &self.keys
+    }
+
+    /// Seals fields of an elicitation, under a new key.
+    ///
+    /// A form has no two fields of one name; were there any, the last would be kept.
+    ///
+    /// # Panics
+    ///
+    /// If a plaintext is longer than 256 GiB, which is where the cipher ends.
+    pub fn seal<'a>(
+        &self,
+        id: ElicitationId,
+        fields: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> Sealed {
+        let entropy = &*self.entropy;
+        let key = Key::random(entropy);
+        let mut sealed = Sealed::new(self.keys.newest_version(), self.wrap_key(id, &key));
+        for (name, plaintext) in fields {
+            let ciphertext = key.encrypt(&bound_field(id, name), plaintext, entropy);
+            sealed.put(name, ciphertext);
+        }
+        sealed
+    }
+
+    /// Opens all fields, in the order in which they were sealed.
+    ///
+    /// Fails as a whole if the ring lacks the key, or if anything was altered or moved.
+    pub fn open(
+        &self,
+        id: ElicitationId,
+        sealed: &Sealed,
+    ) -> Result<Vec<(Box<str>, Secret)>, VaultError> {
+        let key = self.unwrap_key(id, sealed)?;
+        sealed
+            .iter()
+            .map(|(name, ciphertext)| Ok((name.into(), open_with(&key, id, name, ciphertext)?)))
+            .collect()
+    }
+
+    /// Opens one field; `None` if no field of that name was sealed.
+    ///
+    /// Fails as [`open`](Self::open) does, but looks at this field only.
+    pub fn open_field(
+        &self,
+        id: ElicitationId,
+        sealed: &Sealed,
+        name: &str,
+    ) -> Result<Option<Secret>, VaultError> {
+        let Some(ciphertext) = sealed.get(name) else {
+            return Ok(None);
+        };
+        let key = self.unwrap_key(id, sealed)?;
+        open_with(&key, id, name, ciphertext).map(Some)
+    }
+
+    /// Wraps the elicitation's key with the newest key of the ring; `None` if it already is.
+    ///
+    /// The fields are neither opened nor changed. Once nothing is left under an old key, and
+    /// the store's proof was made [without it](KeyProof::without), the key can be dropped.
+    pub fn rewrap(&self, id: ElicitationId, sealed: &Sealed) -> Result<Option<Sealed>, VaultError> {
+        let newest = self.keys.newest_version();
+        if sealed.key_version() == newest {
+            return Ok(None);
+        }
+        let key = self.unwrap_key(id, sealed)?;
+        Ok(Some(sealed.rewrapped(newest, self.wrap_key(id, &key))))
+    }
+
+    /// What a store keeps so that a wrong key is noticed at the next start.
+    ///
+    /// The same keys always make the same proof.
+    pub fn proof(&self) -> KeyProof {
+        KeyProof::of(&self.keys)
+    }
+
+    /// Checks that this ring has every key that the proof was made of.
+    ///
+    /// It may have newer ones. Fails with the version that is missing or has other bytes.
+    pub fn verify(&self, proof: &KeyProof) -> Result<(), VaultError> {
+        proof.verify(&self.keys)
+    }
+
+    fn wrap_key(&self, id: ElicitationId, key: &Key) -> Box<[u8]> {
+        let (version, wrapping) = self.keys.newest();
+        wrapping.encrypt(&bound_key(id, version), key.expose(), &*self.entropy)
+    }
+
+    fn unwrap_key(&self, id: ElicitationId, sealed: &Sealed) -> Result<Key, VaultError> {
+        let version = sealed.key_version();
+        let wrapping = self
+            .keys
+            .get(version)
+            .ok_or(VaultError::MissingKey { version })?;
+        wrapping
+            .decrypt(&bound_key(id, version), sealed.wrapped_key())
+            .and_then(|key| Key::from_slice(&key))
+            .ok_or(VaultError::KeyRefused { version })
+    }
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault")
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
+}
+
+fn open_with(
+    key: &Key,
+    id: ElicitationId,
+    name: &str,
+    ciphertext: &[u8],
+) -> Result<Secret, VaultError> {
+    key.decrypt(&bound_field(id, name), ciphertext)
+        .map(Secret::from)
+        .ok_or_else(|| VaultError::FieldRefused { name: name.into() })
+}
+
+/// What a field's ciphertext is bound to.
+fn bound_field(id: ElicitationId, name: &str) -> Vec<u8> {
+    let length = (name.len() as u64).to_be_bytes();
+    [
+        b"entreat/field/1",
+        &id.as_bytes()[..],
+        &length,
+        name.as_bytes(),
+    ]
+    .concat()
+}
+
+/// What a wrapped key is bound to.
+fn bound_key(id: ElicitationId, version: u32) -> Vec<u8> {
+    [b"entreat/key/1", &id.as_bytes()[..], &version.to_be_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests;

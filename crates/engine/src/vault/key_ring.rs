@@ -1,0 +1,266 @@
+//! The keys that wrap keys, by version.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+use super::cipher::Key;
+use super::{KeyLineFault, KeyRingError, Secret};
+use crate::Entropy;
+
+/// Keys by version; the one with the highest version is the newest, and wraps.
+///
+/// As text, one key a line, in any order; lines that are empty or begin with `#` say nothing:
+///
+/// ```
+/// use entreat_engine::KeyRing;
+///
+/// let keys = KeyRing::from_text("
+///     ## since March
+///     v2 oBPQQDFvCkoIJwMYpG5F0rBwzXzIIqEZN3mvU3sRp1A=
+///     v1 jOlZzQnMC4pSbwVDYpJZjFL0m2zHNDQ3qp5sxJyqqUI=
+/// ")?;
+/// assert_eq!(keys.newest_version(), 2);
+/// assert_eq!(format!("{keys:?}"), "KeyRing { versions: [1, 2] }");
+/// # Ok::<(), entreat_engine::KeyRingError>(())
+/// ```
+pub struct KeyRing {
+    // Apart from the others, so that there always is one.
+    newest: (u32, Key),
+    older: BTreeMap<u32, Key>,
+}
+
+impl KeyRing {
+    /// A ring with one new key, v1.
+    pub fn generate(entropy: &dyn Entropy) -> Self {
+        Self {
+            newest: (1, Key::random(entropy)),
+            older: BTreeMap::new(),
+        }
+    }
+
+    /// Reads what [`to_text`](Self::to_text) wrote, or a person.
+    ///
+    /// Fails at the first line that is neither a key nor a comment, that repeats a version or
+    /// a key, and if there is no key at all. No error quotes the text.
+    pub fn from_text(text: &str) -> Result<Self, KeyRingError> {
+        let mut keys = BTreeMap::new();
+        for (place, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            read_line(line, &mut keys).map_err(|fault| KeyRingError::Line {
+                line: place + 1,
+                fault,
+            })?;
+        }
+        let newest = keys.pop_last().ok_or(KeyRingError::Empty)?;
+        Ok(Self {
+            newest,
+            older: keys,
+        })
+    }
+
+    /// All keys as text, oldest first, to be kept where only the service can read it.
+    pub fn to_text(&self) -> Secret {
+        // `v`, ten digits, a space, 44 characters, a line break; growing would leave copies.
+        const LINE: usize = 1 + 10 + 1 + KEY_IN_BASE64 + 1;
+        let mut text = Zeroizing::new(Vec::with_capacity((self.older.len() + 1) * LINE));
+        for (version, key) in self.iter() {
+            let mut encoded = Zeroizing::new([0; KEY_IN_BASE64]);
+            // The buffer is as long as 32 bytes need; nothing is left to go wrong.
+            let length = STANDARD
+                .encode_slice(key.expose(), &mut encoded[..])
+                .unwrap_or_default();
+            text.extend_from_slice(format!("v{version} ").as_bytes());
+            text.extend_from_slice(&encoded[..length]);
+            text.push(b'\n');
+        }
+        text.into()
+    }
+
+    /// Adds a new key, which wraps from now on, and returns its version.
+    ///
+    /// Fails if there is no higher version.
+    pub fn add_newest(&mut self, entropy: &dyn Entropy) -> Result<u32, KeyRingError> {
+        let version = self.newest.0.checked_add(1).ok_or(KeyRingError::Full)?;
+        let (old, key) = std::mem::replace(&mut self.newest, (version, Key::random(entropy)));
+        self.older.insert(old, key);
+        Ok(version)
+    }
+
+    /// The version of the key that wraps.
+    pub fn newest_version(&self) -> u32 {
+        self.newest.0
+    }
+
+    /// All versions, lowest first.
+    pub fn versions(&self) -> impl Iterator<Item = u32> {
+        self.iter().map(|(version, _)| version)
+    }
+
+    pub(super) fn newest(&self) -> (u32, &Key) {
+        (self.newest.0, &self.newest.1)
+    }
+
+    pub(super) fn get(&self, version: u32) -> Option<&Key> {
+        if version == self.newest.0 {
+            Some(&self.newest.1)
+        } else {
+            self.older.get(&version)
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Key)> {
+        let older = self.older.iter().map(|(version, key)| (*version, key));
+        older.chain([self.newest()])
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyRing")
+            .field("versions", &self.versions().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+const KEY_IN_BASE64: usize = 44;
+
+fn read_line(line: &str, keys: &mut BTreeMap<u32, Key>) -> Result<(), KeyLineFault> {
+    let mut words = line.split_whitespace();
+    let (Some(version), Some(key), None) = (words.next(), words.next(), words.next()) else {
+        return Err(KeyLineFault::Shape);
+    };
+    let version = read_version(version).ok_or(KeyLineFault::Version)?;
+    let key = read_key(key)?;
+    if keys.contains_key(&version) {
+        return Err(KeyLineFault::VersionTwice(version));
+    }
+    if let Some((twin, _)) = keys.iter().find(|(_, old)| old.expose() == key.expose()) {
+        return Err(KeyLineFault::KeyTwice(*twin));
+    }
+    keys.insert(version, key);
+    Ok(())
+}
+
+fn read_version(word: &str) -> Option<u32> {
+    let digits = word.strip_prefix('v')?;
+    // Also keeps out the sign that `parse` would take.
+    if !digits.starts_with(|first: char| matches!(first, '1'..='9')) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+fn read_key(word: &str) -> Result<Key, KeyLineFault> {
+    let mut bytes = Zeroizing::new(vec![0; base64::decoded_len_estimate(word.len())]);
+    let length = STANDARD
+        .decode_slice(word, &mut bytes)
+        .map_err(|_| KeyLineFault::Base64)?;
+    Key::from_slice(&bytes[..length]).ok_or(KeyLineFault::Length(length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemEntropy;
+
+    const ONE: &str = "jOlZzQnMC4pSbwVDYpJZjFL0m2zHNDQ3qp5sxJyqqUI=";
+    const TWO: &str = "oBPQQDFvCkoIJwMYpG5F0rBwzXzIIqEZN3mvU3sRp1A=";
+
+    fn fault(text: &str) -> (usize, KeyLineFault) {
+        match KeyRing::from_text(text) {
+            Err(KeyRingError::Line { line, fault }) => (line, fault),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_ring_is_read_back_from_its_text() {
+        let entropy = SystemEntropy::new().unwrap();
+        let mut keys = KeyRing::generate(&entropy);
+        assert_eq!(keys.add_newest(&entropy), Ok(2));
+        assert_eq!(keys.add_newest(&entropy), Ok(3));
+        let text = keys.to_text();
+        let text = std::str::from_utf8(text.expose()).unwrap();
+        let read = KeyRing::from_text(text).unwrap();
+        assert_eq!(read.versions().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(read.newest_version(), 3);
+        for (version, key) in keys.iter() {
+            assert_eq!(read.get(version).unwrap().expose(), key.expose());
+        }
+    }
+
+    #[test]
+    fn the_highest_version_is_the_newest_wherever_it_stands() {
+        let text = format!("v10 {ONE}\r\n\n  # a note\nv9\t{TWO}");
+        let keys = KeyRing::from_text(&text).unwrap();
+        assert_eq!(keys.newest_version(), 10);
+        assert_eq!(
+            keys.to_text().expose(),
+            format!("v9 {TWO}\nv10 {ONE}\n").as_bytes()
+        );
+    }
+
+    #[test]
+    fn a_faulty_line_is_named() {
+        let last = ONE.replace("UI=", "UJ=");
+        for (line, expected) in [
+            ("v1".to_owned(), KeyLineFault::Shape),
+            (ONE.to_owned(), KeyLineFault::Shape),
+            (format!("v1 {ONE} # mine"), KeyLineFault::Shape),
+            (format!("v1 {ONE} v2 {TWO}"), KeyLineFault::Shape),
+            (format!("1 {ONE}"), KeyLineFault::Version),
+            (format!("V1 {ONE}"), KeyLineFault::Version),
+            (format!("v0 {ONE}"), KeyLineFault::Version),
+            (format!("v01 {ONE}"), KeyLineFault::Version),
+            (format!("v+1 {ONE}"), KeyLineFault::Version),
+            (format!("v-1 {ONE}"), KeyLineFault::Version),
+            (format!("v4294967296 {ONE}"), KeyLineFault::Version),
+            (format!("v {ONE}"), KeyLineFault::Version),
+            ("v1 jOlZ".to_owned(), KeyLineFault::Length(3)),
+            (format!("v1 {ONE}{TWO}"), KeyLineFault::Base64),
+            (format!("v1 {}", &ONE[..43]), KeyLineFault::Base64),
+            (
+                format!("v1 {}", ONE.replace('/', "_").replace('O', "-")),
+                KeyLineFault::Base64,
+            ),
+            (format!("v1 {last}"), KeyLineFault::Base64),
+            (format!("v1 {}", "A".repeat(64)), KeyLineFault::Length(48)),
+            (format!("v7 {ONE}"), KeyLineFault::VersionTwice(7)),
+            (format!("v8 {TWO}"), KeyLineFault::KeyTwice(7)),
+        ] {
+            let text = format!("# keys\nv7 {TWO}\n{line}\n");
+            assert_eq!(fault(&text), (3, expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_keys_is_no_ring() {
+        for text in ["", "\n\n", "# v1\n"] {
+            assert_eq!(KeyRing::from_text(text).err(), Some(KeyRingError::Empty));
+        }
+    }
+
+    #[test]
+    fn no_message_quotes_the_key() {
+        let text = format!("v1 {ONE}x");
+        let error = KeyRing::from_text(&text).unwrap_err();
+        let shown = format!("{error} {error:?}");
+        assert!(shown.starts_with("line 1 of the key file: the key is not base64"));
+        assert!(!shown.contains(&ONE[..4]));
+    }
+
+    #[test]
+    fn a_ring_at_the_last_version_takes_no_more() {
+        let mut keys = KeyRing::from_text(&format!("v4294967295 {ONE}")).unwrap();
+        let entropy = SystemEntropy::new().unwrap();
+        assert_eq!(keys.add_newest(&entropy), Err(KeyRingError::Full));
+        assert_eq!(keys.versions().collect::<Vec<_>>(), [u32::MAX]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Waiting for an outcome.
+//!
+//! A future by hand, because a million of them may wait at once: an `async` block would carry
+//! room for everything that comes after the wait.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use entreat_core::ElicitationId;
+
+use crate::elicitation::Access;
+use crate::engine::Inner;
+use crate::error::ActError;
+use crate::record::Record;
+use crate::snapshot::Snapshot;
+use crate::store::{Promise, StoreError};
+
+/// Ends when the elicitation has settled; made by
+/// [`Elicitation::outcome`](crate::Elicitation::outcome). Costs nothing while it waits.
+#[must_use = "a wait does nothing unless it is awaited"]
+pub struct Wait {
+    inner: Arc<Inner>,
+    access: Access,
+    id: ElicitationId,
+    stage: Stage,
+}
+
+type Loading = Pin<Box<dyn Future<Output = Result<Option<Record>, StoreError>> + Send>>;
+type Delivering = Pin<Box<dyn Future<Output = Result<Snapshot, ActError>> + Send>>;
+
+enum Stage {
+    /// Not registered.
+    New,
+    /// Registered, and looking whether the outcome came first.
+    Looking(u32, Loading),
+    /// Registered.
+    Waiting(u32),
+    /// It has settled; the result is on its way.
+    Delivering(Delivering),
+}
+
+impl Wait {
+    pub(crate) fn new(inner: Arc<Inner>, access: Access, id: ElicitationId) -> Self {
+        Self {
+            inner,
+            access,
+            id,
+            stage: Stage::New,
+        }
+    }
+
+    /// Decides what a look at the store comes to: an end, or the next stage.
+    fn look(
+        &mut self,
+        number: u32,
+        seen: Result<Option<Record>, StoreError>,
+    ) -> Option<Result<Snapshot, ActError>> {
+        let record = match seen {
+            Ok(Some(record)) if self.access.admits(&record) => record,
+            Ok(_) => return Some(Err(ActError::NotFound)),
+            Err(error) => return Some(Err(error.into())),
+        };
+        if record.lifecycle.is_live() {
+            if self.inner.is_stopped() {
+                return Some(Err(ActError::ShuttingDown));
+            }
+            self.stage = Stage::Waiting(number);
+            return None;
+        }
+        if self.access.is_asker() && record.has_secrets() {
+            let (inner, access) = (self.inner.clone(), self.access.clone());
+            let deliver = async move { inner.deliver(&access, record).await };
+            self.stage = Stage::Delivering(Box::pin(deliver));
+            return None;
+        }
+        Some(Ok(Snapshot::sealed(record)))
+    }
+
+    fn number(&self) -> Option<u32> {
+        match self.stage {
+            Stage::New | Stage::Delivering(_) => None,
+            Stage::Looking(number, _) | Stage::Waiting(number) => Some(number),
+        }
+    }
+}
+
+impl Future for Wait {
+    type Output = Result<Snapshot, ActError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        loop {
+            let end = match &mut this.stage {
+                Stage::New => {
+                    let number = this.inner.waiters.register(this.id, context.waker());
+                    match this.inner.store.load(this.id) {
+                        Promise::Ready(Some(seen)) => {
+                            this.stage = Stage::Waiting(number);
+                            let end = this.look(number, seen);
+                            if end.is_none() && matches!(this.stage, Stage::Waiting(_)) {
+                                return Poll::Pending;
+                            }
+                            end
+                        }
+                        // Never given out; a store that took its own answer has none.
+                        Promise::Ready(None) => return Poll::Pending,
+                        Promise::Later(loading) => {
+                            this.stage = Stage::Looking(number, loading);
+                            None
+                        }
+                    }
+                }
+                Stage::Looking(number, loading) => {
+                    let number = *number;
+                    match loading.as_mut().poll(context) {
+                        Poll::Ready(seen) => this.look(number, seen),
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+                Stage::Waiting(number) => {
+                    if this.inner.waiters.keep(this.id, *number, context.waker()) {
+                        return Poll::Pending;
+                    }
+                    this.stage = Stage::New;
+                    None
+                }
+                Stage::Delivering(delivering) => match delivering.as_mut().poll(context) {
+                    Poll::Ready(end) => Some(end),
+                    Poll::Pending => return Poll::Pending,
+                },
+            };
+            if let Some(end) = end {
+                return Poll::Ready(end);
+            }
+        }
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        if let Some(number) = self.number() {
+            self.inner.waiters.forget(self.id, number);
+        }
+    }
+}
+
+impl std::fmt::Debug for Wait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Wait").field(&self.id).finish()
+    }
+}

@@ -1,0 +1,184 @@
+//! How much an asker may ask.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use entreat_core::Timeout;
+use entreat_engine::store::MemoryStore;
+use entreat_engine::{ActError, Ask, AskError, Engine, Limits, Settings, Which};
+
+use crate::world::{World, answer, form, unlimited};
+
+fn ask() -> Ask {
+    Ask::form(form())
+}
+
+async fn with_limits(limits: Limits) -> World {
+    let mut settings = unlimited();
+    settings.asker.limits = limits;
+    World::with(MemoryStore::new(), settings).await
+}
+
+#[tokio::test]
+async fn ten_a_minute_by_default_and_the_refusal_says_when_to_come_back() {
+    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    for _ in 0..10 {
+        world.asker.ask(ask()).await.unwrap();
+    }
+    let error = world.asker.ask(ask()).await.unwrap_err();
+    let AskError::RateLimited { retry_after } = error else {
+        panic!("the eleventh is limited, but {error}");
+    };
+    assert_eq!(retry_after, Duration::from_secs(6));
+    world.clock.advance(Duration::from_millis(5_999));
+    assert!(world.asker.ask(ask()).await.is_err());
+    world.clock.advance(Duration::from_millis(1));
+    world.asker.ask(ask()).await.unwrap();
+    // Another asker has a rate of its own.
+    world.engine.asker("other").ask(ask()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_refused_is_not_charged() {
+    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    for _ in 0..50 {
+        let bad = ask().timeout(Timeout::of(Duration::from_millis(1)));
+        assert!(world.asker.ask(bad).await.is_err());
+        assert!(world.asker.ask(ask().size_limit(0)).await.is_err());
+        world.clock.advance(Duration::from_millis(20));
+    }
+    for i in 0..9 {
+        world
+            .asker
+            .ask(ask().idempotency_key(&i.to_string()))
+            .await
+            .unwrap();
+    }
+    for _ in 0..20 {
+        let again = world.asker.ask(ask().idempotency_key("0")).await;
+        assert!(again.is_ok(), "asking the same again is no creation");
+    }
+    world.asker.ask(ask()).await.unwrap();
+    assert!(world.asker.ask(ask()).await.is_err());
+}
+
+#[tokio::test]
+async fn only_live_ones_count() {
+    let world = with_limits(Limits {
+        live: 100,
+        ..Limits::none()
+    })
+    .await;
+    let mut ids = Vec::new();
+    for _ in 0..100 {
+        ids.push(world.asker.ask(ask()).await.unwrap().id());
+    }
+    let error = world.asker.ask(ask()).await.unwrap_err();
+    assert!(
+        matches!(error, AskError::TooManyLive { limit: 100 }),
+        "{error}"
+    );
+    world
+        .engine
+        .elicitation(ids[3])
+        .submit(&answer())
+        .await
+        .unwrap();
+    world.asker.ask(ask()).await.unwrap();
+    assert!(world.asker.ask(ask()).await.is_err());
+    world.pass(300).await;
+    assert_eq!(world.engine.live(), 0);
+    world.asker.ask(ask()).await.unwrap();
+}
+
+#[tokio::test]
+async fn all_askers_together_have_a_limit_too() {
+    let mut settings = unlimited();
+    settings.live = 5;
+    let world = World::with(MemoryStore::new(), settings).await;
+    for i in 0..5 {
+        world.engine.asker(&i.to_string()).ask(ask()).await.unwrap();
+    }
+    let error = world.asker.ask(ask()).await.unwrap_err();
+    assert!(matches!(error, AskError::TooManyLive { limit: 5 }));
+}
+
+#[tokio::test]
+async fn a_flood_of_requests_of_any_kind_is_stopped() {
+    let world = with_limits(Limits {
+        requests_per_second: NonZeroU32::new(20),
+        ..Limits::none()
+    })
+    .await;
+    let question = world.asker.ask(ask()).await.unwrap();
+    for _ in 0..19 {
+        question.status().await.unwrap();
+    }
+    let error = question.status().await.unwrap_err();
+    assert!(matches!(error, ActError::RateLimited { .. }));
+    let listed = world.asker.list(Which::All, 10, None).await;
+    assert!(matches!(listed, Err(ActError::RateLimited { .. })));
+    // The respondent is not the asker.
+    world
+        .engine
+        .elicitation(question.id())
+        .submit(&answer())
+        .await
+        .unwrap();
+    world.clock.advance(Duration::from_secs(1));
+    question.status().await.unwrap();
+}
+
+#[tokio::test]
+async fn new_limits_hold_at_once_and_old_counts_stay() {
+    let world = World::new().await;
+    world.asker.ask(ask()).await.unwrap();
+    let mut settings = unlimited().asker;
+    settings.limits.live = 1;
+    let narrower = world.engine.asker_with("deployer", settings);
+    assert!(narrower.ask(ask()).await.is_err());
+    assert!(
+        world.asker.ask(ask()).await.is_err(),
+        "it is the same asker"
+    );
+}
+
+#[tokio::test]
+async fn a_flood_from_one_leaves_the_others_their_turn_and_memory_bounded() {
+    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    let mut refused = 0;
+    for _ in 0..100_000 {
+        refused += usize::from(world.asker.ask(ask()).await.is_err());
+    }
+    assert_eq!(refused, 100_000 - 10);
+    assert_eq!(world.engine.live(), 10);
+    let other = world.engine.asker("other");
+    other.ask(ask()).await.unwrap();
+}
+
+#[tokio::test]
+async fn askers_who_come_and_go_leave_nothing_behind() {
+    let world = World::new().await;
+    let ledgers = |engine: &Engine| format!("{engine:?}");
+    for i in 0..1_000 {
+        let visitor = world.engine.asker(&format!("visitor {i}"));
+        let question = visitor.ask(ask()).await.unwrap();
+        world
+            .engine
+            .elicitation(question.id())
+            .decline()
+            .await
+            .unwrap();
+    }
+    assert!(
+        ledgers(&world.engine).contains("askers: 1001"),
+        "{:?}",
+        world.engine
+    );
+    world.pass(120).await;
+    assert!(
+        ledgers(&world.engine).contains("askers: 1,"),
+        "{:?}",
+        world.engine
+    );
+}

@@ -1,0 +1,18 @@
+//! What `entreat-engine` promises, seen from outside.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: a panic is a failed test"
+)]
+
+mod asking;
+mod clock;
+mod faults;
+mod limits;
+mod observed;
+mod races;
+mod resolver;
+mod secrets;
+mod time;
+mod urls;
+mod world;

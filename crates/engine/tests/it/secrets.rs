@@ -1,0 +1,301 @@
+//! A secret is delivered to its asker and seen by nobody else.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use entreat_core::{ElicitationId, Form, UnixTime};
+use entreat_engine::store::{Created, Due, MemoryStore, Query, Reply};
+use entreat_engine::{
+    ActError, Ask, Engine, Heard, KeyRing, Record, StartError, Store, VaultError,
+};
+use entreat_testkit::{SeededEntropy, VirtualClock};
+use serde_json::{Value, json};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::world::{START, World, answer, form, unlimited};
+
+const CANARY: &str = "canary-7f3a91";
+
+fn with_secret() -> Value {
+    let mut answer = answer();
+    answer["token"] = CANARY.into();
+    answer
+}
+
+/// A store that writes down everything it is given, as a disk would.
+#[derive(Clone, Default)]
+struct Witness {
+    kept: Arc<MemoryStore>,
+    seen: Arc<Mutex<String>>,
+}
+
+impl Witness {
+    fn see(&self, record: &Record) {
+        let held = serde_json::to_string(&record.held.as_deref()).unwrap();
+        write!(self.seen.lock().unwrap(), "{record:?} {held}").unwrap();
+    }
+}
+
+impl Store for Witness {
+    fn create(&self, record: Record) -> Reply<Created> {
+        self.see(&record);
+        self.kept.create(record)
+    }
+    fn load(&self, id: ElicitationId) -> Reply<Option<Record>> {
+        self.kept.load(id)
+    }
+    fn commit(&self, record: Record) -> Reply<()> {
+        self.see(&record);
+        self.kept.commit(record)
+    }
+    fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
+        self.kept.due(now, limit)
+    }
+    fn list(&self, query: Query) -> Reply<Vec<Record>> {
+        self.kept.list(query)
+    }
+    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+        self.kept.census()
+    }
+    fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
+        self.kept.purge(settled_before, limit)
+    }
+    fn note(&self, name: &'static str) -> Reply<Option<String>> {
+        self.kept.note(name)
+    }
+    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
+        write!(self.seen.lock().unwrap(), "{text}").unwrap();
+        self.kept.keep_note(name, text)
+    }
+}
+
+/// Everything that is logged.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(log.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let witness = Witness::default();
+    let world = World::with(witness.clone(), unlimited()).await;
+    let mut heard = world.engine.subscribe();
+    let mut told = String::new();
+
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    host.draft(&json!({"token": CANARY})).await.unwrap();
+    let mut wrong = with_secret();
+    wrong["replicas"] = 99.into();
+    let error = host.submit(&wrong).await.unwrap_err();
+    write!(told, "{error} {error:?}").unwrap();
+    let wrong_type = json!({"target": "staging", "token": {"nested": CANARY}});
+    let error = host.submit(&wrong_type).await.unwrap_err();
+    write!(told, "{error} {error:?}").unwrap();
+    let done = host.submit(&with_secret()).await.unwrap();
+    write!(told, "{done:?} {}", serde_json::to_string(&done).unwrap()).unwrap();
+    let seen = host.status().await.unwrap();
+    write!(told, "{seen:?} {}", serde_json::to_string(&seen).unwrap()).unwrap();
+    for item in world
+        .asker
+        .list(entreat_engine::Which::All, 10, None)
+        .await
+        .unwrap()
+    {
+        write!(told, "{item:?} {}", serde_json::to_string(&item).unwrap()).unwrap();
+    }
+    world.pass(400).await;
+    while let Ok(event) = tokio::time::timeout(std::time::Duration::ZERO, heard.next()).await {
+        let Some(Heard::Event(event)) = event else {
+            panic!("nothing was missed")
+        };
+        write!(told, "{event:?}").unwrap();
+    }
+    let delivered = question.outcome().await.unwrap();
+    write!(told, "{delivered:?}").unwrap();
+    assert_eq!(delivered.result(), Some(with_secret()));
+
+    let logged = log.text();
+    assert!(logged.contains("elicitation created"));
+    assert!(!logged.contains(CANARY), "in the log");
+    assert!(!told.contains(CANARY), "in what others see");
+    let stored = witness.seen.lock().unwrap().clone();
+    assert!(stored.contains("target"));
+    assert!(!stored.contains(CANARY), "in the store");
+}
+
+#[tokio::test]
+async fn others_see_a_placeholder() {
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    host.submit(&with_secret()).await.unwrap();
+    let seen = host.status().await.unwrap().result().unwrap();
+    assert_eq!(seen["token"], "[sealed]");
+    assert_eq!(seen["target"], "staging");
+}
+
+#[tokio::test]
+async fn an_inline_secret_is_sealed_and_delivered() {
+    let world = World::new().await;
+    let question = world
+        .asker
+        .ask(Ask::secret("API key?").unwrap())
+        .await
+        .unwrap();
+    let host = world.engine.elicitation(question.id());
+    host.submit(&json!({"value": CANARY})).await.unwrap();
+    assert_eq!(
+        host.status().await.unwrap().result(),
+        Some(json!("[sealed]"))
+    );
+    assert_eq!(
+        question.outcome().await.unwrap().result(),
+        Some(json!(CANARY))
+    );
+}
+
+#[tokio::test]
+async fn a_secret_is_wiped_after_delivery_when_asked_for() {
+    let world = World::new().await;
+    let ask = Ask::form(form()).wipe_after_delivery();
+    let question = world.asker.ask(ask).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    host.submit(&with_secret()).await.unwrap();
+    assert_eq!(
+        question.outcome().await.unwrap().result(),
+        Some(with_secret())
+    );
+    let again = question.status().await.unwrap().result().unwrap();
+    assert_eq!(again["token"], "[sealed]");
+    assert_eq!(again["target"], "staging");
+}
+
+async fn start(store: &Arc<dyn Store>, keys: KeyRing) -> Result<Engine, StartError> {
+    Engine::builder()
+        .shared_store(store.clone())
+        .clock(VirtualClock::new(START))
+        .entropy(SeededEntropy::new(1))
+        .keys(keys)
+        .settings(unlimited())
+        .start()
+        .await
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_noticed_at_start() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let right = || KeyRing::generate(&SeededEntropy::new(1));
+    let wrong = KeyRing::generate(&SeededEntropy::new(2));
+    start(&store, right()).await.unwrap().shutdown().await;
+    let error = start(&store, wrong).await.unwrap_err();
+    assert!(
+        matches!(error, StartError::Keys(VaultError::WrongKey { .. })),
+        "{error:?}"
+    );
+    start(&store, right()).await.unwrap();
+}
+
+#[tokio::test]
+async fn keys_are_rotated_by_wrapping_anew() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let mut keys = KeyRing::generate(&SeededEntropy::new(1));
+    let old = String::from_utf8(keys.to_text().expose().to_vec()).unwrap();
+    let engine = start(&store, keys).await.unwrap();
+    let asker = engine.asker("deployer");
+    let ask = || Ask::form(form());
+    let answered = asker.ask(ask()).await.unwrap();
+    engine
+        .elicitation(answered.id())
+        .submit(&with_secret())
+        .await
+        .unwrap();
+    let begun = asker.ask(ask()).await.unwrap();
+    engine
+        .elicitation(begun.id())
+        .draft(&json!({"token": CANARY}))
+        .await
+        .unwrap();
+    let plain = asker.ask(ask()).await.unwrap();
+    engine.shutdown().await;
+
+    keys = KeyRing::from_text(&old).unwrap();
+    let newest = keys.add_newest(&SeededEntropy::new(9)).unwrap();
+    let text = String::from_utf8(keys.to_text().expose().to_vec()).unwrap();
+    let engine = start(&store, keys).await.unwrap();
+    assert_eq!(engine.rotate_keys().await.unwrap(), 2);
+    assert_eq!(engine.rotate_keys().await.unwrap(), 0);
+    engine.shutdown().await;
+
+    // The old key is not needed any more.
+    let only_newest: String = text
+        .lines()
+        .filter(|line| line.starts_with(&format!("v{newest} ")))
+        .collect();
+    let engine = start(&store, KeyRing::from_text(&only_newest).unwrap())
+        .await
+        .unwrap();
+    let asker = engine.asker("deployer");
+    let result = asker
+        .elicitation(answered.id())
+        .status()
+        .await
+        .unwrap()
+        .result();
+    assert_eq!(result, Some(with_secret()));
+    let draft = engine.elicitation(begun.id()).drafted().await.unwrap();
+    assert_eq!(draft["token"], CANARY);
+    asker.elicitation(plain.id()).status().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sealed_answer_moved_to_another_question_does_not_open() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let keys = KeyRing::generate(&SeededEntropy::new(1));
+    let engine = start(&store, keys).await.unwrap();
+    let asker = engine.asker("deployer");
+    let form = Form::from_value(form().definition()).unwrap();
+    let mut records = Vec::new();
+    for _ in 0..2 {
+        let question = asker.ask(Ask::form(form.clone())).await.unwrap();
+        engine
+            .elicitation(question.id())
+            .submit(&with_secret())
+            .await
+            .unwrap();
+        records.push(store.load(question.id()).await.unwrap().unwrap());
+    }
+    let mut forged = records[0].clone();
+    forged.held = records[1].held.clone();
+    forged.version = forged.version.next();
+    store.commit(forged).await.unwrap();
+    let error = asker.elicitation(records[0].id).status().await.unwrap_err();
+    assert!(matches!(error, ActError::Vault(_)), "{error:?}");
+}

@@ -1,0 +1,168 @@
+//! Records to fill a store with.
+//!
+//! Made by the same rules as real ones: a step is decided by the lifecycle, and one that the
+//! lifecycle refuses fails the test that asked for it.
+
+use std::sync::Arc;
+
+use entreat_core::{
+    Command, ElicitationId, Lifecycle, Mode, Presented, Timeout, TimeoutPolicy, UnixTime, Unknown,
+    Verdict,
+};
+use entreat_engine::{Channel, Extras, Held, Payload, Record, Request, Subject, Version};
+
+use crate::samples;
+
+/// A record with the form [`samples::minimal`] that was asked at this moment and waits for five
+/// minutes; the number makes its id different from others of the moment.
+///
+/// ```
+/// use entreat_core::UnixTime;
+/// use entreat_testkit::records;
+///
+/// let asked = UnixTime::from_millis(1_706_889_000_000);
+/// let record = records::pending("asker", asked, 1);
+/// let answered = records::answered(&record, asked, r#"{"name":"Ada"}"#);
+/// assert_eq!(answered.version, record.version.next());
+/// assert!(!answered.lifecycle.is_live());
+/// ```
+pub fn pending(asker: &str, now: UnixTime, number: u64) -> Record {
+    thread_local! {
+        // Loaded once, as in a service: a million records may ask one form.
+        static FORM: entreat_core::Form = samples::minimal();
+    }
+    pending_with(
+        asker,
+        now,
+        number,
+        Timeout::default(),
+        FORM.with(Clone::clone),
+    )
+}
+
+/// The same, with a form and a timeout.
+#[expect(
+    clippy::panic,
+    reason = "a test that asks for an impossible timeout fails"
+)]
+pub fn pending_with(
+    asker: &str,
+    now: UnixTime,
+    number: u64,
+    timeout: Timeout,
+    form: entreat_core::Form,
+) -> Record {
+    let terms = TimeoutPolicy::default()
+        .terms(Mode::Form, timeout)
+        .unwrap_or_else(|error| panic!("{error}"));
+    Record {
+        id: id(now, number),
+        version: Version::default(),
+        lifecycle: Lifecycle::new(now, terms, 3),
+        request: Request {
+            asker: asker.into(),
+            subject: Subject::Form(form),
+            mode: Mode::Form,
+            channel: Channel::Page,
+            unknown: Unknown::Error,
+            durable: true,
+            wipe: false,
+            size_limit: 1 << 20,
+            extras: None,
+        },
+        held: None,
+    }
+}
+
+/// The id of a number at a moment. Its bits are spread, as chance would spread them.
+pub fn id(asked: UnixTime, number: u64) -> ElicitationId {
+    let mut random = [0; 10];
+    random[..2].copy_from_slice(&number.to_be_bytes()[6..]);
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    random[2..].copy_from_slice(&spread.to_be_bytes());
+    ElicitationId::new(asked, random)
+}
+
+/// The record with an idempotency key.
+pub fn with_key(mut record: Record, key: &str) -> Record {
+    record.request.extras = Some(Arc::new(Extras {
+        idempotency_key: Some(key.into()),
+        ..Extras::default()
+    }));
+    record
+}
+
+/// The next version of a record, by this command.
+#[expect(
+    clippy::panic,
+    reason = "a test that asks for an impossible step fails"
+)]
+pub fn step(record: &Record, command: Command, now: UnixTime) -> Record {
+    let mut next = record.clone();
+    let step = record
+        .lifecycle
+        .decide(&command, now)
+        .unwrap_or_else(|rejection| panic!("{command:?} of {}: {rejection}", record.id));
+    next.lifecycle.apply(&step);
+    next.version = record.version.next();
+    next
+}
+
+/// The next version, with a draft.
+pub fn drafted(record: &Record, now: UnixTime, text: &str) -> Record {
+    let mut next = step(record, Command::Draft, now);
+    next.held = Some(Arc::new(Held {
+        draft: Some(payload(text)),
+        ..Held::default()
+    }));
+    next
+}
+
+/// The next version, with an answer.
+pub fn answered(record: &Record, now: UnixTime, text: &str) -> Record {
+    let mut next = step(record, Command::Submit(Verdict::Valid), now);
+    next.held = Some(Arc::new(Held {
+        result: Some(payload(text)),
+        ..Held::default()
+    }));
+    next
+}
+
+/// The next version, declined.
+pub fn declined(record: &Record, now: UnixTime) -> Record {
+    let presented = Presented::Yes;
+    step(record, Command::Decline { presented }, now)
+}
+
+/// Answers without secrets.
+pub fn payload(text: &str) -> Payload {
+    Payload {
+        text: text.into(),
+        sealed: None,
+    }
+}
+
+/// Fails unless two records are the same in all that is kept.
+///
+/// Forms are the same if their definitions are.
+#[track_caller]
+pub fn assert_same(left: &Record, right: &Record) {
+    assert_eq!(left.id, right.id);
+    assert_eq!(left.version, right.version);
+    assert_eq!(left.lifecycle, right.lifecycle);
+    assert_eq!(left.held, right.held);
+    let (one, other) = (&left.request, &right.request);
+    match (&one.subject, &other.subject) {
+        (Subject::Form(one), Subject::Form(other)) => {
+            assert_eq!(one.definition(), other.definition());
+        }
+        (Subject::Url(one), Subject::Url(other)) => assert_eq!(one, other),
+        (one, other) => assert_eq!(format!("{one:?}"), format!("{other:?}")),
+    }
+    assert_eq!(one.asker, other.asker);
+    assert_eq!((one.mode, one.channel), (other.mode, other.channel));
+    assert_eq!(one.unknown, other.unknown);
+    assert_eq!((one.durable, one.wipe), (other.durable, other.wipe));
+    assert_eq!(one.size_limit, other.size_limit);
+    assert_eq!(one.extras, other.extras);
+}

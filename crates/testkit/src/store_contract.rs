@@ -1,0 +1,121 @@
+//! What every store promises, as tests.
+//!
+//! One function per promise; each takes an empty store and panics if the promise is broken.
+//! [`store_contract!`](crate::store_contract!) makes a test of each. Stores that outlive the
+//! process have [`what_was_acknowledged_is_there_after_a_restart`] to keep besides.
+
+mod alarms;
+mod durable;
+mod lists;
+mod purging;
+mod races;
+mod steps;
+
+use entreat_core::UnixTime;
+use entreat_engine::store::Reply;
+use entreat_engine::{Record, Store};
+
+pub use alarms::{
+    alarms_are_named_in_time_and_never_early, alarms_behave_like_a_sorted_list,
+    due_records_are_named_up_to_the_limit, settled_records_have_no_alarm,
+};
+pub use durable::what_was_acknowledged_is_there_after_a_restart;
+pub use lists::{
+    lists_are_newest_first_and_come_in_pages, lists_are_those_of_an_asker_and_of_a_state,
+    records_of_one_moment_are_told_apart, the_census_counts_live_records_alone,
+};
+pub use purging::{
+    purged_keys_can_be_used_again, purging_stops_at_the_limit,
+    purging_takes_what_settled_before_and_nothing_that_is_live,
+};
+pub use races::{
+    of_many_creations_with_one_key_exactly_one_is_kept, of_many_steps_for_one_version_one_wins,
+    steps_of_many_records_do_not_disturb_each_other,
+};
+pub use steps::{
+    a_key_names_the_first_record_of_its_asker, a_large_payload_is_kept,
+    a_new_record_is_loaded_as_it_was_kept, a_record_with_everything_is_kept,
+    a_sealed_payload_is_kept_bit_by_bit, a_settled_record_takes_further_steps,
+    a_step_for_an_unknown_record_is_missing, a_step_for_another_version_changes_nothing,
+    a_step_replaces_the_record, notes_are_kept_by_name, two_askers_may_use_the_same_key,
+};
+
+/// Makes a test of every promise.
+///
+/// Takes an expression that makes an empty store and whatever must outlive it, such as the
+/// folder that it lies in; it is evaluated for each test anew. The crate needs `tokio` with
+/// the feature `macros`.
+///
+/// ```
+/// mod contract {
+///     use entreat_engine::MemoryStore;
+///
+///     entreat_testkit::store_contract!((MemoryStore::new(), ()));
+/// }
+/// ```
+#[macro_export]
+macro_rules! store_contract {
+    ($make:expr) => {
+        $crate::store_contract! { @ $make =>
+            a_key_names_the_first_record_of_its_asker
+            a_large_payload_is_kept
+            a_new_record_is_loaded_as_it_was_kept
+            a_record_with_everything_is_kept
+            a_sealed_payload_is_kept_bit_by_bit
+            a_settled_record_takes_further_steps
+            a_step_for_an_unknown_record_is_missing
+            a_step_for_another_version_changes_nothing
+            a_step_replaces_the_record
+            alarms_are_named_in_time_and_never_early
+            alarms_behave_like_a_sorted_list
+            due_records_are_named_up_to_the_limit
+            lists_are_newest_first_and_come_in_pages
+            lists_are_those_of_an_asker_and_of_a_state
+            notes_are_kept_by_name
+            of_many_creations_with_one_key_exactly_one_is_kept
+            of_many_steps_for_one_version_one_wins
+            purged_keys_can_be_used_again
+            purging_stops_at_the_limit
+            purging_takes_what_settled_before_and_nothing_that_is_live
+            records_of_one_moment_are_told_apart
+            settled_records_have_no_alarm
+            steps_of_many_records_do_not_disturb_each_other
+            the_census_counts_live_records_alone
+            two_askers_may_use_the_same_key
+        }
+    };
+    (@ $make:expr => $($promise:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                let (store, _outlives_it) = $make;
+                $crate::store_contract::$promise(std::sync::Arc::new(store)).await;
+            }
+        )*
+    };
+}
+
+/// A moment after the epoch of all these tests.
+fn at(millis: u64) -> UnixTime {
+    UnixTime::from_millis(1_706_889_000_000 + millis)
+}
+
+/// The answer of a store that has no reason to fail.
+#[expect(clippy::panic, reason = "a promise that is broken fails the test")]
+async fn kept<T: Unpin>(reply: Reply<T>) -> T {
+    match reply.await {
+        Ok(answer) => answer,
+        Err(error) => panic!("the store failed: {error} ({error:?})"),
+    }
+}
+
+/// The record, which must be there.
+async fn loaded(store: &impl Store, record: &Record) -> Record {
+    let found = kept(store.load(record.id)).await;
+    found.unwrap_or_else(|| broken(&format!("{} is not there", record.id)))
+}
+
+#[expect(clippy::panic, reason = "a promise that is broken fails the test")]
+fn broken(what: &str) -> ! {
+    panic!("{what}")
+}

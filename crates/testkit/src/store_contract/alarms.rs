@@ -1,0 +1,160 @@
+//! Whose alarm has come.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::{Command, ElicitationId, Timeout, UnixTime};
+use entreat_engine::{Record, Store};
+
+use super::{at, broken, kept};
+use crate::records;
+use crate::samples;
+
+/// A record that waits so long. Its alarm comes before that, for the warning.
+fn waiting(asked: UnixTime, number: u64, millis: u64) -> Record {
+    let timeout = Timeout::of(Duration::from_millis(millis));
+    records::pending_with("asker", asked, number, timeout, samples::minimal())
+}
+
+fn alarm(record: &Record) -> UnixTime {
+    let alarm = record.lifecycle.alarm();
+    alarm.map_or_else(|| broken("it has settled"), |alarm| alarm.at)
+}
+
+/// A record is due from its alarm on, not a millisecond before, until a step moves the alarm.
+pub async fn alarms_are_named_in_time_and_never_early(store: Arc<impl Store>) {
+    let nothing = kept(store.due(at(0), 10)).await;
+    assert_eq!((nothing.ids.len(), nothing.next), (0, None));
+
+    let record = waiting(at(0), 1, 60_000);
+    kept(store.create(record.clone())).await;
+    let warning = alarm(&record);
+    let early = kept(store.due(warning.before(Duration::from_millis(1)), 10)).await;
+    assert_eq!(early.ids, []);
+    let next = early.next.unwrap_or_else(|| broken("an alarm is armed"));
+    assert!(next <= warning, "{next:?} is after {warning:?}");
+
+    for _ in 0..2 {
+        assert_eq!(kept(store.due(warning, 10)).await.ids, [record.id]);
+    }
+    let warned = records::step(&record, Command::Warn, warning);
+    kept(store.commit(warned.clone())).await;
+    assert_eq!(kept(store.due(warning, 10)).await.ids, []);
+    let deadline = alarm(&warned);
+    assert!(deadline > warning);
+    let early = kept(store.due(deadline.before(Duration::from_millis(1)), 10)).await;
+    assert_eq!(early.ids, []);
+    assert_eq!(kept(store.due(deadline, 10)).await.ids, [record.id]);
+
+    // Long after as well, as after a night in which nothing ran.
+    let morning = deadline.after(Duration::from_secs(40_000));
+    assert_eq!(kept(store.due(morning, 10)).await.ids, [record.id]);
+}
+
+/// No more are named than wanted; the rest comes once those were dealt with.
+pub async fn due_records_are_named_up_to_the_limit(store: Arc<impl Store>) {
+    let mut waits = BTreeMap::new();
+    for number in 0..50 {
+        let record = waiting(at(number * 100), number, 30_000);
+        kept(store.create(record.clone())).await;
+        waits.insert(record.id, record);
+    }
+    let now = at(600_000);
+    assert_eq!(kept(store.due(now, 0)).await.ids, []);
+    let mut rounds = 0;
+    while !waits.is_empty() {
+        let due = kept(store.due(now, 7)).await;
+        assert_eq!(due.ids.len(), waits.len().min(7), "round {rounds}");
+        for id in due.ids {
+            let record = waits.remove(&id);
+            let record = record.unwrap_or_else(|| broken("it was named twice"));
+            kept(store.commit(records::step(&record, Command::Expire, now))).await;
+        }
+        rounds += 1;
+    }
+    let due = kept(store.due(now, 7)).await;
+    assert_eq!((due.ids.len(), due.next), (0, None));
+}
+
+/// What is over is never due.
+pub async fn settled_records_have_no_alarm(store: Arc<impl Store>) {
+    let record = waiting(at(0), 1, 30_000);
+    kept(store.create(record.clone())).await;
+    kept(store.commit(records::declined(&record, at(1)))).await;
+    let due = kept(store.due(at(10_000_000), 10)).await;
+    assert_eq!((due.ids.len(), due.next), (0, None));
+}
+
+/// Any mixture of creations, extensions, endings and looks at the clock is as if alarms lay in
+/// a sorted list.
+pub async fn alarms_behave_like_a_sorted_list(store: Arc<impl Store>) {
+    let mut chance = fastrand::Rng::with_seed(7);
+    let mut model: BTreeMap<ElicitationId, Record> = BTreeMap::new();
+    let mut now = at(0);
+    for number in 0..600 {
+        match chance.u8(..10) {
+            0..4 => {
+                let record = waiting(now, number, chance.u64(1_000..300_000));
+                kept(store.create(record.clone())).await;
+                model.insert(record.id, record);
+            }
+            4..6 => {
+                let live = model.values().filter(|r| !r.lifecycle.is_overdue(now));
+                let with_time_left = live.filter(|r| r.lifecycle.extensions_left() > 0);
+                let picked = pick(&mut chance, with_time_left.cloned().collect());
+                if let Some(record) = picked {
+                    let extended = records::step(&record, Command::Extend(None), now);
+                    kept(store.commit(extended.clone())).await;
+                    model.insert(record.id, extended);
+                }
+            }
+            6 => {
+                let live = model.values().filter(|r| !r.lifecycle.is_overdue(now));
+                if let Some(record) = pick(&mut chance, live.cloned().collect()) {
+                    kept(store.commit(records::declined(&record, now))).await;
+                    model.remove(&record.id);
+                }
+            }
+            _ => {
+                now = now.after(Duration::from_millis(chance.u64(..40_000)));
+                look(&*store, &mut model, now).await;
+            }
+        }
+    }
+    let end = now.after(Duration::from_secs(10_000));
+    look(&*store, &mut model, end).await;
+}
+
+fn pick(chance: &mut fastrand::Rng, records: Vec<Record>) -> Option<Record> {
+    chance.choice(records)
+}
+
+/// Compares what is due, and then does what a warning or a deadline asks for.
+async fn look(store: &impl Store, model: &mut BTreeMap<ElicitationId, Record>, now: UnixTime) {
+    let mut due = kept(store.due(now, usize::MAX)).await;
+    due.ids.sort_unstable();
+    let expected = model.values().filter(|record| alarm(record) <= now);
+    let expected: Vec<_> = expected.map(|record| record.id).collect();
+    assert_eq!(due.ids, expected, "at {now:?}");
+    for id in due.ids {
+        let Some(record) = model.remove(&id) else {
+            continue;
+        };
+        let late = record.lifecycle.is_overdue(now);
+        let command = if late { Command::Expire } else { Command::Warn };
+        let next = records::step(&record, command, now);
+        kept(store.commit(next.clone())).await;
+        if !late {
+            model.insert(id, next);
+        }
+    }
+    let due = kept(store.due(now, usize::MAX)).await;
+    let overdue = model.values().filter(|record| alarm(record) <= now).count();
+    assert_eq!(due.ids.len(), overdue);
+    if overdue == 0 {
+        let soonest = model.values().map(alarm).min();
+        assert_eq!(due.next.is_some(), soonest.is_some());
+        assert!(due.next <= soonest, "{:?} is after {soonest:?}", due.next);
+    }
+}

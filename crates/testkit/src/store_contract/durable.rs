@@ -1,0 +1,77 @@
+//! What a store promises that outlives the process.
+
+use entreat_core::Command;
+use entreat_engine::Store;
+use entreat_engine::store::{Created, Query, Which};
+
+use super::{at, kept, loaded};
+use crate::records::{self, assert_same};
+
+/// Everything that was acknowledged is there after the store was let go and opened again:
+/// records in every state, keys, alarms, notes, and what was purged stays away.
+///
+/// Takes what opens the store, always the same one, and what lets go of it.
+pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
+    open: impl AsyncFn() -> S,
+    close: impl AsyncFn(S),
+) {
+    let store = open().await;
+    let pending = records::with_key(records::pending("one", at(0), 0), "key");
+    kept(store.create(pending.clone())).await;
+    let active = records::pending("other", at(1), 1);
+    kept(store.create(active.clone())).await;
+    let active = records::drafted(&active, at(2), r#"{"name":"A"}"#);
+    kept(store.commit(active.clone())).await;
+    let settled = records::with_key(records::pending("one", at(3), 3), "settled");
+    kept(store.create(settled.clone())).await;
+    let settled = records::answered(&settled, at(4), r#"{"name":"Ada"}"#);
+    kept(store.commit(settled.clone())).await;
+    let purged = records::with_key(records::pending("one", at(1), 4), "gone");
+    kept(store.create(purged.clone())).await;
+    kept(store.commit(records::declined(&purged, at(3)))).await;
+    assert_eq!(kept(store.purge(at(4), 10)).await, 1);
+    kept(store.keep_note("note", "text".into())).await;
+    close(store).await;
+
+    for restart in 0..2 {
+        let store = open().await;
+        for record in [&pending, &active, &settled] {
+            assert_same(&loaded(&store, record).await, record);
+        }
+        assert!(kept(store.load(purged.id)).await.is_none());
+        assert_eq!(kept(store.note("note")).await.as_deref(), Some("text"));
+        let mut census = kept(store.census()).await;
+        census.sort_unstable();
+        assert_eq!(census, [("one".into(), 1), ("other".into(), 1)]);
+        let query = Query {
+            asker: None,
+            which: Which::All,
+            before: None,
+            limit: 10,
+        };
+        let listed: Vec<_> = kept(store.list(query)).await;
+        let listed: Vec<_> = listed.iter().map(|record| record.id).collect();
+        assert_eq!(listed, [settled.id, active.id, pending.id], "{restart}");
+        for (key, id) in [("key", pending.id), ("settled", settled.id)] {
+            let again = records::with_key(records::pending("one", at(9), 9), key);
+            assert_eq!(kept(store.create(again)).await, Created::Before(id));
+        }
+        let deadline = pending.lifecycle.deadline();
+        let mut due = kept(store.due(deadline, 10)).await.ids;
+        due.sort_unstable();
+        assert_eq!(due, [pending.id, active.id]);
+        close(store).await;
+    }
+
+    // What was live goes on, and the freed key is free.
+    let store = open().await;
+    let opened = records::step(&pending, Command::Open, at(10));
+    kept(store.commit(opened.clone())).await;
+    let again = records::with_key(records::pending("one", at(9), 9), "gone");
+    assert_eq!(kept(store.create(again.clone())).await, Created::Fresh);
+    close(store).await;
+    let store = open().await;
+    assert_same(&loaded(&store, &pending).await, &opened);
+    assert_same(&loaded(&store, &again).await, &again);
+    close(store).await;
+}

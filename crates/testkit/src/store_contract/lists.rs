@@ -1,0 +1,148 @@
+//! Pages of records, and how many are live.
+
+use std::sync::Arc;
+
+use entreat_core::{Command, ElicitationId, Status};
+use entreat_engine::store::{Query, Which};
+use entreat_engine::{Record, Store};
+
+use super::{at, kept};
+use crate::records::{self, assert_same};
+
+fn all(limit: usize) -> Query {
+    Query {
+        asker: None,
+        which: Which::All,
+        before: None,
+        limit,
+    }
+}
+
+async fn ids(store: &impl Store, query: Query) -> Vec<ElicitationId> {
+    let page = kept(store.list(query)).await;
+    page.iter().map(|record| record.id).collect()
+}
+
+/// Every second of these has settled, so that a store with two places has to merge them.
+async fn fill(store: &impl Store, asker: &str, numbers: std::ops::Range<u64>) -> Vec<Record> {
+    let mut filled = Vec::new();
+    for number in numbers {
+        let mut record = records::pending(asker, at(number), number);
+        kept(store.create(record.clone())).await;
+        if number % 2 == 0 {
+            record = records::answered(&record, at(number), "{}");
+            kept(store.commit(record.clone())).await;
+        }
+        filled.push(record);
+    }
+    filled.reverse();
+    filled
+}
+
+/// Page after page, every record comes once, the newest first.
+pub async fn lists_are_newest_first_and_come_in_pages(store: Arc<impl Store>) {
+    assert_eq!(ids(&*store, all(10)).await, []);
+    let filled = fill(&*store, "asker", 0..25).await;
+    for limit in [1, 7, 25, 100, usize::MAX] {
+        let mut seen: Vec<Record> = Vec::new();
+        loop {
+            let mut query = all(limit);
+            query.before = seen.last().map(|record| record.id);
+            let page = kept(store.list(query)).await;
+            assert!(page.len() <= limit);
+            if page.is_empty() {
+                break;
+            }
+            seen.extend(page);
+        }
+        assert_eq!(seen.len(), filled.len(), "pages of {limit}");
+        for (seen, filled) in seen.iter().zip(&filled) {
+            assert_same(seen, filled);
+        }
+    }
+    assert_eq!(ids(&*store, all(0)).await, []);
+}
+
+/// A list is of one asker or of all, and of one state, of the live ones, or of all.
+pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) {
+    let mut everything = Vec::new();
+    for (asker, base) in [("one", 0), ("other", 100)] {
+        let pending = records::pending(asker, at(base), base);
+        let make = |number| records::pending(asker, at(base + number), base + number);
+        let ended = |number, command| (make(number), Some(command));
+        let presented = entreat_core::Presented::Unknown;
+        let reason = entreat_core::CancelReason::UserCancelled;
+        for (record, command) in [
+            (pending, None),
+            ended(1, Command::Open),
+            ended(2, Command::Complete),
+            ended(3, Command::Decline { presented }),
+            ended(4, Command::Cancel { reason, presented }),
+            ended(5, Command::Expire),
+        ] {
+            kept(store.create(record.clone())).await;
+            let record = match command {
+                None => record,
+                Some(command) => {
+                    let late = record.lifecycle.deadline();
+                    let now = match command {
+                        Command::Expire => late,
+                        _ => at(base + 50),
+                    };
+                    let next = records::step(&record, command, now);
+                    kept(store.commit(next.clone())).await;
+                    next
+                }
+            };
+            everything.push(record);
+        }
+    }
+    everything.reverse();
+    let states = Status::ALL.map(Which::Only);
+    for which in states.into_iter().chain([Which::All, Which::Live]) {
+        for asker in [None, Some("one"), Some("other"), Some("nobody")] {
+            let query = Query {
+                asker: asker.map(Into::into),
+                which,
+                ..all(100)
+            };
+            let expected = everything.iter().filter(|record| query.admits(record));
+            let expected: Vec<_> = expected.map(|record| record.id).collect();
+            assert_eq!(ids(&*store, query.clone()).await, expected, "{query:?}");
+        }
+    }
+}
+
+/// Records that were asked in the same millisecond are neither lost nor listed twice.
+pub async fn records_of_one_moment_are_told_apart(store: Arc<impl Store>) {
+    let mut made: Vec<ElicitationId> = Vec::new();
+    for number in 0..40 {
+        let record = records::pending("asker", at(0), number);
+        made.push(record.id);
+        kept(store.create(record.clone())).await;
+        if number % 3 == 0 {
+            kept(store.commit(records::declined(&record, at(0)))).await;
+        }
+    }
+    made.sort_unstable_by(|left, right| right.cmp(left));
+    let mut seen: Vec<ElicitationId> = Vec::new();
+    while seen.len() < made.len() {
+        let mut query = all(3);
+        query.before = seen.last().copied();
+        let page = ids(&*store, query).await;
+        assert!(!page.is_empty(), "{} of {}", seen.len(), made.len());
+        seen.extend(page);
+    }
+    assert_eq!(seen, made);
+}
+
+/// Live records are counted by asker; who has none is not named.
+pub async fn the_census_counts_live_records_alone(store: Arc<impl Store>) {
+    assert_eq!(kept(store.census()).await, []);
+    fill(&*store, "one", 0..5).await;
+    fill(&*store, "other", 11..12).await;
+    fill(&*store, "done", 20..21).await;
+    let mut census = kept(store.census()).await;
+    census.sort_unstable();
+    assert_eq!(census, [("one".into(), 2), ("other".into(), 1)]);
+}

@@ -1,0 +1,58 @@
+//! Forgetting what is over.
+
+use std::sync::Arc;
+
+use entreat_engine::Store;
+use entreat_engine::store::Created;
+
+use super::{at, kept};
+use crate::records;
+
+/// What settled before the moment goes, what settled at it or later stays, and what is live
+/// stays however old it is.
+pub async fn purging_takes_what_settled_before_and_nothing_that_is_live(store: Arc<impl Store>) {
+    let live = records::pending("asker", at(0), 0);
+    kept(store.create(live.clone())).await;
+    let mut settled = Vec::new();
+    for number in 1..=6 {
+        let record = records::pending("asker", at(number), number);
+        kept(store.create(record.clone())).await;
+        kept(store.commit(records::declined(&record, at(100 * number)))).await;
+        settled.push(record.id);
+    }
+    assert_eq!(kept(store.purge(at(100), 100)).await, 0);
+    assert_eq!(kept(store.purge(at(300), 100)).await, 2);
+    assert_eq!(kept(store.purge(at(300), 100)).await, 0);
+    for (number, id) in settled.iter().enumerate() {
+        let is_there = kept(store.load(*id)).await.is_some();
+        assert_eq!(is_there, number >= 2, "number {number}");
+    }
+    assert_eq!(kept(store.purge(at(1_000_000), 100)).await, 4);
+    assert!(kept(store.load(live.id)).await.is_some());
+    // It can go on as if nothing had been.
+    kept(store.commit(records::declined(&live, at(1)))).await;
+}
+
+/// No more is forgotten at once than allowed.
+pub async fn purging_stops_at_the_limit(store: Arc<impl Store>) {
+    for number in 0..600 {
+        let record = records::pending("asker", at(number), number);
+        kept(store.create(record.clone())).await;
+        kept(store.commit(records::declined(&record, at(number)))).await;
+    }
+    assert_eq!(kept(store.purge(at(10_000), 0)).await, 0);
+    assert_eq!(kept(store.purge(at(10_000), 7)).await, 7);
+    assert_eq!(kept(store.purge(at(10_000), 500)).await, 500);
+    assert_eq!(kept(store.purge(at(10_000), 500)).await, 93);
+}
+
+/// A forgotten record's key is free.
+pub async fn purged_keys_can_be_used_again(store: Arc<impl Store>) {
+    let first = records::with_key(records::pending("asker", at(0), 1), "key");
+    kept(store.create(first.clone())).await;
+    kept(store.commit(records::declined(&first, at(1)))).await;
+    assert_eq!(kept(store.purge(at(2), 10)).await, 1);
+    let again = records::with_key(records::pending("asker", at(3), 2), "key");
+    assert_eq!(kept(store.create(again.clone())).await, Created::Fresh);
+    assert!(kept(store.load(again.id)).await.is_some());
+}

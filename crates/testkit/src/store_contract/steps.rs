@@ -1,0 +1,228 @@
+//! Keeping a record, and replacing it.
+
+use std::sync::Arc;
+
+use entreat_core::{Command, Mode, Unknown};
+use entreat_engine::store::Created;
+use entreat_engine::{
+    Channel, Extras, Held, KeyRing, Payload, Record, Sealed, Store, StoreError, Subject, Vault,
+    Version,
+};
+use serde_json::json;
+
+use super::{at, broken, kept, loaded};
+use crate::SeededEntropy;
+use crate::records::{self, assert_same};
+use crate::samples;
+
+/// What was created is loaded again, and nothing else is there.
+pub async fn a_new_record_is_loaded_as_it_was_kept(store: Arc<impl Store>) {
+    let record = records::pending("asker", at(0), 1);
+    assert!(kept(store.load(record.id)).await.is_none());
+    assert_eq!(kept(store.create(record.clone())).await, Created::Fresh);
+    assert_same(&loaded(&*store, &record).await, &record);
+    assert!(kept(store.load(records::id(at(0), 2))).await.is_none());
+}
+
+/// Everything that a record can hold comes back.
+pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
+    let mut record = records::pending("asker with a space and \u{1f44d}", at(0), 1);
+    record.request.mode = Mode::Url;
+    record.request.channel = Channel::Link;
+    record.request.subject = Subject::Url("https://example.com/a?b=c".into());
+    record.request.unknown = Unknown::Ignore;
+    record.request.durable = false;
+    record.request.wipe = true;
+    record.request.size_limit = u32::MAX;
+    record.request.extras = Some(Arc::new(Extras {
+        message: Some("Why \"this\" is asked".into()),
+        respondent: Some("ada@example.com".into()),
+        callback: Some("https://example.com/callback".into()),
+        metadata: Some(json!({
+            "nothing": null, "deep": [[{"a": [true, -1, 18_446_744_073_709_551_615_u64]}]],
+            "exact": [0.1, 1e-7, 123_456.789_012_345_67, -0.0, 1.0, 5e-324],
+            "order": {"z": 1, "a": 2},
+        })),
+        idempotency_key: Some("key".into()),
+        script: Some(json!([{"say": "hello"}])),
+    }));
+    record.held = Some(Arc::new(Held {
+        draft: Some(records::payload("{\"a\":\"\\u0000\"}")),
+        result: Some(records::payload("")),
+        missing: vec!["a".into(), "b".into()],
+        errors: Some("[]".into()),
+        submission: Some(Box::new(json!({"user_agent": "x"}))),
+    }));
+    kept(store.create(record.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &record);
+
+    // A settled record may be kept elsewhere than a live one, and must lose nothing by it.
+    let settled = records::declined(&record, at(1));
+    kept(store.commit(settled.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &settled);
+
+    let form = samples::comprehensive();
+    let timeout = entreat_core::Timeout::default();
+    let record = records::pending_with("asker", at(2), 2, timeout, form);
+    kept(store.create(record.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &record);
+}
+
+/// A step takes the record's place.
+pub async fn a_step_replaces_the_record(store: Arc<impl Store>) {
+    let record = records::pending("asker", at(0), 1);
+    kept(store.create(record.clone())).await;
+    let drafted = records::drafted(&record, at(10), r#"{"name":"A"}"#);
+    kept(store.commit(drafted.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &drafted);
+    let answered = records::answered(&drafted, at(20), r#"{"name":"Ada"}"#);
+    kept(store.commit(answered.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &answered);
+}
+
+/// Who comes second is told which version is kept, and changes nothing.
+pub async fn a_step_for_another_version_changes_nothing(store: Arc<impl Store>) {
+    let record = records::pending("asker", at(0), 1);
+    kept(store.create(record.clone())).await;
+    let first = records::step(&record, Command::Open, at(1));
+    kept(store.commit(first.clone())).await;
+    assert_conflict(&*store, records::declined(&record, at(2)), 0, 1).await;
+    let shown = records::step(&record, Command::Show, at(2));
+    assert_conflict(&*store, shown, 0, 1).await;
+    // A step from a version that nobody has seen is not taken either.
+    let second = records::step(&first, Command::Show, at(3));
+    let third = records::declined(&second, at(4));
+    assert_conflict(&*store, third, 2, 1).await;
+    assert_same(&loaded(&*store, &record).await, &first);
+
+    let settled = records::declined(&first, at(5));
+    kept(store.commit(settled.clone())).await;
+    let late = records::answered(&first, at(6), "{}");
+    assert_conflict(&*store, late, 1, 2).await;
+    let opened = records::step(&first, Command::Show, at(6));
+    assert_conflict(&*store, opened, 1, 2).await;
+    assert_same(&loaded(&*store, &record).await, &settled);
+}
+
+async fn assert_conflict(store: &impl Store, step: Record, expected: u32, found: u32) {
+    let step_id = step.id;
+    match store.commit(step).await {
+        Err(StoreError::Conflict {
+            id,
+            expected: was_expected,
+            found: was_found,
+        }) => assert_eq!(
+            (id, was_expected, was_found),
+            (step_id, Version(expected), Version(found))
+        ),
+        other => broken(&format!("expected a conflict, got {other:?}")),
+    }
+}
+
+/// A step for what is not kept says so.
+pub async fn a_step_for_an_unknown_record_is_missing(store: Arc<impl Store>) {
+    let record = records::pending("asker", at(0), 1);
+    for step in [
+        records::step(&record, Command::Open, at(1)),
+        records::declined(&record, at(1)),
+    ] {
+        match store.commit(step).await {
+            Err(StoreError::Missing(id)) => assert_eq!(id, record.id),
+            other => broken(&format!("expected that it is missing, got {other:?}")),
+        }
+    }
+    assert!(kept(store.load(record.id)).await.is_none());
+}
+
+/// What is over can still be stepped on: its secrets are wiped once they were delivered.
+pub async fn a_settled_record_takes_further_steps(store: Arc<impl Store>) {
+    let record = records::pending("asker", at(0), 1);
+    kept(store.create(record.clone())).await;
+    let settled = records::answered(&record, at(1), r#"{"name":"Ada"}"#);
+    kept(store.commit(settled.clone())).await;
+    let mut wiped = settled.clone();
+    wiped.version = settled.version.next();
+    wiped.held = None;
+    kept(store.commit(wiped.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &wiped);
+    assert_conflict(&*store, wiped, 1, 2).await;
+}
+
+/// Asking again with the same key is asking once, also when the first has settled.
+pub async fn a_key_names_the_first_record_of_its_asker(store: Arc<impl Store>) {
+    let first = records::with_key(records::pending("asker", at(0), 1), "key");
+    assert_eq!(kept(store.create(first.clone())).await, Created::Fresh);
+    let again = records::with_key(records::pending("asker", at(1), 2), "key");
+    let before = Created::Before(first.id);
+    assert_eq!(kept(store.create(again.clone())).await, before);
+    assert!(kept(store.load(again.id)).await.is_none());
+    kept(store.commit(records::declined(&first, at(2)))).await;
+    assert_eq!(kept(store.create(again.clone())).await, before);
+    let other = records::with_key(again, "another key");
+    assert_eq!(kept(store.create(other)).await, Created::Fresh);
+}
+
+/// A key is its asker's own.
+pub async fn two_askers_may_use_the_same_key(store: Arc<impl Store>) {
+    for (asker, number) in [("one", 1), ("other", 2), ("on", 3)] {
+        let record = records::with_key(records::pending(asker, at(0), number), "key");
+        assert_eq!(kept(store.create(record)).await, Created::Fresh, "{asker}");
+    }
+    // Put together, asker and key of these two read the same.
+    let record = records::with_key(records::pending("on", at(0), 4), "ekey");
+    assert_eq!(kept(store.create(record)).await, Created::Fresh);
+}
+
+/// The largest result that a form may have comes back byte for byte.
+pub async fn a_large_payload_is_kept(store: Arc<impl Store>) {
+    let record = records::pending("asker", at(0), 1);
+    kept(store.create(record.clone())).await;
+    let text = format!("{{\"name\":\"{}\"}}", "\\\"\u{e9}".repeat(16 << 18));
+    let answered = records::answered(&record, at(1), &text);
+    kept(store.commit(answered.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &answered);
+}
+
+/// What is sealed comes back as it was, in a draft and in a result.
+pub async fn a_sealed_payload_is_kept_bit_by_bit(store: Arc<impl Store>) {
+    let payload = Payload {
+        text: r#"{"pin":"[sealed]"}"#.into(),
+        sealed: Some(Box::new(sealed())),
+    };
+    let mut record = records::pending("asker", at(0), 1);
+    record.held = Some(Arc::new(Held {
+        draft: Some(payload.clone()),
+        ..Held::default()
+    }));
+    kept(store.create(record.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &record);
+    let mut settled = records::declined(&record, at(1));
+    settled.held = Some(Arc::new(Held {
+        result: Some(payload),
+        ..Held::default()
+    }));
+    kept(store.commit(settled.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &settled);
+}
+
+/// Sealed fields, one of them with every byte in it.
+fn sealed() -> Sealed {
+    let keys = KeyRing::generate(&SeededEntropy::new(1));
+    let vault = Vault::new(keys, Arc::new(SeededEntropy::new(2)));
+    let bytes: Vec<u8> = (0..=u8::MAX).collect();
+    let fields = [("pin", bytes.as_slice()), ("a", b"secret")];
+    vault.seal(records::id(at(0), 1), fields.into_iter())
+}
+
+/// Notes are kept by name, and replaced.
+pub async fn notes_are_kept_by_name(store: Arc<impl Store>) {
+    assert_eq!(kept(store.note("one")).await, None);
+    kept(store.keep_note("one", "first".into())).await;
+    kept(store.keep_note("other", String::new())).await;
+    kept(store.keep_note("one", "sec\u{f6}nd".into())).await;
+    assert_eq!(
+        kept(store.note("one")).await.as_deref(),
+        Some("sec\u{f6}nd")
+    );
+    assert_eq!(kept(store.note("other")).await.as_deref(), Some(""));
+}
