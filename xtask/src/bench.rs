@@ -9,29 +9,60 @@ use clap::builder::PossibleValuesParser;
 
 use crate::shell::{self, cargo, say};
 
-/// All that can be measured.
-const FAMILIES: &[Family] = &[Family {
-    name: "forms",
-    package: "entreat-testkit",
-    bench: "forms",
-}];
+/// All that can be measured; what has one name is run together.
+const FAMILIES: &[Family] = &[
+    Family {
+        name: "forms",
+        package: "entreat-testkit",
+        bench: "forms",
+        pinned: true,
+    },
+    Family {
+        name: "engine",
+        package: "entreat-engine",
+        bench: "engine",
+        // It says itself how many cores it uses.
+        pinned: false,
+    },
+    Family {
+        name: "engine",
+        package: "entreat-stores",
+        bench: "embedded",
+        // Callers and the writer work side by side; on one core each would wait for the other.
+        pinned: false,
+    },
+    Family {
+        name: "engine",
+        package: "entreat-stores",
+        bench: "crowds",
+        pinned: false,
+    },
+];
 
-/// Benchmarks that are read together.
+/// A benchmark, and the family that it is read with.
 struct Family {
     name: &'static str,
     package: &'static str,
     bench: &'static str,
+    /// It has one thread, which is to stay on one core.
+    pinned: bool,
 }
 
 /// What to measure.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The family to run; all of them if none is named
-    #[arg(value_parser = PossibleValuesParser::new(FAMILIES.iter().map(|family| family.name)))]
+    #[arg(value_parser = PossibleValuesParser::new(names()))]
     name: Option<String>,
     /// Passed on to the benchmark
     #[arg(last = true)]
     pass: Vec<OsString>,
+}
+
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+    names.dedup();
+    names
 }
 
 /// Runs the chosen families, one after the other.
@@ -44,7 +75,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
         if args.name.as_ref().is_none_or(|name| name == family.name) {
             // Built first, so that the pin holds back only what is measured.
             shell::run(&mut build(family, root))?;
-            shell::run(&mut measure(family, root, pin, &args.pass))?;
+            shell::run(&mut measure(family, root, pin && family.pinned, &args.pass))?;
         }
     }
     Ok(())

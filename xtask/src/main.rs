@@ -4,6 +4,7 @@
 //! itself are the house rules in [`tidy`], and those are pure functions.
 
 mod bench;
+mod crash;
 mod fuzz;
 mod shell;
 mod test;
@@ -31,6 +32,8 @@ enum Command {
     Bench(bench::Args),
     /// Run the fuzz targets for a while each
     Fuzz(fuzz::Args),
+    /// Kill a process that works on the embedded store, and look for what was lost
+    Crash(crash::Args),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
+        Command::Crash(args) => crash::run(args, &root),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,198 @@
+//! Many at once: deadlines that come together, and one asker who floods.
+//!
+//! Both are asked whether others notice. Each figure stands beside the usual one of the same
+//! run. Run it with `cargo xtask bench engine`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a benchmark reads the clock, prints its figures, and may fail loudly"
+)]
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use entreat_core::{Form, Mode, Timeout, TimeoutBounds};
+use entreat_engine::{
+    Ask, AskError, Asker, AskerSettings, Engine, Limits, MemoryStore, Settings, Store,
+};
+use entreat_stores::{EmbeddedOptions, EmbeddedStore};
+use entreat_testkit::samples;
+use serde_json::json;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Deadlines that come as fast as they were asked.
+const DEADLINES: usize = 100_000;
+/// Tasks that ask for them.
+const ASKING: usize = 256;
+/// Tasks that flood at once.
+const FLOODERS: usize = 32;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap();
+    // Beside the build: the system's folder for such things may be in memory.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let embedded = |name: &str| {
+        EmbeddedStore::open(folder.path().join(name), EmbeddedOptions::default()).unwrap()
+    };
+    runtime.block_on(async {
+        deadlines("embedded", embedded("deadlines.db")).await;
+        deadlines("memory", MemoryStore::new()).await;
+        flood("memory", MemoryStore::new()).await;
+        flood("embedded", embedded("flood.db")).await;
+    });
+}
+
+fn unlimited() -> AskerSettings {
+    let mut settings = AskerSettings::default();
+    settings.limits = Limits::none();
+    let second = Duration::from_secs;
+    let bounds = TimeoutBounds::new(second(10), second(1), second(300)).unwrap();
+    settings.timeouts.set_bounds(Mode::Form, bounds);
+    settings
+}
+
+async fn start(store: impl Store) -> Engine {
+    let mut settings = Settings::default();
+    settings.live = usize::MAX;
+    Engine::builder()
+        .store(store)
+        .settings(settings)
+        .start()
+        .await
+        .unwrap()
+}
+
+/// Asks and answers for a while, and returns how long each pair took.
+async fn pairs(asker: &Asker, form: &Form, until: impl Fn() -> bool) -> Vec<Duration> {
+    let answer = json!({"name": "Ada"});
+    let mut times = Vec::new();
+    while !until() {
+        let began = Instant::now();
+        let question = asker.ask(Ask::form(form.clone())).await.unwrap();
+        asker
+            .engine()
+            .elicitation(question.id())
+            .submit(&answer)
+            .await
+            .unwrap();
+        times.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    times
+}
+
+fn for_a_while() -> impl Fn() -> bool {
+    let end = Instant::now() + Duration::from_secs(3);
+    move || Instant::now() > end
+}
+
+fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times
+        .get(times.len() * 99 / 100)
+        .copied()
+        .unwrap_or_default()
+}
+
+async fn deadlines(name: &str, store: impl Store) {
+    let engine = start(store).await;
+    let form = samples::minimal();
+    let crowd = engine.asker_with("crowd", unlimited());
+    let other = engine.asker_with("other", unlimited());
+    let usual = p99(pairs(&other, &form, for_a_while()).await);
+
+    let mut asking = tokio::task::JoinSet::new();
+    for part in 0..ASKING {
+        let (crowd, form) = (crowd.clone(), form.clone());
+        asking.spawn(async move {
+            let mut ids = Vec::new();
+            for _ in (part..DEADLINES).step_by(ASKING) {
+                let timeout = Timeout::of(Duration::from_secs(8));
+                let ask = Ask::form(form.clone()).timeout(timeout);
+                ids.push(crowd.ask(ask).await.unwrap().id());
+            }
+            ids
+        });
+    }
+    let began = Instant::now();
+    let ids: Vec<_> = asking.join_all().await.into_iter().flatten().collect();
+    let within = began.elapsed();
+    while engine.live() == DEADLINES {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let busy = pairs(&other, &form, || engine.live() < 2).await;
+    let mut lateness = Vec::with_capacity(DEADLINES);
+    for id in ids {
+        let settled = crowd.elicitation(id).status().await.unwrap();
+        let lifecycle = settled.lifecycle();
+        lateness.push(lifecycle.settled_at().unwrap().since(lifecycle.deadline()));
+    }
+    println!("{DEADLINES} deadlines within {within:.1?}, {name}");
+    println!(
+        "  lateness, p99                 {:>10.1?}   aim 1 s",
+        p99(lateness)
+    );
+    let (pairs, busy) = (busy.len(), p99(busy));
+    let ratio = busy.as_secs_f64() / usual.as_secs_f64();
+    println!(
+        "  others' ask and answer, p99   {busy:>10.1?}   {ratio:.2} of the usual {usual:.1?}, {pairs} pairs, aim 2"
+    );
+    engine.shutdown().await;
+}
+
+async fn flood(name: &str, store: impl Store) {
+    let engine = start(store).await;
+    let form = samples::minimal();
+    let other = engine.asker_with("other", unlimited());
+    let usual = p99(pairs(&other, &form, for_a_while()).await);
+
+    let mut limited = unlimited();
+    limited.limits = Limits::default();
+    limited.limits.requests_per_second = NonZeroU32::new(100);
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut flooding = tokio::task::JoinSet::new();
+    for _ in 0..FLOODERS {
+        let (asker, form) = (engine.asker_with("flooder", limited.clone()), form.clone());
+        let stop = stop.clone();
+        flooding.spawn(async move {
+            let mut refused = 0_usize;
+            while !stop.load(Ordering::Relaxed) {
+                let outcome = asker.ask(Ask::form(form.clone())).await;
+                if let Err(AskError::RateLimited { .. }) = outcome {
+                    refused += 1;
+                }
+                // A flood comes over the network, which takes a moment for each.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            refused
+        });
+    }
+    let before = resident();
+    let busy = p99(pairs(&other, &form, for_a_while()).await);
+    stop.store(true, Ordering::Relaxed);
+    let refused: usize = flooding.join_all().await.into_iter().sum();
+    let grown = resident().saturating_sub(before) / 1024;
+    let ratio = busy.as_secs_f64() / usual.as_secs_f64();
+    println!("a flood from one asker, {name}: {refused} refused, memory grew by {grown} KiB");
+    println!(
+        "  others' ask and answer, p99   {busy:>10.1?}   {ratio:.2} of the usual {usual:.1?}, aim 2"
+    );
+    engine.shutdown().await;
+}
+
+/// Resident memory of this process, in bytes.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}

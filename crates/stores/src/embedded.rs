@@ -1,0 +1,270 @@
+//! Keeps elicitations in one SQLite file, for one process.
+//!
+//! Live records are also held in memory, so that reading one, finding whose alarm has come and
+//! counting takes no disk. One thread writes: it takes what is queued, writes all of it in one
+//! transaction, and only then publishes and answers. Many callers thus share the cost of
+//! reaching the disk, and an answer means that it was reached.
+//!
+//! What this does not do: serve two processes. A file beside the database is locked while the
+//! store is open.
+
+mod backup;
+mod batch;
+mod job;
+mod live;
+mod open;
+mod purge;
+mod readers;
+mod rows;
+mod schema;
+mod writer;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use entreat_core::{ElicitationId, UnixTime, Validators};
+use entreat_engine::store::{Created, Due, Promise, Query, Reply, Which};
+use entreat_engine::{MemoryStore, Record, Store, StoreError, Subject};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+pub use backup::BackupError;
+pub use open::OpenError;
+
+use self::job::{Job, Ticket};
+use self::readers::Readers;
+use self::writer::Writer;
+use crate::forms::Forms;
+use crate::record;
+
+/// Keeps elicitations in one file.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("entreat.db");
+/// use entreat_engine::Store;
+/// use entreat_stores::{EmbeddedOptions, EmbeddedStore};
+///
+/// let store = EmbeddedStore::open(&path, EmbeddedOptions::default())?;
+/// store.keep_note("greeting", "hello".into()).await?;
+/// store.close().await;
+///
+/// let store = EmbeddedStore::open(&path, EmbeddedOptions::default())?;
+/// assert_eq!(store.note("greeting").await?.as_deref(), Some("hello"));
+/// # Ok(())
+/// # }
+/// ```
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    jobs: mpsc::Sender<Job>,
+    writer: Writer,
+}
+
+/// How a store is opened.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct EmbeddedOptions {
+    /// The functions that kept forms may name.
+    pub validators: Validators,
+    /// About how many forms stay loaded that no live record needs.
+    pub cached_forms: usize,
+    /// How large the file may grow, in bytes; what would go beyond is refused until something
+    /// was purged.
+    pub max_size: Option<u64>,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> Self {
+        Self {
+            validators: Validators::default(),
+            cached_forms: 1000,
+            max_size: None,
+        }
+    }
+}
+
+/// What callers, writer and readers have in common.
+struct Shared {
+    path: PathBuf,
+    /// The live records; the writer alone changes it, once a step is on disk.
+    live: MemoryStore,
+    forms: Forms,
+    readers: Readers,
+    /// Held for as long as anything of the store is in use.
+    lock: Mutex<Option<File>>,
+}
+
+impl EmbeddedStore {
+    /// Opens the store in this file, or makes one; its folder must exist.
+    ///
+    /// Reads all live records, so it may take a second or two. Fails if another process has
+    /// the store open, if the file is something else, or if a newer Entreat wrote it.
+    pub fn open(path: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self, OpenError> {
+        let opened = open::open(path.as_ref(), &options)?;
+        let forms = Forms::new(options.cached_forms, options.validators);
+        let live = live::load(&opened.connection, &forms).map_err(|source| OpenError::Failed {
+            path: opened.path.clone(),
+            attempt: "read what is kept",
+            source: source.into(),
+        })?;
+        let shared = Arc::new(Shared {
+            readers: Readers::new(opened.path.clone()),
+            path: opened.path,
+            live,
+            forms,
+            lock: Mutex::new(Some(opened.lock)),
+        });
+        let (jobs, writer) = Writer::start(shared.clone(), opened.connection)?;
+        Ok(Self {
+            shared,
+            jobs,
+            writer,
+        })
+    }
+
+    /// Finishes what was begun, writes everything to the one file and lets go of it.
+    ///
+    /// What is asked of the store afterwards fails. Dropping the store does the same but for
+    /// waiting for reads that are under way.
+    pub async fn close(&self) {
+        self.writer.stop().await;
+        self.shared.readers.close().await;
+        drop(self.shared.lock.lock().take());
+    }
+
+    /// Copies the store to a new file, as it stands at one moment, while work goes on.
+    ///
+    /// The copy is a store itself. An existing file is not overwritten.
+    pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
+        backup::run(self.shared.clone(), to.to_owned()).await
+    }
+
+    /// Hands a job to the writer and waits for its answer.
+    fn ask<T: Send + 'static>(
+        &self,
+        attempt: &'static str,
+        job: impl FnOnce(Ticket<T>) -> Job,
+    ) -> Reply<T> {
+        let (ticket, answer) = Ticket::new();
+        let job = job(ticket);
+        // Mostly there is room, and then the job is queued before anybody waits.
+        let waiting = match self.jobs.try_send(job) {
+            Ok(()) => None,
+            Err(mpsc::error::TrySendError::Full(job)) => Some((self.jobs.clone(), job)),
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                return Promise::ready(Err(closed(attempt)));
+            }
+        };
+        Promise::later(async move {
+            if let Some((jobs, job)) = waiting {
+                jobs.send(job).await.map_err(|_| closed(attempt))?;
+            }
+            answer.await.unwrap_or_else(|_| Err(closed(attempt)))
+        })
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn create(&self, record: Record) -> Reply<Created> {
+        let form = match &record.request.subject {
+            Subject::Form(form) => Some(self.shared.forms.kept(form)),
+            Subject::Url(_) => None,
+        };
+        let request = record::encode_request(&record.request);
+        let state = record::encode_state(&record);
+        self.ask("keep a new elicitation", |ticket| Job::Create {
+            record,
+            form,
+            request,
+            state,
+            ticket,
+        })
+    }
+
+    fn load(&self, id: ElicitationId) -> Reply<Option<Record>> {
+        if self.shared.readers.is_closed() {
+            return Promise::ready(Err(closed(readers::LOAD)));
+        }
+        match at_once(self.shared.live.load(id)) {
+            Ok(None) => {
+                let shared = self.shared.clone();
+                Promise::later(async move { readers::load(shared, id).await })
+            }
+            answer => Promise::ready(answer),
+        }
+    }
+
+    fn commit(&self, record: Record) -> Reply<()> {
+        let state = record::encode_state(&record);
+        self.ask("keep a step", |ticket| Job::Commit {
+            record,
+            state,
+            was_live: false,
+            ticket,
+        })
+    }
+
+    fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
+        if self.shared.readers.is_closed() {
+            return Promise::ready(Err(closed("find what is due")));
+        }
+        self.shared.live.due(now, limit)
+    }
+
+    fn list(&self, query: Query) -> Reply<Vec<Record>> {
+        if self.shared.readers.is_closed() {
+            return Promise::ready(Err(closed(readers::LIST)));
+        }
+        // Memory first: what settles in between is then on disk, and in one of the two.
+        let live = self.shared.live.list(query.clone());
+        let only_live = match query.which {
+            Which::Live => true,
+            Which::All => false,
+            Which::Only(status) => readers::is_live(status),
+        };
+        if only_live {
+            return live;
+        }
+        let shared = self.shared.clone();
+        Promise::later(async move { readers::list(shared, query, at_once(live)?).await })
+    }
+
+    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+        if self.shared.readers.is_closed() {
+            return Promise::ready(Err(closed("count live elicitations")));
+        }
+        self.shared.live.census()
+    }
+
+    fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
+        let (shared, jobs) = (self.shared.clone(), self.jobs.clone());
+        Promise::later(async move { purge::run(shared, jobs, settled_before, limit).await })
+    }
+
+    fn note(&self, name: &'static str) -> Reply<Option<String>> {
+        let shared = self.shared.clone();
+        Promise::later(async move { readers::note(shared, name).await })
+    }
+
+    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
+        self.ask("keep a note", |ticket| Job::Note { name, text, ticket })
+    }
+}
+
+/// What the store in memory answered; it never lets anybody wait.
+fn at_once<T: Default>(promise: Reply<T>) -> Result<T, StoreError> {
+    match promise {
+        Promise::Ready(Some(answer)) => answer,
+        Promise::Ready(None) | Promise::Later(_) => Ok(T::default()),
+    }
+}
+
+fn closed(attempt: &'static str) -> StoreError {
+    StoreError::Unavailable {
+        attempt,
+        source: "the store was closed".into(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Many jobs in one transaction.
+//!
+//! A job that cannot be done, because another step came first, fails alone. When the database
+//! itself fails, nothing of the transaction has happened; whoever called [`Batch::write`] tells
+//! everybody so.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use entreat_core::{ElicitationId, UnixTime};
+use entreat_engine::store::Created;
+use entreat_engine::{Record, StoreError, Version};
+use rusqlite::{Connection, OptionalExtension, Statement, params};
+
+use super::job::Job;
+use crate::forms::{Digest, KeptForm};
+
+/// The statements of the writer, prepared once.
+pub(super) struct Batch<'c> {
+    begin: Statement<'c>,
+    commit: Statement<'c>,
+    rollback: Statement<'c>,
+    create: Statement<'c>,
+    key_of: Statement<'c>,
+    take_key: Statement<'c>,
+    free_key: Statement<'c>,
+    step: Statement<'c>,
+    settle: Statement<'c>,
+    leave_live: Statement<'c>,
+    step_settled: Statement<'c>,
+    version: Statement<'c>,
+    purge: Statement<'c>,
+    use_form: Statement<'c>,
+    release_form: Statement<'c>,
+    free_form: Statement<'c>,
+    note: Statement<'c>,
+    forms: FormUses,
+}
+
+/// How many records more or fewer ask a form after this transaction; written once per form
+/// and not once per record.
+#[derive(Default)]
+struct FormUses {
+    more: HashMap<Digest, (i64, Arc<KeptForm>)>,
+    fewer: HashMap<Digest, i64>,
+}
+
+impl<'c> Batch<'c> {
+    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        let prepare = |sql| connection.prepare(sql);
+        Ok(Self {
+            begin: prepare("BEGIN IMMEDIATE")?,
+            commit: prepare("COMMIT")?,
+            rollback: prepare("ROLLBACK")?,
+            create: prepare(
+                "INSERT INTO live (id, version, asker, key, form, request, state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+            )?,
+            key_of: prepare("SELECT id FROM idempotency WHERE asker = ?1 AND key = ?2")?,
+            take_key: prepare("INSERT INTO idempotency (asker, key, id) VALUES (?1, ?2, ?3)")?,
+            free_key: prepare("DELETE FROM idempotency WHERE asker = ?1 AND key = ?2")?,
+            step: prepare(
+                "UPDATE OR FAIL live SET version = ?3, state = ?4 WHERE id = ?1 AND version = ?2",
+            )?,
+            settle: prepare(
+                "INSERT OR FAIL INTO settled
+                     (id, version, status, settled_at, asker, key, form, request, state)
+                 SELECT id, ?3, ?5, ?6, asker, key, form, request, ?4
+                 FROM live WHERE id = ?1 AND version = ?2",
+            )?,
+            leave_live: prepare("DELETE FROM live WHERE id = ?1")?,
+            step_settled: prepare(
+                "UPDATE settled SET version = ?3, state = ?4, status = ?5, settled_at = ?6
+                 WHERE id = ?1 AND version = ?2",
+            )?,
+            version: prepare(
+                "SELECT version FROM live WHERE id = ?1
+                 UNION ALL SELECT version FROM settled WHERE id = ?1",
+            )?,
+            purge: prepare(
+                "DELETE FROM settled WHERE id = ?1 AND settled_at < ?2
+                 RETURNING asker, key, form",
+            )?,
+            use_form: prepare(
+                "INSERT INTO form (digest, uses, definition) VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO UPDATE SET uses = uses + excluded.uses",
+            )?,
+            release_form: prepare("UPDATE form SET uses = uses - ?2 WHERE digest = ?1")?,
+            free_form: prepare("DELETE FROM form WHERE digest = ?1 AND uses <= 0")?,
+            note: prepare(
+                "INSERT INTO note (name, text) VALUES (?1, ?2)
+                 ON CONFLICT DO UPDATE SET text = excluded.text",
+            )?,
+            forms: FormUses::default(),
+        })
+    }
+
+    /// Does all jobs in one transaction and brings it to disk. Answers are noted in the jobs,
+    /// and hold only if this succeeds.
+    pub(super) fn write(&mut self, jobs: &mut [Job]) -> rusqlite::Result<()> {
+        self.forms.more.clear();
+        self.forms.fewer.clear();
+        self.begin.execute([])?;
+        for job in jobs {
+            match job {
+                Job::Create {
+                    record,
+                    form,
+                    request,
+                    state,
+                    ticket,
+                } => ticket.answer = Some(self.create(record, form.as_ref(), request, state)?),
+                Job::Commit {
+                    record,
+                    state,
+                    was_live,
+                    ticket,
+                } => ticket.answer = Some(self.commit(record, state, was_live)?),
+                Job::Purge {
+                    ids,
+                    settled_before,
+                    ticket,
+                } => ticket.answer = Some(Ok(self.purge(ids, *settled_before)?)),
+                Job::Note { name, text, ticket } => {
+                    self.note.execute([&**name, &**text])?;
+                    ticket.answer = Some(Ok(()));
+                }
+            }
+        }
+        self.count_forms()?;
+        self.commit.execute([])?;
+        Ok(())
+    }
+
+    /// Takes back a transaction that failed, if the database has not done so itself.
+    pub(super) fn roll_back(&mut self, connection: &Connection) {
+        if !connection.is_autocommit()
+            && let Err(error) = self.rollback.execute([])
+        {
+            tracing::error!(%error, "a failed transaction cannot be taken back");
+        }
+    }
+
+    fn create(
+        &mut self,
+        record: &Record,
+        form: Option<&Arc<KeptForm>>,
+        request: &[u8],
+        state: &[u8],
+    ) -> rusqlite::Result<Result<Created, StoreError>> {
+        let (id, asker) = (record.id.as_bytes(), &*record.request.asker);
+        let extras = record.request.extras.as_ref();
+        let key = extras.and_then(|extras| extras.idempotency_key.as_deref());
+        if let Some(key) = key {
+            let first = self.key_of.query_row(params![asker, key], |row| row.get(0));
+            if let Some(first) = first.optional()? {
+                return Ok(Ok(Created::Before(ElicitationId::from_bytes(first))));
+            }
+        }
+        let digest = form.map(|form| &form.digest);
+        let version = record.version.0;
+        let made = self
+            .create
+            .execute(params![id, version, asker, key, digest, request, state])?;
+        if made == 0 {
+            // Only a broken source of randomness makes the same id again.
+            return self.stale(record).map(Err);
+        }
+        if let Some(key) = key {
+            self.take_key.execute(params![asker, key, id])?;
+        }
+        if let Some(form) = form {
+            let uses = self.forms.more.entry(form.digest);
+            uses.or_insert_with(|| (0, form.clone())).0 += 1;
+        }
+        Ok(Ok(Created::Fresh))
+    }
+
+    fn commit(
+        &mut self,
+        record: &Record,
+        state: &[u8],
+        was_live: &mut bool,
+    ) -> rusqlite::Result<Result<(), StoreError>> {
+        let (id, version) = (record.id.as_bytes(), record.version.0);
+        let expected = version.wrapping_sub(1);
+        let Some(settled_at) = record.lifecycle.settled_at() else {
+            let done = self.step.execute(params![id, expected, version, state])?;
+            *was_live = done == 1;
+            // What has settled stays so: such a record is not looked for there.
+            return match done {
+                0 => self.stale(record).map(Err),
+                _ => Ok(Ok(())),
+            };
+        };
+        let status = record.lifecycle.state().status().as_str();
+        let at = milliseconds(settled_at);
+        let row = params![id, expected, version, state, status, at];
+        if self.settle.execute(row)? == 1 {
+            self.leave_live.execute([id])?;
+            *was_live = true;
+            return Ok(Ok(()));
+        }
+        match self.step_settled.execute(row)? {
+            0 => self.stale(record).map(Err),
+            _ => Ok(Ok(())),
+        }
+    }
+
+    /// Why a step did not find the version that it was made for.
+    fn stale(&mut self, record: &Record) -> rusqlite::Result<StoreError> {
+        let id = record.id;
+        let found = self.version.query_row([id.as_bytes()], |row| row.get(0));
+        Ok(match found.optional()? {
+            Some(found) => StoreError::Conflict {
+                id,
+                expected: Version(record.version.0.wrapping_sub(1)),
+                found: Version(found),
+            },
+            None => StoreError::Missing(id),
+        })
+    }
+
+    fn purge(&mut self, ids: &[ElicitationId], before: UnixTime) -> rusqlite::Result<usize> {
+        let mut count = 0;
+        for id in ids {
+            let mut rows = self
+                .purge
+                .query(params![id.as_bytes(), milliseconds(before)])?;
+            let Some(row) = rows.next()? else {
+                continue;
+            };
+            let asker = row.get_ref(0)?.as_str()?;
+            if let Some(key) = row.get_ref(1)?.as_str_or_null()? {
+                self.free_key.execute(params![asker, key])?;
+            }
+            if let Some(digest) = row.get::<_, Option<Digest>>(2)? {
+                *self.forms.fewer.entry(digest).or_default() += 1;
+            }
+            // To the end, or the deletion would be taken back.
+            while rows.next()?.is_some() {}
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Writes down which forms are asked more or less than before, and forgets unused ones.
+    fn count_forms(&mut self) -> rusqlite::Result<()> {
+        for (digest, (more, form)) in &self.forms.more {
+            self.use_form
+                .execute(params![digest, more, form.definition])?;
+        }
+        for (digest, fewer) in &self.forms.fewer {
+            self.release_form.execute(params![digest, fewer])?;
+            self.free_form.execute(params![digest])?;
+        }
+        Ok(())
+    }
+}
+
+/// A moment as SQLite keeps numbers; beyond its reach there are no moments that matter.
+pub(super) fn milliseconds(at: UnixTime) -> i64 {
+    i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,33 @@
+//! Brings the live records into memory when a store is opened.
+
+use entreat_core::ElicitationId;
+use entreat_engine::{MemoryStore, Store};
+use rusqlite::Connection;
+
+use super::rows::{self, Known, Trouble};
+use crate::forms::Forms;
+
+/// All live records that can be read; the others are named in the log, and stay on disk.
+pub(super) fn load(connection: &Connection, forms: &Forms) -> rusqlite::Result<MemoryStore> {
+    let live = MemoryStore::new();
+    let mut known = Known::default();
+    let mut unreadable = 0_usize;
+    let mut statement =
+        connection.prepare("SELECT id, version, asker, form, request, state FROM live")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = ElicitationId::from_bytes(row.get(0)?);
+        match rows::read(connection, forms, &mut known, row) {
+            Ok(record) => drop(live.create(record)),
+            Err(Trouble::Record(error)) => {
+                unreadable += 1;
+                tracing::warn!(%id, %error, "an elicitation cannot be read and is left alone");
+            }
+            Err(Trouble::Sqlite(error)) => return Err(error),
+        }
+    }
+    if unreadable > 0 {
+        tracing::warn!(unreadable, "some live elicitations cannot be read");
+    }
+    Ok(live)
+}

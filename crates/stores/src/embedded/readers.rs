@@ -1,0 +1,233 @@
+//! Reads what is not in memory, on connections of its own: settled records and notes.
+//!
+//! A read takes a connection, works on a thread where waiting for the disk harms nobody, and
+//! gives the connection back. None outlives its call, so that no reader keeps the log from
+//! being emptied.
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use entreat_core::{ElicitationId, Status};
+use entreat_engine::store::Query;
+use entreat_engine::store::Which;
+use entreat_engine::{Record, StoreError};
+use parking_lot::Mutex;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use tokio::sync::Semaphore;
+
+use super::rows::{self, Known, Trouble};
+use super::{Shared, closed};
+
+pub(super) const LOAD: &str = "read an elicitation";
+pub(super) const LIST: &str = "list elicitations";
+const NOTE: &str = "read a note";
+
+/// So many reads go on at once; a disk does not get faster by more.
+const CONNECTIONS: u32 = 4;
+
+/// Connections that only read.
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    /// One place per connection; closed with the store.
+    places: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            idle: Mutex::default(),
+            places: Arc::new(Semaphore::new(CONNECTIONS as usize)),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.places.is_closed()
+    }
+
+    /// Waits for reads that are under way, and turns new ones away.
+    pub(super) async fn close(&self) {
+        if let Ok(all) = self.places.acquire_many(CONNECTIONS).await {
+            self.places.close();
+            drop(all);
+        }
+        self.idle.lock().clear();
+    }
+
+    fn connection(&self) -> rusqlite::Result<Connection> {
+        let idle = self.idle.lock().pop();
+        idle.map_or_else(|| connect(&self.path), Ok)
+    }
+}
+
+/// A connection that cannot write.
+pub(super) fn connect(path: &PathBuf) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Does a read where it may wait for the disk.
+pub(super) async fn read<T: Send + 'static>(
+    shared: Arc<Shared>,
+    attempt: &'static str,
+    work: impl FnOnce(&Shared, &Connection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let Ok(place) = shared.readers.places.clone().acquire_owned().await else {
+        return Err(closed(attempt));
+    };
+    let done = tokio::task::spawn_blocking(move || {
+        let connection = shared.readers.connection().map_err(failed(attempt))?;
+        let done = work(&shared, &connection);
+        shared.readers.idle.lock().push(connection);
+        // Given back here: whoever waits may give up, and the connection is in use until now.
+        drop(place);
+        done
+    });
+    done.await.unwrap_or_else(|_| Err(closed(attempt)))
+}
+
+/// The record, if it has settled; or why one that is live is not in memory.
+pub(super) async fn load(
+    shared: Arc<Shared>,
+    id: ElicitationId,
+) -> Result<Option<Record>, StoreError> {
+    read(shared, LOAD, move |shared, connection| {
+        let found = find(shared, connection, id);
+        found.map_err(|trouble| trouble.about(id, LOAD))
+    })
+    .await
+}
+
+fn find(
+    shared: &Shared,
+    connection: &Connection,
+    id: ElicitationId,
+) -> Result<Option<Record>, Trouble> {
+    // One moment for the record and its form: both may be purged meanwhile.
+    let moment = connection.unchecked_transaction()?;
+    let mut statement = moment.prepare_cached(
+        "SELECT id, version, asker, form, request, state FROM settled WHERE id = ?1
+         UNION ALL
+         SELECT id, version, asker, form, request, state FROM live WHERE id = ?1",
+    )?;
+    let mut rows = statement.query([id.as_bytes()])?;
+    match rows.next()? {
+        Some(row) => rows::read(&moment, &shared.forms, &mut Known::default(), row).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A page of what has settled, joined with what was live.
+pub(super) async fn list(
+    shared: Arc<Shared>,
+    query: Query,
+    live: Vec<Record>,
+) -> Result<Vec<Record>, StoreError> {
+    read(shared, LIST, move |shared, connection| {
+        let settled = select(shared, connection, &query).map_err(failed(LIST))?;
+        Ok(join(live, settled, query.limit))
+    })
+    .await
+}
+
+fn select(
+    shared: &Shared,
+    connection: &Connection,
+    query: &Query,
+) -> rusqlite::Result<Vec<Record>> {
+    let moment = connection.unchecked_transaction()?;
+    let mut statement = moment.prepare_cached(match query.asker {
+        Some(_) => {
+            "SELECT id, version, asker, form, request, state FROM settled
+             WHERE asker = ?3 AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
+        }
+        None => {
+            "SELECT id, version, asker, form, request, state FROM settled
+             WHERE ?3 IS NULL AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
+        }
+    })?;
+    // Longer than any id, and so beyond all of them.
+    let end = [u8::MAX; 17];
+    let before = query.before.as_ref().map_or(&end[..], |id| id.as_bytes());
+    let status = match query.which {
+        Which::All | Which::Live => None,
+        Which::Only(status) => Some(status.as_str()),
+    };
+    let mut rows = statement.query(params![before, status, query.asker.as_deref()])?;
+    let mut known = Known::default();
+    let mut page = Vec::new();
+    // Counted here and not by the statement: what cannot be read takes no place on the page.
+    while page.len() < query.limit
+        && let Some(row) = rows.next()?
+    {
+        match rows::read(&moment, &shared.forms, &mut known, row) {
+            Ok(record) => page.push(record),
+            Err(Trouble::Record(error)) => {
+                let id = ElicitationId::from_bytes(row.get(0)?);
+                tracing::warn!(%id, %error, "an elicitation cannot be read and is not listed");
+            }
+            Err(Trouble::Sqlite(error)) => return Err(error),
+        }
+    }
+    Ok(page)
+}
+
+/// Two pages, newest first, as one. What settled between the two reads is in both.
+fn join(live: Vec<Record>, settled: Vec<Record>, limit: usize) -> Vec<Record> {
+    if live.is_empty() {
+        return settled;
+    }
+    let mut page = settled;
+    page.extend(live);
+    // Of two with one id the later version comes first, and stays.
+    page.sort_unstable_by_key(|record| Reverse((record.id, record.version)));
+    page.dedup_by_key(|record| record.id);
+    page.truncate(limit);
+    page
+}
+
+/// Whether records in this state are in memory.
+pub(super) fn is_live(status: Status) -> bool {
+    match status {
+        Status::Pending | Status::Active => true,
+        Status::Completed | Status::Declined | Status::Cancelled | Status::Timeout => false,
+    }
+}
+
+pub(super) async fn note(
+    shared: Arc<Shared>,
+    name: &'static str,
+) -> Result<Option<String>, StoreError> {
+    read(shared, NOTE, move |_, connection| {
+        let found = connection
+            .prepare_cached("SELECT text FROM note WHERE name = ?1")
+            .and_then(|mut statement| statement.query_row([name], |row| row.get(0)).optional());
+        found.map_err(failed(NOTE))
+    })
+    .await
+}
+
+impl Trouble {
+    fn about(self, id: ElicitationId, attempt: &'static str) -> StoreError {
+        match self {
+            Self::Record(error) => StoreError::Unreadable {
+                id,
+                source: error.into(),
+            },
+            Self::Sqlite(error) => failed(attempt)(error),
+        }
+    }
+}
+
+/// What a read that failed is reported as.
+pub(super) fn failed(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+    move |error| StoreError::Unavailable {
+        attempt,
+        source: error.into(),
+    }
+}

@@ -1,0 +1,14 @@
+//! What the stores promise, seen from outside.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: a panic is a failed test"
+)]
+
+mod child;
+mod contract;
+mod crash;
+mod engine;
+mod faults;
+mod forms;
+mod opening;

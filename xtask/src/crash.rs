@@ -1,0 +1,63 @@
+//! `cargo xtask crash`: kills a process that works on the embedded store, again and again.
+//!
+//! What it does and compares is in the example `crash` of the stores; a short run of the same is
+//! among the tests.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::shell::{self, cargo};
+
+/// How long to go on.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// How often the process is killed
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    rounds: u32,
+    /// How many elicitations are pending all the while
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pending: u32,
+}
+
+/// Fails if anything that was acknowledged is lost, doubled or revived.
+pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
+    shell::run(&mut crash(args, root))
+}
+
+fn crash(args: &Args, root: &Path) -> Command {
+    let program = [
+        "run",
+        "--release",
+        "-p",
+        "entreat-stores",
+        "--example",
+        "crash",
+    ];
+    let mut command = cargo(root, &program);
+    command
+        .arg("--")
+        .arg("--rounds")
+        .arg(args.rounds.to_string())
+        .arg("--pending")
+        .arg(args.pending.to_string());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_runs_optimised_with_what_was_asked_for() {
+        let args = Args {
+            rounds: 3,
+            pending: 100_000,
+        };
+        assert_eq!(
+            shell::shown(&crash(&args, Path::new("."))),
+            "cargo run --release -p entreat-stores --example crash -- --rounds 3 --pending 100000"
+        );
+    }
+}
