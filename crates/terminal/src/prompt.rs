@@ -1,0 +1,80 @@
+//! What a person may type for a field, and what it stands for.
+//!
+//! A type's part is in the file of its name: the hint beside the question, and how a typed
+//! line becomes a raw answer. Nothing here judges: what cannot be understood is passed on as
+//! it was typed, and the form says what is wrong with it.
+
+mod boolean;
+mod choice;
+mod date;
+pub(crate) mod file;
+pub(crate) mod line;
+mod multi_select;
+mod number;
+mod select;
+mod text;
+mod url;
+
+use entreat_core::{Answer, Field, Kind};
+use serde_json::Value;
+
+/// What the person needs to know to answer, in Entreat's words; may be empty.
+pub(crate) fn hint(field: &Field) -> String {
+    match field.kind() {
+        Kind::Text(rules) => text::hint(rules),
+        Kind::Number(rules) => number::hint(rules),
+        Kind::Boolean => boolean::HINT.to_owned(),
+        Kind::Date(rules) => date::hint(rules),
+        Kind::Select(_) => select::HINT.to_owned(),
+        Kind::MultiSelect(rules) => multi_select::hint(rules),
+        Kind::Url(rules) => url::hint(rules),
+        Kind::File(rules) => file::hint(rules),
+        // A type that core learns later is typed as text until it has a file here.
+        _ => String::new(),
+    }
+}
+
+/// What was typed as a raw answer, or a sentence that says why it can be none.
+pub(crate) fn read(field: &Field, typed: &str) -> Result<Value, String> {
+    match field.kind() {
+        Kind::Boolean => Ok(boolean::read(typed)),
+        Kind::Select(options) => select::read(options, typed),
+        Kind::MultiSelect(rules) => multi_select::read(&rules.options, typed),
+        Kind::Number(_) | Kind::Date(_) | Kind::Url(_) => Ok(typed.trim().into()),
+        // A file's content is fetched by whoever asks; see `file`.
+        Kind::Text(_) | Kind::File(_) | _ => Ok(typed.into()),
+    }
+}
+
+/// A default as the raw answer that gives it.
+pub(crate) fn raw(answer: &Answer<'_>) -> Value {
+    match answer {
+        Answer::Number(number) => match number.as_i128() {
+            Some(int) if i64::try_from(int).is_err() && u64::try_from(int).is_err() => {
+                // As text it keeps its digits; a JSON number would become a float.
+                int.to_string().into()
+            }
+            _ => number.to_json(),
+        },
+        Answer::Boolean(value) => (*value).into(),
+        Answer::Date(date) => date.to_string().into(),
+        Answer::Choices(values) => values
+            .iter()
+            .map(|value| Value::from(value.as_ref()))
+            .collect(),
+        Answer::Json(value) => (**value).clone(),
+        // The others are texts, but for files, which have no defaults.
+        other => other.as_str().into(),
+    }
+}
+
+/// `3 to 40`, `at least 3`, `at most 40` or `exactly 3`; nothing without bounds.
+fn count(min: Option<u64>, max: Option<u64>) -> Option<String> {
+    match (min.filter(|min| *min > 0), max) {
+        (Some(min), Some(max)) if min == max => Some(format!("exactly {min}")),
+        (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+        (Some(min), None) => Some(format!("at least {min}")),
+        (None, Some(max)) => Some(format!("at most {max}")),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,31 @@
+//! `boolean`: yes or no, in the words that people type.
+
+use serde_json::Value;
+
+pub(super) const HINT: &str = "Yes or no: y or n.";
+
+/// What is no such word is passed on, for the form to refuse.
+pub(super) fn read(typed: &str) -> Value {
+    let word = typed.trim();
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" | "true" => true.into(),
+        "n" | "no" | "false" => false.into(),
+        _ => word.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_and_no_have_several_spellings() {
+        for word in ["y", "YES", " true "] {
+            assert_eq!(read(word), true);
+        }
+        for word in ["n", "No", "FALSE"] {
+            assert_eq!(read(word), false);
+        }
+        assert_eq!(read("perhaps"), "perhaps");
+    }
+}

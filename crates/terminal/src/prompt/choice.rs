@@ -1,0 +1,104 @@
+//! Which option a person means.
+
+use entreat_core::form::Options;
+
+// Neither repeats what was typed: it may have been typed unseen.
+const NUMBER_OR_NAME: &str = "That is the number of one option and the name of another. \
+    Type the number with a # before it.";
+const SEVERAL: &str = "That fits several options. Type a number.";
+
+/// Finds the option that was typed: by number, with or without `#`, by value or by title.
+///
+/// `Ok(None)` when it is none of them; a sentence when it could be several.
+pub(super) fn find<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, String> {
+    if let Some(number) = typed.strip_prefix('#')
+        && let Some(value) = by_number(options, number)
+    {
+        return Ok(Some(value));
+    }
+    let by_number = by_number(options, typed);
+    let by_name = by_name(options, typed)?;
+    match (by_number, by_name) {
+        (Some(a), Some(b)) if a != b => Err(NUMBER_OR_NAME.to_owned()),
+        (a, b) => Ok(a.or(b)),
+    }
+}
+
+/// The option of a number, counted from 1 as they are shown.
+fn by_number<'o>(options: &'o Options, number: &str) -> Option<&'o str> {
+    let place: usize = number.parse().ok()?;
+    options.values().nth(place.checked_sub(1)?)
+}
+
+/// The option of a name: its value, else its title, else either in another case.
+fn by_name<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, String> {
+    if options.contains(typed) {
+        return Ok(options.values().find(|value| *value == typed));
+    }
+    let lower = typed.to_lowercase();
+    let titled = only(options, |_, title| title == typed)?;
+    match titled {
+        Some(value) => Ok(Some(value)),
+        None => only(options, |value, title| {
+            value.to_lowercase() == lower || title.to_lowercase() == lower
+        }),
+    }
+}
+
+/// The one option that passes; a sentence when there are several.
+fn only(options: &Options, is_meant: impl Fn(&str, &str) -> bool) -> Result<Option<&str>, String> {
+    let mut found = options
+        .iter()
+        .filter(|(value, title)| is_meant(value, title));
+    match (found.next(), found.next()) {
+        (Some(_), Some(_)) => Err(SEVERAL.to_owned()),
+        (found, _) => Ok(found.map(|(value, _)| value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entreat_core::Form;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn options(options: &Value) -> Options {
+        let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+            {"id": "a", "type": "select", "label": "A", "options": options}]}));
+        form.unwrap().fields()[0].kind().options().unwrap().clone()
+    }
+
+    #[test]
+    fn an_option_is_meant_by_number_value_or_title() {
+        let options = options(&json!([
+            {"value": "eu", "title": "Europe"},
+            {"value": "us", "title": "America"},
+            {"value": "as", "title": "ASIA"},
+            {"value": "as2", "title": "Asia"},
+        ]));
+        for (typed, meant) in [
+            ("2", Some("us")),
+            ("#1", Some("eu")),
+            ("eu", Some("eu")),
+            ("EU", Some("eu")),
+            ("america", Some("us")),
+            ("ASIA", Some("as")),
+            ("0", None),
+            ("5", None),
+            ("-1", None),
+            ("moon", None),
+        ] {
+            assert_eq!(find(&options, typed), Ok(meant), "{typed}");
+        }
+        assert!(find(&options, "asia").is_err());
+    }
+
+    #[test]
+    fn a_number_that_is_also_a_name_must_be_told_apart() {
+        let options = options(&json!(["2", "1", "3"]));
+        assert!(find(&options, "1").is_err());
+        assert_eq!(find(&options, "#1"), Ok(Some("2")));
+        assert_eq!(find(&options, "3"), Ok(Some("3")));
+    }
+}

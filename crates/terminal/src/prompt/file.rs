@@ -1,0 +1,174 @@
+//! `file`: a path on this machine, read into an upload.
+//!
+//! Reads regular files only: a pipe or a device could keep the person waiting for ever. A
+//! file that is larger than the field takes is not read whole; [`Fetched::TooLarge`] is a
+//! stand-in by reference, which has the size for the form to refuse and is never sent.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use entreat_core::ReferenceKind;
+use entreat_core::form::FileRules;
+use serde_json::{Value, json};
+
+use super::count;
+use crate::typography::{quoted, quoted_choice, size};
+
+/// As many first bytes as tell a file's type.
+const TELLING: u64 = 8 * 1024;
+
+/// What became of a path.
+pub(crate) enum Fetched {
+    /// The upload.
+    Whole(Value),
+    /// An upload without its content.
+    TooLarge(Value),
+}
+
+pub(super) fn hint(rules: &FileRules) -> String {
+    let what = if rules.max_items > 1 {
+        let how_many = count(rules.min_items, Some(rules.max_items)).unwrap_or_default();
+        format!("Paths of {how_many} files, one a line, Enter after the last; each")
+    } else {
+        "The path of a file,".to_owned()
+    };
+    let types = rules
+        .mime_types()
+        .map(|types| format!(", of type {}", quoted_choice(types)));
+    let endings = rules
+        .extensions()
+        .map(|endings| format!(", ending in {}", quoted_choice(endings)));
+    format!(
+        "{what} at most {}{}{}.",
+        size(rules.max_size),
+        types.unwrap_or_default(),
+        endings.unwrap_or_default()
+    )
+}
+
+/// Reads the file at a typed path, or says why it cannot be read.
+pub(crate) fn fetch(rules: &FileRules, typed: &str) -> Result<Fetched, String> {
+    let path = path(typed);
+    read(rules, &path).map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            io::ErrorKind::PermissionDenied => "you may not read it".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+            _ => error.to_string(),
+        };
+        let name = path.to_string_lossy();
+        format!("{} cannot be read: {why}.", quoted(&name))
+    })
+}
+
+/// The path as it was typed, or without the quotation marks that a terminal puts around a
+/// file that is dropped on it.
+fn path(typed: &str) -> PathBuf {
+    let typed = typed.trim();
+    let unquoted = ['\'', '"']
+        .iter()
+        .find_map(|mark| typed.strip_prefix(*mark)?.strip_suffix(*mark));
+    match unquoted {
+        Some(unquoted) if !Path::new(typed).exists() => unquoted.into(),
+        _ => typed.into(),
+    }
+}
+
+fn read(rules: &FileRules, path: &Path) -> io::Result<Fetched> {
+    // Before it is opened, because opening a pipe already waits.
+    let about = std::fs::metadata(path)?;
+    if about.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !about.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let fits = about.len() <= rules.max_size;
+    let limit = if fits {
+        rules.max_size.saturating_add(1)
+    } else {
+        TELLING
+    };
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let upload = |size: u64, content: Value| {
+        json!({
+            "filename": name,
+            "content_type": content_type(&name, &bytes),
+            "size": size,
+            "content": content,
+        })
+    };
+    let length = bytes.len() as u64;
+    // It may have grown since its size was asked for.
+    if fits && length <= rules.max_size {
+        Ok(Fetched::Whole(upload(
+            length,
+            STANDARD.encode(&bytes).into(),
+        )))
+    } else {
+        let nowhere = json!({"type": ReferenceKind::Local.name(), "location": ""});
+        Ok(Fetched::TooLarge(upload(about.len().max(length), nowhere)))
+    }
+}
+
+/// What the bytes tell; for kinds of text, which look alike, what the name tells.
+fn content_type(name: &str, bytes: &[u8]) -> &'static str {
+    let found = infer::get(bytes).map(|kind| kind.mime_type());
+    match (found, text_type(name)) {
+        (Some(found), Some(by_name)) if found.starts_with("text/") => by_name,
+        (Some(found), _) => found,
+        (None, Some(by_name)) => by_name,
+        (None, None) => "application/octet-stream",
+    }
+}
+
+fn text_type(name: &str) -> Option<&'static str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "txt" | "log" | "text" => "text/plain",
+        "md" => "text/markdown",
+        "csv" => "text/csv",
+        "tsv" => "text/tab-separated-values",
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "ics" => "text/calendar",
+        "json" => "application/json",
+        "xml" => "application/xml",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "sh" => "application/x-sh",
+        "svg" => "image/svg+xml",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_tell_the_type_and_names_that_of_text() {
+        const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        assert_eq!(content_type("a.txt", PNG), "image/png");
+        assert_eq!(content_type("a.CSV", b"a,b"), "text/csv");
+        assert_eq!(
+            content_type("a.svg", b"<?xml version=\"1.0\"?><svg/>"),
+            "image/svg+xml"
+        );
+        assert_eq!(content_type("a.png", b"hello"), "application/octet-stream");
+        assert_eq!(content_type("a", b""), "application/octet-stream");
+    }
+
+    #[test]
+    fn quotation_marks_around_a_path_are_taken_off() {
+        assert_eq!(path(" '/no/such file' "), Path::new("/no/such file"));
+        assert_eq!(path("\"x\""), Path::new("x"));
+        assert_eq!(path("'x"), Path::new("'x"));
+    }
+}

@@ -1,0 +1,79 @@
+//! A typed line: an answer or a command.
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Nothing: what was offered is taken.
+    Enter,
+    /// An answer.
+    Typed(String),
+    /// No answer, even where one was offered.
+    Empty,
+    Help,
+    Back,
+    Decline,
+    Cancel,
+    /// It begins as a command does and is none.
+    Unknown,
+}
+
+/// The commands in Entreat's words, one a line.
+pub(crate) const COMMANDS: [&str; 6] = [
+    ":back     the previous question again",
+    ":empty    no answer, even where one is offered",
+    ":help     the question and these commands again",
+    ":decline  refuse to answer",
+    ":cancel   leave without a decision",
+    "An answer that begins with a colon is typed with two.",
+];
+
+/// What to say to [`Line::Unknown`], without a word of what may have been a secret.
+pub(crate) const NO_COMMAND: &str =
+    "There is no such command; see :help. An answer that begins with a colon is typed with two.";
+
+impl Line {
+    pub(crate) fn read(typed: String) -> Self {
+        let Some(command) = typed.strip_prefix(':') else {
+            return if typed.is_empty() {
+                Self::Enter
+            } else {
+                Self::Typed(typed)
+            };
+        };
+        if command.starts_with(':') {
+            return Self::Typed(command.to_owned());
+        }
+        match command.trim_end().to_ascii_lowercase().as_str() {
+            "empty" => Self::Empty,
+            "help" => Self::Help,
+            "back" => Self::Back,
+            "decline" => Self::Decline,
+            "cancel" => Self::Cancel,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_single_colon_makes_a_command() {
+        for (typed, line) in [
+            ("", Line::Enter),
+            (" ", Line::Typed(" ".into())),
+            ("-", Line::Typed("-".into())),
+            (":back ", Line::Back),
+            (":Decline", Line::Decline),
+            (":bcak", Line::Unknown),
+            (":", Line::Unknown),
+            ("::back", Line::Typed(":back".into())),
+            ("::", Line::Typed(":".into())),
+            (":::x", Line::Typed("::x".into())),
+            (" :back", Line::Typed(" :back".into())),
+        ] {
+            assert_eq!(Line::read(typed.into()), line, "{typed:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Whose words are whose.
+//!
+//! A line that begins at the margin is Entreat's. What others wrote stands behind a bar, or
+//! within `“ ”` in a line of Entreat's; quotation marks inside it are made plain, so that
+//! nobody breaks out. A line that goes on below is indented.
+
+use textwrap::Options;
+
+use crate::safe_text;
+
+const BAR: &str = "│ ";
+
+/// The longest text that is quoted within a sentence, in characters.
+const SHORT: usize = 60;
+/// The longest text that is quoted where whole answers are shown.
+const LONG: usize = 240;
+
+/// Text of others on lines of its own.
+pub(crate) fn behind_bar(text: &str, width: usize) -> Vec<String> {
+    barred(safe_text::lines(text).trim(), width, BAR)
+}
+
+/// A numbered line of others; what goes on below is indented.
+pub(crate) fn item_behind_bar(number: usize, text: &str, width: usize) -> Vec<String> {
+    let text = format!("{number}. {}", safe_text::one_line(text).trim());
+    barred(&text, width, "│    ")
+}
+
+fn barred(text: &str, width: usize, below: &str) -> Vec<String> {
+    let options = Options::new(width)
+        .initial_indent(BAR)
+        .subsequent_indent(below);
+    textwrap::wrap(text, options)
+        .into_iter()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// Entreat's own words, which may hold quotations.
+pub(crate) fn own_words(words: &str, width: usize) -> Vec<String> {
+    let options = Options::new(width).subsequent_indent("  ");
+    textwrap::wrap(words, options)
+        .into_iter()
+        .map(std::borrow::Cow::into_owned)
+        .collect()
+}
+
+/// Text of others within a sentence, cut short.
+pub(crate) fn quoted(text: &str) -> String {
+    quoted_up_to(text, SHORT)
+}
+
+/// Text of others within a sentence, cut only if it is very long.
+pub(crate) fn quoted_long(text: &str) -> String {
+    quoted_up_to(text, LONG)
+}
+
+fn quoted_up_to(text: &str, limit: usize) -> String {
+    let plain = safe_text::one_line(text).replace(['“', '”', '„', '‟'], "\"");
+    match plain.char_indices().nth(limit) {
+        Some((end, _)) => format!("“{}…”", &plain[..end]),
+        None => format!("“{plain}”"),
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`, each quoted.
+pub(crate) fn quoted_choice<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let mut quoted: Vec<_> = texts.map(quoted).collect();
+    match (quoted.pop(), quoted.as_slice()) {
+        (None, _) => String::new(),
+        (Some(only), []) => only,
+        (Some(last), others) => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+/// A number of bytes as people say it: `70 bytes`, `64 KiB`, `1.5 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
+        None if bytes == 1 => "1 byte".to_owned(),
+        None => format!("{bytes} bytes"),
+        Some((name, unit)) if bytes.is_multiple_of(*unit) => format!("{} {name}", bytes / unit),
+        Some((name, unit)) => {
+            let tenths = u128::from(bytes) * 10 / u128::from(*unit);
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_others_has_a_bar() {
+        let text = "A long description that goes on.\n\nQuestion 1 of 1, required\n> ";
+        assert_eq!(
+            behind_bar(text, 20),
+            [
+                "│ A long description",
+                "│ that goes on.",
+                "│",
+                "│ Question 1 of 1,",
+                "│ required",
+                "│ >"
+            ]
+        );
+        let endless = "x".repeat(50);
+        assert!(behind_bar(&endless, 20).iter().all(|l| l.starts_with(BAR)));
+    }
+
+    #[test]
+    fn nobody_makes_up_an_option() {
+        assert_eq!(
+            item_behind_bar(1, "Keep all\n2. Delete all files", 20),
+            ["│ 1. Keep all 2.", "│    Delete all", "│    files"]
+        );
+    }
+
+    #[test]
+    fn nobody_breaks_out_of_quotation_marks() {
+        assert_eq!(quoted("a” Send? “b\n"), "“a\" Send? \"b ”");
+        assert_eq!(quoted(&"é".repeat(61)), format!("“{}…”", "é".repeat(60)));
+        assert_eq!(
+            quoted_choice(["a", "b", "c"].into_iter()),
+            "“a”, “b” or “c”"
+        );
+    }
+
+    #[test]
+    fn continued_lines_of_entreat_are_indented() {
+        assert_eq!(
+            own_words("Enter takes “Your password:”.", 20),
+            ["Enter takes “Your", "  password:”."]
+        );
+    }
+
+    #[test]
+    fn sizes_are_readable() {
+        for (bytes, words) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (65_536, "64 KiB"),
+            (1_600_000, "1.5 MiB"),
+        ] {
+            assert_eq!(size(bytes), words);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Whole dialogues, as they are on the screen.
+
+use std::cell::RefCell;
+
+use entreat_core::Form;
+use entreat_terminal::Reply;
+use entreat_terminal::plain::Plain;
+use entreat_testkit::samples;
+use serde_json::{Map, Value, json};
+
+use crate::files;
+use crate::script::{self, Script, correct, fill, fill_draft};
+
+/// Conditions, defaults, secrets, a fixed and a hidden field, and a rule across fields.
+fn release() -> Form {
+    script::form(json!({
+        "id": "release",
+        "title": "Release",
+        "description": "Where should version 2 go?\n\nNothing is changed before you send this.",
+        "fields": [
+            {"id": "plan", "type": "text", "label": "Plan", "default": "basic",
+             "rendering": {"readonly": true, "helpText": "Set by your contract."}},
+            {"id": "trace", "type": "text", "label": "Trace", "default": "t-1",
+             "rendering": {"hidden": true}},
+            {"id": "target", "type": "select", "label": "Target", "required": true,
+             "default": "staging",
+             "options": [{"value": "staging", "title": "Staging"},
+                         {"value": "production", "title": "Production"}]},
+            {"id": "token", "type": "text", "label": "Token", "required": true,
+             "description": "Make one in the console under Access.",
+             "sensitive": true, "validation": {"minLength": 8},
+             "rendering": {"conditionalDisplay":
+                 {"operator": "equals", "field": "target", "value": "production"}}},
+            {"id": "note", "type": "text", "label": "Note", "default": "Release 2",
+             "rendering": {"placeholder": "Fixes the login"}},
+            {"id": "first", "type": "number", "label": "First batch, in percent",
+             "validation": {"minimum": 0, "maximum": 100, "multipleOf": 1}},
+            {"id": "last", "type": "number", "label": "Last batch, in percent"},
+            {"id": "announce", "type": "boolean", "label": "Announce it", "required": true},
+        ],
+        "validation": {"rules": [
+            {"rule": "compare", "left": "first", "operator": "lte", "right": "last"}]},
+    }))
+}
+
+#[test]
+fn every_type_of_field_is_asked_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("logo.png");
+    let logo = &samples::comprehensive_answer()["logo"]["content"];
+    std::fs::write(&path, files::decode(logo.as_str().unwrap()).unwrap()).unwrap();
+    let path = path.to_str().unwrap();
+    let lines = [
+        "ab",
+        "billing-api",
+        "70000",
+        "8443",
+        "",
+        "2026-02-30",
+        "2026-09-01",
+        "moon",
+        "2",
+        "1",
+        "backups, 2, audit",
+        "http://billing.example.com/start",
+        "https://billing.example.com/start",
+        path,
+        "",
+    ];
+    let outcome = fill(&samples::comprehensive(), &lines);
+    assert_eq!(outcome.reply, Reply::Answered);
+    let form = samples::comprehensive();
+    let answers = form.check(&outcome.draft).unwrap();
+    assert_eq!(
+        Value::from(answers.reveal().to_json()),
+        samples::comprehensive_answer()
+    );
+    let screen = outcome
+        .screen
+        .replace(folder.path().to_str().unwrap(), "[folder]");
+    insta::assert_snapshot!(screen);
+}
+
+#[test]
+fn conditions_defaults_secrets_and_mistakes_in_one_dialogue() {
+    let outcome = fill(
+        &release(),
+        &[
+            ":help",
+            ":back",
+            "production",
+            "short",
+            "long enough",
+            ":back",
+            ":halp",
+            "",
+            ":empty",
+            "50",
+            "25",
+            "maybe",
+            "yes",
+            // The two batches do not fit together: both are asked again.
+            "",
+            "75",
+            // From the review: another target, which needs no token, then back again.
+            "1",
+            "staging",
+            "3",
+            ":back",
+            "y",
+        ],
+    );
+    assert_eq!(outcome.reply, Reply::Answered);
+    assert!(!outcome.screen.contains("long enough"));
+    insta::assert_snapshot!(outcome.screen);
+    let form = release();
+    let answers = form.check(&outcome.draft).unwrap();
+    assert_eq!(
+        Value::from(answers.reveal().to_json()),
+        json!({"plan": "basic", "trace": "t-1", "target": "staging", "first": 50, "last": 75,
+               "announce": true})
+    );
+}
+
+#[test]
+fn decline_cancel_and_the_end_of_the_input_stay_apart() {
+    for (lines, reply) in [
+        (&[":decline"][..], Reply::Declined),
+        (&[":cancel"], Reply::Cancelled),
+        (&[], Reply::Cancelled),
+        (&["production", ":decline"], Reply::Declined),
+        (&["production"], Reply::Cancelled),
+        (&["", "", "1", "2", "", ":decline"], Reply::Declined),
+        (&["", "", "1", "2", "", ":cancel"], Reply::Cancelled),
+        (&["", "", "1", "2", ""], Reply::Cancelled),
+    ] {
+        assert_eq!(fill(&release(), lines).reply, reply, "{lines:?}");
+    }
+}
+
+#[test]
+fn what_was_answered_before_leaving_stays_in_the_draft() {
+    let outcome = fill(&release(), &["", "A note", ":cancel"]);
+    assert_eq!(
+        outcome.draft,
+        json!({"target": "staging", "note": "A note"})
+    );
+}
+
+#[test]
+fn only_what_errors_name_is_asked_again() {
+    let form = samples::comprehensive();
+    let draft = samples::three_errors();
+    let errors = form.check(&draft).unwrap_err().errors(&script::english());
+    let lines = ["billing-api", "", "8443", "eu-west", ""];
+    let outcome = correct(&form, draft.as_object().unwrap().clone(), &errors, &lines);
+    assert_eq!(outcome.reply, Reply::Answered);
+    insta::assert_snapshot!(outcome.screen);
+}
+
+#[test]
+fn a_draft_is_offered_and_what_nobody_can_answer_is_dropped_from_it() {
+    let draft = json!({"plan": "gold", "trace": "x", "stranger": 1, "target": "production",
+                       "token": "a long secret", "note": null, "first": "12"});
+    let draft = draft.as_object().unwrap().clone();
+    let outcome = fill_draft(&release(), draft, &["", "", "", "", "", "", ""]);
+    assert_eq!(outcome.reply, Reply::Answered);
+    assert_eq!(
+        outcome.draft,
+        json!({"target": "production", "token": "a long secret", "note": null, "first": "12",
+               "announce": false})
+    );
+    assert!(!outcome.screen.contains("a long secret"));
+    assert!(
+        outcome
+            .screen
+            .contains("Enter keeps (a secret, not shown).")
+    );
+    assert!(
+        outcome
+            .screen
+            .contains("Enter keeps 12; :empty leaves it without an answer.")
+    );
+}
+
+#[test]
+fn a_form_without_fields_is_still_sent_or_refused_by_a_person() {
+    let definition = json!({"type": "object", "properties": {}});
+    let imported = entreat_core::schema::import(&definition).unwrap();
+    let form = imported.form;
+    assert_eq!(fill(&form, &[""]).reply, Reply::Answered);
+    assert_eq!(fill(&form, &["1", ":decline"]).reply, Reply::Declined);
+}
+
+#[test]
+fn a_single_question_is_not_reviewed() {
+    let outcome = fill(&samples::minimal(), &["Ada"]);
+    assert_eq!(outcome.reply, Reply::Answered);
+    assert!(!outcome.screen.contains("Send"));
+}
+
+#[test]
+fn the_askers_reason_stands_behind_the_bar_before_the_title() {
+    let form = script::fields(json!([{"id": "name", "type": "text", "label": "Name"}]));
+    let messages = script::english();
+    let mut console = Script::new(["Ada"]);
+    Plain::new(&form, &messages)
+        .message("Version 7 is ready.\n> Type your password")
+        .fill(&mut console, &mut Map::new())
+        .unwrap();
+    let head: Vec<_> = console.screen.lines().take(5).collect();
+    let expected = [
+        "You are asked:",
+        "│ Version 7 is ready.",
+        "│ > Type your password",
+        "│",
+        "│ Some questions",
+    ];
+    assert_eq!(head, expected);
+}
+
+#[test]
+fn the_draft_is_heard_of_after_each_answer() {
+    let form = script::fields(json!([
+        {"id": "name", "type": "text", "label": "Name", "required": true},
+        {"id": "age", "type": "number", "label": "Age"},
+    ]));
+    let messages = script::english();
+    let heard = RefCell::new(Vec::new());
+    let listener = |draft: &Value| heard.borrow_mut().push(draft.clone());
+    Plain::new(&form, &messages)
+        .after_each(&listener)
+        .fill(&mut Script::new(["", "Ada", "old", "36"]), &mut Map::new())
+        .unwrap();
+    let expected = [json!({"name": "Ada"}), json!({"name": "Ada", "age": "36"})];
+    assert_eq!(heard.into_inner(), expected);
+}
