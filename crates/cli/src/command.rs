@@ -6,15 +6,20 @@ use clap::{Parser, Subcommand};
 
 use crate::context::{Context, Exit};
 
+mod ask;
+mod backup;
+mod cancel;
 mod completions;
 mod form;
+mod list;
+mod status;
 mod url_check;
 
 /// Ask people questions and get valid answers
 ///
 /// Entreat lets any MCP server ask a person a question and get a valid answer. The commands
-/// here work on forms and URLs without a service: they read files, print what they find, and
-/// tell by their exit code how it went.
+/// here work without a service: they ask the person at this terminal, look after the questions
+/// that a store keeps, and check forms and URLs. They tell by their exit code how it went.
 #[derive(Parser)]
 #[command(
     name = "entreat",
@@ -36,6 +41,7 @@ A form says what is asked. The smallest one, in a file greeting.json:
 
 First steps:
 
+  entreat ask greeting.json                           ask it here, print the answers
   entreat form lint greeting.json                     is the form sound?
   echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
   entreat form schema greeting.json                   the form as JSON Schema
@@ -44,13 +50,23 @@ First steps:
 Forms are JSON, YAML or TOML; `-` in place of a file is stdin. Data goes to stdout, remarks go
 to stderr.
 
+Environment:
+  ENTREAT_STORE  the store of list, status, cancel, backup and ask --keep
+  ENTREAT_KEYS   the file with its keys
+
 Exit codes:
-  0  valid, sound or allowed
-  1  an invalid answer, problems in a form, a blocked URL
-  2  wrong usage, a file that cannot be read, a broken form where a sound one is needed";
+  0  answered, valid, sound or allowed
+  1  no answer, an invalid one, problems in a form, a blocked URL, no such elicitation
+  2  wrong usage, a file or store that cannot be opened, a broken form where a sound one is needed
+  130 and other codes above 128: a signal ended it, 130 is Ctrl-C";
 
 #[derive(Subcommand)]
 enum Command {
+    Ask(ask::Args),
+    List(list::Args),
+    Status(status::Args),
+    Cancel(cancel::Args),
+    Backup(backup::Args),
     #[command(subcommand)]
     Form(form::Command),
     #[command(subcommand)]
@@ -68,6 +84,11 @@ impl Cli {
     /// Runs the command that was asked for. Fails when it could not do its work.
     pub(crate) fn run(self, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Ask(args) => ask::run(&args, context, out),
+            Command::List(args) => list::run(&args, context, out),
+            Command::Status(args) => status::run(&args, context, out),
+            Command::Cancel(args) => cancel::run(&args, context, out),
+            Command::Backup(args) => backup::run(&args, context, out),
             Command::Form(command) => command.run(context, out),
             Command::Url(UrlCommand::Check(args)) => url_check::run(args, context, out),
             Command::Completions(args) => completions::run(&args, out),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
+use crate::environment::Environment;
+
 /// How a command ended. The greater of two is the one to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -14,6 +16,12 @@ pub(crate) enum Exit {
     Found = 1,
     /// The command could not do its work.
     Trouble = 2,
+    /// The terminal was closed, as shells count signals: 128 and the signal's number.
+    HungUp = 129,
+    /// Somebody pressed Ctrl-C.
+    Interrupted = 130,
+    /// Somebody ended the program from outside.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -24,27 +32,32 @@ impl From<Exit> for ExitCode {
 
 /// The world outside, as far as commands may see it.
 pub(crate) struct Context {
-    languages: Vec<String>,
+    environment: Environment,
     stdin: Option<Box<dyn Read>>,
     talk: Box<dyn Write>,
 }
 
 impl Context {
     pub(crate) fn new(
-        languages: Vec<String>,
+        environment: Environment,
         stdin: impl Read + 'static,
         talk: impl Write + 'static,
     ) -> Self {
         Self {
-            languages,
+            environment,
             stdin: Some(Box::new(stdin)),
             talk: Box::new(talk),
         }
     }
 
+    /// What the environment says.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// The languages that the environment asks for, best first.
     pub(crate) fn languages(&self) -> &[String] {
-        &self.languages
+        &self.environment.languages
     }
 
     /// Takes standard input, which can be read once.
@@ -61,26 +74,9 @@ impl Context {
     }
 }
 
-/// The language tag of a POSIX locale such as `de_AT.UTF-8`; none for `C` and `POSIX`.
-pub(crate) fn language_tag(locale: &str) -> Option<String> {
-    let name = locale.split(['.', '@']).next().unwrap_or_default();
-    match name {
-        "" | "C" | "POSIX" => None,
-        name => Some(name.replace('_', "-")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_locale_becomes_a_language_tag() {
-        assert_eq!(language_tag("de_AT.UTF-8").as_deref(), Some("de-AT"));
-        assert_eq!(language_tag("de@euro").as_deref(), Some("de"));
-        assert_eq!(language_tag("C.UTF-8"), None);
-        assert_eq!(language_tag("POSIX"), None);
-    }
 
     #[test]
     fn trouble_outweighs_a_finding() {

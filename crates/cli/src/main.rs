@@ -6,8 +6,13 @@
 
 mod command;
 mod context;
+mod duration;
+mod environment;
 mod input;
+mod keys;
 mod output;
+mod runtime;
+mod store;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
@@ -16,13 +21,14 @@ use clap::Parser;
 
 use crate::command::Cli;
 use crate::context::{Context, Exit};
+use crate::environment::Environment;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
     };
-    let mut context = Context::new(languages(), io::stdin(), io::stderr());
+    let mut context = Context::new(Environment::read(), io::stdin(), io::stderr());
     let mut out = BufWriter::new(io::stdout().lock());
     let result = cli.run(&mut context, &mut out);
     // What was found out before an error is data all the same.
@@ -57,19 +63,4 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
     })
-}
-
-/// The languages of the person at this terminal, as POSIX names them.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the environment"
-)]
-fn languages() -> Vec<String> {
-    ["LC_ALL", "LC_MESSAGES", "LANG"]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .find(|value| !value.is_empty())
-        .and_then(|value| context::language_tag(&value))
-        .into_iter()
-        .collect()
 }

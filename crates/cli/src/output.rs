@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use entreat::UnixTime;
+use entreat::core::jiff::Timestamp;
+use entreat::engine::Subject;
 use serde::Serialize;
 
 /// Writes one JSON document on a line of its own.
@@ -38,6 +41,25 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// A moment in UTC, to the second.
+pub(crate) fn time(moment: UnixTime) -> String {
+    let millis = i64::try_from(moment.as_millis()).unwrap_or(i64::MAX);
+    // A moment that no calendar has is told as the number it is.
+    Timestamp::from_millisecond(millis).map_or_else(
+        |_| millis.to_string(),
+        |moment| moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    )
+}
+
+/// What is asked, on one line: a form's title, or a URL.
+pub(crate) fn subject(subject: &Subject) -> String {
+    let text = match subject {
+        Subject::Form(form) => form.title(),
+        Subject::Url(url) => url,
+    };
+    plain(text).into_owned()
+}
+
 /// Control characters, and those that turn the direction of the text after them.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
@@ -52,5 +74,12 @@ mod tests {
     fn text_of_others_stays_on_its_line_and_moves_no_cursor() {
         assert_eq!(plain("über"), "über");
         assert_eq!(plain("a\nb\u{1b}[2Jc\u{202e}"), "a b\\u{1b}[2Jc\\u{202e}");
+    }
+
+    #[test]
+    fn moments_are_told_in_utc() {
+        let time = |millis| time(UnixTime::from_millis(millis));
+        assert_eq!(time(1_706_889_000_999), "2024-02-02T15:50:00Z");
+        assert_eq!(time(u64::MAX), i64::MAX.to_string());
     }
 }

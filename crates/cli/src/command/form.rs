@@ -55,7 +55,7 @@ impl Command {
 
 /// How documents are written.
 #[derive(clap::Args)]
-struct NotationArg {
+pub(super) struct NotationArg {
     /// How the file is written, if its name does not tell (.json, .yaml, .yml, .toml)
     ///
     /// Without it, a text that begins with `{` or `[` is JSON, any other is YAML.
@@ -87,6 +87,13 @@ impl NotationArg {
                 .unwrap_or_else(|| input::guess_notation(&text)),
         };
         Ok(document::read(&text, notation))
+    }
+
+    /// Reads a form that must be sound and needs nothing of a host program.
+    pub(super) fn load_form(&self, source: &Source, context: &mut Context) -> anyhow::Result<Form> {
+        let form = self.read(source, context)?;
+        let form = form.and_then(|definition| Form::from_value(&definition));
+        form.map_err(|problems| Broken::new("a sound form", source, &problems).into())
     }
 }
 

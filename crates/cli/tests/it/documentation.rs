@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+const ASKING: &str = include_str!("../../../../docs/asking.md");
 const FORMS: &str = include_str!("../../../../docs/forms.md");
+const README: &str = include_str!("../../../../README.md");
 const URLS: &str = include_str!("../../../../docs/urls.md");
 
 /// The blocks of a page: line, info string, text.
@@ -53,33 +55,49 @@ fn type_in(folder: &Path, command: &str) -> String {
     String::from_utf8(output.stdout).expect("sessions are text")
 }
 
-fn check(page: &str, name: &str) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&folder).expect("a folder for the files of the page");
+fn check(page: &str) {
+    check_if(page, |_| true);
+}
+
+/// Checks those sessions of a page that are meant.
+fn check_if(page: &str, is_meant: impl Fn(&str) -> bool) {
+    let folder = tempfile::tempdir().expect("a folder for the files of the page");
+    let folder = folder.path();
     let mut sessions = 0;
     for (line, info, text) in blocks(page) {
         if let Some(file) = file_name(info) {
             fs::write(folder.join(file), &text).expect("a file of the page is written");
         }
-        if info != "console" {
+        if info != "console" || !is_meant(&text) {
             continue;
         }
         sessions += 1;
         let commands = text.lines().filter_map(|line| line.strip_prefix("$ "));
         let printed: String = commands
-            .map(|command| format!("$ {command}\n") + &type_in(&folder, command))
+            .map(|command| format!("$ {command}\n") + &type_in(folder, command))
             .collect();
         assert_eq!(printed, text, "the session at line {line}");
     }
-    assert!(sessions > 2);
+    assert!(sessions > 0);
+}
+
+#[test]
+fn sessions_of_the_page_about_asking_print_what_it_says() {
+    check(ASKING);
+}
+
+#[test]
+fn the_first_questions_of_the_read_me_print_what_it_says() {
+    // Its other sessions build the program, or talk of files that a reader has.
+    check_if(README, |text| text.contains("entreat ask"));
 }
 
 #[test]
 fn sessions_of_the_form_reference_print_what_the_page_says() {
-    check(FORMS, "docs-forms");
+    check(FORMS);
 }
 
 #[test]
 fn sessions_of_the_page_about_urls_print_what_it_says() {
-    check(URLS, "docs-urls");
+    check(URLS);
 }

@@ -12,6 +12,11 @@ fn help(command: &[&str]) -> String {
 fn every_command_explains_itself() {
     for (name, command) in [
         ("entreat", &[][..]),
+        ("ask", &["ask"]),
+        ("list", &["list"]),
+        ("status", &["status"]),
+        ("cancel", &["cancel"]),
+        ("backup", &["backup"]),
         ("form", &["form"]),
         ("form_lint", &["form", "lint"]),
         ("form_validate", &["form", "validate"]),

@@ -1,11 +1,16 @@
 //! Runs the real binary: what it prints where, and how it exits.
 
+mod ask;
 mod completions;
 #[cfg(unix)]
 mod documentation;
 mod form;
 mod help;
 mod input;
+mod session;
+mod store;
+#[cfg(unix)]
+mod terminal;
 mod url_check;
 
 use std::io::Write;

@@ -1,0 +1,98 @@
+//! The environment, read once; every other part of the program is given values.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the environment says, as far as commands may know it.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    /// The languages of the person at this terminal, best first.
+    pub(crate) languages: Vec<String>,
+    /// `ENTREAT_STORE`.
+    pub(crate) store: Option<PathBuf>,
+    /// `ENTREAT_KEYS`.
+    pub(crate) keys: Option<PathBuf>,
+    /// Where this person's programs keep their data.
+    pub(crate) data_folder: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Reads it. A variable that is empty says nothing.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
+    pub(crate) fn read() -> Self {
+        Self::of(|name| std::env::var_os(name))
+    }
+
+    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let path = |name: &str| value(name).map(PathBuf::from);
+        // As the XDG base directories say: a relative path counts for nothing.
+        let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+        Self {
+            languages: ["LC_ALL", "LC_MESSAGES", "LANG"]
+                .into_iter()
+                .find_map(value)
+                .and_then(|locale| language_tag(locale.to_str()?))
+                .into_iter()
+                .collect(),
+            store: path("ENTREAT_STORE"),
+            keys: path("ENTREAT_KEYS"),
+            data_folder: absolute("XDG_DATA_HOME")
+                .or_else(|| Some(absolute("HOME")?.join(".local/share"))),
+        }
+    }
+}
+
+/// The language tag of a POSIX locale such as `de_AT.UTF-8`; none for `C` and `POSIX`.
+fn language_tag(locale: &str) -> Option<String> {
+    let name = locale.split(['.', '@']).next().unwrap_or_default();
+    match name {
+        "" | "C" | "POSIX" => None,
+        name => Some(name.replace('_', "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Environment {
+        Environment::of(|wanted| {
+            let found = variables.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn a_locale_becomes_a_language_tag() {
+        assert_eq!(language_tag("de_AT.UTF-8").as_deref(), Some("de-AT"));
+        assert_eq!(language_tag("de@euro").as_deref(), Some("de"));
+        assert_eq!(language_tag("C.UTF-8"), None);
+        assert_eq!(language_tag("POSIX"), None);
+        assert_eq!(
+            of(&[("LC_ALL", ""), ("LANG", "de_DE")]).languages,
+            ["de-DE"]
+        );
+        assert!(
+            of(&[("LC_ALL", "C"), ("LANG", "de_DE")])
+                .languages
+                .is_empty()
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn data_lies_where_the_person_says_or_below_the_home_folder() {
+        let folder = |variables: &[(&str, &str)]| of(variables).data_folder;
+        let named = [("XDG_DATA_HOME", "/data"), ("HOME", "/h")];
+        assert_eq!(folder(&named), Some("/data".into()));
+        for unset in ["", "relative"] {
+            let home = [("XDG_DATA_HOME", unset), ("HOME", "/h")];
+            assert_eq!(folder(&home), Some("/h/.local/share".into()));
+        }
+        assert_eq!(folder(&[]), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! A run of the binary that a test talks with, line by line.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::{Run, command};
+
+/// How long a test waits for words that should come at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a stream has brought so far.
+#[derive(Clone, Default)]
+pub(crate) struct Heard(Arc<(Mutex<String>, Condvar)>);
+
+impl Heard {
+    /// Listens on a thread of its own until the stream ends.
+    pub(crate) fn listen(&self, mut stream: impl Read + Send + 'static) -> JoinHandle<()> {
+        let heard = self.clone();
+        std::thread::spawn(move || {
+            let mut part = [0; 1024];
+            // A terminal ends with an error when its last user is gone.
+            while let Ok(length @ 1..) = stream.read(&mut part) {
+                let text = String::from_utf8_lossy(&part[..length]);
+                let (all, changed) = &*heard.0;
+                all.lock().expect("no listener panics").push_str(&text);
+                changed.notify_all();
+            }
+        })
+    }
+
+    /// Waits until these words have come so often.
+    pub(crate) fn wait_for(&self, words: &str, times: usize) {
+        let (all, changed) = &*self.0;
+        let all = all.lock().expect("no listener panics");
+        let is_awaited = |all: &mut String| all.matches(words).count() < times;
+        let waited = changed.wait_timeout_while(all, PATIENCE, is_awaited);
+        let (all, waited) = waited.expect("no listener panics");
+        assert!(!waited.timed_out(), "no `{words}` in:\n{}", *all);
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.0.0.lock().expect("no listener panics").clone()
+    }
+}
+
+/// A run that is still going on.
+pub(crate) struct Session {
+    pub(crate) child: Child,
+    stdin: Option<ChildStdin>,
+    stderr: Heard,
+    listener: JoinHandle<()>,
+}
+
+impl Session {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut child = command(args).spawn().expect("the binary runs");
+        let stderr = Heard::default();
+        Self {
+            listener: stderr.listen(child.stderr.take().expect("stderr is a pipe")),
+            stdin: child.stdin.take(),
+            stderr,
+            child,
+        }
+    }
+
+    /// Waits until stderr has these words.
+    pub(crate) fn wait_for(&self, words: &str) {
+        self.stderr.wait_for(words, 1);
+    }
+
+    pub(crate) fn type_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        writeln!(stdin, "{line}").expect("the binary reads");
+    }
+
+    /// Waits for the end, with stdin open.
+    pub(crate) fn wait(mut self) -> Run {
+        let stdin = self.stdin.take();
+        let output = self.child.wait_with_output().expect("the binary ends");
+        self.listener.join().expect("listening does not panic");
+        drop(stdin);
+        Run {
+            code: output.status.code().expect("no signal ends the binary"),
+            stdout: String::from_utf8(output.stdout).expect("stdout is text"),
+            stderr: self.stderr.text(),
+        }
+    }
+
+    /// Ends the process without letting it do anything more.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("the binary was running");
+        self.child.wait().expect("the binary ends");
+    }
+}

@@ -1,0 +1,84 @@
+//! Ask people questions by forms and get valid answers.
+//!
+//! This is the one crate to add to a program. It joins the parts of Entreat and re-exports them;
+//! it has no logic of its own.
+//!
+//! ```
+//! use entreat::{Ask, Engine, Form, TypedForm};
+//! use serde_json::json;
+//!
+//! /// Who are you?
+//! #[derive(Debug, PartialEq, Form)]
+//! struct Person {
+//!     #[form(min_length = 2)]
+//!     name: String,
+//!     #[form(min = 0, max = 150)]
+//!     age: Option<u8>,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::builder().start().await?;
+//! let question = engine.asker("my-program").ask(Ask::form(Person::form().clone())).await?;
+//!
+//! // A person answers: in a terminal, on a page, here in a test.
+//! engine.elicitation(question.id()).submit(&json!({"name": "Ada", "age": 36})).await?;
+//!
+//! let settled = question.outcome().await?;
+//! if let Some(answers) = settled.answers() {
+//!     let person = Person::from_answers(answers?)?;
+//!     assert_eq!(person, Person { name: "Ada".to_owned(), age: Some(36) });
+//! }
+//! engine.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to read on
+//!
+//! | for | see |
+//! |---|---|
+//! | what a form can ask, and the rules of its answers | [`struct@Form`], [`derive@Form`], [`core`] |
+//! | asking, waiting, limits, deadlines, secrets | [`Engine`], [`Ask`], [`engine`] |
+//! | keeping questions across restarts | `stores`, with the feature `embedded` (default) |
+//! | asking the person at this terminal | `terminal`, with the feature `terminal` (default) |
+//!
+//! Everything in a module of its own is there under its whole name too: `entreat::core::Form`
+//! is [`struct@Form`].
+
+pub use entreat_core as core;
+pub use entreat_engine as engine;
+#[cfg(feature = "embedded")]
+pub use entreat_stores as stores;
+#[cfg(feature = "terminal")]
+pub use entreat_terminal as terminal;
+
+// The form and the macro have one name in core as well. Here the macro is the one that writes
+// paths of this crate, so that a program needs no other.
+pub use entreat_core::__FormOfEntreat as Form;
+pub use entreat_core::form::Form;
+
+pub use entreat_core::{
+    Answer, Answers, CancelReason, Catalogue, Choice, ElicitationId, FieldError, Messages, Mode,
+    Outcome, Problems, Status, Timeout, TypedForm, UnixTime, Violations,
+};
+pub use entreat_engine::{
+    ActError, Ask, AskError, Asker, AskerSettings, Channel, Connection, Elicitation, Engine, Event,
+    Heard, KeyRing, Limits, Settings, Snapshot, StartError, Subscription, Which,
+};
+#[cfg(feature = "embedded")]
+pub use entreat_stores::{EmbeddedOptions, EmbeddedStore};
+
+/// Compiles the Rust examples of the page about asking.
+#[cfg(all(doctest, feature = "embedded"))]
+#[expect(
+    rustdoc::invalid_codeblock_attributes,
+    reason = "the words after a language are for the tests of the command line"
+)]
+#[doc = include_str!("../../../docs/asking.md")]
+struct Asking;
+
+/// Compiles the Rust example that a newcomer reads first.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
