@@ -54,7 +54,14 @@ impl ElicitationId {
         Self(bytes)
     }
 
-    /// Random bits to choose a shard by; the time would put neighbours in one.
+    /// Which of so many shards it belongs to; at least one.
+    pub fn shard(&self, shards: usize) -> usize {
+        // High bits: the low ones choose the bucket within a shard's table.
+        let high = self.spread() >> 32;
+        usize::try_from(high).unwrap_or(0) % shards.max(1)
+    }
+
+    /// Random bits to hash by; the time would put neighbours side by side.
     pub fn spread(&self) -> u64 {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.0[8..]);

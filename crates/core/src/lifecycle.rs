@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use state::{CancelReason, Outcome, Presented, State, Status};
 pub use step::{Change, Command, Effect, ExtensionRefusal, Rejection, Step, Verdict};
 
-use crate::time::{UnixTime, millis};
+use crate::time::UnixTime;
 use crate::timeout::Terms;
 
 /// What time will do next to an elicitation.
@@ -379,6 +379,6 @@ impl Lifecycle {
 
     /// How long the person has left.
     pub fn remaining(&self, now: UnixTime) -> Duration {
-        Duration::from_millis(millis(self.deadline.since(now)))
+        self.deadline.since(now)
     }
 }

@@ -56,8 +56,7 @@ impl Waiters {
     }
 
     fn shard(&self, id: ElicitationId) -> &Mutex<Shard> {
-        let spread = id.spread() >> 32;
-        &self.shards[usize::try_from(spread).unwrap_or(0) % SHARDS]
+        &self.shards[id.shard(SHARDS)]
     }
 
     /// Registers a waiter; the number names its registration.

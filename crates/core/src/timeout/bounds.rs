@@ -154,14 +154,15 @@ impl TimeoutPolicy {
     /// Reads the `timeout` of a request: a whole number of milliseconds, or an object.
     pub fn read(&self, mode: Mode, value: &Value) -> Result<Timeout, TimeoutError> {
         let bounds = self.bounds(mode);
+        let invalid = |key: &'static str, requested: Value| TimeoutError::Invalid {
+            key,
+            requested,
+            minimum: bounds.min_ms(),
+            maximum: bounds.max_ms(),
+        };
         let count = |key: &'static str, value: &Value, at_least: u64| {
             let number = value.as_u64().filter(|number| *number >= at_least);
-            number.ok_or_else(|| TimeoutError::Invalid {
-                key,
-                requested: value.clone(),
-                minimum: bounds.min_ms(),
-                maximum: bounds.max_ms(),
-            })
+            number.ok_or_else(|| invalid(key, value.clone()))
         };
         let mut timeout = Timeout::default();
         let Some(members) = value.as_object() else {
@@ -184,7 +185,7 @@ impl TimeoutPolicy {
                 }
                 other => {
                     let requested = Value::from(format!("{other}: {value}"));
-                    count("timeout", &requested, 0)?;
+                    return Err(invalid("timeout", requested));
                 }
             }
         }

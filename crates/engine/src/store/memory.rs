@@ -44,9 +44,7 @@ impl MemoryStore {
     }
 
     fn shard(&self, id: ElicitationId) -> &Mutex<Shard> {
-        // The low bits choose the bucket within a shard's table, so the shard takes high ones.
-        let spread = id.spread() >> 32;
-        &self.shards[usize::try_from(spread).unwrap_or(0) % SHARDS]
+        &self.shards[id.shard(SHARDS)]
     }
 
     fn forget_key(&self, record: &Record) {
