@@ -381,30 +381,10 @@ impl Inner {
         };
         let secrets = result.open(&self.vault, record.id)?;
         if record.request.wipe {
-            self.wipe(record.clone()).await?;
+            self.replace_held(record.clone(), |record| Ok(wiped(record)))
+                .await?;
         }
         Ok(Snapshot::open(record, secrets))
-    }
-
-    /// Takes the sealed answers out of the store.
-    async fn wipe(&self, mut record: Record) -> Result<(), ActError> {
-        use crate::store::StoreError;
-        loop {
-            let mut held = editable(record.held.as_ref());
-            held.draft = None;
-            let sealed = held.result.as_mut().and_then(|result| result.sealed.take());
-            if sealed.is_none() {
-                return Ok(());
-            }
-            record.held = Some(Arc::new(held));
-            record.version = record.version.next();
-            let id = record.id;
-            match self.store.commit(record).await {
-                Ok(()) | Err(StoreError::Missing(_)) => return Ok(()),
-                Err(StoreError::Conflict { .. }) => record = self.load(&Access::Host, id).await?,
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 
     /// Looks the hosts of answered URLs up, and refuses those that lead where they must not.
@@ -437,6 +417,14 @@ impl Inner {
             None => Ok(answers),
         }
     }
+}
+
+/// What is held without its secrets; `None` if there are none.
+fn wiped(record: &Record) -> Option<Held> {
+    let mut held = editable(record.held.as_ref());
+    held.draft = None;
+    held.result.as_mut()?.sealed.take()?;
+    Some(held)
 }
 
 impl Record {

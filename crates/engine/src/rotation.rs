@@ -1,13 +1,11 @@
 //! New keys for old secrets.
 
-use std::sync::Arc;
-
 use crate::elicitation::Access;
 use crate::engine::{Engine, Inner};
 use crate::error::ActError;
 use crate::payload::editable;
 use crate::record::{Held, Record};
-use crate::store::{Query, StoreError, Which};
+use crate::store::{Query, Which};
 use crate::vault::VaultError;
 
 /// So many records are looked at at a time.
@@ -38,7 +36,9 @@ impl Engine {
             for record in page {
                 // Not from the page: a list need not hold what was answered.
                 if let Ok(record) = inner.load(&Access::Host, record.id).await
-                    && inner.rewrap(record).await?
+                    && inner
+                        .replace_held(record, |record| inner.rewrapped(record))
+                        .await?
                 {
                     rotated += 1;
                 }
@@ -50,23 +50,6 @@ impl Engine {
 }
 
 impl Inner {
-    async fn rewrap(&self, mut record: Record) -> Result<bool, ActError> {
-        loop {
-            let Some(held) = self.rewrapped(&record)? else {
-                return Ok(false);
-            };
-            let id = record.id;
-            record.held = Some(Arc::new(held));
-            record.version = record.version.next();
-            match self.store.commit(record).await {
-                Ok(()) => return Ok(true),
-                Err(StoreError::Missing(_)) => return Ok(false),
-                Err(StoreError::Conflict { .. }) => record = self.load(&Access::Host, id).await?,
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     /// What is held, under the newest key; `None` if it is already.
     fn rewrapped(&self, record: &Record) -> Result<Option<Held>, VaultError> {
         let mut held = editable(record.held.as_ref());

@@ -17,6 +17,7 @@ use crate::limits::Ledger;
 use crate::observe::StoreCall;
 use crate::record::{Held, Record};
 use crate::store::{Created, Promise, Reply, StoreError};
+use crate::vault::VaultError;
 
 impl Inner {
     /// Awaits a store's answer and notes how long it took.
@@ -99,6 +100,29 @@ impl Inner {
                 Ok(()) => return Ok(record),
                 Err(StoreError::Conflict { .. }) => record = self.load(access, id).await?,
                 Err(StoreError::Missing(_)) => return Err(ActError::NotFound),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Replaces what is held of the answers, in any state and without a step; false if there
+    /// is nothing to replace.
+    pub(crate) async fn replace_held(
+        &self,
+        mut record: Record,
+        replacement: impl Fn(&Record) -> Result<Option<Held>, VaultError>,
+    ) -> Result<bool, ActError> {
+        loop {
+            let Some(held) = replacement(&record)? else {
+                return Ok(false);
+            };
+            let id = record.id;
+            record.held = Some(Arc::new(held));
+            record.version = record.version.next();
+            match self.store.commit(record).await {
+                Ok(()) => return Ok(true),
+                Err(StoreError::Missing(_)) => return Ok(false),
+                Err(StoreError::Conflict { .. }) => record = self.load(&Access::Host, id).await?,
                 Err(error) => return Err(error.into()),
             }
         }
