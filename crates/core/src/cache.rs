@@ -7,9 +7,10 @@ use std::fmt;
 
 use quick_cache::sync::Cache;
 
-use crate::document::Notation;
+use crate::document::{self, Notation};
 use crate::form::Form;
 use crate::problem::Problems;
+use crate::validator::Validators;
 
 /// What a definition is known by: a digest of its text.
 ///
@@ -62,7 +63,18 @@ impl FormCache {
     /// The form of a definition, loaded now unless it was before. A definition with
     /// problems is not kept.
     pub fn load(&self, text: &str, notation: Notation) -> Result<Form, Problems> {
-        let load = || Form::from_text(text, notation);
+        self.load_with(text, notation, &Validators::default())
+    }
+
+    /// The form of a definition that may name these custom validators. All calls on one cache
+    /// have to bring the same ones: a form is found by its text alone.
+    pub fn load_with(
+        &self,
+        text: &str,
+        notation: Notation,
+        validators: &Validators,
+    ) -> Result<Form, Problems> {
+        let load = || Form::with_validators(&document::read(text, notation)?, validators);
         self.0
             .get_or_insert_with(&FormKey::of(text, notation), load)
     }

@@ -143,6 +143,12 @@ impl Problems {
         }])
     }
 
+    /// A problem with a definition as a whole: for those who find it before it is read, in a file
+    /// that is no text, or under a name that two files claim.
+    pub fn of_whole(code: ProblemCode, message: impl Into<String>) -> Self {
+        Self::one("", code, message)
+    }
+
     /// The same problems at other places.
     pub(crate) fn moved(mut self, pointer: impl Fn(&str) -> String) -> Self {
         for problem in &mut self.0 {

@@ -180,6 +180,16 @@ impl Ask {
         self
     }
 
+    /// Where the outcome is to be posted.
+    pub(crate) fn callback_url(&self) -> Option<&str> {
+        self.extras.as_ref()?.callback.as_deref()
+    }
+
+    /// Whether it brings URLs that have to be judged.
+    pub(crate) fn has_urls(&self) -> bool {
+        matches!(self.subject, Subject::Url(_)) || self.callback_url().is_some()
+    }
+
     fn extras(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
     }

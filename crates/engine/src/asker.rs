@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use entreat_core::url_guard::Policy;
-use entreat_core::{ElicitationId, Lifecycle, Mode, Terms, TimeoutPolicy};
+use entreat_core::{ElicitationId, Lifecycle, Mode, Terms, Timeout, TimeoutError, TimeoutPolicy};
+use serde_json::Value;
 use tracing::{Instrument as _, Span, field};
 
 use crate::ask::Ask;
@@ -14,10 +15,10 @@ use crate::error::{ActError, AskError};
 use crate::events::Subscription;
 use crate::limits::{Ledger, Limits};
 use crate::observe::StoreCall;
-use crate::record::{Record, Request, Subject, Version};
+use crate::record::{Entry, Record, Request, Subject, Version};
 use crate::resolver::{Unresolved, judge_resolved};
 use crate::snapshot::Snapshot;
-use crate::store::{Created, Query, Which};
+use crate::store::{Created, Query, StoreError, Which};
 
 /// What holds for one asker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +94,27 @@ impl Asker {
     /// Refused are timeouts and size limits outside their bounds, unsafe URLs, and questions
     /// above the asker's limits; nothing is charged then.
     pub async fn ask(&self, ask: Ask) -> Result<Elicitation, AskError> {
-        self.ask_on(ask, None).await
+        Ok(self.elicitation(self.create_on(ask, None).await?.id()))
+    }
+
+    /// Asks, and tells how the question stands: as it was just made, or, if an idempotency key
+    /// found an earlier one, as that one stands, secrets sealed.
+    pub async fn create(&self, ask: Ask) -> Result<Snapshot, AskError> {
+        self.create_on(ask, None).await
+    }
+
+    /// Reads the `timeout` of a request, by the bounds that hold for this asker.
+    pub fn read_timeout(&self, mode: Mode, value: &Value) -> Result<Timeout, TimeoutError> {
+        let timeout = self.settings.timeouts.read(mode, value);
+        timeout.inspect_err(|error| self.engine.inner.observer.timeout_rejected(error))
+    }
+
+    /// Charges a request that the engine does not see by itself. Waiting is one: an
+    /// [`outcome`](Elicitation::outcome) is free.
+    pub fn charge(&self) -> Result<(), ActError> {
+        self.ledger
+            .charge_request(self.engine.now())
+            .map_err(|retry_after| ActError::RateLimited { retry_after })
     }
 
     /// A connection of this asker: what is asked on it goes when it goes.
@@ -123,18 +144,16 @@ impl Asker {
         limit: usize,
         before: Option<ElicitationId>,
     ) -> Result<Vec<Snapshot>, ActError> {
-        self.ledger
-            .charge_request(self.engine.now())
-            .map_err(|retry_after| ActError::RateLimited { retry_after })?;
+        self.charge()?;
         let asker = Some(self.ledger.name().clone());
         self.engine.list(asker, which, limit, before).await
     }
 
-    pub(crate) async fn ask_on(
+    pub(crate) async fn create_on(
         &self,
         ask: Ask,
         ties: Option<&Arc<Ties>>,
-    ) -> Result<Elicitation, AskError> {
+    ) -> Result<Snapshot, AskError> {
         let span = tracing::info_span!(
             "elicitation.create",
             elicitation.id = field::Empty,
@@ -142,30 +161,35 @@ impl Asker {
             timeout_ms = field::Empty,
             timeout_validated = field::Empty,
         );
-        self.ask_within(ask, ties, &span)
+        self.create_within(ask, ties, &span)
             .instrument(span.clone())
             .await
     }
 
-    async fn ask_within(
+    async fn create_within(
         &self,
         ask: Ask,
         ties: Option<&Arc<Ties>>,
         span: &Span,
-    ) -> Result<Elicitation, AskError> {
+    ) -> Result<Snapshot, AskError> {
         let inner = &self.engine.inner;
+        let mut now = inner.now();
         self.ledger
-            .charge_request(inner.now())
+            .charge_request(now)
             .map_err(|retry_after| AskError::RateLimited { retry_after })?;
         let (terms, size_limit) = self.terms(&ask, span)?;
-        self.judge_urls(&ask).await?;
-
-        // After the look-ups, which may take seconds: the person gets the whole time.
-        let now = inner.now();
+        if ask.has_urls() {
+            self.judge_urls(&ask).await?;
+            if ask.callback_url().is_some() && !inner.dispatch.has_courier() {
+                return Err(AskError::NoCallbacks);
+            }
+            // Look-ups may take seconds: the person gets the whole time.
+            now = inner.now();
+        }
         inner.ledgers.admit(&self.ledger, now)?;
         let mut random = [0; 10];
         inner.entropy.fill(&mut random);
-        let record = Record {
+        let record = Record::from(Entry {
             id: ElicitationId::new(now, random),
             version: Version::default(),
             lifecycle: Lifecycle::new(now, terms, self.settings.retry_limit),
@@ -181,19 +205,21 @@ impl Asker {
                 subject: ask.subject,
             },
             held: None,
-        };
+        });
         if let Some(ties) = ties.filter(|_| !record.request.durable) {
             // Before it exists, so that no end of the connection comes between.
             ties.bind(record.id);
             inner.waiters.tie(record.id, ties);
         }
-        let id = record.id;
-        span.record("elicitation.id", field::display(id));
-        let id = match inner.create(record, &self.ledger).await? {
-            Created::Fresh => id,
-            Created::Before(first) => first,
+        span.record("elicitation.id", field::display(record.id));
+        let record = match inner.create(record.clone(), &self.ledger).await? {
+            Created::Fresh => record,
+            Created::Before(first) => {
+                let load = inner.called(StoreCall::Load, inner.store.load(first));
+                load.await?.ok_or(StoreError::Missing(first))?
+            }
         };
-        Ok(self.elicitation(id))
+        Ok(Snapshot::sealed(record))
     }
 
     fn terms(&self, ask: &Ask, span: &Span) -> Result<(Terms, u32), AskError> {
@@ -217,20 +243,22 @@ impl Asker {
     }
 
     async fn judge_urls(&self, ask: &Ask) -> Result<(), AskError> {
-        let resolver = &*self.engine.inner.resolver;
+        let inner = &self.engine.inner;
+        let resolver = &*inner.resolver;
         if let Subject::Url(url) = &ask.subject {
             judge_resolved(resolver, url, &Policy::web(), Unresolved::Accept)
                 .await
                 .map_err(AskError::UnsafeUrl)?;
         }
-        if let Some(callback) = ask
-            .extras
-            .as_ref()
-            .and_then(|extras| extras.callback.as_ref())
-        {
-            judge_resolved(resolver, callback, &Policy::web(), Unresolved::Refuse)
-                .await
-                .map_err(AskError::UnsafeUrl)?;
+        if let Some(callback) = ask.callback_url() {
+            judge_resolved(
+                resolver,
+                callback,
+                &inner.settings.callbacks,
+                Unresolved::Refuse,
+            )
+            .await
+            .map_err(AskError::UnsafeUrl)?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::ask::Ask;
 use crate::asker::Asker;
 use crate::elicitation::Elicitation;
 use crate::error::AskError;
+use crate::snapshot::Snapshot;
 
 /// The asker's connection: a WebSocket, a stdio session, a piece of a program.
 ///
@@ -47,7 +48,13 @@ impl Connection {
 
     /// Asks on this connection.
     pub async fn ask(&self, ask: Ask) -> Result<Elicitation, AskError> {
-        self.asker.ask_on(ask, Some(&self.ties)).await
+        Ok(self.asker.elicitation(self.create(ask).await?.id()))
+    }
+
+    /// Asks on this connection, and tells how the question stands, as
+    /// [`Asker::create`] does.
+    pub async fn create(&self, ask: Ask) -> Result<Snapshot, AskError> {
+        self.asker.create_on(ask, Some(&self.ties)).await
     }
 
     /// Who asks.

@@ -28,12 +28,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 const BATCH: usize = 128;
 /// The store is asked for so many alarms at a time.
 const ALARMS: usize = 4096;
-/// So many alarms are under way at once. A durable store writes them together: more of them
-/// would settle sooner, but a person's answer may be waiting behind them.
-const UNDER_WAY: usize = 128;
-/// Settled records are forgotten this often, and ledgers closed.
+/// So many alarms are under way at once. A durable store writes them together, as many as it
+/// sees fit while somebody else waits.
+const UNDER_WAY: usize = 1024;
+/// Settled records are forgotten about this often, and ledgers closed.
 const CLEANING: Duration = Duration::from_secs(1);
-
+/// And no more often than this, however short the retention.
+const SWIFT_CLEANING: Duration = Duration::from_millis(50);
 /// A call of the store that is older has ended.
 const IN_FLIGHT: Duration = Duration::from_secs(60);
 
@@ -155,6 +156,10 @@ impl Doubt {
 impl Inner {
     /// Cancels in the background what a connection left.
     pub(crate) fn abandon(&self, left: Vec<ElicitationId>, reason: CancelReason) {
+        // Connections that go because the engine ends are no askers who left: they come back.
+        if self.is_stopped() {
+            return;
+        }
         self.chores.abandoned.lock().push((left, reason));
         self.alarms.ring();
     }
@@ -181,7 +186,7 @@ impl Inner {
             let tended = inner.tend().await;
             let (timeline, alarms) = (inner.timeline.clone(), inner.alarms.clone());
             let next = match &tended {
-                Ok(next) => next.unwrap_or(now.after(LOOK_UP)).min(now.after(LOOK_UP)),
+                Ok(next) => (*next).min(now.after(LOOK_UP)),
                 Err(error) => {
                     tracing::warn!(error = %Causes(error), "the store failed; trying again");
                     inner.now().after(PAUSE)
@@ -200,7 +205,7 @@ impl Inner {
     }
 
     /// Does everything that is due; returns when something will be.
-    pub(crate) async fn tend(self: &Arc<Self>) -> Result<Option<UnixTime>, StoreError> {
+    pub(crate) async fn tend(self: &Arc<Self>) -> Result<UnixTime, StoreError> {
         self.settle_doubts().await?;
         self.cancel_abandoned().await?;
         let next = loop {
@@ -211,10 +216,8 @@ impl Inner {
             self.sound(ids).await?;
             tokio::task::yield_now().await;
         };
-        self.clean().await?;
-        let cleaned = UnixTime::from_millis(self.chores.cleaned.load(Ordering::Relaxed));
-        // A store without alarms may still have records to forget.
-        Ok(next.map(|next| next.min(cleaned.after(LOOK_UP))))
+        let cleaning = self.clean().await?;
+        Ok(next.map_or(cleaning, |next| next.min(cleaning)))
     }
 
     /// Lets the alarms of these elicitations go off, many at a time.
@@ -240,6 +243,9 @@ impl Inner {
         let Some(record) = self.store.load(id).await? else {
             return Ok(());
         };
+        if !record.lifecycle.is_live() {
+            return self.send_off(record).await;
+        }
         // Past the deadline a warning would be a mockery.
         let command = if record.lifecycle.is_overdue(self.now()) {
             Command::Expire
@@ -248,6 +254,14 @@ impl Inner {
         };
         let done = self.step(&Access::Engine, record, command, keep_held).await;
         ignore_races(done)
+    }
+
+    /// Cancels what dropped connections left before the engine was to end: the keeper may not have
+    /// got to it.
+    pub(crate) async fn last_chores(self: &Arc<Self>) {
+        if let Err(error) = self.cancel_abandoned().await {
+            tracing::warn!(error = %Causes(&error), "what was asked on dropped connections stays");
+        }
     }
 
     async fn cancel_abandoned(self: &Arc<Self>) -> Result<(), StoreError> {
@@ -308,12 +322,14 @@ impl Inner {
         }
     }
 
-    /// Forgets what is past retention, a little at a time.
-    async fn clean(&self) -> Result<(), StoreError> {
+    /// Forgets what is past retention, a little at a time; returns when to do so again.
+    async fn clean(&self) -> Result<UnixTime, StoreError> {
         let now = self.now();
+        let retention = self.settings.retention.max(SWIFT_CLEANING);
+        let again = retention.min(LOOK_UP);
         let cleaned = UnixTime::from_millis(self.chores.cleaned.load(Ordering::Relaxed));
-        if now.since(cleaned) < CLEANING {
-            return Ok(());
+        if now.since(cleaned) < retention.min(CLEANING) {
+            return Ok(cleaned.after(again));
         }
         let before = now.before(self.settings.retention);
         while self.store.purge(before, BATCH).await? == BATCH {
@@ -324,7 +340,7 @@ impl Inner {
         self.chores
             .cleaned
             .store(now.as_millis(), Ordering::Relaxed);
-        Ok(())
+        Ok(now.after(again))
     }
 }
 

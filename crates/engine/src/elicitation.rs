@@ -8,13 +8,15 @@ use entreat_core::{
     Presented, Settings, Status, UnixTime, Verdict, Violations,
 };
 use futures_util::future::join_all;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ask::INLINE_FIELD;
 use crate::engine::{Engine, Inner};
 use crate::error::{ActError, Refusal};
+use crate::given::Given;
 use crate::limits::Ledger;
-use crate::payload::{counted_size, editable, known_answers};
+use crate::payload::{counted_size, editable, known_answers, sent_answers};
 use crate::record::{Held, Payload, Record, Subject};
 use crate::resolver::{Unresolved, UrlError, judge_resolved};
 use crate::snapshot::Snapshot;
@@ -91,6 +93,10 @@ impl Elicitation {
     /// sealed.
     pub async fn status(&self) -> Result<Snapshot, ActError> {
         self.charge()?;
+        self.current().await
+    }
+
+    async fn current(&self) -> Result<Snapshot, ActError> {
         let record = self.inner().load_current(&self.access, self.id).await?;
         self.inner().deliver(&self.access, record).await
     }
@@ -100,13 +106,20 @@ impl Elicitation {
         Wait::new(self.engine.inner.clone(), self.access.clone(), self.id)
     }
 
-    /// Waits until it has settled, at most so long; then tells how it stands.
+    /// Waits until it has settled, at most so long or until the engine is shut down; then tells
+    /// how it stands.
     pub async fn outcome_within(&self, limit: Duration) -> Result<Snapshot, ActError> {
         let time_is_up = self.inner().clock.sleep(limit);
         tokio::select! {
-            settled = self.outcome() => settled,
-            () = time_is_up => self.status().await,
+            settled = self.outcome() => match settled {
+                Err(ActError::ShuttingDown) => {}
+                settled => return settled,
+            },
+            () = time_is_up => {}
         }
+        // In a box, so that those who wait do not carry room for it; and free, for it ends a
+        // wait that was let in.
+        Box::pin(self.current()).await
     }
 
     /// Notes that the question was on a screen. That alone begins nothing.
@@ -133,12 +146,30 @@ impl Elicitation {
         answers: &Value,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
+        self.answer(Given::Tree(answers), submission).await
+    }
+
+    /// Answers with JSON text, whose whole numbers keep up to 38 digits; a tree has lost those
+    /// beyond 64 bits.
+    pub async fn submit_text(
+        &self,
+        answers: &RawValue,
+        submission: Option<Value>,
+    ) -> Result<Snapshot, ActError> {
+        self.answer(Given::Text(answers), submission).await
+    }
+
+    async fn answer(
+        &self,
+        given: Given<'_>,
+        submission: Option<Value>,
+    ) -> Result<Snapshot, ActError> {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
         let form = form_of(&record)?;
         let settings = check_settings(&record);
         let began = self.inner().clock.elapsed();
-        let checked = form.check_with(answers, &settings);
+        let checked = given.check(&form, &settings);
         let took = self.inner().clock.elapsed().saturating_sub(began);
         self.inner().observer.validated(took);
         let checked = match checked {
@@ -147,7 +178,10 @@ impl Elicitation {
         };
         match checked {
             Ok(valid) => self.accept(record, &valid, submission).await,
-            Err(violations) => self.refuse(record, &form, answers, &violations).await,
+            Err(violations) => {
+                let answers = given.tree();
+                self.refuse(record, &form, &answers, &violations).await
+            }
         }
     }
 
@@ -214,6 +248,8 @@ impl Elicitation {
         let inner = self.inner();
         let record = inner.load(&self.access, self.id).await?;
         let form = form_of(&record)?;
+        let nothing = Map::new();
+        let sent = sent_answers(&form, part).unwrap_or(&nothing);
         let part = known_answers(&form, part);
         let mut merged = Map::new();
         let keep = |record: &Record, _: &_| {
@@ -228,6 +264,10 @@ impl Elicitation {
         let record = inner
             .step(&self.access, record, Command::Draft, keep)
             .await?;
+        // Names of no field are not kept, but told.
+        for name in sent.keys().filter(|name| form.field(name).is_none()) {
+            merged.insert(name.clone(), Value::Null);
+        }
         let merged = Value::Object(merged);
         let progress = form.progress(&merged, &check_settings(&record));
         Ok(Drafted {
@@ -236,7 +276,7 @@ impl Elicitation {
                 .missing()
                 .map(|field| field.id().to_owned())
                 .collect(),
-            errors: progress.errors_in(&part, &inner.settings.messages),
+            errors: progress.errors_in(sent, &inner.settings.messages),
         })
     }
 
@@ -252,18 +292,27 @@ impl Elicitation {
 
     /// Brings a result from elsewhere: for inline and url modes.
     pub async fn complete(&self, result: &Value) -> Result<Snapshot, ActError> {
+        self.bring(Given::Tree(result)).await
+    }
+
+    /// Brings a result from elsewhere as JSON text, of which every digit is kept.
+    pub async fn complete_text(&self, result: &RawValue) -> Result<Snapshot, ActError> {
+        self.bring(Given::Text(result)).await
+    }
+
+    async fn bring(&self, result: Given<'_>) -> Result<Snapshot, ActError> {
         let inner = self.inner();
         let record = inner.load(&self.access, self.id).await?;
         match record.request.mode {
             Mode::Inline => {
                 let mut answers = Map::new();
-                answers.insert(INLINE_FIELD.to_owned(), result.clone());
+                answers.insert(INLINE_FIELD.to_owned(), result.tree().into_owned());
                 return self.submit(&Value::Object(answers)).await;
             }
             Mode::Url => self.charge()?,
             mode @ (Mode::Form | Mode::Terminal) => return Err(ActError::WrongMode(mode)),
         }
-        let payload = Payload::of_result(result);
+        let payload = Payload::of_result(result.text());
         check_size(&record, None, &payload)?;
         let held = Arc::new(Held {
             result: Some(payload),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use entreat_core::url_guard::Policy;
 use entreat_core::{Catalogue, ElicitationId, Messages, Mode, TimeoutPolicy, UnixTime};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -11,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::asker::{Asker, AskerSettings};
 use crate::clock::{Clock, SystemClock, Timeline};
+use crate::courier::{Courier, Dispatch};
 use crate::deadlines::{Alarms, Chores};
 use crate::elicitation::{Access, Elicitation};
 use crate::entropy::{Entropy, SystemEntropy};
@@ -63,6 +65,8 @@ pub struct Settings {
     pub live: usize,
     /// How long a settled elicitation can still be read.
     pub retention: Duration,
+    /// Which callbacks may be asked for, and called.
+    pub callbacks: Policy,
     /// The words in which errors are kept.
     pub messages: Messages,
 }
@@ -73,6 +77,7 @@ impl Default for Settings {
             asker: AskerSettings::default(),
             live: 10_000,
             retention: Duration::from_secs(3600),
+            callbacks: Policy::web(),
             messages: Catalogue::default().messages(["en"]),
         }
     }
@@ -86,6 +91,7 @@ pub struct Builder {
     entropy: Option<Arc<dyn Entropy>>,
     resolver: Option<Arc<dyn Resolver>>,
     keys: Option<KeyRing>,
+    courier: Option<Arc<dyn Courier>>,
     settings: Settings,
 }
 
@@ -102,6 +108,7 @@ pub(crate) struct Inner {
     pub(crate) events: Events,
     pub(crate) alarms: Arc<Alarms>,
     pub(crate) chores: Chores,
+    pub(crate) dispatch: Dispatch,
     pub(crate) observer: Observer,
     /// Calls of a durable store; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
@@ -152,18 +159,32 @@ impl Engine {
         self.inner.settings.asker.timeout_config(mode)
     }
 
+    /// Asks the store for something, to see whether it answers.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.inner.store.note("check").await.map(drop)
+    }
+
+    /// Begins to shut down. A connection that goes from now on leaves what was asked on it as it
+    /// is: its asker did not go away, and comes back to the next start. For those who end
+    /// connections themselves; [`shutdown`](Self::shutdown) does the rest.
+    pub fn stop(&self) {
+        self.inner.stopped.store(true, Ordering::Release);
+    }
+
     /// Stops tending to deadlines and waits until what was begun is done.
     ///
     /// Elicitations stay as they are; a durable store has them for the next start. Whoever
     /// waits for one is told [`ActError::ShuttingDown`](crate::ActError::ShuttingDown).
     pub async fn shutdown(&self) {
-        self.inner.stopped.store(true, Ordering::Release);
+        self.stop();
+        self.inner.dispatch.end();
         self.inner.alarms.end();
         let keeper = self.inner.keeper.lock().take();
         if let Some(keeper) = keeper {
             // An error means that it was cancelled with its runtime; then it has ended too.
             let _ = keeper.await;
         }
+        self.inner.last_chores().await;
         self.inner.in_flight.close();
         self.inner.in_flight.wait().await;
         self.inner.waiters.nudge_all();
@@ -252,6 +273,13 @@ impl Builder {
         self
     }
 
+    /// Who carries outcomes to callbacks. Without one, questions with a callback are refused.
+    #[must_use]
+    pub fn courier(mut self, courier: impl Courier) -> Self {
+        self.courier = Some(Arc::new(courier));
+        self
+    }
+
     /// What holds for everybody who asks.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
@@ -282,6 +310,7 @@ impl Builder {
             events: Events::new(),
             alarms: Arc::default(),
             chores: Chores::default(),
+            dispatch: Dispatch::new(self.courier),
             observer: Observer::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),

@@ -26,6 +26,9 @@ pub enum AskError {
     /// The URL, or the callback's, is blocked.
     #[error("the URL is not safe")]
     UnsafeUrl(#[source] UrlError),
+    /// A callback is wanted, and there is nobody to call it.
+    #[error("callbacks are not set up here")]
+    NoCallbacks,
     /// The asker asks too fast.
     #[error("too many requests; try again in {} ms", retry_after.as_millis())]
     RateLimited {

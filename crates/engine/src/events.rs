@@ -9,6 +9,7 @@ use entreat_core::{ElicitationId, Step};
 use tokio::sync::broadcast;
 
 use crate::record::Record;
+use crate::snapshot::Snapshot;
 
 /// How many events are kept for a slow subscriber: a burst of a busy second, some tens of KiB.
 const KEPT: usize = 1024;
@@ -39,6 +40,11 @@ impl Event {
     /// The elicitation after the change, its secrets sealed.
     pub fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// The elicitation after the change as others than the asker see it, its secrets sealed.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::sealed(self.record.clone())
     }
 }
 

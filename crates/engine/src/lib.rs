@@ -11,6 +11,7 @@
 mod ask;
 mod asker;
 mod connection;
+mod courier;
 mod elicitation;
 mod engine;
 mod error;
@@ -22,6 +23,7 @@ pub mod store;
 
 mod deadlines;
 mod events;
+mod given;
 mod limits;
 mod observe;
 mod payload;
@@ -38,13 +40,16 @@ pub use ask::{Ask, INLINE_FIELD};
 pub use asker::{Asker, AskerSettings, MAX_PAGE};
 pub use clock::{Clock, SystemClock};
 pub use connection::Connection;
+pub use courier::{Courier, Parcel, Receipt};
 pub use elicitation::{Drafted, Elicitation, Extended};
 pub use engine::{Builder, Engine, Settings, TimeoutConfig};
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::{ActError, AskError, Refusal, StartError};
 pub use events::{Event, Heard, Subscription};
 pub use limits::Limits;
-pub use record::{Channel, Extras, Held, Payload, Record, Request, Subject, Version};
+pub use record::{
+    Channel, Delivery, Entry, Extras, Held, Payload, Record, Request, Subject, Version,
+};
 pub use resolver::{
     Cleared, LookUp, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved,
 };

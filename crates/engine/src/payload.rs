@@ -5,7 +5,8 @@ use std::sync::Arc;
 use entreat_core::form::FileRules;
 use entreat_core::{Answers, ElicitationId, Form, Kind, SEALED};
 use serde_json::{Map, Value};
-use zeroize::Zeroizing;
+use smallvec::SmallVec;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::record::{Held, Payload};
 use crate::vault::{Secret, Vault, VaultError};
@@ -42,11 +43,8 @@ impl Payload {
     }
 
     /// A result that came from elsewhere.
-    pub(crate) fn of_result(result: &Value) -> Self {
-        Self {
-            text: to_text(result),
-            sealed: None,
-        }
+    pub(crate) fn of_result(text: Box<str>) -> Self {
+        Self { text, sealed: None }
     }
 
     fn with_secrets(
@@ -88,6 +86,22 @@ impl Payload {
     }
 }
 
+/// JSON text without the space between its parts: what is kept fits on a line.
+pub(crate) fn compact(text: &str) -> Box<str> {
+    let mut in_text = false;
+    let mut is_escaped = false;
+    let is_part = |c: &char| {
+        if in_text {
+            in_text = is_escaped || *c != '"';
+            is_escaped = !is_escaped && *c == '\\';
+            return true;
+        }
+        in_text = *c == '"';
+        !c.is_ascii_whitespace()
+    };
+    text.chars().filter(is_part).collect::<String>().into()
+}
+
 /// The size of answers as the limit counts it: JSON without files, as long as these stay within
 /// what their fields allow. A draft is kept unchecked, so that has to be looked at here.
 pub(crate) fn counted_size(form: &Form, text: &str) -> usize {
@@ -119,18 +133,21 @@ fn file_room(rules: &FileRules) -> usize {
     usize::try_from(each.saturating_mul(rules.max_items)).unwrap_or(usize::MAX)
 }
 
-/// The answers of a submission that are a field's, whatever envelope they came in.
+/// The answers of a submission, whatever envelope they came in.
+pub(crate) fn sent_answers<'a>(form: &Form, answers: &'a Value) -> Option<&'a Map<String, Value>> {
+    let members = answers.as_object()?;
+    let inner = members.get("responses").and_then(Value::as_object);
+    Some(
+        inner
+            .filter(|_| form.field("responses").is_none())
+            .unwrap_or(members),
+    )
+}
+
+/// Those answers of a submission that are a field's.
 pub(crate) fn known_answers(form: &Form, answers: &Value) -> Map<String, Value> {
-    let Some(mut members) = answers.as_object() else {
-        return Map::new();
-    };
-    if form.field("responses").is_none()
-        && let Some(inner) = members.get("responses").and_then(Value::as_object)
-    {
-        members = inner;
-    }
-    let known = members.iter().filter(|(id, _)| form.field(id).is_some());
-    known
+    let sent = sent_answers(form, answers).into_iter().flatten();
+    sent.filter(|(id, _)| form.field(id).is_some())
         .map(|(id, value)| (id.clone(), value.clone()))
         .collect()
 }
@@ -169,6 +186,24 @@ fn sensitive(form: &Form) -> impl Iterator<Item = &str> {
 }
 
 fn to_text(value: &impl serde::Serialize) -> Box<str> {
+    // Most answers are short: written on the stack, they are allocated once, at their length.
+    let mut bytes = SmallVec::<[u8; 256]>::new();
     // Maps with text keys and JSON values: nothing in them can fail to serialise.
-    serde_json::to_string(value).unwrap_or_default().into()
+    let text = match serde_json::to_writer(&mut bytes, value) {
+        Ok(()) => str::from_utf8(&bytes).unwrap_or_default().into(),
+        Err(_) => Box::default(),
+    };
+    bytes.as_mut_slice().zeroize();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compact;
+
+    #[test]
+    fn only_the_space_between_parts_goes() {
+        let text = "{ \"a b\" :\n [1.50 ,\t\"\\\" \\\\\" , \" x \" ] }\r\n";
+        assert_eq!(&*compact(text), r#"{"a b":[1.50,"\" \\"," x "]}"#);
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! Answers to sensitive fields are in here only as [`Sealed`]; a store never sees them open.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use entreat_core::{ElicitationId, Form, Lifecycle, Mode, Unknown};
+use entreat_core::{ElicitationId, Form, Lifecycle, Mode, UnixTime, Unknown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,10 +13,38 @@ use crate::vault::Sealed;
 
 /// One elicitation as a store keeps it.
 ///
+/// A pointer: to hand one on costs nothing, and to change one, by [`to_mut`](Self::to_mut),
+/// leaves those that others hold as they are.
+#[derive(Clone, Debug)]
+pub struct Record(Arc<Entry>);
+
+impl Record {
+    /// The record, to be changed; copied first if others hold it.
+    pub fn to_mut(&mut self) -> &mut Entry {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl From<Entry> for Record {
+    fn from(entry: Entry) -> Self {
+        Self(Arc::new(entry))
+    }
+}
+
+impl Deref for Record {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.0
+    }
+}
+
+/// What a [`Record`] consists of.
+///
 /// Small, because a million of them may wait at once: what is shared or rare stands behind a
 /// pointer.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct Entry {
     /// Its name.
     pub id: ElicitationId,
     /// How often it was changed; the store's check of this is the only mutual exclusion.
@@ -26,6 +55,18 @@ pub struct Record {
     pub request: Request,
     /// What was answered so far.
     pub held: Option<Arc<Held>>,
+}
+
+impl Entry {
+    /// When something is to be done about it next: a warning, the end of its time, or another
+    /// attempt to deliver its outcome. `None` once all is done.
+    pub fn alarm(&self) -> Option<UnixTime> {
+        let delivery = || self.held.as_ref()?.delivery.as_ref();
+        match self.lifecycle.alarm() {
+            Some(alarm) => Some(alarm.at),
+            None => delivery().map(|delivery| delivery.next),
+        }
+    }
 }
 
 /// How often a record was changed.
@@ -159,6 +200,18 @@ pub struct Held {
     /// What the respondent's program said about the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<Box<Value>>,
+    /// That the outcome is still to be delivered to the asker's callback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Box<Delivery>>,
+}
+
+/// An outcome on its way to the asker's callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// How often it was tried in vain.
+    pub attempts: u32,
+    /// When it is tried next.
+    pub next: UnixTime,
 }
 
 /// Answers as JSON text, with a placeholder where a secret was, and the secrets sealed.
@@ -177,6 +230,6 @@ mod tests {
 
     #[test]
     fn a_record_is_small_enough_for_a_million_to_wait() {
-        assert!(size_of::<Record>() <= 168, "{}", size_of::<Record>());
+        assert!(size_of::<Entry>() <= 168, "{}", size_of::<Entry>());
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ask::INLINE_FIELD;
-use crate::record::Record;
+use crate::record::{Entry, Record};
 use crate::vault::Secret;
 
 /// An elicitation as it stood when it was looked at.
@@ -101,6 +101,14 @@ impl Snapshot {
         })
     }
 
+    /// The result as JSON text, with every digit of large numbers where secrets allow it.
+    pub fn result_text(&self) -> Option<String> {
+        match self.exact_result() {
+            Some(text) => Some(text.get().to_owned()),
+            None => self.result().map(|result| result.to_string()),
+        }
+    }
+
     /// The result as it is kept, with every digit of large numbers; `None` where secrets have
     /// to be put in, or a part taken out.
     fn exact_result(&self) -> Option<&RawValue> {
@@ -162,13 +170,13 @@ impl std::fmt::Debug for Snapshot {
 
 impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Record {
+        let Entry {
             id,
             lifecycle,
             request,
             held,
             ..
-        } = &self.record;
+        } = &*self.record;
         let held = held.as_deref();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("elicitationId", id)?;

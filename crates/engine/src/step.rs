@@ -93,9 +93,10 @@ impl Inner {
                 Err(rejection) => return Err(refused(rejection, &record.lifecycle, now)),
             };
             let held = keep(&record, &step)?;
-            record.version = record.version.next();
-            record.lifecycle.apply(&step);
-            record.held = held;
+            let next = record.to_mut();
+            next.version = next.version.next();
+            next.lifecycle.apply(&step);
+            next.held = self.addressed(next, held, now);
             match self.commit(access, &record, step).await {
                 Ok(()) => return Ok(record),
                 Err(StoreError::Conflict { .. }) => record = self.load(access, id).await?,
@@ -110,15 +111,16 @@ impl Inner {
     pub(crate) async fn replace_held(
         &self,
         mut record: Record,
-        replacement: impl Fn(&Record) -> Result<Option<Held>, VaultError>,
+        mut replacement: impl FnMut(&Record) -> Result<Option<Held>, VaultError>,
     ) -> Result<bool, ActError> {
         loop {
             let Some(held) = replacement(&record)? else {
                 return Ok(false);
             };
             let id = record.id;
-            record.held = Some(Arc::new(held));
-            record.version = record.version.next();
+            let next = record.to_mut();
+            next.version = next.version.next();
+            next.held = Some(Arc::new(held));
             match self.store.commit(record).await {
                 Ok(()) => return Ok(true),
                 Err(StoreError::Missing(_)) => return Ok(false),
@@ -142,9 +144,13 @@ impl Inner {
                 Err(StoreError::Unavailable { .. }) => inner.doubt(record.clone(), Some(step)),
                 Err(_) => {}
             };
-        let reply = self.store.commit(record.clone());
-        let comes_at_once = matches!(reply, Promise::Ready(_));
-        if comes_at_once || matches!(access, Access::Engine) {
+        let is_unhurried = matches!(access, Access::Engine);
+        let reply = if is_unhurried {
+            self.store.commit_unhurried(record.clone())
+        } else {
+            self.store.commit(record.clone())
+        };
+        if is_unhurried || matches!(reply, Promise::Ready(_)) {
             let answer = self.called(StoreCall::Commit, reply).await;
             done(self, record, &answer);
             return answer;
@@ -237,11 +243,12 @@ impl Inner {
         }
         self.events.tell(record, Some(step));
         self.waiters.settle(record.id);
+        self.rearm(record);
     }
 
     fn rearm(&self, record: &Record) {
-        if let Some(alarm) = record.lifecycle.alarm() {
-            self.alarms.expect(alarm.at);
+        if let Some(at) = record.alarm() {
+            self.alarms.expect(at);
         }
     }
 }

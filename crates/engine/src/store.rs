@@ -38,8 +38,14 @@ pub trait Store: Send + Sync + 'static {
     /// first, nothing changes, and the error is [`StoreError::Conflict`].
     fn commit(&self, record: Record) -> Reply<()>;
 
-    /// Up to `limit` live records whose alarm has come, oldest alarms first by and large, and
-    /// when to ask again if there are fewer.
+    /// Does the same for a step that time has made and nobody waits for: what somebody does
+    /// wait for may go first.
+    fn commit_unhurried(&self, record: Record) -> Reply<()> {
+        self.commit(record)
+    }
+
+    /// Up to `limit` records whose [alarm](crate::Entry::alarm) has come, oldest alarms first by
+    /// and large, and when to ask again if there are fewer.
     ///
     /// A record is named until a commit moves its alarm.
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due>;
@@ -50,7 +56,8 @@ pub trait Store: Send + Sync + 'static {
     /// How many live records each asker has; those without any are left out.
     fn census(&self) -> Reply<Vec<(Arc<str>, usize)>>;
 
-    /// Forgets up to `limit` records that settled before that moment, and says how many.
+    /// Forgets up to `limit` records that settled before that moment and have no alarm, and says
+    /// how many.
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize>;
 
     /// What was kept under a name by [`Store::keep_note`].

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use entreat_core::ElicitationId;
 
-use crate::elicitation::Access;
-use crate::engine::Inner;
+use crate::elicitation::{Access, Elicitation};
+use crate::engine::{Engine, Inner};
 use crate::error::ActError;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
@@ -36,6 +36,8 @@ enum Stage {
     Looking(u32, Loading),
     /// Registered.
     Waiting(u32),
+    /// Woken, most likely because it has settled: worth a look before registering again.
+    Woken,
     /// It has settled; the result is on its way.
     Delivering(Delivering),
 }
@@ -48,6 +50,14 @@ impl Wait {
             id,
             stage: Stage::New,
         }
+    }
+
+    /// The elicitation that is waited for, as the same eyes see it.
+    pub fn elicitation(&self) -> Elicitation {
+        let engine = Engine {
+            inner: self.inner.clone(),
+        };
+        Elicitation::new(engine, self.id, self.access.clone())
     }
 
     /// Decides what a look at the store comes to: an end, or the next stage.
@@ -68,18 +78,25 @@ impl Wait {
             self.stage = Stage::Waiting(number);
             return None;
         }
-        if self.access.is_asker() && record.has_secrets() {
-            let (inner, access) = (self.inner.clone(), self.access.clone());
-            let deliver = async move { inner.deliver(&access, record).await };
-            self.stage = Stage::Delivering(Box::pin(deliver));
-            return None;
+        self.inner.waiters.forget(self.id, number);
+        self.stage = Stage::Woken;
+        self.settled(record)
+    }
+
+    /// Delivers at once, or begins to.
+    fn settled(&mut self, record: Record) -> Option<Result<Snapshot, ActError>> {
+        if !self.access.is_asker() || !record.has_secrets() {
+            return Some(Ok(Snapshot::sealed(record)));
         }
-        Some(Ok(Snapshot::sealed(record)))
+        let (inner, access) = (self.inner.clone(), self.access.clone());
+        let deliver = async move { inner.deliver(&access, record).await };
+        self.stage = Stage::Delivering(Box::pin(deliver));
+        None
     }
 
     fn number(&self) -> Option<u32> {
         match self.stage {
-            Stage::New | Stage::Delivering(_) => None,
+            Stage::New | Stage::Woken | Stage::Delivering(_) => None,
             Stage::Looking(number, _) | Stage::Waiting(number) => Some(number),
         }
     }
@@ -122,8 +139,17 @@ impl Future for Wait {
                     if this.inner.waiters.keep(this.id, *number, context.waker()) {
                         return Poll::Pending;
                     }
-                    this.stage = Stage::New;
+                    this.stage = Stage::Woken;
                     None
+                }
+                Stage::Woken => {
+                    this.stage = Stage::New;
+                    match this.inner.store.load(this.id) {
+                        Promise::Ready(Some(Ok(Some(record)))) if !record.lifecycle.is_live() => {
+                            this.settled(record)
+                        }
+                        _ => None,
+                    }
                 }
                 Stage::Delivering(delivering) => match delivering.as_mut().poll(context) {
                     Poll::Ready(end) => Some(end),

@@ -13,6 +13,7 @@ mod batch;
 mod job;
 mod live;
 mod open;
+mod pace;
 mod purge;
 mod readers;
 mod rows;
@@ -34,7 +35,7 @@ pub use open::OpenError;
 
 use self::job::{Job, Ticket};
 use self::readers::Readers;
-use self::writer::Writer;
+use self::writer::{Queues, Writer};
 use crate::forms::Forms;
 use crate::record;
 
@@ -59,7 +60,7 @@ use crate::record;
 /// ```
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
-    jobs: mpsc::Sender<Job>,
+    queues: Queues,
     writer: Writer,
 }
 
@@ -117,10 +118,10 @@ impl EmbeddedStore {
             forms,
             lock: Mutex::new(Some(opened.lock)),
         });
-        let (jobs, writer) = Writer::start(shared.clone(), opened.connection)?;
+        let (queues, writer) = Writer::start(shared.clone(), opened.connection)?;
         Ok(Self {
             shared,
-            jobs,
+            queues,
             writer,
         })
     }
@@ -141,30 +142,40 @@ impl EmbeddedStore {
     pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
         backup::run(self.shared.clone(), to.to_owned()).await
     }
+}
 
-    /// Hands a job to the writer and waits for its answer.
-    fn ask<T: Send + 'static>(
-        &self,
-        attempt: &'static str,
-        job: impl FnOnce(Ticket<T>) -> Job,
-    ) -> Reply<T> {
-        let (ticket, answer) = Ticket::new();
-        let job = job(ticket);
-        // Mostly there is room, and then the job is queued before anybody waits.
-        let waiting = match self.jobs.try_send(job) {
-            Ok(()) => None,
-            Err(mpsc::error::TrySendError::Full(job)) => Some((self.jobs.clone(), job)),
-            Err(mpsc::error::TrySendError::Closed(_)) => {
-                return Promise::ready(Err(closed(attempt)));
-            }
-        };
-        Promise::later(async move {
-            if let Some((jobs, job)) = waiting {
-                jobs.send(job).await.map_err(|_| closed(attempt))?;
-            }
-            answer.await.unwrap_or_else(|_| Err(closed(attempt)))
-        })
-    }
+fn keep_step(queue: &mpsc::Sender<Job>, record: Record) -> Reply<()> {
+    let state = record::encode_state(&record);
+    hand_over(queue, "keep a step", |ticket| Job::Commit {
+        record,
+        state,
+        was_live: false,
+        ticket,
+    })
+}
+
+/// Hands a job to the writer and waits for its answer.
+fn hand_over<T: Send + 'static>(
+    queue: &mpsc::Sender<Job>,
+    attempt: &'static str,
+    job: impl FnOnce(Ticket<T>) -> Job,
+) -> Reply<T> {
+    let (ticket, answer) = Ticket::new();
+    let job = job(ticket);
+    // Mostly there is room, and then the job is queued before anybody waits.
+    let waiting = match queue.try_send(job) {
+        Ok(()) => None,
+        Err(mpsc::error::TrySendError::Full(job)) => Some((queue.clone(), job)),
+        Err(mpsc::error::TrySendError::Closed(_)) => {
+            return Promise::ready(Err(closed(attempt)));
+        }
+    };
+    Promise::later(async move {
+        if let Some((queue, job)) = waiting {
+            queue.send(job).await.map_err(|_| closed(attempt))?;
+        }
+        answer.await.unwrap_or_else(|_| Err(closed(attempt)))
+    })
 }
 
 impl Store for EmbeddedStore {
@@ -175,12 +186,14 @@ impl Store for EmbeddedStore {
         };
         let request = record::encode_request(&record.request);
         let state = record::encode_state(&record);
-        self.ask("keep a new elicitation", |ticket| Job::Create {
-            record,
-            form,
-            request,
-            state,
-            ticket,
+        hand_over(&self.queues.prompt, "keep a new elicitation", |ticket| {
+            Job::Create {
+                record,
+                form,
+                request,
+                state,
+                ticket,
+            }
         })
     }
 
@@ -198,13 +211,11 @@ impl Store for EmbeddedStore {
     }
 
     fn commit(&self, record: Record) -> Reply<()> {
-        let state = record::encode_state(&record);
-        self.ask("keep a step", |ticket| Job::Commit {
-            record,
-            state,
-            was_live: false,
-            ticket,
-        })
+        keep_step(&self.queues.prompt, record)
+    }
+
+    fn commit_unhurried(&self, record: Record) -> Reply<()> {
+        keep_step(&self.queues.unhurried, record)
     }
 
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
@@ -240,8 +251,8 @@ impl Store for EmbeddedStore {
     }
 
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
-        let (shared, jobs) = (self.shared.clone(), self.jobs.clone());
-        Promise::later(async move { purge::run(shared, jobs, settled_before, limit).await })
+        let (shared, unhurried) = (self.shared.clone(), self.queues.unhurried.clone());
+        Promise::later(async move { purge::run(shared, unhurried, settled_before, limit).await })
     }
 
     fn note(&self, name: &'static str) -> Reply<Option<String>> {
@@ -250,7 +261,11 @@ impl Store for EmbeddedStore {
     }
 
     fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
-        self.ask("keep a note", |ticket| Job::Note { name, text, ticket })
+        hand_over(&self.queues.prompt, "keep a note", |ticket| Job::Note {
+            name,
+            text,
+            ticket,
+        })
     }
 }
 

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, Form, Lifecycle, Mode, Unknown};
-use entreat_engine::{Channel, Extras, Held, Record, Request, Subject, Version};
+use entreat_engine::{Channel, Entry, Extras, Held, Record, Request, Subject, Version};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written, and the newest that is read.
@@ -99,7 +99,7 @@ pub(crate) fn decode(kept: Kept<'_>) -> Result<Record, RecordError> {
     } else {
         Unknown::Error
     };
-    Ok(Record {
+    Ok(Record::from(Entry {
         id: kept.id,
         version: kept.version,
         lifecycle: state.lifecycle,
@@ -115,7 +115,7 @@ pub(crate) fn decode(kept: Kept<'_>) -> Result<Record, RecordError> {
             extras: request.extras.map(Arc::new),
         },
         held: state.held.map(Arc::new),
-    })
+    }))
 }
 
 #[derive(Serialize)]

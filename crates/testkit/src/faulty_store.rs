@@ -247,6 +247,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::Commit, |store| store.commit(record))
     }
 
+    fn commit_unhurried(&self, record: Record) -> Reply<()> {
+        self.call(Call::Commit, |store| store.commit_unhurried(record))
+    }
+
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
         self.call(Call::Due, |store| store.due(now, limit))
     }

@@ -9,7 +9,9 @@ use entreat_core::{
     Command, ElicitationId, Lifecycle, Mode, Presented, Timeout, TimeoutPolicy, UnixTime, Unknown,
     Verdict,
 };
-use entreat_engine::{Channel, Extras, Held, Payload, Record, Request, Subject, Version};
+use entreat_engine::{
+    Channel, Delivery, Entry, Extras, Held, Payload, Record, Request, Subject, Version,
+};
 
 use crate::samples;
 
@@ -55,7 +57,7 @@ pub fn pending_with(
     let terms = TimeoutPolicy::default()
         .terms(Mode::Form, timeout)
         .unwrap_or_else(|error| panic!("{error}"));
-    Record {
+    Record::from(Entry {
         id: id(now, number),
         version: Version::default(),
         lifecycle: Lifecycle::new(now, terms, 3),
@@ -71,7 +73,7 @@ pub fn pending_with(
             extras: None,
         },
         held: None,
-    }
+    })
 }
 
 /// The id of a number at a moment. Its bits are spread, as chance would spread them.
@@ -85,7 +87,7 @@ pub fn id(asked: UnixTime, number: u64) -> ElicitationId {
 
 /// The record with an idempotency key.
 pub fn with_key(mut record: Record, key: &str) -> Record {
-    record.request.extras = Some(Arc::new(Extras {
+    record.to_mut().request.extras = Some(Arc::new(Extras {
         idempotency_key: Some(key.into()),
         ..Extras::default()
     }));
@@ -103,25 +105,36 @@ pub fn step(record: &Record, command: Command, now: UnixTime) -> Record {
         .lifecycle
         .decide(&command, now)
         .unwrap_or_else(|rejection| panic!("{command:?} of {}: {rejection}", record.id));
-    next.lifecycle.apply(&step);
-    next.version = record.version.next();
+    next.to_mut().lifecycle.apply(&step);
+    next.to_mut().version = record.version.next();
     next
 }
 
 /// The next version, with a draft.
 pub fn drafted(record: &Record, now: UnixTime, text: &str) -> Record {
     let mut next = step(record, Command::Draft, now);
-    next.held = Some(Arc::new(Held {
+    next.to_mut().held = Some(Arc::new(Held {
         draft: Some(payload(text)),
         ..Held::default()
     }));
     next
 }
 
+/// The next version, with its outcome to be delivered at that time, or delivered.
+pub fn with_delivery(record: &Record, next_attempt: Option<UnixTime>) -> Record {
+    let mut next = record.clone();
+    let mut held = record.held.as_deref().cloned().unwrap_or_default();
+    held.delivery = next_attempt.map(|next| Box::new(Delivery { attempts: 1, next }));
+    let entry = next.to_mut();
+    entry.version = record.version.next();
+    entry.held = Some(Arc::new(held));
+    next
+}
+
 /// The next version, with an answer.
 pub fn answered(record: &Record, now: UnixTime, text: &str) -> Record {
     let mut next = step(record, Command::Submit(Verdict::Valid), now);
-    next.held = Some(Arc::new(Held {
+    next.to_mut().held = Some(Arc::new(Held {
         result: Some(payload(text)),
         ..Held::default()
     }));

@@ -17,7 +17,8 @@ use entreat_engine::{Record, Store};
 
 pub use alarms::{
     alarms_are_named_in_time_and_never_early, alarms_behave_like_a_sorted_list,
-    due_records_are_named_up_to_the_limit, settled_records_have_no_alarm,
+    an_outcome_to_be_delivered_is_due_and_stays, due_records_are_named_up_to_the_limit,
+    settled_records_have_no_alarm,
 };
 pub use durable::what_was_acknowledged_is_there_after_a_restart;
 pub use lists::{
@@ -68,6 +69,7 @@ macro_rules! store_contract {
             a_step_replaces_the_record
             alarms_are_named_in_time_and_never_early
             alarms_behave_like_a_sorted_list
+            an_outcome_to_be_delivered_is_due_and_stays
             due_records_are_named_up_to_the_limit
             lists_are_newest_first_and_come_in_pages
             lists_are_those_of_an_asker_and_of_a_state

@@ -9,6 +9,7 @@ use crate::document::push_token;
 use crate::number::Number;
 use crate::pattern::{Pattern, PatternBudget};
 use crate::problem::{Found, Problem, ProblemCode, Problems};
+use crate::suggestion::closest;
 
 /// A definition's JSON object.
 pub(crate) type Object = Map<String, Value>;
@@ -329,36 +330,4 @@ pub(crate) fn listing(words: &[&str]) -> String {
         text.push('`');
     }
     text
-}
-
-/// The known word that was probably meant, if one is near enough.
-pub(crate) fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Comparing costs the product of the lengths; nobody mistypes a word this long.
-    if word.len() > 64 {
-        return None;
-    }
-    let fold = |text: &str| text.replace(['_', '-'], "").to_lowercase();
-    let folded = fold(word);
-    let longest = word.chars().count();
-    known
-        .iter()
-        .map(|candidate| (strsim::osa_distance(&folded, &fold(candidate)), *candidate))
-        .filter(|(distance, _)| *distance <= (longest / 3).clamp(1, 3))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::closest;
-
-    #[test]
-    fn a_slip_of_the_keyboard_is_recognised() {
-        let known = ["minLength", "maxLength", "pattern", "format"];
-        assert_eq!(closest("minLenght", &known), Some("minLength"));
-        assert_eq!(closest("min_length", &known), Some("minLength"));
-        assert_eq!(closest("Pattern", &known), Some("pattern"));
-        assert_eq!(closest("regex", &known), None);
-        assert_eq!(closest(&"x".repeat(1000), &known), None);
-    }
 }

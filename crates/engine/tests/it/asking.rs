@@ -108,6 +108,14 @@ async fn parts_of_an_answer_are_merged_checked_and_use_up_nothing() {
     let drafted = host.draft(&json!({"target": "staging"})).await.unwrap();
     assert!(drafted.missing.is_empty());
     assert!(drafted.errors.is_empty(), "only what was sent is judged");
+    let drafted = host
+        .draft(&json!({"responses": {"replica": 5}}))
+        .await
+        .unwrap();
+    assert_eq!(
+        drafted.errors[0].field, "replica",
+        "it is told, and not kept"
+    );
     let draft = Value::Object(host.drafted().await.unwrap());
     assert_eq!(draft, json!({"replicas": 50, "target": "staging"}));
     assert_eq!(question.status().await.unwrap().lifecycle().attempts(), 0);
@@ -265,6 +273,29 @@ async fn what_was_asked_on_a_connection_goes_with_it_unless_durable() {
     let reason = CancelReason::SessionExpired;
     let settled = question.outcome().await.unwrap();
     assert_eq!(settled.outcome(), Some(Outcome::Cancelled(reason)));
+}
+
+#[tokio::test]
+async fn what_went_with_its_connection_is_cancelled_even_if_the_engine_ends_at_once() {
+    let world = World::new().await;
+    let connection = world.asker.connect();
+    let question = connection.ask(Ask::form(form())).await.unwrap();
+    drop(connection);
+    world.engine.shutdown().await;
+    let reason = CancelReason::ClientDisconnected;
+    let status = question.status().await.unwrap();
+    assert_eq!(status.outcome(), Some(Outcome::Cancelled(reason)));
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_with_the_engine_is_no_disconnect() {
+    let world = World::new().await;
+    let connection = world.asker.connect();
+    let question = connection.ask(Ask::form(form())).await.unwrap();
+    world.engine.stop();
+    drop(connection);
+    world.engine.shutdown().await;
+    assert_eq!(question.status().await.unwrap().status(), Status::Pending);
 }
 
 #[tokio::test]

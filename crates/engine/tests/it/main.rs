@@ -6,6 +6,7 @@
 )]
 
 mod asking;
+mod callbacks;
 mod clock;
 mod faults;
 mod limits;

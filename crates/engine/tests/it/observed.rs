@@ -105,6 +105,10 @@ async fn a_creation_is_traced_by_the_names_of_the_reference() {
         .with_ansi(false)
         .with_writer(log.clone())
         .finish();
+    // As long as there is one subscriber alone, whichever test logs a line first decides for all
+    // whether anybody wants it.
+    let silent = tracing_subscriber::fmt().with_writer(std::io::sink);
+    let _second = tracing::Dispatch::new(silent.finish());
     let _guard = tracing::subscriber::set_default(subscriber);
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();

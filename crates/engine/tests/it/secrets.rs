@@ -293,8 +293,8 @@ async fn a_sealed_answer_moved_to_another_question_does_not_open() {
         records.push(store.load(question.id()).await.unwrap().unwrap());
     }
     let mut forged = records[0].clone();
-    forged.held = records[1].held.clone();
-    forged.version = forged.version.next();
+    forged.to_mut().held = records[1].held.clone();
+    forged.to_mut().version = forged.version.next();
     store.commit(forged).await.unwrap();
     let error = asker.elicitation(records[0].id).status().await.unwrap_err();
     assert!(matches!(error, ActError::Vault(_)), "{error:?}");

@@ -13,6 +13,7 @@ use entreat_engine::{Record, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::job::Job;
+use super::pace::{Stopwatch, Timing};
 use crate::forms::{Digest, KeptForm};
 
 /// The statements of the writer, prepared once.
@@ -97,7 +98,8 @@ impl<'c> Batch<'c> {
 
     /// Does all jobs in one transaction and brings it to disk. Answers are noted in the jobs,
     /// and hold only if this succeeds.
-    pub(super) fn write(&mut self, jobs: &mut [Job]) -> rusqlite::Result<()> {
+    pub(super) fn write(&mut self, jobs: &mut [Job]) -> rusqlite::Result<Timing> {
+        let watch = Stopwatch::start();
         self.forms.more.clear();
         self.forms.fewer.clear();
         self.begin.execute([])?;
@@ -128,8 +130,10 @@ impl<'c> Batch<'c> {
             }
         }
         self.count_forms()?;
+        let work = watch.elapsed();
         self.commit.execute([])?;
-        Ok(())
+        let disk = watch.elapsed().saturating_sub(work);
+        Ok(Timing { work, disk })
     }
 
     /// Takes back a transaction that failed, if the database has not done so itself.
@@ -184,10 +188,11 @@ impl<'c> Batch<'c> {
     ) -> rusqlite::Result<Result<(), StoreError>> {
         let (id, version) = (record.id.as_bytes(), record.version.0);
         let expected = version.wrapping_sub(1);
-        let Some(settled_at) = record.lifecycle.settled_at() else {
+        let settled_at = record.lifecycle.settled_at();
+        let Some(settled_at) = settled_at.filter(|_| record.alarm().is_none()) else {
             let done = self.step.execute(params![id, expected, version, state])?;
             *was_live = done == 1;
-            // What has settled stays so: such a record is not looked for there.
+            // With what has settled all is done: such a record is not looked for there.
             return match done {
                 0 => self.stale(record).map(Err),
                 _ => Ok(Ok(())),

@@ -25,7 +25,7 @@ const PORTION_BYTES: i64 = 4 << 20;
 /// Removes up to `limit` records that settled before that moment.
 pub(super) async fn run(
     shared: Arc<Shared>,
-    jobs: mpsc::Sender<Job>,
+    unhurried: mpsc::Sender<Job>,
     settled_before: UnixTime,
     limit: usize,
 ) -> Result<usize, StoreError> {
@@ -47,7 +47,7 @@ pub(super) async fn run(
             settled_before,
             ticket,
         };
-        jobs.send(job).await.map_err(|_| closed(ATTEMPT))?;
+        unhurried.send(job).await.map_err(|_| closed(ATTEMPT))?;
         purged += answer.await.unwrap_or_else(|_| Err(closed(ATTEMPT)))?;
     }
     Ok(purged)

@@ -2,10 +2,13 @@
 //!
 //! It takes what is queued, writes it in one transaction, and answers. While it waits for the
 //! disk the queue fills again, so that the more callers there are the more of them share one
-//! wait.
+//! wait. What nobody waits for has a queue of its own: as long as both are full they take turns,
+//! in portions that keep a caller's wait short.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,11 +21,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::batch::Batch;
 use super::job::Job;
+use super::pace::Pace;
 use super::{OpenError, Shared};
 
 /// So many jobs go into one transaction at most: enough to make the wait for the disk cheap,
 /// few enough that nobody waits long for the others' work.
-const BATCH: usize = 1024;
+pub(super) const BATCH: usize = 1024;
 /// So many jobs may be queued; whoever comes then waits before its job is taken. As many as
 /// the next transaction takes.
 const QUEUE: usize = BATCH;
@@ -30,6 +34,14 @@ const QUEUE: usize = BATCH;
 const LARGE_LOG: u64 = 64 << 20;
 /// How many transactions pass between two looks at the log's size.
 const LOOK: u32 = 64;
+
+/// Where jobs are queued.
+pub(super) struct Queues {
+    /// Those that somebody waits for.
+    pub(super) prompt: mpsc::Sender<Job>,
+    /// The others.
+    pub(super) unhurried: mpsc::Sender<Job>,
+}
 
 /// The handle of the thread, which is joined when this is dropped.
 pub(super) struct Writer {
@@ -46,8 +58,9 @@ impl Writer {
     pub(super) fn start(
         shared: Arc<Shared>,
         connection: Connection,
-    ) -> Result<(mpsc::Sender<Job>, Self), OpenError> {
-        let (sender, jobs) = mpsc::channel(QUEUE);
+    ) -> Result<(Queues, Self), OpenError> {
+        let (prompt, prompt_jobs) = mpsc::channel(QUEUE);
+        let (unhurried, unhurried_jobs) = mpsc::channel(QUEUE);
         let (stop, stopped) = oneshot::channel();
         let path = shared.path.clone();
         let failed = |source| OpenError::Failed {
@@ -60,7 +73,9 @@ impl Writer {
         let spawned = runtime.and_then(|runtime| {
             let inbox = Inbox {
                 runtime,
-                jobs,
+                prompt: prompt_jobs,
+                unhurried: unhurried_jobs,
+                was_prompt: false,
                 stopped: Some(stopped),
             };
             std::thread::Builder::new()
@@ -72,7 +87,7 @@ impl Writer {
             thread: spawned.map_err(failed)?,
         };
         let running = Mutex::new(Some(running));
-        Ok((sender, Self { running }))
+        Ok((Queues { prompt, unhurried }, Self { running }))
     }
 
     /// Lets the thread finish what is queued, and joins it.
@@ -105,34 +120,75 @@ impl Running {
 /// Where jobs arrive.
 struct Inbox {
     runtime: Runtime,
-    jobs: mpsc::Receiver<Job>,
+    prompt: mpsc::Receiver<Job>,
+    unhurried: mpsc::Receiver<Job>,
+    /// Whether the last jobs were those that somebody waited for; then it is the others' turn.
+    was_prompt: bool,
     /// `None` once the end was announced.
     stopped: Option<oneshot::Receiver<()>>,
 }
 
 impl Inbox {
-    /// Takes what is queued; false when there will be no more.
-    fn take(&mut self, taken: &mut Vec<Job>) -> bool {
+    /// Takes what is queued, of what nobody waits for a portion; false when there will be no more.
+    fn take(&mut self, taken: &mut Vec<Job>, portion: usize) -> bool {
         let Self {
             runtime,
-            jobs,
+            prompt,
+            unhurried,
+            was_prompt,
             stopped,
         } = self;
-        let count = runtime.block_on(async {
+        runtime.block_on(async {
             if let Some(end) = stopped {
                 tokio::select! {
                     biased;
                     _ = end => {}
-                    count = jobs.recv_many(taken, BATCH) => return count,
+                    is_prompt = either(prompt, unhurried, *was_prompt, portion, taken) => {
+                        *was_prompt = is_prompt;
+                        return;
+                    }
                 }
                 // What was queued before is still done; who comes now is turned away.
                 *stopped = None;
-                jobs.close();
+                prompt.close();
+                unhurried.close();
             }
-            jobs.recv_many(taken, BATCH).await
+            *was_prompt = either(prompt, unhurried, *was_prompt, portion, taken).await;
         });
-        count > 0
+        !taken.is_empty()
     }
+}
+
+/// Waits for jobs and takes them from one of the queues; says whether somebody waits for them.
+/// Takes none if both queues are closed and empty.
+async fn either(
+    prompt: &mut mpsc::Receiver<Job>,
+    unhurried: &mut mpsc::Receiver<Job>,
+    was_prompt: bool,
+    portion: usize,
+    taken: &mut Vec<Job>,
+) -> bool {
+    poll_fn(|context| {
+        let mut are_over = true;
+        for is_prompt in [!was_prompt, was_prompt] {
+            let count = if is_prompt {
+                prompt.poll_recv_many(context, taken, BATCH)
+            } else {
+                unhurried.poll_recv_many(context, taken, portion)
+            };
+            match count {
+                Poll::Ready(0) => {}
+                Poll::Ready(_) => return Poll::Ready(is_prompt),
+                Poll::Pending => are_over = false,
+            }
+        }
+        if are_over {
+            Poll::Ready(was_prompt)
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 fn run(shared: &Shared, connection: &Connection, mut inbox: Inbox) {
@@ -145,9 +201,11 @@ fn run(shared: &Shared, connection: &Connection, mut inbox: Inbox) {
     };
     let mut jobs = Vec::with_capacity(BATCH);
     let mut log = Log::of(shared);
-    while inbox.take(&mut jobs) {
+    let mut pace = Pace::new();
+    while inbox.take(&mut jobs, pace.portion()) {
         match batch.write(&mut jobs) {
-            Ok(()) => {
+            Ok(timing) => {
+                pace.learn(timing, jobs.len());
                 for job in jobs.drain(..) {
                     job.publish(&shared.live);
                 }

@@ -137,7 +137,8 @@ impl<'s> Fill<'s> {
         for number in 2..1000 {
             let mut record = records::pending("asker", at(3), number);
             let text = "{}".repeat(4 << 10);
-            record.held = records::drafted(&record, at(3), &text).held;
+            let drafted = records::drafted(&record, at(3), &text);
+            record.to_mut().held.clone_from(&drafted.held);
             match self.store.create(record.clone()).await {
                 Ok(_) => {}
                 Err(StoreError::Unavailable { attempt, source }) => {
@@ -161,8 +162,8 @@ impl<'s> Fill<'s> {
             let again = store.create(failed.clone()).await;
             assert!(matches!(again, Err(StoreError::Unavailable { .. })));
             let mut large = self.live.clone();
-            large.held = failed.held.clone();
-            large.version = large.version.next();
+            large.to_mut().held.clone_from(&failed.held);
+            large.to_mut().version = large.version.next();
             let step = store.commit(large).await;
             assert!(matches!(step, Err(StoreError::Unavailable { .. })));
         }

@@ -64,7 +64,7 @@ async fn written_imported_and_derived_forms_come_back_the_same() {
     let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
     for (number, form) in (0..).zip(&forms) {
         let record = store.load(records::id(at(number), number)).await.unwrap();
-        let Subject::Form(loaded) = record.unwrap().request.subject else {
+        let Subject::Form(loaded) = &record.as_ref().unwrap().request.subject else {
             panic!("it was a form")
         };
         assert_eq!(loaded.definition(), form.definition());
@@ -72,7 +72,7 @@ async fn written_imported_and_derived_forms_come_back_the_same() {
             loaded.definition().to_string(),
             form.definition().to_string()
         );
-        assert_eq!(json_schema(&loaded), json_schema(form));
+        assert_eq!(json_schema(loaded), json_schema(form));
         let mut generator = Generator::new(form, number);
         let answers = generator.valid().into_iter().chain([json!({})]);
         for answer in answers {

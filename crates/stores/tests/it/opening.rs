@@ -201,7 +201,7 @@ async fn the_log_is_emptied_once_a_long_reader_is_gone() {
     let write = async |numbers: std::ops::Range<u64>, text: &str| {
         for number in numbers {
             let mut record = records::pending("asker", at(number), number);
-            record.held = records::drafted(&record, at(number), text).held;
+            record.to_mut().held = records::drafted(&record, at(number), text).held.clone();
             store.create(record).await.unwrap();
         }
     };

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::{Command, ElicitationId, Timeout, UnixTime};
+use entreat_core::{Command, ElicitationId, Status, Timeout, UnixTime};
+use entreat_engine::store::{Query, Which};
 use entreat_engine::{Record, Store};
 
-use super::{at, broken, kept};
-use crate::records;
+use super::{at, broken, kept, loaded};
+use crate::records::{self, assert_same};
 use crate::samples;
 
 /// A record that waits so long. Its alarm comes before that, for the warning.
@@ -18,8 +19,7 @@ fn waiting(asked: UnixTime, number: u64, millis: u64) -> Record {
 }
 
 fn alarm(record: &Record) -> UnixTime {
-    let alarm = record.lifecycle.alarm();
-    alarm.map_or_else(|| broken("it has settled"), |alarm| alarm.at)
+    record.alarm().unwrap_or_else(|| broken("it has settled"))
 }
 
 /// A record is due from its alarm on, not a millisecond before, until a step moves the alarm.
@@ -84,6 +84,45 @@ pub async fn settled_records_have_no_alarm(store: Arc<impl Store>) {
     kept(store.commit(records::declined(&record, at(1)))).await;
     let due = kept(store.due(at(10_000_000), 10)).await;
     assert_eq!((due.ids.len(), due.next), (0, None));
+}
+
+/// An outcome that is to be delivered is due when its next attempt is, and the record stays until
+/// that is done, however old it is.
+pub async fn an_outcome_to_be_delivered_is_due_and_stays(store: Arc<impl Store>) {
+    let record = waiting(at(0), 1, 30_000);
+    kept(store.create(record.clone())).await;
+    let answered = records::answered(&record, at(1), r#"{"name":"Ada"}"#);
+    let mut settled = records::with_delivery(&answered, Some(at(5_000)));
+    settled.to_mut().version = answered.version;
+    kept(store.commit(settled.clone())).await;
+    assert_eq!(kept(store.due(at(4_999), 10)).await.ids, []);
+    assert_eq!(kept(store.due(at(5_000), 10)).await.ids, [record.id]);
+    assert_same(&loaded(&*store, &record).await, &settled);
+
+    let later = records::with_delivery(&settled, Some(at(60_000)));
+    kept(store.commit(later.clone())).await;
+    assert_eq!(kept(store.due(at(59_999), 10)).await.ids, []);
+    assert_eq!(kept(store.due(at(60_000), 10)).await.ids, [record.id]);
+    assert_eq!(kept(store.census()).await, []);
+    assert_eq!(kept(store.purge(at(10_000_000), 10)).await, 0);
+    for which in [Which::All, Which::Only(Status::Completed), Which::Live] {
+        let query = Query {
+            asker: Some("asker".into()),
+            which,
+            before: None,
+            limit: 10,
+        };
+        let listed = kept(store.list(query)).await;
+        let expected = usize::from(which != Which::Live);
+        assert_eq!(listed.len(), expected, "{which:?}");
+    }
+
+    let done = records::with_delivery(&later, None);
+    kept(store.commit(done.clone())).await;
+    assert_same(&loaded(&*store, &record).await, &done);
+    let due = kept(store.due(at(10_000_000), 10)).await;
+    assert_eq!((due.ids.len(), due.next), (0, None));
+    assert_eq!(kept(store.purge(at(10_000_000), 10)).await, 1);
 }
 
 /// Any mixture of creations, extensions, endings and looks at the clock is as if alarms lay in

@@ -8,7 +8,8 @@ use super::{at, kept, loaded};
 use crate::records::{self, assert_same};
 
 /// Everything that was acknowledged is there after the store was let go and opened again:
-/// records in every state, keys, alarms, notes, and what was purged stays away.
+/// records in every state, keys, alarms, outcomes to be
+/// delivered, notes, and what was purged stays away.
 ///
 /// Takes what opens the store, always the same one, and what lets go of it.
 pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
@@ -25,6 +26,11 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
     let settled = records::with_key(records::pending("one", at(3), 3), "settled");
     kept(store.create(settled.clone())).await;
     let settled = records::answered(&settled, at(4), r#"{"name":"Ada"}"#);
+    let settled = {
+        let mut undelivered = records::with_delivery(&settled, Some(at(50)));
+        undelivered.to_mut().version = settled.version;
+        undelivered
+    };
     kept(store.commit(settled.clone())).await;
     let purged = records::with_key(records::pending("one", at(1), 4), "gone");
     kept(store.create(purged.clone())).await;
@@ -59,7 +65,7 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
         let deadline = pending.lifecycle.deadline();
         let mut due = kept(store.due(deadline, 10)).await.ids;
         due.sort_unstable();
-        assert_eq!(due, [pending.id, active.id]);
+        assert_eq!(due, [pending.id, active.id, settled.id]);
         close(store).await;
     }
 

@@ -27,14 +27,15 @@ pub async fn a_new_record_is_loaded_as_it_was_kept(store: Arc<impl Store>) {
 /// Everything that a record can hold comes back.
 pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     let mut record = records::pending("asker with a space and \u{1f44d}", at(0), 1);
-    record.request.mode = Mode::Url;
-    record.request.channel = Channel::Link;
-    record.request.subject = Subject::Url("https://example.com/a?b=c".into());
-    record.request.unknown = Unknown::Ignore;
-    record.request.durable = false;
-    record.request.wipe = true;
-    record.request.size_limit = u32::MAX;
-    record.request.extras = Some(Arc::new(Extras {
+    let request = &mut record.to_mut().request;
+    request.mode = Mode::Url;
+    request.channel = Channel::Link;
+    request.subject = Subject::Url("https://example.com/a?b=c".into());
+    request.unknown = Unknown::Ignore;
+    request.durable = false;
+    request.wipe = true;
+    request.size_limit = u32::MAX;
+    request.extras = Some(Arc::new(Extras {
         message: Some("Why \"this\" is asked".into()),
         respondent: Some("ada@example.com".into()),
         callback: Some("https://example.com/callback".into()),
@@ -46,12 +47,13 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         idempotency_key: Some("key".into()),
         script: Some(json!([{"say": "hello"}])),
     }));
-    record.held = Some(Arc::new(Held {
+    record.to_mut().held = Some(Arc::new(Held {
         draft: Some(records::payload("{\"a\":\"\\u0000\"}")),
         result: Some(records::payload("")),
         missing: vec!["a".into(), "b".into()],
         errors: Some("[]".into()),
         submission: Some(Box::new(json!({"user_agent": "x"}))),
+        delivery: None,
     }));
     kept(store.create(record.clone())).await;
     assert_same(&loaded(&*store, &record).await, &record);
@@ -141,8 +143,8 @@ pub async fn a_settled_record_takes_further_steps(store: Arc<impl Store>) {
     let settled = records::answered(&record, at(1), r#"{"name":"Ada"}"#);
     kept(store.commit(settled.clone())).await;
     let mut wiped = settled.clone();
-    wiped.version = settled.version.next();
-    wiped.held = None;
+    wiped.to_mut().version = settled.version.next();
+    wiped.to_mut().held = None;
     kept(store.commit(wiped.clone())).await;
     assert_same(&loaded(&*store, &record).await, &wiped);
     assert_conflict(&*store, wiped, 1, 2).await;
@@ -190,14 +192,14 @@ pub async fn a_sealed_payload_is_kept_bit_by_bit(store: Arc<impl Store>) {
         sealed: Some(Box::new(sealed())),
     };
     let mut record = records::pending("asker", at(0), 1);
-    record.held = Some(Arc::new(Held {
+    record.to_mut().held = Some(Arc::new(Held {
         draft: Some(payload.clone()),
         ..Held::default()
     }));
     kept(store.create(record.clone())).await;
     assert_same(&loaded(&*store, &record).await, &record);
     let mut settled = records::declined(&record, at(1));
-    settled.held = Some(Arc::new(Held {
+    settled.to_mut().held = Some(Arc::new(Held {
         result: Some(payload),
         ..Held::default()
     }));

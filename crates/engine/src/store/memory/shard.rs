@@ -8,7 +8,7 @@ use super::wheel::Wheel;
 use crate::record::{Record, Version};
 use crate::store::StoreError;
 
-/// Records, how to find them, whose alarm is next, and which have settled.
+/// Records, how to find them, whose alarm is next, and with which all is done.
 #[derive(Default)]
 pub(super) struct Shard {
     slab: Slab,
@@ -38,7 +38,7 @@ impl Shard {
         let id = record.id;
         let index = self.find(id).ok_or(StoreError::Missing(id))?;
         let kept = self.slab.get(index).ok_or(StoreError::Missing(id))?;
-        let (found, was_live) = (kept.version, kept.lifecycle.is_live());
+        let (found, had_alarm) = (kept.version, kept.alarm().is_some());
         if found.next() != record.version {
             let expected = Version(record.version.0.wrapping_sub(1));
             return Err(StoreError::Conflict {
@@ -47,7 +47,7 @@ impl Shard {
                 found,
             });
         }
-        if was_live {
+        if had_alarm {
             self.wheel.disarm(&mut self.slab, index);
             self.slab.replace(index, record);
             self.link(index);
@@ -101,8 +101,8 @@ impl Shard {
     }
 
     fn link(&mut self, index: Index) {
-        let is_live = |record: &Record| record.lifecycle.is_live();
-        if self.slab.get(index).is_some_and(is_live) {
+        let has_alarm = |record: &Record| record.alarm().is_some();
+        if self.slab.get(index).is_some_and(has_alarm) {
             self.wheel.arm(&mut self.slab, index);
         } else {
             self.settled.push(&mut self.slab, index);

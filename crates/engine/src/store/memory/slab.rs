@@ -72,10 +72,10 @@ impl Slab {
         slots.filter_map(|slot| slot.record.as_ref())
     }
 
-    /// When a record's alarm comes; a settled one has none.
+    /// When a record's alarm comes; never, if it has none.
     pub(super) fn alarm(&self, index: Index) -> UnixTime {
-        let alarm = self.get(index).and_then(|record| record.lifecycle.alarm());
-        alarm.map_or(UnixTime::from_millis(u64::MAX), |alarm| alarm.at)
+        let alarm = self.get(index).and_then(|record| record.alarm());
+        alarm.unwrap_or(UnixTime::from_millis(u64::MAX))
     }
 
     /// The slots of a list, in order.

@@ -1,4 +1,5 @@
--- Records that can still be answered. All of them are also in memory.
+-- Records that can still be answered, or whose outcome is still to be delivered. All of them are
+-- also in memory.
 CREATE TABLE live (
     id BLOB NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
@@ -12,7 +13,7 @@ CREATE TABLE live (
     state BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Records that are over, until they are purged.
+-- Records with which all is done, until they are purged.
 CREATE TABLE settled (
     id BLOB NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,

@@ -1,0 +1,236 @@
+//! Outcomes that are delivered: once everything works, at least once whatever breaks.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use entreat_core::{CancelReason, Status};
+use entreat_engine::store::MemoryStore;
+use entreat_engine::{Ask, Asker, Courier, Engine, Parcel, Receipt, Store};
+use entreat_testkit::{Call, Fault, FaultyStore, ScriptedResolver, SeededEntropy, VirtualClock};
+use tokio::sync::Notify;
+
+use crate::world::{START, answer, form, unlimited};
+
+/// Notes what it is given, and says what it is told to say.
+#[derive(Clone, Default)]
+struct Post(Arc<Notes>);
+
+#[derive(Default)]
+struct Notes {
+    delivered: Mutex<Vec<(String, Status)>>,
+    says: Mutex<Vec<Receipt>>,
+    came: Notify,
+    /// Never ends an attempt.
+    hangs: AtomicBool,
+}
+
+impl Courier for Post {
+    fn deliver(&self, parcel: Parcel) -> Pin<Box<dyn Future<Output = Receipt> + Send>> {
+        let url = parcel.to.url().to_owned();
+        let mut delivered = self.0.delivered.lock().unwrap();
+        delivered.push((url, parcel.settled.status()));
+        drop(delivered);
+        let receipt = self.0.says.lock().unwrap().pop().unwrap_or(Receipt::Taken);
+        self.0.came.notify_one();
+        if self.0.hangs.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(std::future::ready(receipt))
+    }
+}
+
+impl Post {
+    fn says(&self, receipts: &[Receipt]) {
+        let says = receipts.iter().rev().copied().collect();
+        *self.0.says.lock().unwrap() = says;
+    }
+
+    fn count(&self) -> usize {
+        self.0.delivered.lock().unwrap().len()
+    }
+}
+
+fn ask() -> Ask {
+    Ask::form(form()).callback("https://example.com/hook")
+}
+
+struct World {
+    clock: VirtualClock,
+    engine: Engine,
+    asker: Asker,
+    post: Post,
+}
+
+async fn world(store: Arc<dyn Store>, clock: &VirtualClock, post: &Post) -> World {
+    let resolver = ScriptedResolver::new().answers("example.com", &["93.184.215.14"]);
+    world_on(resolver, store, clock, post).await
+}
+
+async fn world_on(
+    resolver: ScriptedResolver,
+    store: Arc<dyn Store>,
+    clock: &VirtualClock,
+    post: &Post,
+) -> World {
+    let engine = Engine::builder()
+        .shared_store(store)
+        .clock(clock.clone())
+        .entropy(SeededEntropy::new(7))
+        .resolver(resolver)
+        .settings(unlimited())
+        .courier(post.clone())
+        .start()
+        .await
+        .unwrap();
+    World {
+        clock: clock.clone(),
+        asker: engine.asker("deployer"),
+        engine,
+        post: post.clone(),
+    }
+}
+
+impl World {
+    async fn new() -> Self {
+        let store = Arc::new(MemoryStore::new());
+        world(store, &VirtualClock::new(START), &Post::default()).await
+    }
+
+    /// Lets time pass, and attempts that are due come to their end.
+    async fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+        self.engine.catch_up().await.unwrap();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_outcome_is_delivered_once_and_nothing_that_never_settled() {
+    let world = World::new().await;
+    let answered = world.asker.ask(ask()).await.unwrap();
+    let declined = world.asker.ask(ask()).await.unwrap();
+    let cancelled = world.asker.ask(ask()).await.unwrap();
+    world.asker.ask(ask()).await.unwrap();
+    let unasked_for = world.asker.ask(Ask::form(form())).await.unwrap();
+    answered.submit(&answer()).await.unwrap();
+    declined.decline().await.unwrap();
+    cancelled
+        .cancel(CancelReason::AskerCancelled)
+        .await
+        .unwrap();
+    unasked_for.decline().await.unwrap();
+    world.pass(Duration::from_secs(1)).await;
+    assert_eq!(world.post.count(), 3);
+    // The last one by time.
+    world.pass(Duration::from_secs(400)).await;
+    world.pass(Duration::from_secs(400)).await;
+    let delivered = world.post.0.delivered.lock().unwrap().clone();
+    let mut statuses: Vec<_> = delivered
+        .iter()
+        .map(|(_, status)| status.as_str())
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, ["cancelled", "completed", "declined", "timeout"]);
+    assert!(
+        delivered
+            .iter()
+            .all(|(url, _)| url == "https://example.com/hook")
+    );
+}
+
+#[tokio::test]
+async fn what_was_not_taken_is_tried_again_with_growing_pauses_and_given_up_at_last() {
+    let world = World::new().await;
+    world.post.says(&[Receipt::Failed; 12]);
+    let question = world.asker.ask(ask()).await.unwrap();
+    question.decline().await.unwrap();
+    world.pass(Duration::from_millis(1)).await;
+    assert_eq!(world.post.count(), 1);
+    world.pass(Duration::from_secs(4)).await;
+    assert_eq!(world.post.count(), 1);
+    world.pass(Duration::from_secs(2)).await;
+    assert_eq!(world.post.count(), 2);
+    for _ in 0..100 {
+        world.pass(Duration::from_secs(3600)).await;
+    }
+    // Twelve attempts in three days; the record was kept all the time, and goes then.
+    assert_eq!(world.post.count(), 12);
+    world.pass(Duration::from_secs(7200)).await;
+    assert!(question.status().await.is_err());
+    assert_eq!(world.post.count(), 12);
+}
+
+#[tokio::test]
+async fn who_is_gone_is_left_alone() {
+    let world = World::new().await;
+    world.post.says(&[Receipt::Failed, Receipt::Gone]);
+    let question = world.asker.ask(ask()).await.unwrap();
+    question.decline().await.unwrap();
+    for _ in 0..20 {
+        world.pass(Duration::from_secs(600)).await;
+    }
+    assert_eq!(world.post.count(), 2);
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_lost_with_the_process_is_made_again() {
+    let store = Arc::new(MemoryStore::new());
+    let clock = VirtualClock::new(START);
+    let first = world(store.clone(), &clock, &Post::default()).await;
+    first.post.0.hangs.store(true, Ordering::Relaxed);
+    let question = first.asker.ask(ask()).await.unwrap();
+    question.decline().await.unwrap();
+    first.post.0.came.notified().await;
+    // An end breaks off what is under way.
+    first.engine.shutdown().await;
+
+    clock.advance(Duration::from_secs(31));
+    let second = world(store, &clock, &Post::default()).await;
+    second.pass(Duration::from_secs(1)).await;
+    assert_eq!(second.post.count(), 1);
+    second.pass(Duration::from_secs(600)).await;
+    assert_eq!(second.post.count(), 1);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_for_a_while_loses_no_callback() {
+    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let clock = VirtualClock::new(START);
+    let world = world(store.clone(), &clock, &Post::default()).await;
+    let question = world.asker.ask(ask()).await.unwrap();
+    question.decline().await.unwrap();
+    world.post.0.came.notified().await;
+    store.inject(Fault::of(Call::Commit).times(2));
+    let question = world.asker.ask(ask()).await.unwrap();
+    assert!(question.decline().await.is_err());
+    question.decline().await.ok();
+    store.heal();
+    question.decline().await.ok();
+    for _ in 0..10 {
+        world.pass(Duration::from_secs(31)).await;
+    }
+    assert!(world.post.count() >= 2);
+}
+
+#[tokio::test]
+async fn a_callback_is_judged_when_it_is_asked_for_and_again_when_it_is_called() {
+    let store = Arc::new(MemoryStore::new());
+    let clock = VirtualClock::new(START);
+    let resolver = ScriptedResolver::new()
+        .answers("rebind.example.com", &["93.184.215.14"])
+        .answers("rebind.example.com", &["127.0.0.1"]);
+    let world = world_on(resolver, store, &clock, &Post::default()).await;
+    let local = Ask::form(form()).callback("http://127.0.0.1:9/hook");
+    assert!(world.asker.ask(local).await.is_err());
+    let ask = Ask::form(form()).callback("https://rebind.example.com/hook");
+    let question = world.asker.ask(ask).await.unwrap();
+    question.decline().await.unwrap();
+    for _ in 0..5 {
+        world.pass(Duration::from_secs(60)).await;
+    }
+    assert_eq!(world.post.count(), 0);
+}
