@@ -1,0 +1,111 @@
+//! `POST /rpc`.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Body as _;
+
+use super::refusal::Refusal;
+use super::{HttpSettings, Shared, json};
+use crate::rpc::{Answered, Answering, Session};
+
+pub(super) async fn rpc(
+    State(shared): State<Arc<Shared>>,
+    Extension(peer): Extension<SocketAddr>,
+    request: Request<Body>,
+) -> Response {
+    let (Parts { uri, headers, .. }, body) = request.into_parts();
+    let session = match shared.admit(peer, &uri, &headers) {
+        Ok(asker) => Session::new(asker.clone()),
+        Err(refusal) => return refusal.into_response(),
+    };
+    match read(&shared.settings, &headers, body).await {
+        Ok(message) => {
+            let answering = shared.rpc.answer(&session, &message);
+            // A waiting call should hold neither.
+            drop((message, headers, uri));
+            respond(answering, &shared).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// The whole body, if it is JSON, not too large and not too slow.
+async fn read(settings: &HttpSettings, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    if !is_json(headers) {
+        return Err(Refusal::NotJson);
+    }
+    let limit = settings.body_limit;
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Refusal::TooLarge(limit));
+    }
+    let body = Limited::new(body, limit);
+    match tokio::time::timeout(settings.body_timeout, body.collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge(limit)),
+        Ok(Err(_)) => Err(Refusal::Broken),
+        Err(_) => Err(Refusal::TooSlow(settings.body_timeout)),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut kinds = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+        return false;
+    };
+    let kind = kind.to_str().unwrap_or_default();
+    let (essence, parameters) = kind.split_once(';').unwrap_or((kind, ""));
+    let is_utf8 = parameters.split(';').all(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        let value = value.trim().trim_matches('"');
+        !is_charset || value.eq_ignore_ascii_case("utf-8") || value.eq_ignore_ascii_case("utf8")
+    });
+    essence.trim().eq_ignore_ascii_case("application/json")
+        && is_utf8
+        && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+/// Answers once there is an answer; if that takes long, begins to, and goes on with spaces, which
+/// mean nothing in JSON, so that no proxy takes the connection for dead.
+async fn respond(mut answering: Answering, shared: &Shared) -> Response {
+    let heartbeat = shared.settings.heartbeat;
+    tokio::select! {
+        biased;
+        answered = &mut answering => return finished(answered),
+        () = tokio::time::sleep(heartbeat) => {}
+    }
+    let beats = stream::unfold(Some(answering), move |answering| async move {
+        let mut answering = answering?;
+        tokio::select! {
+            biased;
+            answered = &mut answering => {
+                Some((Ok::<_, Infallible>(answered.body.unwrap_or_default().into()), None))
+            }
+            () = tokio::time::sleep(heartbeat) => {
+                Some((Ok(Bytes::from_static(b" ")), Some(answering)))
+            }
+        }
+    });
+    // What takes long was understood.
+    json(StatusCode::OK, Body::from_stream(beats))
+}
+
+fn finished(answered: Answered) -> Response {
+    let status = if answered.understood {
+        StatusCode::OK
+    } else {
+        StatusCode::BAD_REQUEST
+    };
+    json(status, answered.body.unwrap_or_default())
+}

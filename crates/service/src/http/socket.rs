@@ -1,0 +1,182 @@
+//! `GET /ws`: calls and notifications on one connection.
+//!
+//! Calls run side by side and are answered as they end. When the connection goes, what was asked
+//! on it goes too, unless it is durable.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+use super::Shared;
+use super::refusal::Refusal;
+use crate::rpc::Session;
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// A client that has answered so many heartbeats with nothing at all is gone.
+const MISSED_BEATS: u32 = 3;
+/// How long a client may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+pub(super) async fn open(
+    State(shared): State<Arc<Shared>>,
+    Extension(peer): Extension<SocketAddr>,
+    mut request: Request<Body>,
+) -> Response {
+    let session = match shared.admit(peer, request.uri(), request.headers()) {
+        Ok(asker) => asker.clone(),
+        Err(refusal) => return refusal.into_response(),
+    };
+    let Some(accept) = accept_key(request.headers()) else {
+        return Refusal::NoUpgrade.into_response();
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let serving = serve(shared.clone(), upgrade, session);
+    shared.tasks.spawn(serving);
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    response
+}
+
+/// The answer to a handshake; `None` if it is none.
+fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
+    let names = |name: header::HeaderName, word: &str| {
+        let values = headers.get_all(name).iter();
+        let mut words = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));
+        words.any(|found| found.trim().eq_ignore_ascii_case(word))
+    };
+    let is_handshake = names(header::CONNECTION, "upgrade")
+        && names(header::UPGRADE, "websocket")
+        && headers.get(header::SEC_WEBSOCKET_VERSION)? == "13";
+    let key = headers.get(header::SEC_WEBSOCKET_KEY)?;
+    let accept = derive_accept_key(key.as_bytes());
+    is_handshake.then(|| HeaderValue::from_str(&accept).ok())?
+}
+
+async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: entreat_engine::Asker) {
+    let upgraded = match upgrade.await {
+        Ok(upgraded) => upgraded,
+        Err(error) => {
+            tracing::debug!(%error, "a WebSocket was not opened");
+            return;
+        }
+    };
+    let limit = shared.settings.body_limit;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit))
+        .read_buffer_size(4096)
+        .write_buffer_size(4096);
+    let io = TokioIo::new(upgraded);
+    let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+    let why = converse(&shared, &mut socket, asker).await;
+    if let Some(frame) = why {
+        let goodbye = async {
+            socket.close(Some(frame)).await?;
+            while socket.next().await.transpose()?.is_some() {}
+            Ok::<_, Error>(())
+        };
+        // Whether or not it hears that: it is over.
+        drop(tokio::time::timeout(GOODBYE, goodbye).await);
+    }
+}
+
+/// Answers and tells until the connection ends; returns what there is to say at the end.
+async fn converse(
+    shared: &Shared,
+    socket: &mut Socket,
+    asker: entreat_engine::Asker,
+) -> Option<CloseFrame> {
+    let mut told = shared.told.stream(asker.name(), None);
+    let session = Session::connected(asker);
+    let mut calls = FuturesUnordered::new();
+    let mut beat = tokio::time::interval(shared.settings.heartbeat);
+    let mut silent_beats = 0;
+    loop {
+        let has_room = calls.len() < shared.settings.calls_per_socket;
+        let text: Utf8Bytes = tokio::select! {
+            biased;
+            () = shared.closing.cancelled() => {
+                return Some(close(CloseCode::Away, "the service ends; come back"));
+            }
+            Some(body) = calls.next() => match body {
+                Some(body) => Utf8Bytes::from(body),
+                None => continue,
+            },
+            telling = told.next() => Utf8Bytes::from(&*telling.text),
+            received = socket.next(), if has_room => {
+                silent_beats = 0;
+                match received? {
+                    Ok(Message::Text(text)) => {
+                        let answering = shared.rpc.answer(&session, text.as_bytes());
+                        calls.push(async move { answering.await.body });
+                    }
+                    Ok(Message::Binary(_)) => {
+                        return Some(close(CloseCode::Unsupported, "messages must be text"));
+                    }
+                    Ok(_) => {}
+                    Err(Error::Capacity(_)) => {
+                        return Some(close(CloseCode::Size, "the message is too large"));
+                    }
+                    Err(Error::Utf8(_)) => {
+                        return Some(close(CloseCode::Invalid, "messages must be UTF-8"));
+                    }
+                    Err(Error::Protocol(_)) => {
+                        return Some(close(CloseCode::Protocol, "not a WebSocket frame"));
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "a WebSocket broke");
+                        return None;
+                    }
+                }
+                continue;
+            }
+            _ = beat.tick() => {
+                silent_beats += 1;
+                if silent_beats > MISSED_BEATS {
+                    return Some(close(CloseCode::Away, "no answer to a ping"));
+                }
+                let ping = Message::Ping(bytes::Bytes::new());
+                if !send(shared, socket, ping).await {
+                    return None;
+                }
+                continue;
+            }
+        };
+        if !send(shared, socket, Message::Text(text)).await {
+            return None;
+        }
+    }
+}
+
+/// Sends a message; false if the client did not take it in time.
+async fn send(shared: &Shared, socket: &mut Socket, message: Message) -> bool {
+    let sent = tokio::time::timeout(shared.settings.write_timeout, socket.send(message)).await;
+    matches!(sent, Ok(Ok(())))
+}
+
+fn close(code: CloseCode, reason: &'static str) -> CloseFrame {
+    CloseFrame {
+        code,
+        reason: reason.into(),
+    }
+}

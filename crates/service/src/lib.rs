@@ -1,0 +1,19 @@
+//! The control API: how a program in any language asks, waits and gets the answer.
+//!
+//! [`rpc`] holds the methods, free of transports: bytes come in, bytes go out. What carries them
+//! stands beside it.
+//!
+//! Deliberately absent: rules about forms, which are the core's, and configuration, which is the
+//! program's.
+
+mod askers;
+mod callback;
+pub mod http;
+pub mod rpc;
+pub mod stdio;
+mod templates;
+mod told;
+
+pub use askers::Askers;
+pub use callback::{CallbackError, Callbacks, NoSecret, SigningSecret};
+pub use templates::{FolderError, TemplateFolder};

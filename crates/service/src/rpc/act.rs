@@ -1,0 +1,174 @@
+//! Methods that change an elicitation.
+
+use std::time::Duration;
+
+use entreat_core::{CancelReason, ElicitationId};
+use entreat_engine::Elicitation;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::{Work, to_text};
+use super::error::RpcError;
+use super::method::Call;
+use super::params::Param;
+use super::shape::Shape;
+use super::{Rpc, Session};
+
+pub(super) const ID: Param = Param::required("elicitationId", Shape::Id, "Which elicitation.");
+
+pub(super) const SUBMIT: &[Param] = &[
+    ID,
+    Param::required("responses", Shape::Object, "The answers by field id."),
+    Param::optional(
+        "form_id",
+        Shape::Text(128),
+        "The id of the form that is answered; must be the form's.",
+    ),
+    Param::optional(
+        "partial",
+        Shape::Flag,
+        "Keep this part of an answer, and use up no attempt.",
+    ),
+    Param::optional(
+        "metadata",
+        Shape::SmallObject(16 * 1024),
+        "About the submission: `submitted_at`, `user_agent`, `session_id`.",
+    ),
+];
+
+pub(super) fn submit(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    let params = &call.params;
+    let responses = params.raw("responses").unwrap_or(RawValue::NULL).to_owned();
+    let form_id = params.text("form_id").map(|id| Box::<str>::from(&*id));
+    let is_partial = params.flag("partial");
+    let metadata = params.value("metadata");
+    let (rpc, session) = (call.rpc.clone(), call.session.clone());
+    Ok(Work::later(async move {
+        if let Some(form_id) = form_id {
+            check_form_id(&rpc, &session, elicitation.id(), &form_id).await?;
+        }
+        if is_partial {
+            let part = serde_json::from_str(responses.get()).unwrap_or_default();
+            let drafted = elicitation.draft(&part).await?;
+            return to_text(&json!({
+                "status": drafted.status,
+                "missing": drafted.missing,
+                "errors": drafted.errors,
+            }));
+        }
+        let settled = elicitation.submit_text(&responses, metadata).await?;
+        to_text(&json!({"status": settled.status()}))
+    }))
+}
+
+/// Refuses answers to another form. Says nothing of an elicitation that is not this asker's:
+/// what comes after does.
+async fn check_form_id(
+    rpc: &Rpc,
+    session: &Session,
+    id: ElicitationId,
+    form_id: &str,
+) -> Result<(), RpcError> {
+    // With the host's eyes, which charge nothing: the submission itself is charged.
+    let Ok(found) = rpc.engine.elicitation(id).status().await else {
+        return Ok(());
+    };
+    let request = &found.record().request;
+    let is_ours = *request.asker == *session.asker().name();
+    let asked = request.subject.form().map(entreat_core::Form::id);
+    if is_ours && asked != Some(form_id) {
+        return Err(RpcError::other_form(asked, form_id));
+    }
+    Ok(())
+}
+
+pub(super) const COMPLETE: &[Param] = &[
+    ID,
+    Param::optional(
+        "result",
+        Shape::Any,
+        "What came of it; null if nothing did.",
+    ),
+];
+
+pub(super) fn complete(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    let result = call
+        .params
+        .raw("result")
+        .unwrap_or(RawValue::NULL)
+        .to_owned();
+    Ok(Work::later(async move {
+        let settled = elicitation.complete_text(&result).await?;
+        to_text(&json!({"status": settled.status()}))
+    }))
+}
+
+pub(super) const DECLINE: &[Param] = &[ID];
+
+pub(super) fn decline(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    Ok(Work::later(async move {
+        to_text(&elicitation.decline().await?)
+    }))
+}
+
+pub(super) const CANCEL: &[Param] = &[
+    ID,
+    Param::optional(
+        "reason",
+        Shape::Word(reasons),
+        "Why; `asker_cancelled` unless it is given.",
+    ),
+];
+
+pub(super) fn reasons() -> Vec<&'static str> {
+    CancelReason::ALL.iter().map(|r| r.as_str()).collect()
+}
+
+pub(super) fn cancel(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    let word = call.params.text("reason");
+    let given = CancelReason::ALL
+        .into_iter()
+        .find(|reason| Some(reason.as_str()) == word.as_deref());
+    let reason = given.unwrap_or(CancelReason::AskerCancelled);
+    Ok(Work::later(async move {
+        to_text(&elicitation.cancel(reason).await?)
+    }))
+}
+
+pub(super) const EXTEND: &[Param] = &[
+    ID,
+    Param::optional(
+        "extensionDuration",
+        Shape::Count {
+            least: 1,
+            most: u64::MAX,
+        },
+        "How much more time, in milliseconds; without it, as much as is granted at once.",
+    ),
+];
+
+pub(super) fn extend(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    let by = call.params.count("extensionDuration");
+    Ok(Work::later(async move {
+        let extended = elicitation.extend(by.map(Duration::from_millis)).await?;
+        to_text(&json!({
+            "newTimeoutAt": extended.deadline,
+            "extensionsRemaining": extended.extensions_left,
+        }))
+    }))
+}
+
+impl Call<'_> {
+    /// The elicitation that the call names. What cannot be an id is told like an id that names
+    /// nothing.
+    pub(super) fn elicitation(&self) -> Result<Elicitation, RpcError> {
+        let id = self.params.text("elicitationId").unwrap_or_default();
+        let id = id.parse().map_err(|_| RpcError::not_found())?;
+        Ok(self.session.asker().elicitation(id))
+    }
+}

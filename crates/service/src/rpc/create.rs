@@ -1,0 +1,339 @@
+//! `elicitation/create`: from parameters to a question.
+
+use entreat_core::{ElicitationId, Field, Form, Mode, Script, UnixTime, Unknown, closest};
+use entreat_engine::{Ask, Snapshot};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Rpc;
+use super::answer::{Work, to_text};
+use super::error::RpcError;
+use super::forms::{load, sound_template};
+use super::method::Call;
+use super::params::{Param, Params};
+use super::shape::{Shape, one_of};
+
+/// What is asked: exactly one of these is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    FormDefinition,
+    Template,
+    Prompt,
+    Url,
+    Script,
+}
+
+impl Subject {
+    const ALL: [Self; 5] = [
+        Self::FormDefinition,
+        Self::Template,
+        Self::Prompt,
+        Self::Url,
+        Self::Script,
+    ];
+
+    /// The parameter that brings it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::FormDefinition => "formDefinition",
+            Self::Template => "template",
+            Self::Prompt => "prompt",
+            Self::Url => "url",
+            Self::Script => "script",
+        }
+    }
+
+    /// The modes in which it can be asked, the likely one first.
+    fn modes(self) -> &'static [Mode] {
+        match self {
+            Self::FormDefinition | Self::Template => &[Mode::Form, Mode::Terminal],
+            Self::Prompt => &[Mode::Inline],
+            Self::Url => &[Mode::Url],
+            Self::Script => &[Mode::Terminal],
+        }
+    }
+
+    fn is_form(self) -> bool {
+        match self {
+            Self::FormDefinition | Self::Template => true,
+            Self::Prompt | Self::Url | Self::Script => false,
+        }
+    }
+}
+
+pub(super) const CREATE: &[Param] = &[
+    Param::optional(
+        "mode",
+        Shape::Word(modes),
+        "How it is asked; follows from what is asked unless it is given.",
+    ),
+    Param::optional("formDefinition", Shape::Object, "A form."),
+    Param::optional("template", Shape::Text(256), "The name of a template."),
+    Param::optional(
+        "values",
+        Shape::Object,
+        "What the form's fields are filled in with at first.",
+    ),
+    Param::optional(
+        "prompt",
+        Shape::Text(64 * 1024),
+        "A question that a line of text answers.",
+    ),
+    Param::optional(
+        "url",
+        Shape::Text(64 * 1024),
+        "Where the respondent is sent.",
+    ),
+    Param::optional(
+        "script",
+        Shape::List,
+        "What a terminal says and asks, step by step.",
+    ),
+    Param::optional(
+        "message",
+        Shape::Text(16 * 1024),
+        "Why it is asked, in words for the respondent.",
+    ),
+    Param::optional(
+        "timeout",
+        Shape::Timeout,
+        "How long it waits, in milliseconds, or as an object.",
+    ),
+    Param::optional(
+        "size_limit",
+        Shape::Count {
+            least: 0,
+            most: u64::MAX,
+        },
+        "How large the result may be, in bytes of JSON.",
+    ),
+    Param::optional("respondent", Shape::Text(1024), "Who is to answer."),
+    Param::optional("durable", Shape::Flag, "It outlives the connection."),
+    Param::optional(
+        "callback",
+        Shape::Text(64 * 1024),
+        "A URL that is told the outcome.",
+    ),
+    Param::optional(
+        "metadata",
+        Shape::SmallObject(64 * 1024),
+        "Notes of the asker's own, returned untouched.",
+    ),
+    Param::optional(
+        "unknown",
+        Shape::Word(|| vec!["error", "ignore"]),
+        "What happens to answers that no field asked for.",
+    ),
+    Param::optional(
+        "sensitive",
+        Shape::Flag,
+        "With a prompt: the answer is masked and sealed.",
+    ),
+    Param::optional(
+        "idempotencyKey",
+        Shape::Text(256),
+        "The same key again returns the first elicitation.",
+    ),
+];
+
+pub(super) fn modes() -> Vec<&'static str> {
+    Mode::ALL.iter().map(|mode| mode.as_str()).collect()
+}
+
+pub(super) fn create(call: &Call<'_>) -> Result<Work, RpcError> {
+    let ask = read_ask(call)?;
+    let (rpc, session) = (call.rpc.clone(), call.session.clone());
+    Ok(Work::later(async move {
+        let created = session.create(ask).await?;
+        to_text(&describe(&rpc, &created))
+    }))
+}
+
+/// The answer to `elicitation/create`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked<'s> {
+    elicitation_id: ElicitationId,
+    mode: Mode,
+    status: &'static str,
+    created_at: UnixTime,
+    timeout_at: UnixTime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form_definition: Option<&'s Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<String>,
+}
+
+fn describe<'s>(rpc: &Rpc, created: &'s Snapshot) -> Asked<'s> {
+    let request = &created.record().request;
+    let is_script = request.extras.as_ref().is_some_and(|e| e.script.is_some());
+    let (shows_form, has_page) = match request.mode {
+        Mode::Form => (true, true),
+        // A script's form is made of the script, which the asker has.
+        Mode::Terminal => (!is_script, true),
+        Mode::Inline => (false, true),
+        Mode::Url => (false, false),
+    };
+    let form = request.subject.form().filter(|_| shows_form);
+    let links = rpc.links.as_ref().filter(|_| has_page);
+    Asked {
+        elicitation_id: created.id(),
+        mode: created.mode(),
+        status: created.status().as_str(),
+        created_at: created.lifecycle().created(),
+        timeout_at: created.lifecycle().deadline(),
+        form_definition: form.map(Form::definition),
+        page: links.and_then(|links| links.page(created.id())),
+    }
+}
+
+fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
+    let params = &call.params;
+    let subject = subject_of(params)?;
+    let mode = mode_of(params, subject)?;
+    refuse_strays(params, subject)?;
+    let mut ask = match subject {
+        Subject::FormDefinition | Subject::Template => {
+            let form = read_form(call.rpc, params)?;
+            match mode {
+                Mode::Terminal => Ask::terminal(form),
+                Mode::Form | Mode::Inline | Mode::Url => Ask::form(form),
+            }
+        }
+        Subject::Prompt => {
+            let prompt = params.text("prompt").unwrap_or_default();
+            let ask = if params.flag("sensitive") {
+                Ask::secret(&prompt)
+            } else {
+                Ask::inline(&prompt)
+            };
+            ask.map_err(|problems| RpcError::problems("prompt", &problems))?
+        }
+        Subject::Url => Ask::url(&params.text("url").unwrap_or_default()),
+        Subject::Script => {
+            let script = params.value("script").unwrap_or_default();
+            let script = Script::from_value(&script);
+            Ask::script(&script.map_err(|problems| RpcError::problems("script", &problems))?)
+        }
+    };
+    if let Some(timeout) = params.value("timeout") {
+        ask = ask.timeout(call.session.asker().read_timeout(mode, &timeout)?);
+    }
+    Ok(with_extras(ask, params))
+}
+
+fn with_extras(mut ask: Ask, params: &Params<'_>) -> Ask {
+    if let Some(message) = params.text("message") {
+        ask = ask.message(&message);
+    }
+    if let Some(bytes) = params.count("size_limit") {
+        ask = ask.size_limit(bytes);
+    }
+    if let Some(respondent) = params.text("respondent") {
+        ask = ask.respondent(&respondent);
+    }
+    if params.flag("durable") {
+        ask = ask.durable();
+    }
+    if let Some(url) = params.text("callback") {
+        ask = ask.callback(&url);
+    }
+    if let Some(metadata) = params.value("metadata") {
+        ask = ask.metadata(metadata);
+    }
+    if params.text("unknown").as_deref() == Some("ignore") {
+        ask = ask.unknown(Unknown::Ignore);
+    }
+    if let Some(key) = params.text("idempotencyKey") {
+        ask = ask.idempotency_key(&key);
+    }
+    ask
+}
+
+/// Which one of the things to ask was given.
+fn subject_of(params: &Params<'_>) -> Result<Subject, RpcError> {
+    let is_given = |subject: &Subject| params.has(subject.name());
+    let mut given = Subject::ALL.into_iter().filter(is_given);
+    let one_of_all = || one_of(&Subject::ALL.map(Subject::name));
+    match (given.next(), given.next()) {
+        (Some(subject), None) => Ok(subject),
+        (Some(first), Some(second)) => {
+            let (first, second) = (first.name(), second.name());
+            let all = one_of_all();
+            let message = format!("`{first}` and `{second}` were both given; give one of {all}.");
+            Err(RpcError::params("two_subjects", message))
+        }
+        (None, _) => {
+            let message = format!("Nothing to ask; give {}.", one_of_all());
+            Err(RpcError::params("no_subject", message))
+        }
+    }
+}
+
+/// The mode that was given, if it suits what is asked, or the one that follows from that.
+fn mode_of(params: &Params<'_>, subject: Subject) -> Result<Mode, RpcError> {
+    let suitable = subject.modes();
+    let Some(word) = params.text("mode") else {
+        return Ok(suitable[0]);
+    };
+    let mode = suitable.iter().find(|mode| mode.as_str() == word);
+    mode.copied().ok_or_else(|| {
+        let suitable: Vec<&str> = suitable.iter().map(|mode| mode.as_str()).collect();
+        let (subject, suitable) = (subject.name(), one_of(&suitable));
+        let message = format!("`mode` is `{word}`, but `{subject}` is asked in {suitable} mode.");
+        RpcError::param("mode", "mode_mismatch", message)
+    })
+}
+
+/// Refuses what would have no effect and was meant to have one.
+fn refuse_strays(params: &Params<'_>, subject: Subject) -> Result<(), RpcError> {
+    if params.has("values") && !subject.is_form() {
+        let message = "`values` go with `formDefinition` or `template`.";
+        return Err(RpcError::param("values", "stray_param", message));
+    }
+    if params.flag("sensitive") && subject != Subject::Prompt {
+        let message = "`sensitive` goes with `prompt`; in a form it stands on each field.";
+        return Err(RpcError::param("sensitive", "stray_param", message));
+    }
+    Ok(())
+}
+
+fn read_form(rpc: &Rpc, params: &Params<'_>) -> Result<Form, RpcError> {
+    let form = match params.raw("formDefinition") {
+        Some(raw) => {
+            load(rpc, raw).map_err(|problems| RpcError::problems("formDefinition", &problems))?
+        }
+        None => sound_template(rpc, &params.text("template").unwrap_or_default())?,
+    };
+    match params.value("values") {
+        Some(Value::Object(values)) => prefilled(rpc, &form, values),
+        _ => Ok(form),
+    }
+}
+
+/// The form with these values as its defaults: what the person sees, and what stays if they leave
+/// it. A draft would do neither for a person on another channel, and would look as if somebody
+/// had begun to answer.
+fn prefilled(rpc: &Rpc, form: &Form, values: Map<String, Value>) -> Result<Form, RpcError> {
+    let mut definition = form.definition().clone();
+    for (id, value) in values {
+        let ids: Vec<&str> = form.fields().iter().map(Field::id).collect();
+        let Some(place) = ids.iter().position(|other| *other == id) else {
+            return Err(RpcError::unknown_value(&id, closest(&id, &ids)));
+        };
+        if form.fields()[place].is_sensitive() {
+            let message = format!("`values` has `{id}`, a secret; a secret cannot be prefilled.");
+            return Err(RpcError::param("values", "sensitive_value", message));
+        }
+        let field = definition["fields"][place].as_object_mut();
+        let Some(field) = field else { continue };
+        if value.is_null() {
+            field.remove("default");
+        } else {
+            field.insert("default".to_owned(), value);
+        }
+    }
+    // It was sound before, so what is wrong with it now are the values.
+    Form::with_validators(&definition, &rpc.validators)
+        .map_err(|problems| RpcError::problems("values", &problems))
+}

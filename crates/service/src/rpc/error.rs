@@ -1,0 +1,413 @@
+//! Every error of the control API: its code, a sentence, and data for programs.
+//!
+//! What the engine and the core say is put into these words here and nowhere else. What is wrong
+//! inside is logged, and not told.
+
+use std::error::Error;
+use std::time::Duration;
+
+use entreat_core::{ExtensionRefusal, Outcome, Problems, TimeoutError};
+use entreat_engine::{ActError, AskError, Refusal, UrlError};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $meaning:literal;)*) => {
+        /// The codes of errors.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[$doc])* $variant = $code,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// What it means, in few words.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $meaning,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The message cannot be read.
+    ParseError = -32700, "The message cannot be read";
+    /// The message is JSON, but no call.
+    InvalidRequest = -32600, "The message is no call";
+    /// There is no such method.
+    MethodNotFound = -32601, "There is no such method";
+    /// The parameters do not fit the method.
+    InvalidParams = -32602, "The parameters do not fit";
+    /// Something went wrong inside.
+    Internal = -32603, "Something went wrong inside";
+    /// The answers break rules of the form.
+    Invalid = -32007, "The answers are not valid";
+    /// The elicitation is over.
+    Settled = -32009, "The elicitation has settled";
+    /// The asker sends too much.
+    RateLimited = -32010, "Too many requests";
+    /// Too many elicitations are live.
+    TooManyLive = -32011, "Too many live elicitations";
+    /// There is no such elicitation, or it is another's.
+    NotFound = -32012, "There is no such elicitation";
+    /// The result is too large.
+    TooLarge = -32013, "The result is too large";
+    /// A URL is not safe.
+    UnsafeUrl = -32014, "The URL is not safe";
+    /// The answers break rules of the form, and no others are taken.
+    LastAttempt = -32015, "That was the last attempt";
+    /// Time is over.
+    TimedOut = -32016, "The elicitation timed out";
+    /// Time is not extended.
+    ExtensionRefused = -32017, "The extension is refused";
+}
+
+impl Code {
+    /// The code on the wire.
+    pub fn as_i32(self) -> i32 {
+        self as i32
+    }
+}
+
+/// An error as it goes over the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcError {
+    code: Code,
+    message: String,
+    data: Map<String, Value>,
+}
+
+impl Serialize for RpcError {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let wire = json!({"code": self.code.as_i32(), "message": self.message, "data": self.data});
+        wire.serialize(serializer)
+    }
+}
+
+/// The kinds of error, `type` in the data.
+const VALIDATION: &str = "validation";
+const TIMEOUT: &str = "timeout";
+const SUBMISSION: &str = "submission";
+const SYSTEM: &str = "system";
+
+impl RpcError {
+    /// Its code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// A sentence for whoever wrote the caller.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What is known of it, for programs.
+    pub fn data(&self) -> &Map<String, Value> {
+        &self.data
+    }
+
+    fn new(code: Code, kind: &'static str, message: impl Into<String>) -> Self {
+        let mut data = Map::new();
+        data.insert("type".to_owned(), kind.into());
+        Self {
+            code,
+            message: message.into(),
+            data,
+        }
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.data.insert(key.to_owned(), value.into());
+        self
+    }
+
+    pub(super) fn unreadable(why: String) -> Self {
+        let message = format!("The message cannot be read as JSON: {why}.");
+        Self::new(Code::ParseError, SYSTEM, message).with("details", why)
+    }
+
+    pub(super) fn invalid_request(why: &str) -> Self {
+        let message = format!("The message is no JSON-RPC 2.0 call: {why}.");
+        Self::new(Code::InvalidRequest, SYSTEM, message).with("details", why)
+    }
+
+    pub(super) fn unknown_method(method: &str, suggestion: Option<&str>) -> Self {
+        let method = shortened(method);
+        let message = format!("There is no method `{method}`{}", did_you_mean(suggestion));
+        Self::new(Code::MethodNotFound, SYSTEM, message)
+            .with("details", "unknown_method")
+            .suggesting(suggestion)
+    }
+
+    /// Parameters that do not fit; `param` says which.
+    pub(super) fn param(param: &str, reason: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidParams, VALIDATION, message)
+            .with("reason", reason)
+            .with("param", shortened(param))
+    }
+
+    /// Parameters of which the whole does not fit.
+    pub(super) fn params(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidParams, VALIDATION, message).with("reason", reason)
+    }
+
+    pub(super) fn unknown_param(param: &str, suggestion: Option<&str>, known: &str) -> Self {
+        let name = shortened(param);
+        let end = match suggestion {
+            Some(_) => did_you_mean(suggestion),
+            None => format!("; it takes {known}."),
+        };
+        let message = format!("The method has no parameter `{name}`{end}");
+        Self::param(param, "unknown_param", message).suggesting(suggestion)
+    }
+
+    pub(super) fn unknown_template(name: &str, suggestion: Option<&str>) -> Self {
+        let end = match suggestion {
+            Some(_) => did_you_mean(suggestion),
+            None => "; `forms/list` tells which there are.".to_owned(),
+        };
+        let message = format!("There is no template `{}`{end}", shortened(name));
+        Self::param("template", "unknown_template", message).suggesting(suggestion)
+    }
+
+    pub(super) fn unknown_value(id: &str, suggestion: Option<&str>) -> Self {
+        let id = shortened(id);
+        let end = did_you_mean(suggestion);
+        let message = format!("`values` has `{id}`, but the form has no such field{end}");
+        Self::param("values", "unknown_field", message)
+            .with("field", id)
+            .suggesting(suggestion)
+    }
+
+    /// A definition, script or prompt with problems.
+    pub(super) fn problems(param: &'static str, problems: &Problems) -> Self {
+        let count = problems.iter().len();
+        let first = problems.iter().next();
+        let first = first.map(ToString::to_string).unwrap_or_default();
+        let others = match count {
+            0 | 1 => String::new(),
+            2 => " (and 1 more problem)".to_owned(),
+            _ => format!(" (and {} more problems)", count - 1),
+        };
+        let message = format!("`{param}` has problems: {first}{others}");
+        let list = serde_json::to_value(problems).unwrap_or_default();
+        Self::param(param, "invalid_definition", message).with("problems", list)
+    }
+
+    pub(super) fn other_form(expected: Option<&str>, actual: &str) -> Self {
+        let message = match expected {
+            Some(id) => format!(
+                "`form_id` is `{}`, but the form that was asked is `{id}`.",
+                shortened(actual)
+            ),
+            None => "`form_id` was given, but no form was asked.".to_owned(),
+        };
+        Self::new(Code::InvalidParams, SUBMISSION, message)
+            .with("reason", "form_id_mismatch")
+            .with("param", "form_id")
+            .with("expected", expected)
+            .with("actual", shortened(actual))
+    }
+
+    /// The same for what is not there, what is another's, and what cannot be an id.
+    pub(super) fn not_found() -> Self {
+        let message = "There is no such elicitation; its id may be wrong, or it was purged.";
+        Self::new(Code::NotFound, SUBMISSION, message).with("reason", "not_found")
+    }
+
+    /// Something inside; the log has it, the caller has not.
+    pub(super) fn internal(details: &'static str, error: &(dyn Error + 'static)) -> Self {
+        tracing::error!(error, details, "request failed");
+        let message = "Something went wrong in the service; its log says what. Try again later.";
+        Self::new(Code::Internal, SYSTEM, message).with("details", details)
+    }
+
+    fn rate_limited(retry_after: Duration) -> Self {
+        let wait = millis(retry_after);
+        let message = format!("Too many requests; try again in {wait} ms.");
+        Self::new(Code::RateLimited, SYSTEM, message)
+            .with("details", "rate_limited")
+            .with("retry_after_ms", wait)
+    }
+
+    fn settled(outcome: Outcome) -> Self {
+        let state = outcome.status().as_str();
+        let message = format!("The elicitation has settled: it is {state}.");
+        Self::new(Code::Settled, SUBMISSION, message)
+            .with("state", state)
+            .with("reason", outcome.already())
+    }
+
+    fn refused(refusal: &Refusal) -> Self {
+        let count = refusal.errors.len();
+        let answers = match count {
+            1 => "1 answer is".to_owned(),
+            _ => format!("{count} answers are"),
+        };
+        let (code, end) = if refusal.retry_allowed {
+            (Code::Invalid, "correct and submit again")
+        } else {
+            (Code::LastAttempt, "that was the last attempt")
+        };
+        let errors = serde_json::to_value(&refusal.errors).unwrap_or_default();
+        Self::new(code, VALIDATION, format!("{answers} not valid; {end}."))
+            .with("errors", errors)
+            .with("retry_allowed", refusal.retry_allowed)
+            .with("retry_limit", refusal.retry_limit)
+            .with("retry_count", refusal.retry_count)
+    }
+
+    fn unsafe_url(error: &UrlError) -> Self {
+        let message = format!("The URL is not safe: {error}.");
+        Self::new(Code::UnsafeUrl, VALIDATION, message).with("reason", error.code())
+    }
+
+    fn suggesting(self, suggestion: Option<&str>) -> Self {
+        match suggestion {
+            Some(word) => self.with("suggestion", word),
+            None => self,
+        }
+    }
+}
+
+impl From<TimeoutError> for RpcError {
+    fn from(error: TimeoutError) -> Self {
+        let told = Self::new(Code::InvalidParams, TIMEOUT, format!("{error}."))
+            .with("reason", error.kind())
+            .with("param", "timeout");
+        match error {
+            TimeoutError::TooSmall {
+                key,
+                requested,
+                minimum,
+            } => told
+                .with("key", key)
+                .with("requested", requested)
+                .with("minimum", minimum),
+            TimeoutError::TooLarge {
+                key,
+                requested,
+                maximum,
+            } => told
+                .with("key", key)
+                .with("requested", requested)
+                .with("maximum", maximum),
+            TimeoutError::Invalid { key, requested, .. } => {
+                told.with("key", key).with("requested", requested)
+            }
+            // The enum may grow; kind and sentence say enough.
+            _ => told,
+        }
+    }
+}
+
+impl From<AskError> for RpcError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Timeout(error) => error.into(),
+            AskError::SizeLimit { requested, maximum } => {
+                let message =
+                    format!("`size_limit` is {requested}; it can be 1 to {maximum} bytes.");
+                Self::param("size_limit", "size_limit", message)
+                    .with("requested", requested)
+                    .with("minimum", 1)
+                    .with("maximum", maximum)
+            }
+            AskError::UnsafeUrl(error) => Self::unsafe_url(&error),
+            AskError::NoCallbacks => {
+                let message = "This service calls nobody back: leave `callback` out and use \
+                               `elicitation/await`, or have a signing secret configured.";
+                Self::param("callback", "no_callbacks", message)
+            }
+            AskError::RateLimited { retry_after } => Self::rate_limited(retry_after),
+            AskError::TooManyLive { limit } => {
+                let message = format!(
+                    "{limit} elicitations are live, which is the limit; wait until one settles."
+                );
+                Self::new(Code::TooManyLive, SYSTEM, message)
+                    .with("details", "too_many_live")
+                    .with("limit", limit)
+            }
+            AskError::Store(error) => Self::internal("store", &error),
+            // The enum may grow; what is unknown here is not for the caller.
+            other => Self::internal("unknown", &other),
+        }
+    }
+}
+
+impl From<ActError> for RpcError {
+    fn from(error: ActError) -> Self {
+        match error {
+            ActError::NotFound => Self::not_found(),
+            ActError::Settled { outcome } => Self::settled(outcome),
+            ActError::TimedOut { elapsed, timeout } => {
+                let (elapsed, timeout) = (millis(elapsed), millis(timeout));
+                let message = format!(
+                    "The elicitation timed out: {elapsed} ms have passed, and it had {timeout}."
+                );
+                Self::new(Code::TimedOut, TIMEOUT, message)
+                    .with("elapsed_ms", elapsed)
+                    .with("timeout_ms", timeout)
+            }
+            ActError::Invalid(refusal) => Self::refused(&refusal),
+            ActError::TooLarge { size, limit } => {
+                let message = format!(
+                    "The result has {size} bytes, and {limit} are the most; the elicitation \
+                     stays open."
+                );
+                Self::new(Code::TooLarge, SUBMISSION, message)
+                    .with("reason", "too_large")
+                    .with("size", size)
+                    .with("limit", limit)
+            }
+            ActError::Extension(why) => {
+                let message = match why {
+                    ExtensionRefusal::NotAllowed => "This question's time cannot be extended.",
+                    ExtensionRefusal::NoneLeft => {
+                        "The time was extended as often as it can be; none is left."
+                    }
+                    ExtensionRefusal::TooLong => {
+                        "`extensionDuration` is more than is granted at once; leave it out to \
+                         get the most."
+                    }
+                };
+                Self::new(Code::ExtensionRefused, TIMEOUT, message).with("reason", why.as_str())
+            }
+            ActError::WrongMode(mode) => {
+                let message = format!("That cannot be done to a question in {mode} mode.");
+                Self::new(Code::InvalidParams, SUBMISSION, message)
+                    .with("reason", "wrong_mode")
+                    .with("mode", mode.as_str())
+            }
+            ActError::RateLimited { retry_after } => Self::rate_limited(retry_after),
+            ActError::ShuttingDown => {
+                let message = "The service is shutting down; ask again once it is back.";
+                Self::new(Code::Internal, SYSTEM, message).with("details", "shutting_down")
+            }
+            ActError::Store(error) => Self::internal("store", &error),
+            ActError::Vault(error) => Self::internal("vault", &error),
+            // The enum may grow; what is unknown here is not for the caller.
+            other => Self::internal("unknown", &other),
+        }
+    }
+}
+
+/// What a caller sent, as far as a message repeats it.
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    match suggestion {
+        Some(word) => format!("; did you mean `{word}`?"),
+        None => ".".to_owned(),
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

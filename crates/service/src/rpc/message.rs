@@ -1,0 +1,229 @@
+//! Reads messages, strictly; calls nothing.
+//!
+//! A message is looked through once as a whole: UTF-8, JSON, depth, keys that stand twice. What
+//! comes after can then borrow from the text and trust it. No tree is built: definitions and
+//! answers stay text until the one who needs them reads them.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de};
+use serde_json::value::RawValue;
+
+use super::error::RpcError;
+
+/// The most elements that a batch may have.
+pub(super) const MAX_BATCH: usize = 1000;
+
+/// One message, or several that came together.
+pub(super) enum Message<'a> {
+    One(Result<Request<'a>, Invalid<'a>>),
+    Batch(Vec<Result<Request<'a>, Invalid<'a>>>),
+}
+
+/// A call; without an id it is a notification, which is never answered.
+pub(super) struct Request<'a> {
+    /// A text, a number or null, as it was written: numbers keep every digit.
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) method: Cow<'a, str>,
+    pub(super) params: Option<&'a RawValue>,
+}
+
+/// JSON that is no call.
+pub(super) struct Invalid<'a> {
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) error: RpcError,
+}
+
+/// Reads a message; the error is for one that is not JSON or is no message at all.
+pub(super) fn read(bytes: &[u8]) -> Result<Message<'_>, RpcError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let place = error.valid_up_to();
+        RpcError::unreadable(format!("byte {place} is not UTF-8"))
+    })?;
+    look_through(text).map_err(|error| RpcError::unreadable(error.to_string()))?;
+    if !text.trim_start().starts_with('[') {
+        return Ok(Message::One(read_request(text)));
+    }
+    let elements: Vec<&RawValue> =
+        serde_json::from_str(text).map_err(|error| RpcError::unreadable(error.to_string()))?;
+    match elements.len() {
+        0 => Err(RpcError::invalid_request("the batch is empty")),
+        count if count > MAX_BATCH => Err(RpcError::invalid_request(&format!(
+            "the batch has {count} elements, and {MAX_BATCH} are the most"
+        ))),
+        _ => {
+            let requests = elements.into_iter().map(|raw| read_request(raw.get()));
+            Ok(Message::Batch(requests.collect()))
+        }
+    }
+}
+
+/// A text value, borrowed where it has no escapes.
+pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+}
+
+/// What a call consists of. Other members are ignored.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+}
+
+/// Keeps a null, which is an id of its own.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(raw: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(raw).map(Some)
+}
+
+fn read_request(text_of_it: &str) -> Result<Request<'_>, Invalid<'_>> {
+    let invalid = |id, why| {
+        let error = RpcError::invalid_request(why);
+        Err(Invalid { id, error })
+    };
+    // A list would be read as the members in order.
+    if !text_of_it.trim_start().starts_with('{') {
+        return invalid(None, "a call is an object");
+    }
+    let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text_of_it) else {
+        return invalid(None, "a call is an object");
+    };
+    let id = envelope.id;
+    if id.is_some_and(|id| !is_id(id)) {
+        return invalid(None, "`id` is a text, a number or null");
+    }
+    if envelope.jsonrpc.and_then(text).as_deref() != Some("2.0") {
+        return invalid(id, "`jsonrpc` is \"2.0\"");
+    }
+    let Some(method) = envelope.method.and_then(text) else {
+        return invalid(id, "`method` is a text");
+    };
+    Ok(Request {
+        id,
+        method,
+        params: envelope.params,
+    })
+}
+
+fn is_id(raw: &RawValue) -> bool {
+    let first = raw.get().as_bytes().first();
+    first.is_some_and(|first| matches!(first, b'"' | b'-' | b'0'..=b'9' | b'n'))
+}
+
+/// Looks at every value and key; keeps nothing.
+fn look_through(text: &str) -> Result<(), serde_json::Error> {
+    // The deserializer stops at 128 levels by itself.
+    let mut json = serde_json::Deserializer::from_str(text);
+    Sound.deserialize(&mut json)?;
+    json.end()
+}
+
+/// Up to so many keys of an object are compared one by one.
+const FEW_KEYS: usize = 16;
+
+/// Any JSON in which no object has a key twice.
+struct Sound;
+
+impl<'de> DeserializeSeed<'de> for Sound {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sound {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut few: Vec<Cow<'de, str>> = Vec::new();
+        let mut many: HashSet<Cow<'de, str>> = HashSet::new();
+        while let Some(key) = members.next_key_seed(Key)? {
+            if few.contains(&key) || many.contains(&key) {
+                let key: String = key.chars().take(64).collect();
+                return Err(A::Error::custom(format_args!(
+                    "the key `{key}` stands twice in one object"
+                )));
+            }
+            if few.len() < FEW_KEYS {
+                few.push(key);
+            } else {
+                many.insert(key);
+            }
+            members.next_value_seed(Self)?;
+        }
+        Ok(())
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+pub(super) struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(key.to_owned()))
+    }
+}

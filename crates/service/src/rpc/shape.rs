@@ -1,0 +1,120 @@
+//! What a parameter can be: one word for the check and for the schema.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::message::text;
+
+/// The shape of a parameter.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    /// Any JSON.
+    Any,
+    /// A text of at most so many characters.
+    Text(usize),
+    /// One of these words.
+    Word(fn() -> Vec<&'static str>),
+    Flag,
+    /// A whole number within bounds.
+    Count {
+        least: u64,
+        most: u64,
+    },
+    /// An object.
+    Object,
+    /// An object of at most so many bytes of JSON.
+    SmallObject(usize),
+    /// A list.
+    List,
+    /// A timeout: judged by the asker's own bounds, which are not known here.
+    Timeout,
+    /// The id of an elicitation. Any text: one that cannot be an id names nothing.
+    Id,
+}
+
+impl Shape {
+    /// Whether a value has this shape; the error says what it should be.
+    pub(super) fn check(self, raw: &RawValue) -> Result<(), String> {
+        let is = |first: char| raw.get().starts_with(first);
+        let fits = match self {
+            Self::Any | Self::Timeout => true,
+            Self::Text(most) => text(raw).is_some_and(|text| text.chars().nth(most).is_none()),
+            Self::Id => is('"'),
+            Self::Word(words) => text(raw).is_some_and(|word| words().contains(&&*word)),
+            Self::Flag => is('t') || is('f'),
+            Self::Count { least, most } => {
+                count(raw).is_some_and(|count| (least..=most).contains(&count))
+            }
+            Self::Object => is('{'),
+            Self::SmallObject(most) => is('{') && raw.get().len() <= most,
+            Self::List => is('['),
+        };
+        if fits { Ok(()) } else { Err(self.wanted()) }
+    }
+
+    /// What a value must be, in words.
+    fn wanted(self) -> String {
+        match self {
+            Self::Any | Self::Timeout => "JSON".to_owned(),
+            Self::Text(most) => format!("a text of at most {most} characters"),
+            Self::Id => "a text".to_owned(),
+            Self::Word(words) => one_of(&words()),
+            Self::Flag => "true or false".to_owned(),
+            Self::Count { least, most } if most == u64::MAX => {
+                format!("a whole number of at least {least}")
+            }
+            Self::Count { least, most } => format!("a whole number from {least} to {most}"),
+            Self::Object => "an object".to_owned(),
+            Self::SmallObject(most) => format!("an object of at most {most} bytes"),
+            Self::List => "a list".to_owned(),
+        }
+    }
+
+    /// The shape as JSON Schema.
+    pub(super) fn schema(self) -> Value {
+        match self {
+            Self::Any => json!(true),
+            Self::Text(most) => json!({"type": "string", "maxLength": most}),
+            Self::Id => json!({"type": "string"}),
+            Self::Word(words) => json!({"type": "string", "enum": words()}),
+            Self::Flag => json!({"type": "boolean"}),
+            Self::Count { least, most } if most == u64::MAX => {
+                json!({"type": "integer", "minimum": least})
+            }
+            Self::Count { least, most } => {
+                json!({"type": "integer", "minimum": least, "maximum": most})
+            }
+            Self::Object | Self::SmallObject(_) => json!({"type": "object"}),
+            Self::List => json!({"type": "array"}),
+            Self::Timeout => {
+                let millis = json!({"type": "integer", "minimum": 1});
+                json!({"oneOf": [millis, {
+                    "type": "object",
+                    "properties": {
+                        "initial_timeout": millis,
+                        "extension_allowed": {"type": "boolean"},
+                        "extension_duration": millis,
+                        "max_extensions": {"type": "integer", "minimum": 0, "maximum": 100},
+                        "warn_before": millis,
+                    },
+                    "additionalProperties": false,
+                }]})
+            }
+        }
+    }
+}
+
+/// A whole number, written as one.
+pub(super) fn count(raw: &RawValue) -> Option<u64> {
+    raw.get().parse().ok()
+}
+
+/// Words as `a`, `b` or `c`.
+pub(super) fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}

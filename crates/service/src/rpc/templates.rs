@@ -1,0 +1,84 @@
+//! Forms that can be asked by name.
+//!
+//! Reads no files: whoever watches a folder hands over what it found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use entreat_core::{Form, Problems};
+use parking_lot::RwLock;
+
+/// A form under a name, as it was last found.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// The last sound form; `None` if there never was one.
+    pub form: Option<Form>,
+    /// What is wrong with what was found last; the form is then an earlier one.
+    pub problems: Option<Problems>,
+}
+
+type Names = BTreeMap<Box<str>, Template>;
+
+/// Forms by name. Clones share what they hold, which is replaced as a whole: a reader sees all of
+/// the old or all of the new.
+///
+/// ```
+/// use entreat_core::Form;
+/// use entreat_service::rpc::Templates;
+/// use serde_json::json;
+///
+/// let load = |label: &str| Form::from_value(&json!({"id": "go", "title": "Go?", "fields": [
+///     {"id": "sure", "type": "boolean", "label": label}]}));
+/// let templates = Templates::default();
+/// templates.replace([("go".to_owned(), load("Sure?"))]);
+///
+/// // Somebody breaks the file: the last good form stays.
+/// templates.replace([("go".to_owned(), load(""))]);
+/// let found = templates.get("go").unwrap();
+/// assert_eq!(found.form.unwrap().fields()[0].label(), "Sure?");
+/// assert!(found.problems.is_some());
+///
+/// templates.replace([]);
+/// assert!(templates.get("go").is_none());
+/// ```
+#[derive(Clone, Default)]
+pub struct Templates(Arc<RwLock<Arc<Names>>>);
+
+impl Templates {
+    /// Replaces everything by what was found. A name whose form has problems keeps the form that
+    /// it had; a name that is gone is gone.
+    pub fn replace(&self, found: impl IntoIterator<Item = (String, Result<Form, Problems>)>) {
+        let before = self.all();
+        let names = found.into_iter().map(|(name, loaded)| {
+            let template = match loaded {
+                Ok(form) => Template {
+                    form: Some(form),
+                    problems: None,
+                },
+                Err(problems) => Template {
+                    form: before.get(name.as_str()).and_then(|old| old.form.clone()),
+                    problems: Some(problems),
+                },
+            };
+            (name.into(), template)
+        });
+        let names = Arc::new(names.collect());
+        *self.0.write() = names;
+    }
+
+    /// The template of that name.
+    pub fn get(&self, name: &str) -> Option<Template> {
+        self.0.read().get(name).cloned()
+    }
+
+    pub(super) fn all(&self) -> Arc<Names> {
+        self.0.read().clone()
+    }
+}
+
+impl fmt::Debug for Templates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.all().keys()).finish()
+    }
+}

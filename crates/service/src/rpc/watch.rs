@@ -1,0 +1,137 @@
+//! Methods that look at elicitations, and the one that waits.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use entreat_core::{ElicitationId, Mode, Status};
+use entreat_engine::{MAX_PAGE, Which};
+use serde_json::json;
+
+use super::act::ID;
+use super::answer::{Work, to_text};
+use super::create::modes;
+use super::error::RpcError;
+use super::method::Call;
+use super::params::Param;
+use super::shape::Shape;
+
+pub(super) const STATUS: &[Param] = &[ID];
+
+pub(super) fn status(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    Ok(Work::later(
+        async move { to_text(&elicitation.status().await?) },
+    ))
+}
+
+pub(super) const LIST: &[Param] = &[
+    Param::optional("status", Shape::Word(statuses), "Only those in this state."),
+    Param::optional(
+        "limit",
+        Shape::Count {
+            least: 1,
+            most: MAX_PAGE as u64,
+        },
+        "How many at most; 50 unless it is given.",
+    ),
+    Param::optional(
+        "cursor",
+        Shape::Text(256),
+        "Where to go on: the `nextCursor` of the page before.",
+    ),
+];
+
+/// How many are listed when the asker does not say.
+const PAGE: u64 = 50;
+
+pub(super) fn statuses() -> Vec<&'static str> {
+    Status::ALL.iter().map(|status| status.as_str()).collect()
+}
+
+pub(super) fn list(call: &Call<'_>) -> Result<Work, RpcError> {
+    let word = call.params.text("status");
+    let which = Status::ALL
+        .into_iter()
+        .find(|status| Some(status.as_str()) == word.as_deref())
+        .map_or(Which::All, Which::Only);
+    let limit = call.params.count("limit").unwrap_or(PAGE);
+    let limit = usize::try_from(limit).unwrap_or(MAX_PAGE);
+    let before = match call.params.text("cursor") {
+        Some(cursor) => Some(read_cursor(&cursor)?),
+        None => None,
+    };
+    let asker = call.session.asker().clone();
+    Ok(Work::later(async move {
+        let page = asker.list(which, limit, before).await?;
+        let last = page.last().filter(|_| page.len() == limit);
+        let next = match last.map(entreat_engine::Snapshot::id) {
+            Some(last) => {
+                // With the engine's eyes, which charge nothing: this is still the same request.
+                let name = Some(asker.name().into());
+                let rest = asker.engine().list(name, which, 1, Some(last)).await?;
+                (!rest.is_empty()).then(|| write_cursor(last))
+            }
+            None => None,
+        };
+        match next {
+            Some(next) => to_text(&json!({"elicitations": page, "nextCursor": next})),
+            None => to_text(&json!({"elicitations": page})),
+        }
+    }))
+}
+
+fn write_cursor(last: ElicitationId) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(last.as_bytes())
+}
+
+fn read_cursor(cursor: &str) -> Result<ElicitationId, RpcError> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
+    let bytes: Option<[u8; 16]> = bytes.and_then(|bytes| bytes.try_into().ok());
+    bytes.map(ElicitationId::from_bytes).ok_or_else(|| {
+        let message = "`cursor` must be the `nextCursor` of an earlier page.";
+        RpcError::param("cursor", "invalid_param", message)
+    })
+}
+
+pub(super) const AWAIT: &[Param] = &[
+    ID,
+    Param::optional(
+        "timeout",
+        Shape::Count {
+            least: 0,
+            most: u64::MAX,
+        },
+        "How long to wait at most, in milliseconds; without it, until it settles.",
+    ),
+];
+
+/// A wait of more than a day is one of a day: long before, the elicitation has settled or some
+/// proxy has given up.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(super) fn wait(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    call.session.asker().charge()?;
+    let Some(limit) = call.params.count("timeout") else {
+        return Ok(Work::Waiting(elicitation.outcome()));
+    };
+    let limit = Duration::from_millis(limit).min(LONGEST_WAIT);
+    Ok(Work::WaitingAtMost(Box::pin(async move {
+        to_text(&elicitation.outcome_within(limit).await?)
+    })))
+}
+
+pub(super) const TIMEOUT_CONFIG: &[Param] = &[Param::optional(
+    "mode",
+    Shape::Word(modes),
+    "The mode to tell about; `inline` unless it is given.",
+)];
+
+pub(super) fn timeout_config(call: &Call<'_>) -> Result<Work, RpcError> {
+    let asker = call.session.asker();
+    asker.charge()?;
+    let mode = call.params.text("mode");
+    let mode: Mode = mode.and_then(|word| word.parse().ok()).unwrap_or_default();
+    Ok(Work::done(to_text(&asker.timeout_config(mode))))
+}

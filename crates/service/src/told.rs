@@ -1,0 +1,360 @@
+//! What askers were told, so that a stream of notifications that broke can go on where it was.
+//!
+//! One task hears the engine's events and writes down which elicitation settled, per asker and
+//! numbered. A stream reads along at its own pace; nobody waits for a slow one. Only names and
+//! numbers are kept, and the text of the last few: an older notification is made anew from the
+//! store. What is not written down any more, after a restart or after very many others, is found
+//! in the store by the time at which it settled; then, and only then, a notification may come a
+//! second time.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::{ElicitationId, UnixTime};
+use entreat_engine::{Engine, Event, Heard, MAX_PAGE, Which};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::rpc::Notification;
+
+/// So many are written down for each asker; what is older is found in the store.
+const LINES: usize = 65_536;
+/// The texts of so many are kept.
+const TEXTS: usize = 64;
+/// And only of those that are not larger, in bytes.
+const LARGEST_TEXT: usize = 4096;
+/// Steps of one moment may be told in another order than they were made, by at most this.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// What askers were told. Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub(crate) struct Told(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    /// Tells this run's numbers from those of an earlier one.
+    started: UnixTime,
+    logs: Mutex<HashMap<Box<str>, Arc<Log>>>,
+}
+
+/// What one asker was told.
+struct Log {
+    lines: Mutex<Lines>,
+    /// The number that the next line will have.
+    end: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Lines {
+    /// The number of the first line that is kept.
+    first: u64,
+    kept: VecDeque<Line>,
+}
+
+#[derive(Clone)]
+struct Line {
+    id: ElicitationId,
+    at: UnixTime,
+    /// A warning, whose text is all there is of it.
+    is_warning: bool,
+    text: Option<Arc<str>>,
+}
+
+/// A notification with its place in the stream.
+pub(crate) struct Telling {
+    pub(crate) position: Position,
+    pub(crate) text: Arc<str>,
+}
+
+/// A place in a stream of notifications, as clients send it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    started: u64,
+    number: u64,
+    at: u64,
+}
+
+impl Position {
+    /// The place of something that has no number: whoever goes on there is told by time.
+    fn by_time(at: UnixTime) -> Self {
+        Self {
+            started: 0,
+            number: 0,
+            at: at.as_millis(),
+        }
+    }
+
+    /// Reads what [`Display`](fmt::Display) wrote; `None` for anything else.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut parts = text
+            .split('-')
+            .map(|part| u64::from_str_radix(part, 16).ok());
+        let mut next = || parts.next().flatten();
+        let position = Self {
+            started: next()?,
+            number: next()?,
+            at: next()?,
+        };
+        parts.next().is_none().then_some(position)
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{:x}-{:x}", self.started, self.number, self.at)
+    }
+}
+
+impl Told {
+    /// To be followed by [`follow`](Self::follow), which hears the events.
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self(Arc::new(Inner {
+            started: engine.now(),
+            logs: Mutex::default(),
+            engine,
+        }))
+    }
+
+    /// Writes down what happens, until the engine is gone.
+    pub(crate) async fn follow(self) {
+        let mut events = self.0.engine.subscribe();
+        let mut heard_until = self.0.engine.now();
+        while let Some(heard) = events.next().await {
+            match heard {
+                Heard::Event(event) => {
+                    heard_until = self.0.engine.now();
+                    self.hear(&event);
+                }
+                Heard::Lagged(missed) => {
+                    tracing::warn!(missed, "too much happened at once; looking it up");
+                    self.make_up(heard_until).await;
+                }
+            }
+        }
+    }
+
+    fn hear(&self, event: &Event) {
+        let (Some(notification), Some(step)) = (Notification::of(event), event.step()) else {
+            return;
+        };
+        let text: Arc<str> = notification.to_text().into();
+        let is_warning = event.record().lifecycle.is_live();
+        self.log(event.asker()).write(Line {
+            id: event.id(),
+            at: step.at,
+            is_warning,
+            text: (is_warning || text.len() <= LARGEST_TEXT).then_some(text),
+        });
+    }
+
+    /// Writes down what settled while nobody listened.
+    async fn make_up(&self, since: UnixTime) {
+        let since = since.before(SLACK);
+        let settled = self.settled_since(None, since).await;
+        let mut known: HashMap<Box<str>, HashSet<ElicitationId>> = HashMap::new();
+        for (asker, line) in settled {
+            let log = self.log(&asker);
+            let known = known
+                .entry(asker)
+                .or_insert_with(|| log.outcomes_since(since));
+            if known.insert(line.id) {
+                log.write(line);
+            }
+        }
+    }
+
+    /// What settled at that moment or later, in order, of one asker or of all.
+    async fn settled_since(
+        &self,
+        asker: Option<Arc<str>>,
+        since: UnixTime,
+    ) -> Vec<(Box<str>, Line)> {
+        let mut settled = Vec::new();
+        let mut before = None;
+        loop {
+            let page = self
+                .0
+                .engine
+                .list(asker.clone(), Which::All, MAX_PAGE, before)
+                .await;
+            let page = match page {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(%error, "what has settled cannot be looked up");
+                    break;
+                }
+            };
+            let Some(last) = page.last() else { break };
+            before = Some(last.id());
+            for snapshot in &page {
+                if let Some(at) = snapshot.lifecycle().settled_at().filter(|at| *at >= since) {
+                    let line = Line {
+                        id: snapshot.id(),
+                        at,
+                        is_warning: false,
+                        text: None,
+                    };
+                    settled.push((Box::from(&*snapshot.record().request.asker), line));
+                }
+            }
+        }
+        settled.sort_by_key(|(_, line)| (line.at, line.id));
+        settled
+    }
+
+    fn log(&self, asker: &str) -> Arc<Log> {
+        let mut logs = self.0.logs.lock();
+        if let Some(log) = logs.get(asker) {
+            return log.clone();
+        }
+        let log = Arc::new(Log {
+            lines: Mutex::default(),
+            end: watch::Sender::new(0),
+        });
+        logs.insert(asker.into(), log.clone());
+        log
+    }
+
+    /// What an asker is told from now on, or from where an earlier stream was.
+    pub(crate) fn stream(&self, asker: &str, after: Option<Position>) -> Stream {
+        let log = self.log(asker);
+        let end = *log.end.borrow();
+        let is_ours = |position: &Position| {
+            position.started == self.0.started.as_millis() && position.number < end
+        };
+        let (next, missed_since) = match after {
+            None => (end, None),
+            Some(position) if is_ours(&position) => (position.number + 1, None),
+            // Of an earlier run.
+            Some(position) => (end, Some(UnixTime::from_millis(position.at))),
+        };
+        Stream {
+            told: self.clone(),
+            asker: asker.into(),
+            end: log.end.subscribe(),
+            log,
+            next,
+            last_at: after.map_or(self.0.started, |position| {
+                UnixTime::from_millis(position.at)
+            }),
+            missed_since,
+            missed: VecDeque::new(),
+        }
+    }
+
+    /// The text of a notification; `None` if there is nothing left to tell.
+    async fn text(&self, line: &Line) -> Option<Arc<str>> {
+        if let Some(text) = &line.text {
+            return Some(text.clone());
+        }
+        if line.is_warning {
+            return None;
+        }
+        let settled = self.0.engine.elicitation(line.id).status().await.ok()?;
+        Some(Notification::of_settled(&settled)?.to_text().into())
+    }
+}
+
+impl Log {
+    fn write(&self, line: Line) {
+        let mut lines = self.lines.lock();
+        lines.kept.push_back(line);
+        if lines.kept.len() > LINES {
+            lines.kept.pop_front();
+            lines.first += 1;
+        }
+        if let Some(old) = lines.kept.len().checked_sub(TEXTS + 1) {
+            lines.kept[old].text = None;
+        }
+        let end = lines.first + lines.kept.len() as u64;
+        drop(lines);
+        self.end.send_replace(end);
+    }
+
+    fn outcomes_since(&self, since: UnixTime) -> HashSet<ElicitationId> {
+        let lines = self.lines.lock();
+        let recent = lines.kept.iter().filter(|line| line.at >= since);
+        recent
+            .filter(|line| !line.is_warning)
+            .map(|line| line.id)
+            .collect()
+    }
+}
+
+/// What one asker is told, in order.
+pub(crate) struct Stream {
+    told: Told,
+    asker: Arc<str>,
+    log: Arc<Log>,
+    end: watch::Receiver<u64>,
+    next: u64,
+    last_at: UnixTime,
+    /// What settled since then is not written down, and has to be looked up.
+    missed_since: Option<UnixTime>,
+    missed: VecDeque<Line>,
+}
+
+enum Found {
+    Line(Line),
+    /// It was written down and is not any more.
+    Gone,
+    NotYet,
+}
+
+impl Stream {
+    /// The next notification.
+    pub(crate) async fn next(&mut self) -> Telling {
+        loop {
+            if let Some(since) = self.missed_since.take() {
+                let since = since.before(SLACK);
+                let settled = self.told.settled_since(Some(self.asker.clone()), since);
+                self.missed = settled.await.into_iter().map(|(_, line)| line).collect();
+            }
+            if let Some(line) = self.missed.pop_front() {
+                let text = self.told.text(&line).await;
+                let position = Position::by_time(line.at);
+                if let Some(text) = text {
+                    return Telling { position, text };
+                }
+                continue;
+            }
+            match self.look() {
+                Found::Line(line) => {
+                    let number = self.next;
+                    self.next += 1;
+                    self.last_at = line.at;
+                    if let Some(text) = self.told.text(&line).await {
+                        let position = Position {
+                            started: self.told.0.started.as_millis(),
+                            number,
+                            at: line.at.as_millis(),
+                        };
+                        return Telling { position, text };
+                    }
+                }
+                Found::Gone => {
+                    self.missed_since = Some(self.last_at);
+                    self.next = *self.end.borrow();
+                }
+                Found::NotYet => {
+                    // The log outlives us; its end cannot go away.
+                    let _ = self.end.changed().await;
+                }
+            }
+        }
+    }
+
+    fn look(&mut self) -> Found {
+        self.end.mark_unchanged();
+        let lines = self.log.lines.lock();
+        let Some(place) = self.next.checked_sub(lines.first) else {
+            return Found::Gone;
+        };
+        let line = usize::try_from(place)
+            .ok()
+            .and_then(|place| lines.kept.get(place));
+        line.cloned().map_or(Found::NotYet, Found::Line)
+    }
+}

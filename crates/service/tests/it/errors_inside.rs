@@ -1,0 +1,59 @@
+//! What goes wrong inside is logged, and not told.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use entreat_engine::MemoryStore;
+use entreat_testkit::{Call, Fault, FaultyStore};
+use serde_json::json;
+
+use crate::world::{World, deploy};
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_failing_store_is_in_the_log_and_not_in_the_answer() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let world = World::on(store.clone(), |_| {}).await;
+    let id = world.ask().await;
+
+    store.inject(Fault::of(Call::Load).times(1));
+    let params = json!({"elicitationId": id});
+    let error = world.error("elicitation/status", params).await;
+    assert_eq!(
+        error,
+        json!({"code": -32603,
+            "message": "Something went wrong in the service; its log says what. Try again later.",
+            "data": {"type": "system", "details": "store"}})
+    );
+    store.inject(Fault::of(Call::Create).times(1));
+    let params = json!({"formDefinition": deploy()});
+    let error = world.error("elicitation/create", params).await;
+    assert_eq!(error["data"]["details"], "store");
+
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(
+        log.matches("store unavailable while trying to").count(),
+        2,
+        "{log}"
+    );
+}

@@ -1,0 +1,34 @@
+//! Messages in, answers out, on a clock and a resolver of the tests' own.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: a panic is a failed test"
+)]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "parameters are written as `json!` where they are passed"
+)]
+
+mod any_message;
+mod any_wire;
+mod batches;
+mod creating;
+mod errors;
+mod errors_inside;
+mod errors_of_time;
+mod every_code;
+mod forms;
+mod http;
+mod http_limits;
+mod messages;
+mod methods;
+mod notifications;
+mod openrpc;
+mod posting;
+mod sessions;
+mod stdio;
+mod streams;
+mod waiting;
+mod web_socket;
+mod wire;
+mod world;
