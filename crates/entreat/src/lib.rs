@@ -4,7 +4,7 @@
 //! it has no logic of its own.
 //!
 //! ```
-//! use entreat::{Ask, Engine, Form, TypedForm};
+//! use entreat::{Ask, Entreat, Form, TypedForm};
 //! use serde_json::json;
 //!
 //! /// Who are you?
@@ -18,20 +18,53 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let engine = Engine::builder().start().await?;
-//! let question = engine.asker("my-program").ask(Ask::form(Person::form().clone())).await?;
+//! let entreat = Entreat::builder().start().await?;
+//! let question = entreat.asker("my-program").ask(Ask::form(Person::form().clone())).await?;
 //!
 //! // A person answers: in a terminal, on a page, here in a test.
-//! engine.elicitation(question.id()).submit(&json!({"name": "Ada", "age": 36})).await?;
+//! entreat.engine().elicitation(question.id()).submit(&json!({"name": "Ada", "age": 36})).await?;
 //!
 //! let settled = question.outcome().await?;
 //! if let Some(answers) = settled.answers() {
 //!     let person = Person::from_answers(answers?)?;
 //!     assert_eq!(person, Person { name: "Ada".to_owned(), age: Some(36) });
 //! }
-//! engine.shutdown().await;
+//! entreat.shutdown().await;
 //! # Ok(())
 //! # }
+//! ```
+//!
+//! # Keeping, serving
+//!
+//! That was in memory, for this program alone. A file keeps questions across restarts, and an
+//! address lets programs of any language ask; each with a key of its own, or on this machine
+//! without.
+//!
+//! ```
+//! # #[cfg(feature = "embedded")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use entreat::engine::SystemEntropy;
+//! use entreat::{AskerSettings, Entreat, KeyRing};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("questions.db");
+//! # let forms = folder.path();
+//! // Made once, and kept where only this program can read them.
+//! let keys = KeyRing::generate(&SystemEntropy::new()?);
+//! let entreat = Entreat::builder()
+//!     .embedded(path, keys)
+//!     .templates(forms)
+//!     .listen(([127, 0, 0, 1], 0))
+//!     .key("a-long-random-text", "deploy-robot", AskerSettings::default())
+//!     .start()
+//!     .await?;
+//! println!("listening on {}", entreat.url().unwrap_or_default());
+//! entreat.shutdown().await;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "embedded"))]
+//! # fn main() {}
 //! ```
 //!
 //! # Where to read on
@@ -40,6 +73,7 @@
 //! |---|---|
 //! | what a form can ask, and the rules of its answers | [`struct@Form`], [`derive@Form`], [`core`] |
 //! | asking, waiting, limits, deadlines, secrets | [`Engine`], [`Ask`], [`engine`] |
+//! | parts joined and served | `Entreat`, `Builder`, with the feature `service` (default) |
 //! | keeping questions across restarts | `stores`, with the feature `embedded` (default) |
 //! | asking the person at this terminal | `terminal`, with the feature `terminal` (default) |
 //!
@@ -48,10 +82,18 @@
 
 pub use entreat_core as core;
 pub use entreat_engine as engine;
+#[cfg(feature = "service")]
+pub use entreat_service as service;
 #[cfg(feature = "embedded")]
 pub use entreat_stores as stores;
 #[cfg(feature = "terminal")]
 pub use entreat_terminal as terminal;
+
+#[cfg(feature = "service")]
+mod program;
+
+#[cfg(feature = "service")]
+pub use program::{Builder, Entreat, EntreatError};
 
 // The form and the macro have one name in core as well. Here the macro is the one that writes
 // paths of this crate, so that a program needs no other.
@@ -79,6 +121,6 @@ pub use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 struct Asking;
 
 /// Compiles the Rust example that a newcomer reads first.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "service"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,0 +1,387 @@
+//! Asking and answering over HTTP, against a bare echo of the same bytes and the engine alone.
+//!
+//! The server is a process of its own on one core, the clients are on the other. A pair is two
+//! calls, one that asks and one that answers, on a connection that is kept. Run it with
+//! `cargo xtask bench service`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a benchmark reads the clock, prints its figures, and may fail loudly"
+)]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use entreat::service::Askers;
+use entreat::service::http::{self, Http};
+use entreat::service::rpc::Rpc;
+use entreat::{Ask, AskerSettings, EmbeddedOptions, EmbeddedStore, Engine, Limits, Settings};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long each server is measured, after a while that does not count.
+const WARM_UP: Duration = Duration::from_millis(500);
+const MEASURED: Duration = Duration::from_secs(3);
+
+fn main() {
+    let role = std::env::args().find(|argument| argument.starts_with("--role="));
+    match role.as_deref() {
+        Some("--role=echo") => serve(echo()),
+        Some("--role=memory") => serve(service(None)),
+        Some("--role=embedded") => {
+            // Beside the build: the system's folder for such things may be in memory.
+            let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+            serve(service(Some(folder.path().join("entreat.db"))));
+        }
+        _ => measure(),
+    }
+}
+
+fn measure() {
+    println!("ask + answer over HTTP on kept connections, server and clients on a core each");
+    let alone = engine_alone();
+    println!("  the engine alone, 1 core      {alone:>10.0} pairs/s");
+    let echo = over_http("echo", 64).rate;
+    println!("  bare echo of the same bytes   {echo:>10.0} pairs/s   64 connections");
+    let memory = over_http("memory", 64);
+    println!(
+        "  entreat in memory             {:>10.0} pairs/s   64 connections, {:.2} of the echo, aim 0.5",
+        memory.rate,
+        memory.rate / echo
+    );
+    println!(
+        "    a pair, p50 and p99         {:>10.1?} {:.1?}",
+        memory.p50, memory.p99
+    );
+    let durable = over_http("embedded", 256);
+    println!(
+        "  entreat on disk               {:>10.0} pairs/s   256 connections",
+        durable.rate
+    );
+    println!(
+        "    a pair, p50 and p99         {:>10.1?} {:.1?}",
+        durable.p50, durable.p99
+    );
+    hold();
+}
+
+/// So many connections wait for an outcome and as many hear notifications, if the system allows.
+const HELD: usize = 10_000;
+/// They wait for so many questions.
+const QUESTIONS: usize = 10;
+
+/// Holds very many connections at once, and sees that every one is answered.
+fn hold() {
+    let held = allow_files();
+    let server = Server::start("memory");
+    let port = server.port;
+    runtime().block_on(async move {
+        let mut control = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let mut ids = Vec::new();
+        for _ in 0..QUESTIONS {
+            let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create",
+                "params": {"formDefinition": form()}});
+            let body = call(&mut control, &ask.to_string()).await;
+            ids.push(find_id(&body).unwrap().to_owned());
+        }
+        let before = server.resident();
+        let mut waiting = Vec::with_capacity(held);
+        for number in 0..held {
+            let id = &ids[number % QUESTIONS];
+            let wait = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/await",
+                "params": {"elicitationId": id}});
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let request = request(&wait.to_string());
+            stream.write_all(request.as_bytes()).await.unwrap();
+            waiting.push(stream);
+        }
+        settle(&mut control).await;
+        let with_waits = server.resident();
+        let mut streams = Vec::with_capacity(held);
+        for _ in 0..held {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let request = "GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+            stream.write_all(request.as_bytes()).await.unwrap();
+            streams.push(stream);
+        }
+        settle(&mut control).await;
+        let with_streams = server.resident();
+        let began = Instant::now();
+        for id in &ids {
+            let submit = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/submit",
+                "params": {"elicitationId": id, "responses": {"name": "Ada"}}});
+            assert!(
+                call(&mut control, &submit.to_string())
+                    .await
+                    .contains("completed")
+            );
+        }
+        for mut stream in waiting {
+            let mut buffer = Vec::with_capacity(2048);
+            let body = response(&mut stream, &mut buffer).await;
+            assert!(body.contains("\"status\":\"completed\""), "{body}");
+        }
+        for mut stream in streams {
+            let mut text = Vec::with_capacity(8192);
+            while count(&text, b"data: ") < QUESTIONS {
+                assert!(stream.read_buf(&mut text).await.unwrap() > 0, "hung up");
+            }
+        }
+        println!("{held} waiting calls and {held} streams of events at once");
+        println!(
+            "  memory of the server, each    {:>10} bytes a call, {} bytes a stream",
+            (with_waits - before) / held,
+            (with_streams - with_waits) / held
+        );
+        println!(
+            "  all answered within           {:>10.1?}   {QUESTIONS} outcomes to each stream",
+            began.elapsed()
+        );
+    });
+}
+
+/// Until the server has taken in what was sent before.
+async fn settle(control: &mut TcpStream) {
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "forms/list"});
+        call(control, &ping.to_string()).await;
+    }
+}
+
+async fn call(stream: &mut TcpStream, message: &str) -> String {
+    stream.write_all(request(message).as_bytes()).await.unwrap();
+    let mut buffer = Vec::with_capacity(4096);
+    response(stream, &mut buffer).await.to_owned()
+}
+
+fn count(text: &[u8], word: &[u8]) -> usize {
+    text.windows(word.len())
+        .filter(|found| *found == word)
+        .count()
+}
+
+/// Lets this process and its children hold as many connections as the system allows; returns how
+/// many of each kind that is, at most [`HELD`].
+fn allow_files() -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let files = limit.current.unwrap_or(u64::MAX);
+    HELD.min(usize::try_from(files.saturating_sub(100) / 2).unwrap_or(HELD))
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.live = usize::MAX - 1;
+    settings.retention = Duration::from_secs(2);
+    settings.asker = unlimited();
+    settings
+}
+
+fn unlimited() -> AskerSettings {
+    let mut settings = AskerSettings::default();
+    settings.limits = Limits::none();
+    settings
+}
+
+/// A runtime on one thread, on the core that this process was put on.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn serve(server: impl Future<Output = ()>) {
+    runtime().block_on(server);
+}
+
+fn listen() -> TcpListener {
+    let listener = http::listen(([127, 0, 0, 1], 0).into()).unwrap();
+    println!("{}", listener.local_addr().unwrap().port());
+    listener
+}
+
+async fn echo() {
+    let handler = |body: axum::body::Bytes| async { body };
+    let router = axum::Router::new().route("/rpc", axum::routing::post(handler));
+    axum::serve(listen(), router).await.unwrap();
+}
+
+async fn service(store: Option<std::path::PathBuf>) {
+    let builder = Engine::builder().settings(settings());
+    let builder = match store {
+        Some(path) => builder.store(EmbeddedStore::open(path, EmbeddedOptions::default()).unwrap()),
+        None => builder,
+    };
+    let engine = builder.start().await.unwrap();
+    let askers = Askers::none().with_local(engine.asker("local"));
+    Http::new(Rpc::new(engine), askers)
+        .serve(listen(), std::future::pending())
+        .await;
+}
+
+fn form() -> serde_json::Value {
+    json!({"id": "minimal", "title": "Who are you?", "fields": [
+        {"id": "name", "type": "text", "label": "Name", "required": true}]})
+}
+
+fn engine_alone() -> f64 {
+    runtime().block_on(async {
+        let engine = Engine::builder()
+            .settings(settings())
+            .start()
+            .await
+            .unwrap();
+        let asker = engine.asker("local");
+        let form = entreat::core::Form::from_value(&form()).unwrap();
+        let (answer, began, mut pairs) = (json!({"name": "Ada"}), Instant::now(), 0_u32);
+        while began.elapsed() < MEASURED {
+            for _ in 0..256 {
+                let question = asker.ask(Ask::form(form.clone())).await.unwrap();
+                question.submit(&answer).await.unwrap();
+                pairs += 1;
+            }
+            tokio::task::yield_now().await;
+        }
+        f64::from(pairs) / began.elapsed().as_secs_f64()
+    })
+}
+
+/// A server in a process of its own, on the first core if cores can be chosen.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(role: &str) -> Self {
+        let exe = std::env::current_exe().unwrap();
+        let role = format!("--role={role}");
+        let spawn = |mut command: Command| command.arg(&role).stdout(Stdio::piped()).spawn();
+        let mut pinned = Command::new("taskset");
+        pinned.args(["-c", "0"]).arg(&exe);
+        let mut child = spawn(pinned)
+            .or_else(|_| spawn(Command::new(&exe)))
+            .unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap();
+        Self { child, port }
+    }
+}
+
+impl Server {
+    /// Resident memory, in bytes.
+    fn resident(&self) -> usize {
+        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
+        let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+        pages * 4096
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Figures {
+    rate: f64,
+    p50: Duration,
+    p99: Duration,
+}
+
+fn over_http(role: &str, connections: usize) -> Figures {
+    let server = Server::start(role);
+    let port = server.port;
+    let (mut times, took) = runtime().block_on(async move {
+        let begin = Instant::now() + WARM_UP;
+        let end = begin + MEASURED;
+        let mut clients = tokio::task::JoinSet::new();
+        for _ in 0..connections {
+            clients.spawn(client(port, begin, end));
+        }
+        let times: Vec<_> = clients.join_all().await.into_iter().flatten().collect();
+        (times, begin.elapsed())
+    });
+    times.sort_unstable();
+    let rate = f64::from(u32::try_from(times.len()).unwrap()) / took.as_secs_f64();
+    let at = |percent: usize| times[times.len() * percent / 100];
+    Figures {
+        rate,
+        p50: at(50),
+        p99: at(99),
+    }
+}
+
+/// Asks and answers until the end; how long each pair took that began in time.
+async fn client(port: u16, warm: Instant, end: Instant) -> Vec<Duration> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create",
+        "params": {"formDefinition": form()}});
+    let ask = request(&ask.to_string());
+    let (mut buffer, mut times) = (Vec::with_capacity(4096), Vec::new());
+    loop {
+        let began = Instant::now();
+        if began > end {
+            return times;
+        }
+        stream.write_all(ask.as_bytes()).await.unwrap();
+        let body = response(&mut stream, &mut buffer).await;
+        // The echo knows no ids; a request of the same length does for it.
+        let id = find_id(body).unwrap_or("elic_00000000000000000000000000");
+        let submit = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"elicitation/submit","params":{{"elicitationId":"{id}","responses":{{"name":"Ada"}}}}}}"#
+        );
+        stream.write_all(request(&submit).as_bytes()).await.unwrap();
+        let body = response(&mut stream, &mut buffer).await;
+        assert!(!body.contains("\"error\""), "{body}");
+        if began >= warm {
+            times.push(began.elapsed());
+        }
+    }
+}
+
+fn request(body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+fn find_id(body: &str) -> Option<&str> {
+    let from = body.find("\"elicitationId\":\"")? + "\"elicitationId\":\"".len();
+    body[from..].split('"').next()
+}
+
+/// The body of the next response.
+async fn response<'b>(stream: &mut TcpStream, buffer: &'b mut Vec<u8>) -> &'b str {
+    buffer.clear();
+    loop {
+        assert!(stream.read_buf(buffer).await.unwrap() > 0, "hung up");
+        let Some(head) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+            continue;
+        };
+        let text = std::str::from_utf8(&buffer[..head]).unwrap();
+        let lower = text.to_ascii_lowercase();
+        let length = lower.split("content-length: ").nth(1).unwrap();
+        let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+        if buffer.len() >= head + 4 + length {
+            return std::str::from_utf8(&buffer[head + 4..head + 4 + length]).unwrap();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Engine, store and service, joined for one's own program.
+//!
+//! Puts parts together and takes them apart again, in the right order; what they do is theirs.
+
+mod builder;
+mod error;
+
+use std::net::SocketAddr;
+
+use entreat_engine::{Asker, Engine};
+use entreat_service::TemplateFolder;
+use entreat_service::rpc::Rpc;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub use builder::Builder;
+pub use error::EntreatError;
+
+/// Everything that asks, keeps and answers, in one program. Made by [`Entreat::builder`].
+///
+/// ```
+/// use entreat::{Ask, Entreat, Form, TypedForm};
+/// use serde_json::json;
+///
+/// #[derive(Form)]
+/// struct Person {
+///     name: String,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let entreat = Entreat::builder().listen(([127, 0, 0, 1], 0)).start().await?;
+/// // Programs in any language ask at this address; this one asks directly.
+/// println!("listening on {}", entreat.url().unwrap_or_default());
+/// let question = entreat.asker("my-program").ask(Ask::form(Person::form().clone())).await?;
+///
+/// entreat.engine().elicitation(question.id()).submit(&json!({"name": "Ada"})).await?;
+/// assert_eq!(question.outcome().await?.result(), Some(json!({"name": "Ada"})));
+/// entreat.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Entreat {
+    rpc: Rpc,
+    server: Option<Server>,
+    public_url: Option<String>,
+    folder: Option<TemplateFolder>,
+    #[cfg(feature = "embedded")]
+    embedded: Option<std::sync::Arc<entreat_stores::EmbeddedStore>>,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+struct Server {
+    address: SocketAddr,
+    /// Ends the server, also by being dropped.
+    end: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Entreat {
+    /// Parts to be put together: in memory and unserved, unless told otherwise.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// What asks and settles.
+    pub fn engine(&self) -> &Engine {
+        self.rpc.engine()
+    }
+
+    /// The control API without a transport, for one that is not here.
+    pub fn rpc(&self) -> &Rpc {
+        &self.rpc
+    }
+
+    /// An asker of this program, under the settings that hold for all.
+    pub fn asker(&self, name: &str) -> Asker {
+        self.engine().asker(name)
+    }
+
+    /// Where the service listens; `None` if it was not told to.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.server.as_ref().map(|server| server.address)
+    }
+
+    /// Where the service is reached: the public URL if there is one, else where it listens.
+    pub fn url(&self) -> Option<String> {
+        let listening = || self.local_addr().map(|address| format!("http://{address}"));
+        self.public_url.clone().or_else(listening)
+    }
+
+    /// Ends everything: requests under way are answered, whoever waits is told to come back, and
+    /// what a store keeps is on disk when this returns.
+    pub async fn shutdown(self) {
+        if let Some(server) = self.server {
+            // Nobody receives it if the server has ended.
+            let _ = server.end.send(());
+            if let Err(error) = server.task.await {
+                tracing::error!(%error, "the server did not end well");
+            }
+        }
+        if let Some(folder) = self.folder {
+            folder.close().await;
+        }
+        self.rpc.engine().shutdown().await;
+        #[cfg(feature = "embedded")]
+        if let Some(store) = self.embedded {
+            store.close().await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Entreat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entreat")
+            .field("rpc", &self.rpc)
+            .field("server", &self.server)
+            .field("public_url", &self.public_url)
+            .finish_non_exhaustive()
+    }
+}

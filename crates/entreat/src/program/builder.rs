@@ -1,0 +1,250 @@
+//! What a program says before everything starts, and the order in which it does.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use entreat_engine::{AskerSettings, Engine, KeyRing, Settings, Store};
+use entreat_service::http::{self, Http, HttpSettings};
+use entreat_service::rpc::{Rpc, Templates};
+use entreat_service::{Askers, Callbacks, TemplateFolder};
+#[cfg(feature = "embedded")]
+use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::{Entreat, EntreatError, Server};
+
+/// The name of whoever asks without a key, from this machine.
+const LOCAL: &str = "local";
+
+/// Puts an [`Entreat`] together.
+#[derive(Default)]
+#[must_use = "nothing runs until it is started"]
+pub struct Builder {
+    store: Option<Arc<dyn Store>>,
+    #[cfg(feature = "embedded")]
+    embedded: Option<PathBuf>,
+    sealing: Option<KeyRing>,
+    settings: Settings,
+    templates: Option<PathBuf>,
+    listen: Option<SocketAddr>,
+    http: HttpSettings,
+    askers: Vec<Keyed>,
+    local_without_key: Option<bool>,
+    public_url: Option<String>,
+    callbacks: Option<Callbacks>,
+    metrics: Option<Box<dyn Fn() -> String + Send + Sync>>,
+}
+
+/// An asker who is known by a key.
+struct Keyed {
+    key: String,
+    name: String,
+    settings: AskerSettings,
+}
+
+impl Builder {
+    /// Where elicitations are kept; in memory if nobody says. It stays the caller's to close.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Keeps elicitations in a file, which is made if it is not there. Whoever has the keys can
+    /// read the secrets in it, and without them nobody can.
+    #[cfg(feature = "embedded")]
+    pub fn embedded(mut self, path: impl Into<PathBuf>, keys: KeyRing) -> Self {
+        self.embedded = Some(path.into());
+        self.sealing_keys(keys)
+    }
+
+    /// The keys that secrets in the store are sealed with. Without any, keys are made that end
+    /// with this program.
+    pub fn sealing_keys(mut self, keys: KeyRing) -> Self {
+        self.sealing = Some(keys);
+        self
+    }
+
+    /// What holds for everybody who asks.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// A folder of forms that can be asked by name. Changes are taken over as they are made.
+    pub fn templates(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.templates = Some(folder.into());
+        self
+    }
+
+    /// Serves the control API at this address; port 0 is any that is free. Without this, nothing
+    /// is served.
+    pub fn listen(mut self, address: impl Into<SocketAddr>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// What the server allows its clients.
+    pub fn http(mut self, settings: HttpSettings) -> Self {
+        self.http = settings;
+        self
+    }
+
+    /// Lets whoever has this key ask, under a name and settings of its own. Several keys may have
+    /// one name, as while one of them is being replaced.
+    pub fn key(
+        mut self,
+        key: impl Into<String>,
+        name: impl Into<String>,
+        settings: AskerSettings,
+    ) -> Self {
+        self.askers.push(Keyed {
+            key: key.into(),
+            name: name.into(),
+            settings,
+        });
+        self
+    }
+
+    /// Whether programs on this machine may ask without a key, as `local`. They may, unless the
+    /// server listens on more than loopback.
+    pub fn local_without_key(mut self, may: bool) -> Self {
+        self.local_without_key = Some(may);
+        self
+    }
+
+    /// Where the service is reached from outside, if that is not where it listens.
+    pub fn public_url(mut self, url: impl Into<String>) -> Self {
+        self.public_url = Some(url.into());
+        self
+    }
+
+    /// Who calls askers back when their questions settle; without this, questions with a callback
+    /// are refused. [`Settings::callbacks`] says whom it may call.
+    pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
+        self.callbacks = Some(callbacks);
+        self
+    }
+
+    /// What the page `/metrics` says; without this there is none.
+    pub fn metrics(mut self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.metrics = Some(Box::new(metrics));
+        self
+    }
+
+    /// Starts everything, on the runtime that this is called from.
+    ///
+    /// When this returns, the store is open, what expired while nobody was there is expired, the
+    /// templates are loaded, and the server answers.
+    pub async fn start(self) -> Result<Entreat, EntreatError> {
+        let listener = self.bind()?;
+        let mut engine = Engine::builder().settings(self.settings);
+        if let Some(keys) = self.sealing {
+            engine = engine.keys(keys);
+        }
+        if let Some(callbacks) = self.callbacks {
+            engine = engine.courier(callbacks);
+        }
+        let store = self.store;
+        #[cfg(feature = "embedded")]
+        let embedded = self.embedded.map(open).transpose()?;
+        #[cfg(feature = "embedded")]
+        let store = store.or_else(|| Some(embedded.clone()?));
+        if let Some(store) = store {
+            engine = engine.shared_store(store);
+        }
+        let engine = engine.start().await?;
+        let templates = Templates::default();
+        let mut entreat = Entreat {
+            rpc: Rpc::new(engine.clone()).with_templates(templates.clone()),
+            server: None,
+            public_url: self.public_url,
+            folder: None,
+            #[cfg(feature = "embedded")]
+            embedded,
+        };
+        if let Some(folder) = self.templates {
+            match TemplateFolder::watch(folder, templates).await {
+                Ok(folder) => entreat.folder = Some(folder),
+                Err(error) => {
+                    entreat.shutdown().await;
+                    return Err(error.into());
+                }
+            }
+        }
+        let Some((listener, address)) = listener else {
+            return Ok(entreat);
+        };
+        let mut askers = Askers::none();
+        for Keyed {
+            key,
+            name,
+            settings,
+        } in self.askers
+        {
+            askers = askers.with_key(&key, engine.asker_with(&name, settings));
+        }
+        if may_ask_without_key(self.local_without_key, address) {
+            askers = askers.with_local(engine.asker(LOCAL));
+        }
+        let mut http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
+        if let Some(metrics) = self.metrics {
+            http = http.with_metrics(metrics);
+        }
+        let (end, ended) = oneshot::channel();
+        let serving = http.serve(listener, async {
+            // Dropping the sender ends the server too.
+            let _ = ended.await;
+        });
+        entreat.server = Some(Server {
+            address,
+            end,
+            task: tokio::spawn(serving),
+        });
+        Ok(entreat)
+    }
+
+    /// Listens, first of all: whoever comes early waits a moment, and if the address is taken,
+    /// nothing has to be undone.
+    fn bind(&self) -> Result<Option<(TcpListener, SocketAddr)>, EntreatError> {
+        let Some(address) = self.listen else {
+            return Ok(None);
+        };
+        let may_go_without = is_loopback(address) && self.local_without_key != Some(false);
+        if self.askers.is_empty() && !may_go_without {
+            return Err(EntreatError::NoKey { address });
+        }
+        let refused = |source| EntreatError::Listen { address, source };
+        let listener = http::listen(address).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Some((listener, address)))
+    }
+}
+
+#[cfg(feature = "embedded")]
+fn open(path: PathBuf) -> Result<Arc<EmbeddedStore>, OpenError> {
+    EmbeddedStore::open(path, EmbeddedOptions::default()).map(Arc::new)
+}
+
+fn may_ask_without_key(said: Option<bool>, address: SocketAddr) -> bool {
+    said.unwrap_or_else(|| is_loopback(address))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let askers: Vec<&str> = self.askers.iter().map(|asker| &*asker.name).collect();
+        f.debug_struct("Builder")
+            .field("settings", &self.settings)
+            .field("templates", &self.templates)
+            .field("listen", &self.listen)
+            .field("askers", &askers)
+            .field("local_without_key", &self.local_without_key)
+            .field("public_url", &self.public_url)
+            .finish_non_exhaustive()
+    }
+}
