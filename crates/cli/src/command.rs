@@ -10,16 +10,21 @@ mod ask;
 mod backup;
 mod cancel;
 mod completions;
+mod config;
+mod doctor;
 mod form;
 mod list;
+mod rpc;
+mod serve;
 mod status;
 mod url_check;
 
 /// Ask people questions and get valid answers
 ///
-/// Entreat lets any MCP server ask a person a question and get a valid answer. The commands
-/// here work without a service: they ask the person at this terminal, look after the questions
-/// that a store keeps, and check forms and URLs. They tell by their exit code how it went.
+/// Entreat lets any MCP server ask a person a question and get a valid answer. `serve` and `rpc`
+/// answer programs of any language. The other commands work without a service: they ask the
+/// person at this terminal, look after the questions that a store keeps, and check forms and
+/// URLs. They tell by their exit code how it went.
 #[derive(Parser)]
 #[command(
     name = "entreat",
@@ -46,22 +51,29 @@ First steps:
   echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
   entreat form schema greeting.json                   the form as JSON Schema
   entreat url check https://example.com/              may this URL be used?
+  entreat serve                                       let programs ask, on this machine
+  entreat doctor                                      is anything wrong with its set-up?
 
 Forms are JSON, YAML or TOML; `-` in place of a file is stdin. Data goes to stdout, remarks go
 to stderr.
 
 Environment:
-  ENTREAT_STORE  the store of list, status, cancel, backup and ask --keep
+  ENTREAT_STORE  the store of serve, rpc, list, status, cancel, backup and ask --keep
   ENTREAT_KEYS   the file with its keys
+  Every setting of the service has a variable: `entreat config` lists the settings.
 
 Exit codes:
-  0  answered, valid, sound or allowed
-  1  no answer, an invalid one, problems in a form, a blocked URL, no such elicitation
+  0  answered, valid, sound or allowed; a service that ended as it was told to
+  1  no answer, an invalid one, problems in a form or set-up, a blocked URL, no such elicitation
   2  wrong usage, a file or store that cannot be opened, a broken form where a sound one is needed
   130 and other codes above 128: a signal ended it, 130 is Ctrl-C";
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(serve::Args),
+    Rpc(rpc::Args),
+    Config(config::Args),
+    Doctor(doctor::Args),
     Ask(ask::Args),
     List(list::Args),
     Status(status::Args),
@@ -84,6 +96,10 @@ impl Cli {
     /// Runs the command that was asked for. Fails when it could not do its work.
     pub(crate) fn run(self, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Serve(args) => serve::run(&args, context),
+            Command::Rpc(args) => rpc::run(&args, context),
+            Command::Config(args) => config::run(&args, context, out),
+            Command::Doctor(args) => doctor::run(&args, context, out),
             Command::Ask(args) => ask::run(&args, context, out),
             Command::List(args) => list::run(&args, context, out),
             Command::Status(args) => status::run(&args, context, out),

@@ -1,6 +1,8 @@
 //! The environment, read once; every other part of the program is given values.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 
 /// What the environment says, as far as commands may know it.
@@ -14,20 +16,29 @@ pub(crate) struct Environment {
     pub(crate) keys: Option<PathBuf>,
     /// Where this person's programs keep their data.
     pub(crate) data_folder: Option<PathBuf>,
+    variables: Variables,
+}
+
+/// Every variable. Some are secrets, so that only names are ever shown.
+#[derive(Default)]
+struct Variables(BTreeMap<OsString, OsString>);
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl Environment {
     /// Reads it. A variable that is empty says nothing.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads the environment"
-    )]
     pub(crate) fn read() -> Self {
-        Self::of(|name| std::env::var_os(name))
+        Self::of(std::env::vars_os())
     }
 
-    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
-        let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+    fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let variables = variables.into_iter().filter(|(_, value)| !value.is_empty());
+        let variables = Variables(variables.collect());
+        let value = |name: &str| variables.0.get(OsStr::new(name));
         let path = |name: &str| value(name).map(PathBuf::from);
         // As the XDG base directories say: a relative path counts for nothing.
         let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
@@ -42,7 +53,22 @@ impl Environment {
             keys: path("ENTREAT_KEYS"),
             data_folder: absolute("XDG_DATA_HOME")
                 .or_else(|| Some(absolute("HOME")?.join(".local/share"))),
+            variables,
         }
+    }
+
+    /// The value of a variable, unless it is empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .0
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+    }
+
+    /// The names of variables that begin so.
+    pub(crate) fn names_with(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        let names = self.variables.0.keys().filter_map(|name| name.to_str());
+        names.filter(move |name| name.starts_with(prefix))
     }
 }
 
@@ -60,10 +86,11 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Environment {
-        Environment::of(|wanted| {
-            let found = variables.iter().find(|(name, _)| *name == wanted);
-            found.map(|(_, value)| value.into())
-        })
+        Environment::of(
+            variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        )
     }
 
     #[test]

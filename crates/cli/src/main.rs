@@ -5,13 +5,19 @@
 //! stderr, and whoever closes stdout early has what they wanted.
 
 mod command;
+mod config;
 mod context;
 mod duration;
 mod environment;
 mod input;
 mod keys;
+mod log;
+mod measure;
 mod output;
+mod remote;
 mod runtime;
+mod service;
+mod signals;
 mod store;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -29,7 +35,8 @@ fn main() -> ExitCode {
         Err(error) => return explain(&error),
     };
     let mut context = Context::new(Environment::read(), io::stdin(), io::stderr());
-    let mut out = BufWriter::new(io::stdout().lock());
+    // Not locked: a command that talks with a program on stdout writes from other threads.
+    let mut out = BufWriter::new(io::stdout());
     let result = cli.run(&mut context, &mut out);
     // What was found out before an error is data all the same.
     let flushed = out.flush().map_err(anyhow::Error::from);

@@ -21,6 +21,32 @@ pub(crate) fn document(out: &mut dyn Write, value: &impl Serialize) -> io::Resul
     out.write_all(b"\n")
 }
 
+/// Writes rows in columns, under a head; nothing if there are none.
+pub(crate) fn table<const N: usize>(
+    out: &mut dyn Write,
+    head: [&str; N],
+    rows: &[[String; N]],
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let head = head.map(str::to_owned);
+    let rows = || std::iter::once(&head).chain(rows);
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        let cells = rows().map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    });
+    for row in rows() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
 /// Text of a form, a URL or a file name as it may be shown in a terminal: on one line, and
 /// without characters that a terminal would act on.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {

@@ -46,27 +46,57 @@ impl StoreArgs {
 
     /// Where the store lies by flag, by environment, or by default.
     pub(crate) fn place(&self, environment: &Environment) -> anyhow::Result<Place> {
-        let named = self.store.as_ref().or(environment.store.as_ref());
-        let (store, is_default) = match (named, &environment.data_folder) {
-            (Some(path), _) => (path.clone(), false),
-            (None, Some(folder)) => (folder.join("entreat/entreat.db"), true),
+        let store = self.store.as_deref().or(environment.store.as_deref());
+        let keys = self.keys.as_deref().or(environment.keys.as_deref());
+        Place::of(store, keys, environment.data_folder.as_deref())
+    }
+}
+
+/// Where the store is if nobody says, in the folder of this person's data.
+pub(crate) fn default_path(data_folder: &Path) -> PathBuf {
+    data_folder.join("entreat/entreat.db")
+}
+
+impl Place {
+    /// Where a store and its keys lie that may have been named.
+    pub(crate) fn of(
+        store: Option<&Path>,
+        keys: Option<&Path>,
+        data_folder: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let (store, is_default) = match (store, data_folder) {
+            (Some(path), _) => (path.to_owned(), false),
+            (None, Some(folder)) => (default_path(folder), true),
             (None, None) => bail!("there is no home folder: say where the store is with --store"),
         };
-        let keys = self.keys.as_ref().or(environment.keys.as_ref());
-        let keys = keys.cloned().unwrap_or_else(|| {
+        let beside = || {
             let mut beside = store.clone().into_os_string();
             beside.push(".keys");
             beside.into()
-        });
-        Ok(Place {
+        };
+        let keys = keys.map_or_else(beside, Path::to_owned);
+        Ok(Self {
             store,
             keys,
             is_default,
         })
     }
-}
 
-impl Place {
+    /// The file of the store.
+    pub(crate) fn store(&self) -> &Path {
+        &self.store
+    }
+
+    /// The file of the keys.
+    pub(crate) fn keys(&self) -> &Path {
+        &self.keys
+    }
+
+    /// Whether nobody named it.
+    pub(crate) fn is_default(&self) -> bool {
+        self.is_default
+    }
+
     /// The file of the keys, as it may be shown.
     pub(crate) fn shown_keys(&self) -> String {
         shown(&self.keys)
@@ -94,8 +124,19 @@ impl Place {
         opened.map_err(|error| self.explain(error))
     }
 
-    /// Opens the store, or makes it with keys of its own.
+    /// Opens the store, or makes it with keys of its own, and starts an engine on it.
     pub(crate) async fn open_or_create(&self, settings: Settings) -> anyhow::Result<Opened> {
+        let Prepared {
+            store,
+            keys,
+            has_new_keys,
+        } = self.prepare()?;
+        let opened = self.start(store, keys, settings).await;
+        opened.map_err(|error| self.explain_start(error, has_new_keys))
+    }
+
+    /// Opens the store, or makes it, and gets its keys, or makes them.
+    pub(crate) fn prepare(&self) -> anyhow::Result<Prepared> {
         if self.is_default
             && let Some(folder) = self.store.parent()
         {
@@ -104,19 +145,25 @@ impl Place {
         }
         // First, for its lock: of two that begin at once, one makes the keys.
         let store = self.open_file()?;
-        if let Some(keys) = keys::read(&self.keys)? {
-            let opened = self.start(store, keys, settings).await;
-            return opened.map_err(|error| self.explain(error));
+        let (keys, has_new_keys) = match keys::read(&self.keys)? {
+            Some(keys) => (keys, false),
+            None => (keys::create(&self.keys)?, true),
+        };
+        Ok(Prepared {
+            store,
+            keys,
+            has_new_keys,
+        })
+    }
+
+    /// Says why an engine did not start on what was prepared.
+    pub(crate) fn explain_start(&self, error: StartError, has_new_keys: bool) -> anyhow::Error {
+        if has_new_keys && matches!(error, StartError::Keys(_)) {
+            // The store is older than these keys, which have sealed nothing.
+            let _ = std::fs::remove_file(&self.keys);
+            return self.no_keys();
         }
-        let keys = keys::create(&self.keys)?;
-        match self.start(store, keys, settings).await {
-            Err(StartError::Keys(_)) => {
-                // The store is older than these keys, which have sealed nothing.
-                let _ = std::fs::remove_file(&self.keys);
-                Err(self.no_keys())
-            }
-            opened => opened.map_err(|error| self.explain(error)),
-        }
+        self.explain(error)
     }
 
     fn open_file(&self) -> anyhow::Result<EmbeddedStore> {
@@ -169,6 +216,14 @@ impl Place {
     }
 }
 
+/// A store that is open, and its keys.
+pub(crate) struct Prepared {
+    pub(crate) store: EmbeddedStore,
+    pub(crate) keys: KeyRing,
+    /// Whether they were just made.
+    pub(crate) has_new_keys: bool,
+}
+
 /// A store in use.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
@@ -213,10 +268,8 @@ mod tests {
             let text = |path: PathBuf| path.to_string_lossy().into_owned();
             (text(place.store), text(place.keys), place.is_default)
         };
-        let mut environment = Environment {
-            data_folder: Some("/d".into()),
-            ..Environment::default()
-        };
+        let mut environment = Environment::default();
+        environment.data_folder = Some("/d".into());
         let of = |store: &str, keys: &str, is_default| (store.into(), keys.into(), is_default);
         let default = of("/d/entreat/entreat.db", "/d/entreat/entreat.db.keys", true);
         assert_eq!(place(&args(None, None), &environment), default);

@@ -13,15 +13,14 @@ use entreat::{
 };
 
 use self::conversation::{Conversation, Ending};
-use self::signals::Signals;
 use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
 use crate::input::Source;
+use crate::signals::Signals;
 use crate::store::{Opened, StoreArgs};
 use crate::{duration, output, runtime};
 
 mod conversation;
-mod signals;
 mod watched;
 
 /// Ask the person at this terminal a form and print the answers

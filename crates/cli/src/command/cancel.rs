@@ -4,8 +4,10 @@ use std::io::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use entreat::{ActError, CancelReason, ElicitationId, Outcome};
+use serde_json::json;
 
 use crate::context::{Context, Exit};
+use crate::remote::{Remote, RemoteArgs, RemoteError};
 use crate::store::StoreArgs;
 use crate::{output, runtime};
 
@@ -29,6 +31,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -37,9 +41,12 @@ Examples:
   entreat cancel elic_01hnmq7zq8e9vv8h2m6x3c5t0d --reason form_invalidated
 
 Exit codes: 0 cancelled; 1 there is none of that name, or it is over already; 2 wrong usage, no
-store, a store that cannot be opened.";
+store, a store that cannot be opened, a service that does not answer.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    if let Some(service) = args.remote.service(context.environment())? {
+        return run_remote(args, &service, context, out);
+    }
     let place = args.store.place(context.environment())?;
     let cancelled = runtime::block_on(async {
         let opened = place.open().await?;
@@ -64,6 +71,35 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         Err(ActError::Settled { outcome }) => Ok(over(id, outcome, context)),
         // Its deadline passed a moment ago.
         Err(ActError::TimedOut { .. }) => Ok(over(id, Outcome::TimedOut, context)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Cancels through a running service.
+fn run_remote(
+    args: &Args,
+    service: &Remote,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let id = args.id;
+    let params = json!({"elicitationId": id, "reason": args.reason});
+    match runtime::block_on(service.call("elicitation/cancel", params))? {
+        Ok(record) => {
+            context.say(format_args!("{id} is cancelled: {}", args.reason));
+            if args.json {
+                output::document(out, &record)?;
+            }
+            Ok(Exit::Clean)
+        }
+        Err(RemoteError::NotFound) => {
+            context.say(format_args!("entreat: there is no elicitation {id}"));
+            Ok(Exit::Found)
+        }
+        Err(RemoteError::Settled { state }) => {
+            context.say(format_args!("entreat: {id} is over already: {state}"));
+            Ok(Exit::Found)
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -1,18 +1,19 @@
-//! `entreat list`: the elicitations of a store, newest first.
+//! `entreat list`: the elicitations of a store or a service, newest first.
 
-use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use entreat::{ElicitationId, Snapshot, Status, Which};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::context::{Context, Exit};
+use crate::remote::{self, Remote, RemoteArgs};
 use crate::store::StoreArgs;
 use crate::{output, runtime};
 
-/// List the elicitations of a store, newest first
+/// List the elicitations of a store or of a running service, newest first
 ///
 /// Results are not listed; see `entreat status`. What ran out of time while nobody looked is
 /// listed as such.
@@ -38,16 +39,19 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 const AFTER_HELP: &str = "\
 Examples:
   entreat list
   entreat list --status live --store questions.db
+  entreat list --url http://127.0.0.1:7171
   entreat list --json | jq -r '.elicitations[].elicitationId'
 
 Exit codes: 0 listed, also if there is none; 2 wrong usage, no store, a store that cannot be
-opened.";
+opened, a service that does not answer.";
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
@@ -59,6 +63,9 @@ struct Page {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    if let Some(service) = args.remote.service(context.environment())? {
+        return run_remote(args, &service, context, out);
+    }
     let place = args.store.place(context.environment())?;
     let which = args.status.unwrap_or_default();
     let page = runtime::block_on(async {
@@ -85,14 +92,62 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         output::document(out, &page)?;
         return Ok(Exit::Clean);
     }
-    print(&page.elicitations, out)?;
-    if page.elicitations.is_empty() {
+    let rows: Vec<_> = page.elicitations.iter().map(row).collect();
+    output::table(out, ["ID", "STATUS", "ASKED", "ASKER", "QUESTION"], &rows)?;
+    remark(rows.is_empty(), page.next_cursor, context);
+    Ok(Exit::Clean)
+}
+
+/// Lists what a running service shows its asker.
+fn run_remote(
+    args: &Args,
+    service: &Remote,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let mut params = json!({"limit": args.limit});
+    match args.status {
+        None | Some(Which::All) => {}
+        Some(Which::Only(status)) => params["status"] = status.as_str().into(),
+        Some(Which::Live) => {
+            bail!("a service lists one state at a time: say pending or active instead of live")
+        }
+    }
+    if let Some(cursor) = args.cursor {
+        params["cursor"] = cursor.to_string().into();
+    }
+    let page = runtime::block_on(service.call("elicitation/list", params))?;
+    let page = page.map_err(|error| anyhow!("cannot list the elicitations: {error}"))?;
+    if args.json {
+        output::document(out, &page)?;
+        return Ok(Exit::Clean);
+    }
+    let records = page["elicitations"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let rows: Vec<_> = records.iter().map(remote_row).collect();
+    output::table(out, ["ID", "STATUS", "ASKED", "MODE"], &rows)?;
+    let next = page["nextCursor"].as_str().map(output::plain);
+    remark(rows.is_empty(), next, context);
+    Ok(Exit::Clean)
+}
+
+fn remark(is_empty: bool, next: Option<impl std::fmt::Display>, context: &mut Context) {
+    if is_empty {
         context.say(format_args!("no elicitations"));
     }
-    if let Some(next) = page.next_cursor {
+    if let Some(next) = next {
         context.say(format_args!("there are more: --cursor {next}"));
     }
-    Ok(Exit::Clean)
+}
+
+fn remote_row(record: &Value) -> [String; 4] {
+    [
+        remote::text(record, "elicitationId"),
+        remote::text(record, "status"),
+        remote::time(record, "createdAt").unwrap_or_default(),
+        remote::text(record, "mode"),
+    ]
 }
 
 /// The names of states, and `live`.
@@ -102,30 +157,6 @@ fn statuses() -> impl clap::builder::TypedValueParser<Value = Which> {
         let status = Status::ALL.into_iter().find(|s| s.as_str() == name);
         status.map_or(Which::Live, Which::Only)
     })
-}
-
-/// One row each, in columns.
-fn print(elicitations: &[Snapshot], out: &mut dyn Write) -> io::Result<()> {
-    const HEAD: [&str; 5] = ["ID", "STATUS", "ASKED", "ASKER", "QUESTION"];
-    let rows: Vec<[String; 5]> = elicitations.iter().map(row).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let head = HEAD.map(str::to_owned);
-    let rows = || std::iter::once(&head).chain(&rows);
-    let widths: [usize; 5] = std::array::from_fn(|column| {
-        let cells = rows().map(|row| row[column].chars().count());
-        cells.max().unwrap_or_default()
-    });
-    for row in rows() {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            // Writing to a string cannot fail.
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
 }
 
 fn row(elicitation: &Snapshot) -> [String; 5] {

@@ -4,14 +4,17 @@ use std::io::{self, Write};
 
 use entreat::core::Presented;
 use entreat::{ActError, ElicitationId, Outcome, Snapshot};
+use serde_json::{Value, json};
 
 use crate::context::{Context, Exit};
+use crate::remote::{self, Remote, RemoteArgs, RemoteError};
 use crate::store::StoreArgs;
 use crate::{output, runtime};
 
 /// Show how an elicitation stands
 ///
-/// Secrets are shown as `[sealed]`, here and with --json.
+/// Secrets are shown as `[sealed]`, here and with --json. A running service gives its asker the
+/// secrets too: with --url the result is shown only with --json.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -23,6 +26,8 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -31,9 +36,12 @@ Examples:
   entreat status elic_01hnmq7zq8e9vv8h2m6x3c5t0d --json --store questions.db
 
 Exit codes: 0 shown; 1 there is none of that name; 2 wrong usage, no store, a store that cannot
-be opened.";
+be opened, a service that does not answer.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    if let Some(service) = args.remote.service(context.environment())? {
+        return run_remote(args, &service, context, out);
+    }
     let place = args.store.place(context.environment())?;
     let found = runtime::block_on(async {
         let opened = place.open().await?;
@@ -54,6 +62,62 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         print(&snapshot, out)?;
     }
     Ok(Exit::Clean)
+}
+
+/// Shows what a running service tells its asker.
+fn run_remote(
+    args: &Args,
+    service: &Remote,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let params = json!({"elicitationId": args.id});
+    let record = match runtime::block_on(service.call("elicitation/status", params))? {
+        Err(RemoteError::NotFound) => {
+            context.say(format_args!("entreat: there is no elicitation {}", args.id));
+            return Ok(Exit::Found);
+        }
+        found => found?,
+    };
+    if args.json {
+        output::document(out, &record)?;
+    } else {
+        print_remote(&record, out)?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn print_remote(record: &Value, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{value}");
+    line("id", &remote::text(record, "elicitationId"))?;
+    let status = remote::text(record, "status");
+    match record.get("reason") {
+        Some(_) => line(
+            "status",
+            &format!("{status}: {}", remote::text(record, "reason")),
+        )?,
+        None => line("status", &status)?,
+    }
+    line("mode", &remote::text(record, "mode"))?;
+    let shown = match &record["shown"] {
+        Value::Bool(true) => "yes",
+        Value::Bool(false) => "no",
+        _ => "unknown",
+    };
+    line("shown", shown)?;
+    for (name, key) in [
+        ("asked", "createdAt"),
+        ("deadline", "timeoutAt"),
+        ("settled", "settledAt"),
+    ] {
+        if let Some(time) = remote::time(record, key) {
+            line(name, &time)?;
+        }
+    }
+    if record.get("result").is_some() {
+        line("result", "there is one: --json shows it, secrets included")?;
+    }
+    Ok(())
 }
 
 /// One line for each thing to know.

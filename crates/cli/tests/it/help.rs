@@ -12,6 +12,10 @@ fn help(command: &[&str]) -> String {
 fn every_command_explains_itself() {
     for (name, command) in [
         ("entreat", &[][..]),
+        ("serve", &["serve"]),
+        ("rpc", &["rpc"]),
+        ("config", &["config"]),
+        ("doctor", &["doctor"]),
         ("ask", &["ask"]),
         ("list", &["list"]),
         ("status", &["status"]),

@@ -2,11 +2,23 @@
 
 mod ask;
 mod completions;
+mod config;
+#[cfg(unix)]
+mod doctor;
 #[cfg(unix)]
 mod documentation;
 mod form;
 mod help;
+mod http;
 mod input;
+mod killed;
+#[cfg(unix)]
+mod packaging;
+#[cfg(unix)]
+mod remote;
+mod rpc;
+#[cfg(unix)]
+mod serve;
 mod session;
 mod store;
 #[cfg(unix)]

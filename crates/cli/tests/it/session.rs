@@ -1,7 +1,7 @@
 //! A run of the binary that a test talks with, line by line.
 
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin};
+use std::process::{Child, ChildStdin, Command};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -41,6 +41,23 @@ impl Heard {
         assert!(!waited.timed_out(), "no `{words}` in:\n{}", *all);
     }
 
+    /// Waits for a whole line with these words.
+    pub(crate) fn line_with(&self, words: &str) -> String {
+        let find = |all: &str| {
+            let mut lines = all
+                .split_inclusive('\n')
+                .filter(|line| line.ends_with('\n'));
+            let line = lines.find(|line| line.contains(words));
+            line.map(|line| line.trim_end().to_owned())
+        };
+        let (all, changed) = &*self.0;
+        let all = all.lock().expect("no listener panics");
+        let is_awaited = |all: &mut String| find(all).is_none();
+        let waited = changed.wait_timeout_while(all, PATIENCE, is_awaited);
+        let (all, _) = waited.expect("no listener panics");
+        find(&all).unwrap_or_else(|| panic!("no line with `{words}` in:\n{}", *all))
+    }
+
     pub(crate) fn text(&self) -> String {
         self.0.0.lock().expect("no listener panics").clone()
     }
@@ -56,7 +73,11 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = command(args).spawn().expect("the binary runs");
+        Self::spawn(command(args))
+    }
+
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("the binary runs");
         let stderr = Heard::default();
         Self {
             listener: stderr.listen(child.stderr.take().expect("stderr is a pipe")),
@@ -69,6 +90,16 @@ impl Session {
     /// Waits until stderr has these words.
     pub(crate) fn wait_for(&self, words: &str) {
         self.stderr.wait_for(words, 1);
+    }
+
+    /// The line of stderr that has these words, once it is whole.
+    pub(crate) fn line_with(&self, words: &str) -> String {
+        self.stderr.line_with(words)
+    }
+
+    /// Lets the binary read the end of stdin.
+    pub(crate) fn close_stdin(&mut self) {
+        self.stdin = None;
     }
 
     pub(crate) fn type_line(&mut self, line: &str) {

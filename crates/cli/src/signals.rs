@@ -6,7 +6,7 @@ use crate::context::Exit;
 
 /// Listens from the moment it is made.
 #[cfg(unix)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
@@ -14,7 +14,7 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
         Ok(Self {
@@ -25,7 +25,7 @@ impl Signals {
     }
 
     /// The exit code of the next one.
-    pub(super) async fn next(&mut self) -> Exit {
+    pub(crate) async fn next(&mut self) -> Exit {
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Interrupted,
             _ = self.terminate.recv() => Exit::Terminated,
@@ -36,17 +36,17 @@ impl Signals {
 
 /// Listens for Ctrl-C.
 #[cfg(not(unix))]
-pub(super) struct Signals;
+pub(crate) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "other systems can refuse")]
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self)
     }
 
     /// The exit code of the next one.
-    pub(super) async fn next(&mut self) -> Exit {
+    pub(crate) async fn next(&mut self) -> Exit {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,0 +1,131 @@
+//! `entreat config`: what holds for a service, and where each value came from.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::config::{self, Config, ConfigArgs, HeldAsker, Origin, ServeArgs, Source};
+use crate::context::{Context, Exit};
+use crate::output;
+
+/// Print what holds for a service, and where each value came from
+///
+/// Takes the flags of `entreat serve`, and does nothing else. Keys of askers are shown as `…`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Print {"file": …, "settings": […], "askers": […]}
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
+    #[command(flatten)]
+    shared: ConfigArgs,
+}
+
+const AFTER_HELP: &str = "\
+A setting comes from entreat.toml, from the environment or from a flag; the last wins. Its name is
+its key in the file, where a dot stands for a table, and its variable: limits.live is live in
+[limits] and ENTREAT_LIMITS_LIVE.
+
+Examples:
+  entreat config
+  ENTREAT_LISTEN=127.0.0.1:8080 entreat config --json | jq '.settings[0]'
+
+Exit codes: 0 printed; 2 a setting that is unknown or cannot be.";
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    file: Option<&'a str>,
+    settings: Vec<Row>,
+    askers: Vec<AskerRows<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    value: Option<String>,
+    source: Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+}
+
+#[derive(Serialize)]
+struct AskerRows<'a> {
+    name: &'a str,
+    key: Row,
+    settings: Vec<Row>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let config = config::load(&args.shared, &args.serve, context.environment())?;
+    for remark in &config.remarks {
+        context.say(format_args!("entreat: {remark}"));
+    }
+    let rows = config.rows();
+    let rows = rows.map(|(name, value, origin)| row(name, value, &origin));
+    let document = Document {
+        file: config.file.as_deref(),
+        settings: rows.collect(),
+        askers: config.askers.iter().map(asker_rows).collect(),
+    };
+    if args.json {
+        output::document(out, &document)?;
+    } else {
+        print(&document, &config, out)?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn row(name: &'static str, value: Option<String>, origin: &Origin) -> Row {
+    let source = origin.source();
+    let place = (source != Source::Default).then(|| origin.to_string());
+    Row {
+        name,
+        value,
+        source,
+        place,
+    }
+}
+
+fn asker_rows(asker: &HeldAsker) -> AskerRows<'_> {
+    let own = asker.own.iter();
+    let settings = own.map(|(name, value, origin)| row(name, Some(value.clone()), origin));
+    AskerRows {
+        name: &asker.name,
+        key: row("key", Some(format!("{:?}", asker.key)), &asker.key_origin),
+        settings: settings.collect(),
+    }
+}
+
+/// One line for each value, in columns.
+fn print(document: &Document<'_>, config: &Config, out: &mut dyn Write) -> io::Result<()> {
+    let file = config.file.as_deref().unwrap_or("none");
+    writeln!(out, "# configuration file: {file}")?;
+    print_rows(&document.settings, out)?;
+    for asker in &document.askers {
+        writeln!(out, "\n# asker {}", output::plain(asker.name))?;
+        print_rows(std::iter::once(&asker.key).chain(&asker.settings), out)?;
+    }
+    Ok(())
+}
+
+fn print_rows<'a>(rows: impl IntoIterator<Item = &'a Row>, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<(&str, String, &str)> = rows
+        .into_iter()
+        .map(|row| {
+            let value = row.value.as_deref().unwrap_or("-");
+            let place = row.place.as_deref().unwrap_or("default");
+            (row.name, output::plain(value).into_owned(), place)
+        })
+        .collect();
+    let widest = |cell: fn(&(&str, String, &str)) -> usize| rows.iter().map(cell).max();
+    let names = widest(|(name, ..)| name.len()).unwrap_or_default();
+    let values = widest(|(_, value, _)| value.chars().count()).unwrap_or_default();
+    for (name, value, place) in &rows {
+        let place = output::plain(place);
+        writeln!(out, "{name:names$}  {value:values$}  {place}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `entreat doctor`: what is wrong with a set-up, and what to do.
+//!
+//! Changes nothing: makes no file, and opens none for writing. Each check is a pure function in
+//! `doctor/` that judges facts; next to it stands what gathers them.
+
+mod files;
+mod finding;
+mod forms;
+mod port;
+mod settings;
+mod store;
+mod system;
+
+use std::io::{self, Write};
+
+use entreat::engine::{Clock as _, SystemClock};
+use serde::Serialize;
+
+use self::finding::{Finding, Level};
+use crate::config::{self, Config, ConfigArgs, ServeArgs};
+use crate::context::{Context, Exit};
+use crate::environment::Environment;
+use crate::{output, runtime};
+
+/// Tell what is wrong with the set-up of a service, and what to do
+///
+/// Takes the flags of `entreat serve`, and changes nothing. Run it as the user that the service
+/// runs as: it sees what that user sees.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Print {"findings": [{"check": …, "level": …, "what": …, "remedy": …}, …]}
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
+    #[command(flatten)]
+    shared: ConfigArgs,
+}
+
+const AFTER_HELP: &str = "\
+A finding is ok, a warning or a problem. It looks at the configuration, the store with its folder
+and keys, the disk, the clock, the limit of open files, the address, settings that are weak, and
+the forms. A service that runs already is no problem.
+
+Examples:
+  entreat doctor
+  entreat doctor --config /etc/entreat/entreat.toml
+  entreat doctor --json | jq -r '.findings[] | select(.level != \"ok\") | .remedy'
+
+Exit codes: 0 no problem, though there may be warnings; 1 a problem; 2 wrong usage.";
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Document {
+    findings: Vec<Finding>,
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let findings = runtime::block_on(examine(args, context.environment()))?;
+    let count = |level| findings.iter().filter(|f| f.level == level).count();
+    let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
+    if args.json {
+        output::document(out, &Document { findings })?;
+    } else {
+        print(&findings, out)?;
+        // What comes last is to stand below the rest.
+        out.flush()?;
+        context.say(format_args!("problems: {problems}, warnings: {warnings}"));
+    }
+    Ok(match problems {
+        0 => Exit::Clean,
+        _ => Exit::Found,
+    })
+}
+
+/// Gathers the facts and has them judged.
+async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<Finding>> {
+    let config = match config::load(&args.shared, &args.serve, environment) {
+        Ok(config) => config,
+        // Nothing else is known then.
+        Err(error) => return Ok(vec![settings::refused(&format!("{error:#}"))]),
+    };
+    let mut findings = settings::loaded(config.file.as_deref(), &config.remarks);
+    let now = SystemClock::new().wall();
+    let mut holder = store::Holder::Nobody;
+    let mut written = None;
+    match config.place() {
+        Ok(None) => {
+            holder = store::Holder::NoStore;
+            findings.push(store::in_memory());
+        }
+        Ok(Some(place)) => {
+            let facts = store::look(&place);
+            holder = facts.holder;
+            written = facts.written;
+            findings.extend(store::judge(&facts));
+        }
+        Err(error) => findings.push(store::no_place(&format!("{error:#}"))),
+    }
+    findings.push(system::clock(now, written));
+    findings.push(system::open_files(system::file_limit()));
+    findings.push(port::judge(
+        config.listen,
+        &port::look(config.listen).await,
+        holder,
+    ));
+    findings.extend(weak_settings(&config));
+    if let Some(folder) = &config.forms {
+        findings.extend(forms::judge(folder, &forms::look(folder).await));
+    }
+    Ok(findings)
+}
+
+fn weak_settings(config: &Config) -> Vec<Finding> {
+    let public_url = config.public_url.as_deref();
+    let extensions = settings::fewest_extensions(config);
+    let mut findings = settings::secret_files(&settings::look_at_secrets(config));
+    findings.extend(settings::askers(
+        config.listen,
+        config.local_may_ask(),
+        config.askers.len(),
+    ));
+    findings.extend(settings::public_url(config.listen, public_url));
+    findings.push(settings::callbacks(
+        config.listen,
+        !config.signing_secrets().is_empty(),
+        config.loopback_callbacks,
+    ));
+    findings.extend(settings::extensions(extensions));
+    findings.extend(settings::retention(config.retention));
+    findings
+}
+
+/// One line for each finding, in columns, and what to do below it.
+fn print(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+    let widest = |cell: fn(&Finding) -> usize| findings.iter().map(cell).max().unwrap_or_default();
+    let levels = widest(|finding| finding.level.as_str().len());
+    let checks = widest(|finding| finding.check.len());
+    for finding in findings {
+        let (level, check) = (finding.level.as_str(), finding.check);
+        let what = output::plain(&finding.what);
+        writeln!(out, "{level:levels$}  {check:checks$}  {what}")?;
+        if let Some(remedy) = &finding.remedy {
+            let remedy = output::plain(remedy);
+            writeln!(out, "{:levels$}  {:checks$}  > {remedy}", "", "")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_stand_in_columns_with_what_to_do_below() {
+        let findings = [
+            Finding::ok("clock", "it goes"),
+            Finding::problem("port", "taken\u{1b}", "take another"),
+        ];
+        let mut out = Vec::new();
+        print(&findings, &mut out).unwrap();
+        let expected = "ok       clock  it goes\n\
+                        problem  port   taken\\u{1b}\n\
+                        \u{20}               > take another\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,227 @@
+//! The settings: whether they hold, and which of them are weak.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use url::{Host, Url};
+
+use super::files::{EVERYBODY, Entry, quoted};
+use super::finding::Finding;
+use crate::config::{Config, KeySource, Origin};
+
+/// What WCAG 2.2.1 asks for.
+const EXTENSIONS: u8 = 10;
+const SHORT_RETENTION: Duration = Duration::from_secs(60);
+/// Settings that are secrets.
+const SECRETS: [&str; 2] = ["callbacks.secret", "callbacks.previous_secret"];
+
+pub(super) fn refused(error: &str) -> Finding {
+    let remedy = "correct it; nothing else can be checked before";
+    Finding::problem("configuration", error, remedy)
+}
+
+pub(super) fn loaded(file: Option<&str>, remarks: &[String]) -> Vec<Finding> {
+    let what = file.map_or_else(
+        || "no file; all settings are sound".to_owned(),
+        |file| format!("{file}; all settings are sound"),
+    );
+    let remark = |remark: &String| {
+        let remedy = "correct the variable's name, or leave it if it is another program's";
+        Finding::warning("configuration", remark, remedy)
+    };
+    let mut findings = vec![Finding::ok("configuration", what)];
+    findings.extend(remarks.iter().map(remark));
+    findings
+}
+
+/// A file that holds a secret of the configuration.
+#[derive(Debug)]
+pub(super) struct SecretFile {
+    file: Entry,
+    /// What it holds.
+    secret: String,
+}
+
+/// Looks at the files that hold keys and secrets.
+pub(super) fn look_at_secrets(config: &Config) -> Vec<SecretFile> {
+    let look = |path: &Path, secret: String| SecretFile {
+        file: Entry::look(path),
+        secret,
+    };
+    let mut files = Vec::new();
+    if let Some(path) = &config.path
+        && let Some(secret) = inline_secret(config)
+    {
+        files.push(look(path, secret));
+    }
+    for asker in &config.askers {
+        if let KeySource::File(path) = &asker.key_source {
+            files.push(look(path, format!("the key of {}", asker.name)));
+        }
+    }
+    files
+}
+
+/// A secret that stands in the configuration file itself.
+fn inline_secret(config: &Config) -> Option<String> {
+    let is_in_file = |name: &&&str| matches!(config.origin(name), Origin::File { .. });
+    let mut askers = config.askers.iter();
+    let asker = askers.find(|asker| asker.key_source == KeySource::Inline);
+    let asker = asker.map(|asker| format!("the key of {}", asker.name));
+    let secret = || SECRETS.iter().find(is_in_file);
+    asker.or_else(|| Some(format!("`{}`", secret()?)))
+}
+
+/// Group rights are left alone: a file of root that the service's group may read is usual.
+pub(super) fn secret_files(files: &[SecretFile]) -> Vec<Finding> {
+    let judge = |SecretFile { file, secret }: &SecretFile| {
+        let name = file.shown();
+        if file.allows(EVERYBODY) {
+            Finding::problem(
+                "secrets",
+                format!("everybody can read or change {name}, which holds {secret}"),
+                format!(
+                    "run `chmod o= {}`, and replace what it holds",
+                    quoted(&file.path)
+                ),
+            )
+        } else {
+            Finding::ok("secrets", format!("{name} is not for everybody"))
+        }
+    };
+    files.iter().map(judge).collect()
+}
+
+/// Judges who may ask. The service does not start if nobody may.
+pub(super) fn askers(listen: SocketAddr, local_may_ask: bool, askers: usize) -> Vec<Finding> {
+    let is_local = is_loopback(listen);
+    let mut findings = Vec::new();
+    if local_may_ask && !is_local {
+        findings.push(Finding::problem(
+            "askers",
+            format!(
+                "`local_without_key` is true on {listen}: whoever a proxy on this machine lets \
+                 through could ask without a key"
+            ),
+            "remove `local_without_key` and give every asker a key, or listen on 127.0.0.1",
+        ));
+    }
+    let remedy = "add an [[asker]] with a name and a key to the configuration";
+    if askers == 0 && !is_local {
+        findings.push(Finding::problem(
+            "askers",
+            format!("{listen} can be reached from other machines, and nobody has a key"),
+            format!("{remedy}, or listen on 127.0.0.1"),
+        ));
+    } else if askers == 0 && !local_may_ask {
+        let what = "nobody could ask: `local_without_key` is false, and there is no key";
+        findings.push(Finding::problem("askers", what, remedy));
+    } else if findings.is_empty() {
+        let local = if local_may_ask {
+            ", and programs on this machine without one"
+        } else {
+            ""
+        };
+        let what = match askers {
+            0 => "programs on this machine ask without a key".to_owned(),
+            count => format!("keys: {count}{local}"),
+        };
+        findings.push(Finding::ok("askers", what));
+    }
+    findings
+}
+
+/// Judges where people and programs are told that the service is.
+pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Finding> {
+    match url {
+        None if is_loopback(listen) => None,
+        None => Some(Finding::warning(
+            "public url",
+            format!("{listen} can be reached from elsewhere, and `public_url` is not set"),
+            "set `public_url` to where a proxy that speaks TLS hands requests on",
+        )),
+        Some(url) if is_plain_and_far(url) => Some(Finding::warning(
+            "public url",
+            format!("{url} is not encrypted: answers and keys can be read on the way"),
+            "put a proxy that speaks TLS in front, and let `public_url` begin with https://",
+        )),
+        Some(url) => Some(Finding::ok("public url", url)),
+    }
+}
+
+fn is_plain_and_far(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else {
+        return false;
+    };
+    let is_near = match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    };
+    url.scheme() == "http" && !is_near
+}
+
+pub(super) fn callbacks(listen: SocketAddr, has_secret: bool, to_loopback: bool) -> Finding {
+    if !has_secret {
+        return Finding::note(
+            "callbacks",
+            "there is no secret to sign with, so that callbacks are refused",
+            "if they are wanted, set `callbacks.secret`; \
+             `echo whsec_$(openssl rand -base64 32)` makes one",
+        );
+    }
+    if to_loopback && !is_loopback(listen) {
+        return Finding::warning(
+            "callbacks",
+            "`callbacks.loopback` is true: askers elsewhere can have programs on this machine \
+             called",
+            "remove `callbacks.loopback`",
+        );
+    }
+    Finding::ok("callbacks", "they are signed")
+}
+
+/// The fewest extensions that some asker's people get if nobody says.
+pub(super) fn fewest_extensions(config: &Config) -> u8 {
+    let all = config.settings().asker.timeouts.max_extensions;
+    let askers = config.askers.iter();
+    let own = askers.map(|asker| asker.settings.timeouts.max_extensions);
+    own.min().map_or(all, |own| own.min(all))
+}
+
+pub(super) fn extensions(fewest: u8) -> Option<Finding> {
+    (fewest < EXTENSIONS).then(|| {
+        Finding::note(
+            "accessibility",
+            format!(
+                "a person can extend the time {fewest} times; WCAG 2.2.1 asks for {EXTENSIONS}"
+            ),
+            format!(
+                "who must conform sets `max_extensions` to {EXTENSIONS} in the `timeout` of forms \
+                 and questions"
+            ),
+        )
+    })
+}
+
+pub(super) fn retention(retention: Duration) -> Option<Finding> {
+    (retention < SHORT_RETENTION).then(|| {
+        Finding::warning(
+            "retention",
+            format!(
+                "answers are kept for {} ms: an asker that is away for longer misses them",
+                retention.as_millis()
+            ),
+            "set `retention` to a minute or more",
+        )
+    })
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! The store: its folder, its file, its keys, and who has it open.
+
+use std::fs::{File, TryLockError};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use entreat::UnixTime;
+
+use super::files::{self, Entry, Found, OTHERS, folder_of, quoted};
+use super::finding::{Finding, Level};
+use super::system;
+use crate::keys;
+use crate::store::Place;
+
+/// Whoever may write to a folder may replace what lies in it, unless this bit is set.
+const STICKY: u32 = 0o1000;
+const WRITABLE_BY_ALL: u32 = 0o002;
+const OWNER: &str = "run the service as its owner, or have it given to this user with chown";
+
+/// What is known of a store.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// Nobody named the place, so the service makes the folder.
+    is_default: bool,
+    folder: Entry,
+    /// The folder, or what is there of it.
+    ground: Entry,
+    store: Entry,
+    header: Header,
+    /// Files that the database keeps beside the store.
+    beside: Vec<Entry>,
+    keys: Entry,
+    keys_folder: Entry,
+    /// Why the keys cannot be used.
+    no_keys: Option<String>,
+    pub(super) holder: Holder,
+    /// When the store was last written.
+    pub(super) written: Option<UnixTime>,
+    free: Option<u64>,
+    file_system: system::FileSystem,
+}
+
+/// Who has the store open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// There is no file that could be held.
+    NoStore,
+    Nobody,
+    Somebody,
+}
+
+/// What a file begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    /// It could be a store.
+    Fit,
+    /// It is something else.
+    Foreign,
+}
+
+/// Looks at a store without opening it as one.
+pub(super) fn look(place: &Place) -> Facts {
+    let path = place.store();
+    let store = Entry::look(path);
+    let folder = folder_of(path);
+    let ground = files::nearest(folder);
+    let beside = ["-wal", "-shm"].map(|ending| Entry::look(&with_ending(path, ending)));
+    let written = std::iter::once(&store).chain(&beside);
+    Facts {
+        is_default: place.is_default(),
+        folder: Entry::look(folder),
+        ground: Entry::look(ground),
+        header: header(path),
+        keys: Entry::look(place.keys()),
+        keys_folder: Entry::look(folder_of(place.keys())),
+        no_keys: keys::read(place.keys())
+            .err()
+            .map(|error| format!("{error:#}")),
+        holder: holder(path),
+        written: written.filter_map(|entry| modified(&entry.path)).max(),
+        free: system::free_space(ground),
+        file_system: system::file_system_of(ground),
+        store,
+        beside: beside.into(),
+    }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn modified(path: &Path) -> Option<UnixTime> {
+    let modified = path.metadata().ok()?.modified().ok()?;
+    let since_1970 = modified.duration_since(std::time::SystemTime::UNIX_EPOCH);
+    Some(UnixTime::default().after(since_1970.ok()?))
+}
+
+/// Tries the lock that every user of the store holds, and lets go of it at once.
+fn holder(path: &Path) -> Holder {
+    // As the store does: it has one lock whatever it is called.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match File::open(with_ending(&path, ".lock")) {
+        Ok(file) => match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Holder::Somebody,
+            Ok(()) | Err(TryLockError::Error(_)) => Holder::Nobody,
+        },
+        Err(_) => Holder::Nobody,
+    }
+}
+
+fn header(path: &Path) -> Header {
+    /// What the format of the file says of the program that it belongs to.
+    const PROGRAM: std::ops::Range<usize> = 68..72;
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(72).read_to_end(&mut start));
+    // What cannot be read is told by its rights; what is empty is a store to be.
+    if read.is_err() || start.is_empty() {
+        return Header::Fit;
+    }
+    let is_database = start.starts_with(b"SQLite format 3\0");
+    // Zeros are those of a store that died while it was made.
+    match start.get(PROGRAM) {
+        Some(b"Entr" | b"\0\0\0\0") if is_database => Header::Fit,
+        _ => Header::Foreign,
+    }
+}
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = vec![folder(facts.is_default, &facts.folder, &facts.ground)];
+    let can_be_made = findings[0].level != Level::Problem;
+    findings.push(store(
+        &facts.store,
+        &facts.beside,
+        facts.header,
+        can_be_made,
+    ));
+    findings.extend(lock(&facts.store, facts.holder));
+    findings.push(keys(
+        &facts.keys,
+        &facts.keys_folder,
+        &facts.store,
+        facts.no_keys.as_deref(),
+        // The folder of a store that nobody named is made, and no other.
+        facts.is_default && facts.keys_folder.path == facts.folder.path,
+    ));
+    let ground = &facts.ground.path;
+    findings.extend(system::file_system(ground, facts.file_system));
+    findings.extend(system::space(ground, facts.free));
+    findings
+}
+
+pub(super) fn in_memory() -> Finding {
+    Finding::ok(
+        "store",
+        "questions are kept in memory, and gone when the service ends",
+    )
+}
+
+pub(super) fn no_place(error: &str) -> Finding {
+    Finding::problem("store", error, "name a file with --store or ENTREAT_STORE")
+}
+
+fn folder(is_default: bool, folder: &Entry, ground: &Entry) -> Finding {
+    let name = folder.shown();
+    let is_ours = |entry: &Entry| matches!(&entry.found, Found::Folder(rights) if rights.is_ours);
+    match &folder.found {
+        Found::Missing if !is_default => Finding::problem(
+            "folder",
+            format!("the folder {name} does not exist"),
+            format!("run `mkdir -m 700 -p {}`", quoted(&folder.path)),
+        ),
+        Found::Missing if !is_ours(ground) => Finding::problem(
+            "folder",
+            format!("the folder {name} cannot be made in {}", ground.shown()),
+            "let this user write there, or name a store elsewhere with --store",
+        ),
+        Found::Missing => Finding::ok(
+            "folder",
+            format!("{name} is not there yet; `serve` makes it"),
+        ),
+        Found::Folder(rights) if !rights.is_ours => Finding::problem(
+            "folder",
+            format!("this user cannot write to the folder {name}"),
+            OWNER,
+        ),
+        Found::Folder(rights)
+            if rights.mode & WRITABLE_BY_ALL != 0 && rights.mode & STICKY == 0 =>
+        {
+            Finding::problem(
+                "folder",
+                format!("everybody can replace what lies in {name}"),
+                format!("run `chmod o-w {}`", quoted(&folder.path)),
+            )
+        }
+        Found::Folder(_) => Finding::ok("folder", name),
+        Found::File(_) | Found::Other => Finding::problem(
+            "folder",
+            format!("{name} is not a folder"),
+            "name a store elsewhere with --store",
+        ),
+        Found::Hidden(error) => hidden("folder", &name, error),
+    }
+}
+
+fn store(store: &Entry, beside: &[Entry], header: Header, can_be_made: bool) -> Finding {
+    let name = store.shown();
+    let another = "name another store with --store";
+    match &store.found {
+        Found::Missing if !can_be_made => Finding::problem(
+            "store",
+            format!("{name} is not there, and cannot be made in its folder"),
+            "see to the folder first, or name another store with --store",
+        ),
+        Found::Missing => Finding::ok(
+            "store",
+            format!("{name} is not there yet; `serve` makes it"),
+        ),
+        Found::Hidden(error) => hidden("store", &name, error),
+        Found::Folder(_) | Found::Other => {
+            Finding::problem("store", format!("{name} is not a file"), another)
+        }
+        Found::File(rights) => {
+            let all = std::iter::once(store).chain(beside);
+            let open: Vec<&Entry> = all.filter(|entry| entry.allows(OTHERS)).collect();
+            if header == Header::Foreign {
+                Finding::problem(
+                    "store",
+                    format!("{name} is not a store of Entreat"),
+                    another,
+                )
+            } else if !rights.is_ours {
+                Finding::problem(
+                    "store",
+                    format!("this user cannot read and write {name}"),
+                    OWNER,
+                )
+            } else if open.is_empty() {
+                Finding::ok("store", name)
+            } else {
+                let names: Vec<String> = open.iter().map(|entry| quoted(&entry.path)).collect();
+                Finding::problem(
+                    "store",
+                    format!("others can read or change {name}, which holds answers"),
+                    format!("run `chmod 600 {}`", names.join(" ")),
+                )
+            }
+        }
+    }
+}
+
+fn lock(store: &Entry, holder: Holder) -> Option<Finding> {
+    let is_there = matches!(store.found, Found::File(_));
+    match holder {
+        Holder::Somebody => Some(Finding::ok(
+            "in use",
+            "another process has the store open, as a running service does",
+        )),
+        Holder::Nobody if is_there => Some(Finding::ok("in use", "nobody has the store open")),
+        Holder::Nobody | Holder::NoStore => None,
+    }
+}
+
+fn keys(
+    keys: &Entry,
+    folder: &Entry,
+    store: &Entry,
+    unfit: Option<&str>,
+    is_folder_made: bool,
+) -> Finding {
+    let name = keys.shown();
+    let elsewhere = "name the right file with --keys or ENTREAT_KEYS";
+    let has_store = matches!(store.found, Found::File(_));
+    match (&keys.found, &folder.found) {
+        (Found::Missing, _) if has_store => Finding::problem(
+            "keys",
+            format!("the store is there, and its keys are not at {name}"),
+            format!("put them back from your copy, or {elsewhere}"),
+        ),
+        (Found::Missing, Found::Missing) if is_folder_made => {
+            Finding::ok("keys", format!("{name} is not there yet; `serve` makes it"))
+        }
+        (Found::Missing, Found::Folder(rights)) if rights.is_ours => {
+            Finding::ok("keys", format!("{name} is not there yet; `serve` makes it"))
+        }
+        (Found::Missing, _) => Finding::problem(
+            "keys",
+            format!("{name} cannot be made: its folder is missing or not ours to write"),
+            elsewhere,
+        ),
+        (Found::File(_), _) if keys.allows(OTHERS) => Finding::problem(
+            "keys",
+            format!("others can read or change the keys in {name}"),
+            format!("run `chmod 600 {}`", quoted(&keys.path)),
+        ),
+        (Found::Hidden(error), _) => hidden("keys", &name, error),
+        (Found::File(_) | Found::Folder(_) | Found::Other, _) => match unfit {
+            Some(error) => Finding::problem("keys", error, elsewhere),
+            None => Finding::note("keys", name, "keep a copy apart from the store's"),
+        },
+    }
+}
+
+fn hidden(check: &'static str, name: &str, error: &str) -> Finding {
+    Finding::problem(
+        check,
+        format!("this user cannot look at {name}: {error}"),
+        "let this user into the folders above it, or name another with a flag",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What is judged of folders, stores and keys, without any of them.
+
+use super::super::files::Rights;
+use super::super::finding::Level;
+use super::*;
+
+fn entry(path: &str, found: Found) -> Entry {
+    Entry {
+        path: path.into(),
+        found,
+    }
+}
+
+fn rights(mode: u32) -> Rights {
+    Rights {
+        mode,
+        is_ours: true,
+    }
+}
+
+fn file(path: &str, mode: u32) -> Entry {
+    entry(path, Found::File(rights(mode)))
+}
+
+const NOT_OURS: Rights = Rights {
+    mode: 0o700,
+    is_ours: false,
+};
+
+#[test]
+fn a_folder_is_there_or_can_be_made() {
+    let level = |is_default, found: Found, ground: Found| {
+        folder(is_default, &entry("/d/e", found), &entry("/d", ground)).level
+    };
+    let ours = || Found::Folder(rights(0o700));
+    let theirs = || Found::Folder(NOT_OURS);
+    assert_eq!(level(false, ours(), ours()), Level::Ok);
+    assert_eq!(level(true, Found::Missing, ours()), Level::Ok);
+    assert_eq!(level(true, Found::Missing, theirs()), Level::Problem);
+    assert_eq!(level(false, Found::Missing, ours()), Level::Problem);
+    assert_eq!(level(false, theirs(), ours()), Level::Problem);
+    assert_eq!(level(false, Found::Other, ours()), Level::Problem);
+    let hidden = Found::Hidden("no".to_owned());
+    assert_eq!(level(false, hidden, ours()), Level::Problem);
+}
+
+#[test]
+fn a_folder_that_everybody_writes_to_needs_the_sticky_bit() {
+    let found = |mode| {
+        let folder_entry = entry("/d", Found::Folder(rights(mode)));
+        folder(false, &folder_entry, &folder_entry)
+    };
+    assert_eq!(found(0o1777).level, Level::Ok);
+    assert_eq!(found(0o755).level, Level::Ok);
+    let open = found(0o777);
+    assert_eq!(open.level, Level::Problem);
+    assert_eq!(open.remedy.as_deref(), Some("run `chmod o-w /d`"));
+}
+
+#[test]
+fn a_store_is_for_its_owner_alone_and_so_is_what_lies_beside_it() {
+    let judge = |mode, wal| {
+        let beside = [file("/d/q.db-wal", wal)];
+        store(&file("/d/q.db", mode), &beside, Header::Fit, true)
+    };
+    assert_eq!(judge(0o600, 0o600).level, Level::Ok);
+    let open = judge(0o644, 0o600);
+    assert_eq!(open.level, Level::Problem);
+    assert_eq!(open.remedy.as_deref(), Some("run `chmod 600 /d/q.db`"));
+    let open = judge(0o640, 0o640);
+    let expected = "run `chmod 600 /d/q.db /d/q.db-wal`";
+    assert_eq!(open.remedy.as_deref(), Some(expected));
+}
+
+#[test]
+fn what_is_no_store_or_cannot_be_written_is_a_problem() {
+    let level = |found, header| store(&entry("/d/q.db", found), &[], header, true).level;
+    assert_eq!(level(Found::Missing, Header::Fit), Level::Ok);
+    let ours = || Found::File(rights(0o600));
+    assert_eq!(level(ours(), Header::Foreign), Level::Problem);
+    assert_eq!(level(Found::File(NOT_OURS), Header::Fit), Level::Problem);
+    let is_folder = Found::Folder(rights(0o700));
+    assert_eq!(level(is_folder, Header::Fit), Level::Problem);
+    let missing = entry("/d/q.db", Found::Missing);
+    assert_eq!(
+        store(&missing, &[], Header::Fit, false).level,
+        Level::Problem
+    );
+}
+
+#[test]
+fn a_store_that_is_in_use_is_fine() {
+    let there = file("q.db", 0o600);
+    let missing = entry("q.db", Found::Missing);
+    let level = |finding: Option<Finding>| finding.map(|finding| finding.level);
+    assert_eq!(level(lock(&there, Holder::Somebody)), Some(Level::Ok));
+    assert_eq!(level(lock(&there, Holder::Nobody)), Some(Level::Ok));
+    assert_eq!(level(lock(&missing, Holder::Nobody)), None);
+}
+
+#[test]
+fn keys_belong_to_a_store_and_to_nobody_else() {
+    let ours = entry("/d", Found::Folder(rights(0o700)));
+    let away = entry("/d", Found::Missing);
+    let there = file("/d/q.db", 0o600);
+    let missing = entry("/d/q.db", Found::Missing);
+    let no_keys = entry("/d/q.keys", Found::Missing);
+    let level = |finding: Finding| finding.level;
+    assert_eq!(
+        level(keys(&no_keys, &ours, &missing, None, false)),
+        Level::Ok
+    );
+    assert_eq!(
+        level(keys(&no_keys, &away, &missing, None, true)),
+        Level::Ok
+    );
+    let lost = keys(&no_keys, &away, &missing, None, false);
+    assert_eq!(lost.level, Level::Problem);
+    assert_eq!(
+        level(keys(&no_keys, &ours, &there, None, false)),
+        Level::Problem
+    );
+
+    let private = file("/d/q.keys", 0o600);
+    assert_eq!(level(keys(&private, &ours, &there, None, false)), Level::Ok);
+    let unfit = keys(&private, &ours, &there, Some("no keys"), false);
+    assert_eq!(unfit.level, Level::Problem);
+    for mode in [0o640, 0o604, 0o602] {
+        let open = keys(&file("/d/q.keys", mode), &ours, &there, None, false);
+        assert_eq!(open.level, Level::Problem);
+        assert_eq!(open.remedy.as_deref(), Some("run `chmod 600 /d/q.keys`"));
+    }
+}
+
+#[test]
+fn a_file_is_known_by_what_it_begins_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("q.db");
+    let of = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        header(&path)
+    };
+    assert_eq!(header(&folder.path().join("none")), Header::Fit);
+    assert_eq!(of(b""), Header::Fit);
+    assert_eq!(of(b"hello"), Header::Foreign);
+    let mut bytes = [0; 100];
+    bytes[..16].copy_from_slice(b"SQLite format 3\0");
+    assert_eq!(of(&bytes), Header::Fit);
+    bytes[68..72].copy_from_slice(b"Entr");
+    assert_eq!(of(&bytes), Header::Fit);
+    bytes[68..72].copy_from_slice(b"Else");
+    assert_eq!(of(&bytes), Header::Foreign);
+}

@@ -1,0 +1,61 @@
+//! `entreat rpc`: the control API on stdin and stdout, for the program that started it.
+
+use anyhow::Context as _;
+use entreat::service::stdio;
+use tokio::io::BufReader;
+
+use crate::config::{self, Config, ConfigArgs, LOCAL, ServeArgs};
+use crate::context::{Context, Exit};
+use crate::signals::Signals;
+use crate::{log, runtime, service};
+
+/// Answer the control API on stdin and stdout, one message a line
+///
+/// For a program that starts Entreat itself. Questions are kept in memory unless a store is named
+/// by flag, environment or file. When stdin ends, what was asked is cancelled, unless it is
+/// durable.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    shared: ConfigArgs,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"forms/list\"}' | entreat rpc --forms forms/
+  entreat rpc --store questions.db --log warn
+
+Exit codes: 0 stdin ended, or a signal did; 2 wrong usage or settings, a store that cannot be
+opened, a message that is too long; above 128: a second signal ended it.";
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+    let config = config::load(&args.shared, &ServeArgs::default(), context.environment())?;
+    log::start(&config.log, config.log_format)?;
+    for remark in &config.remarks {
+        context.say(format_args!("entreat: {remark}"));
+    }
+    runtime::block_on_all(answer(&config))
+}
+
+async fn answer(config: &Config) -> anyhow::Result<Exit> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let place = match config.store {
+        Some(_) => config.place()?,
+        None => None,
+    };
+    let service = service::start(config, place, |builder| builder).await?;
+    let asker = service.entreat.asker(LOCAL);
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let end = async {
+        signals.next().await;
+    };
+    let rpc = service.entreat.rpc();
+    let answered = stdio::serve(rpc, asker, BufReader::new(input), output, end).await;
+    tokio::select! {
+        () = service.close() => {}
+        signal = signals.next() => return Ok(signal),
+    }
+    answered.context("cannot go on answering")?;
+    Ok(Exit::Clean)
+}

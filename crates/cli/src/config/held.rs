@@ -1,0 +1,341 @@
+//! What holds: everything that was given, read and put together.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use entreat::core::{TimeoutBounds, TimeoutPolicy};
+use entreat::service::SigningSecret;
+use entreat::{AskerSettings, Limits, Mode, Settings};
+
+use super::asker::{self, GivenAsker, HeldAsker};
+use super::origin::Origin;
+use super::setting::{Kind, SETTINGS, Setting};
+use super::value::{Given, Refused};
+use crate::environment::Environment;
+use crate::log::Filter;
+use crate::output;
+use crate::store::{self, Place};
+
+/// What holds for a service.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The file that was read, as it may be shown.
+    pub(crate) file: Option<String>,
+    /// Where it lies.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) listen: SocketAddr,
+    /// `None` is the default, which differs from command to command.
+    pub(crate) store: Option<Store>,
+    pub(crate) keys: Option<PathBuf>,
+    pub(crate) forms: Option<PathBuf>,
+    pub(crate) public_url: Option<String>,
+    pub(crate) local_without_key: Option<bool>,
+    pub(crate) log: Filter,
+    pub(crate) log_format: LogFormat,
+    pub(crate) retention: Duration,
+    pub(crate) live_in_all: usize,
+    /// What callbacks are signed with: the secret that holds, and the one that it replaces.
+    pub(super) callback_secrets: [Option<SigningSecret>; 2],
+    pub(crate) loopback_callbacks: bool,
+    pub(crate) askers: Vec<HeldAsker>,
+    /// What to tell whoever started the program.
+    pub(crate) remarks: Vec<String>,
+    rules: Rules,
+    default_settings: AskerSettings,
+    origins: BTreeMap<&'static str, Origin>,
+    data_folder: Option<PathBuf>,
+}
+
+/// Where questions are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Memory,
+    File(PathBuf),
+}
+
+impl FromStr for Store {
+    type Err = Refused;
+
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "" => Err("it is \"memory\" or the path of a file".to_owned()),
+            "memory" => Ok(Self::Memory),
+            // Not quoted: there may be a password in it.
+            text if text.starts_with("postgres://") || text.starts_with("postgresql://") => Err(
+                "this build has no PostgreSQL store: say \"memory\" or the path of a file"
+                    .to_owned(),
+            ),
+            text if text.contains("://") => {
+                Err("it is \"memory\" or the path of a file, not a URL".to_owned())
+            }
+            path => Ok(Self::File(path.into())),
+        }
+    }
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+impl LogFormat {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = Refused;
+
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err("it is either text or json".to_owned()),
+        }
+    }
+}
+
+/// What holds for an asker, while it is being put together.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(super) limits: Limits,
+    pub(super) retry_limit: u8,
+    pub(super) size_limit: u32,
+    timeouts: [Bounds; Mode::ALL.len()],
+}
+
+/// The timeouts of a mode as they were given; the rest is as Entreat comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    mode: Mode,
+    pub(super) default: Option<Duration>,
+    pub(super) min: Option<Duration>,
+    pub(super) max: Option<Duration>,
+}
+
+impl Bounds {
+    fn of(mode: Mode) -> Self {
+        Self {
+            mode,
+            default: None,
+            min: None,
+            max: None,
+        }
+    }
+
+    fn built_in(self, value: fn(&TimeoutBounds) -> u64) -> Duration {
+        Duration::from_millis(value(TimeoutPolicy::default().bounds(self.mode)))
+    }
+
+    pub(super) fn min(self) -> Duration {
+        let built_in = || self.built_in(TimeoutBounds::min_ms);
+        self.min.unwrap_or_else(built_in)
+    }
+
+    pub(super) fn max(self) -> Duration {
+        let built_in = || self.built_in(TimeoutBounds::max_ms);
+        self.max.unwrap_or_else(built_in)
+    }
+
+    /// Follows the bounds if only those were given.
+    pub(super) fn default(self) -> Duration {
+        let built_in = || {
+            let default = self.built_in(TimeoutBounds::default_ms);
+            default.min(self.max()).max(self.min())
+        };
+        self.default.unwrap_or_else(built_in)
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        let settings = AskerSettings::default();
+        Self {
+            limits: settings.limits,
+            retry_limit: settings.retry_limit,
+            size_limit: settings.size_limit,
+            timeouts: Mode::ALL.map(Bounds::of),
+        }
+    }
+}
+
+impl Rules {
+    pub(super) fn bounds(&self, mode: Mode) -> Bounds {
+        let found = self.timeouts.iter().find(|bounds| bounds.mode == mode);
+        found.copied().unwrap_or_else(|| Bounds::of(mode))
+    }
+
+    pub(super) fn bounds_mut(&mut self, mode: Mode) -> &mut Bounds {
+        let place = self.timeouts.iter().position(|bounds| bounds.mode == mode);
+        &mut self.timeouts[place.unwrap_or_default()]
+    }
+
+    /// Puts it together. Fails with the mode whose timeouts contradict themselves.
+    pub(super) fn settings(&self) -> Result<AskerSettings, (Mode, Refused)> {
+        let mut settings = AskerSettings::default();
+        settings.limits = self.limits.clone();
+        settings.retry_limit = self.retry_limit;
+        settings.size_limit = self.size_limit;
+        for bounds in self.timeouts {
+            let read = TimeoutBounds::new(bounds.default(), bounds.min(), bounds.max());
+            let read = read.map_err(|error| (bounds.mode, error.to_string()))?;
+            settings.timeouts.set_bounds(bounds.mode, read);
+        }
+        Ok(settings)
+    }
+}
+
+impl Config {
+    /// What holds if nobody says anything.
+    pub(super) fn new(file: Option<String>, data_folder: Option<PathBuf>) -> Self {
+        let engine = Settings::default();
+        Self {
+            file,
+            path: None,
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7171)),
+            store: None,
+            keys: None,
+            forms: None,
+            public_url: None,
+            local_without_key: None,
+            log: Filter::default(),
+            log_format: LogFormat::default(),
+            retention: engine.retention,
+            live_in_all: engine.live,
+            callback_secrets: [None, None],
+            loopback_callbacks: false,
+            askers: Vec::new(),
+            remarks: Vec::new(),
+            rules: Rules::default(),
+            default_settings: AskerSettings::default(),
+            origins: BTreeMap::new(),
+            data_folder,
+        }
+    }
+
+    /// Takes a value over; it wins over those that came before.
+    pub(super) fn set(&mut self, given: Given) -> anyhow::Result<()> {
+        let Given { name, text, origin } = given;
+        let Some(setting) = Setting::find(&name) else {
+            return Err(anyhow!("{origin}: there is no setting `{name}`"));
+        };
+        let set = match setting.kind {
+            Kind::Service { set, .. } => set(self, &text),
+            Kind::Asker { set, .. } => set(&mut self.rules, &text),
+        };
+        set.map_err(|refused| refusal(&origin, setting.name, &refused))?;
+        self.origins.insert(setting.name, origin);
+        Ok(())
+    }
+
+    /// Puts together what belongs together, once all was given.
+    pub(super) fn finish(
+        &mut self,
+        askers: Vec<GivenAsker>,
+        environment: &Environment,
+    ) -> anyhow::Result<()> {
+        self.default_settings = self.rules.settings().map_err(|(mode, refused)| {
+            let name = format!("timeouts.{}", mode.as_str());
+            let is_of_mode = |setting: &&str| setting.starts_with(&name);
+            let culprit = self.origins.keys().rfind(|setting| is_of_mode(setting));
+            let origin = culprit.map(|setting| self.origin(setting));
+            refusal(&origin.unwrap_or_default(), &name, &refused)
+        })?;
+        self.askers = asker::hold(askers, &self.rules, environment)?;
+        Ok(())
+    }
+
+    /// What the engine is to be told.
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.asker = self.default_settings.clone();
+        settings.live = self.live_in_all;
+        settings.retention = self.retention;
+        let block_localhost = !self.loopback_callbacks;
+        settings.callbacks = settings.callbacks.block_localhost(block_localhost);
+        settings
+    }
+
+    /// What callbacks are signed with; none if nobody is to be called back.
+    pub(crate) fn signing_secrets(&self) -> Vec<SigningSecret> {
+        self.callback_secrets.iter().flatten().cloned().collect()
+    }
+
+    /// Where the embedded store is, named or by default.
+    pub(crate) fn place(&self) -> anyhow::Result<Option<Place>> {
+        let named = match &self.store {
+            Some(Store::Memory) => return Ok(None),
+            Some(Store::File(path)) => Some(path.as_path()),
+            None => None,
+        };
+        let place = Place::of(named, self.keys.as_deref(), self.data_folder.as_deref());
+        place.map(Some)
+    }
+
+    /// Whether programs on this machine may ask without a key.
+    pub(crate) fn local_may_ask(&self) -> bool {
+        self.local_without_key
+            .unwrap_or_else(|| self.listen.ip().to_canonical().is_loopback())
+    }
+
+    /// Where the value of a setting came from.
+    pub(crate) fn origin(&self, name: &str) -> Origin {
+        self.origins.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Every setting, its value, and where that came from.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, Option<String>, Origin)> {
+        let row = |setting: &'static Setting| {
+            let shown = self.shown(setting);
+            (setting.name, shown, self.origin(setting.name))
+        };
+        SETTINGS.iter().map(row)
+    }
+
+    pub(super) fn shown(&self, setting: &Setting) -> Option<String> {
+        match setting.kind {
+            Kind::Service { show, .. } => show(self),
+            Kind::Asker { show, .. } => Some(show(&self.rules)),
+        }
+    }
+
+    pub(super) fn shown_store(&self) -> Option<String> {
+        match &self.store {
+            Some(Store::Memory) => Some("memory".to_owned()),
+            Some(Store::File(path)) => Some(path.display().to_string()),
+            None => {
+                let folder = self.data_folder.as_deref()?;
+                Some(store::default_path(folder).display().to_string())
+            }
+        }
+    }
+
+    pub(super) fn shown_keys(&self) -> Option<String> {
+        let named = self.keys.as_ref().map(|path| path.display().to_string());
+        named.or_else(|| Some(self.place().ok()??.shown_keys()))
+    }
+
+    /// Whether a variable of the environment holds an asker's key.
+    pub(super) fn uses_variable(&self, name: &str) -> bool {
+        let mut askers = self.askers.iter();
+        askers.any(|asker| asker.key_origin == Origin::Environment(name.to_owned()))
+    }
+}
+
+/// Says where a value stands and what would do instead.
+pub(super) fn refusal(origin: &Origin, name: &str, refused: &str) -> anyhow::Error {
+    let origin = origin.to_string();
+    let origin = output::plain(&origin);
+    anyhow!("{origin}: `{name}` cannot be that: {refused}")
+}

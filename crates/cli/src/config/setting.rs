@@ -1,0 +1,317 @@
+//! Every setting: its name, how it is read, and how what holds is shown.
+//!
+//! The name is the key in the file, with a dot for each table. The variable of the environment
+//! follows from it: `limits.live` is `ENTREAT_LIMITS_LIVE`.
+
+use std::path::PathBuf;
+
+use entreat::Mode;
+use entreat::service::{NoSecret, SigningSecret};
+
+use super::PREFIX;
+use super::held::{Config, Rules};
+use super::value::{self, Refused};
+
+/// One thing that can be set.
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    /// Whether it is a path, which in a file is relative to the file.
+    pub(super) is_path: bool,
+    pub(super) kind: Kind,
+}
+
+/// What is set.
+pub(super) enum Kind {
+    /// The service.
+    Service {
+        set: fn(&mut Config, &str) -> Result<(), Refused>,
+        show: fn(&Config) -> Option<String>,
+    },
+    /// Every asker, or in an `[[asker]]` table that one.
+    Asker {
+        set: fn(&mut Rules, &str) -> Result<(), Refused>,
+        show: fn(&Rules) -> String,
+    },
+}
+
+impl Setting {
+    const fn service(
+        name: &'static str,
+        set: fn(&mut Config, &str) -> Result<(), Refused>,
+        show: fn(&Config) -> Option<String>,
+    ) -> Self {
+        let kind = Kind::Service { set, show };
+        Self {
+            name,
+            is_path: false,
+            kind,
+        }
+    }
+
+    const fn path(
+        name: &'static str,
+        set: fn(&mut Config, &str) -> Result<(), Refused>,
+        show: fn(&Config) -> Option<String>,
+    ) -> Self {
+        Self {
+            is_path: true,
+            ..Self::service(name, set, show)
+        }
+    }
+
+    const fn asker(
+        name: &'static str,
+        set: fn(&mut Rules, &str) -> Result<(), Refused>,
+        show: fn(&Rules) -> String,
+    ) -> Self {
+        let kind = Kind::Asker { set, show };
+        Self {
+            name,
+            is_path: false,
+            kind,
+        }
+    }
+
+    /// The setting of a name.
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// Its variable of the environment.
+    pub(crate) fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    pub(super) fn is_of_askers(&self) -> bool {
+        matches!(self.kind, Kind::Asker { .. })
+    }
+}
+
+/// One of the timeouts of a mode.
+macro_rules! timeout {
+    ($name:literal, $mode:ident, $which:ident) => {
+        Setting::asker(
+            $name,
+            |rules, text| {
+                rules.bounds_mut(Mode::$mode).$which = Some(value::duration(text)?);
+                Ok(())
+            },
+            |rules| value::shown(rules.bounds(Mode::$mode).$which()),
+        )
+    };
+}
+
+/// All of them, in the order in which they are shown.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::service(
+        "listen",
+        |config, text| {
+            config.listen = value::address(text)?;
+            Ok(())
+        },
+        |config| Some(config.listen.to_string()),
+    ),
+    Setting::path(
+        "store",
+        |config, text| {
+            config.store = Some(text.parse()?);
+            Ok(())
+        },
+        Config::shown_store,
+    ),
+    Setting::path(
+        "keys",
+        |config, text| {
+            config.keys = Some(path(text)?);
+            Ok(())
+        },
+        Config::shown_keys,
+    ),
+    Setting::path(
+        "forms",
+        |config, text| {
+            config.forms = Some(path(text)?);
+            Ok(())
+        },
+        |config| Some(config.forms.as_ref()?.display().to_string()),
+    ),
+    Setting::service(
+        "public_url",
+        |config, text| {
+            config.public_url = Some(value::public_url(text)?);
+            Ok(())
+        },
+        |config| config.public_url.clone(),
+    ),
+    Setting::service(
+        "local_without_key",
+        |config, text| {
+            config.local_without_key = Some(value::flag(text)?);
+            Ok(())
+        },
+        |config| Some(config.local_may_ask().to_string()),
+    ),
+    Setting::service(
+        "log",
+        |config, text| {
+            config.log = text.parse()?;
+            Ok(())
+        },
+        |config| Some(config.log.to_string()),
+    ),
+    Setting::service(
+        "log_format",
+        |config, text| {
+            config.log_format = text.parse()?;
+            Ok(())
+        },
+        |config| Some(config.log_format.as_str().to_owned()),
+    ),
+    Setting::service(
+        "retention",
+        |config, text| {
+            config.retention = value::duration(text)?;
+            Ok(())
+        },
+        |config| Some(value::shown(config.retention)),
+    ),
+    Setting::service(
+        "callbacks.secret",
+        |config, text| {
+            config.callback_secrets[0] = Some(secret(text)?);
+            Ok(())
+        },
+        |config| hidden(config.callback_secrets[0].as_ref()),
+    ),
+    Setting::service(
+        "callbacks.previous_secret",
+        |config, text| {
+            config.callback_secrets[1] = Some(secret(text)?);
+            Ok(())
+        },
+        |config| hidden(config.callback_secrets[1].as_ref()),
+    ),
+    Setting::service(
+        "callbacks.loopback",
+        |config, text| {
+            config.loopback_callbacks = value::flag(text)?;
+            Ok(())
+        },
+        |config| Some(config.loopback_callbacks.to_string()),
+    ),
+    Setting::service(
+        "limits.live_in_all",
+        |config, text| {
+            config.live_in_all = value::count::<u32>(text, "4294967295")? as usize;
+            Ok(())
+        },
+        |config| Some(config.live_in_all.to_string()),
+    ),
+    Setting::asker(
+        "limits.live",
+        |rules, text| {
+            rules.limits.live = value::count::<u32>(text, "4294967295")? as usize;
+            Ok(())
+        },
+        |rules| rules.limits.live.to_string(),
+    ),
+    Setting::asker(
+        "limits.creations_per_minute",
+        |rules, text| {
+            rules.limits.creations_per_minute = value::rate(text)?;
+            Ok(())
+        },
+        |rules| shown_rate(rules.limits.creations_per_minute),
+    ),
+    Setting::asker(
+        "limits.requests_per_second",
+        |rules, text| {
+            rules.limits.requests_per_second = value::rate(text)?;
+            Ok(())
+        },
+        |rules| shown_rate(rules.limits.requests_per_second),
+    ),
+    Setting::asker(
+        "retry_limit",
+        |rules, text| {
+            rules.retry_limit = value::count(text, "255")?;
+            Ok(())
+        },
+        |rules| rules.retry_limit.to_string(),
+    ),
+    Setting::asker(
+        "size_limit",
+        |rules, text| {
+            let size: u32 = value::count(text, "16777216 bytes")?;
+            // What the engine lets anybody ask for.
+            if size > 16 << 20 {
+                return Err("it is at most 16777216 bytes".to_owned());
+            }
+            rules.size_limit = size;
+            Ok(())
+        },
+        |rules| rules.size_limit.to_string(),
+    ),
+    timeout!("timeouts.form.default", Form, default),
+    timeout!("timeouts.form.min", Form, min),
+    timeout!("timeouts.form.max", Form, max),
+    timeout!("timeouts.inline.default", Inline, default),
+    timeout!("timeouts.inline.min", Inline, min),
+    timeout!("timeouts.inline.max", Inline, max),
+    timeout!("timeouts.url.default", Url, default),
+    timeout!("timeouts.url.min", Url, min),
+    timeout!("timeouts.url.max", Url, max),
+    timeout!("timeouts.terminal.default", Terminal, default),
+    timeout!("timeouts.terminal.min", Terminal, min),
+    timeout!("timeouts.terminal.max", Terminal, max),
+];
+
+fn path(text: &str) -> Result<PathBuf, Refused> {
+    if text.is_empty() {
+        return Err("it is a path, and cannot be empty".to_owned());
+    }
+    Ok(text.into())
+}
+
+fn secret(text: &str) -> Result<SigningSecret, Refused> {
+    // Not quoted: it may be one with a slip in it.
+    text.parse().map_err(|error: NoSecret| {
+        format!("{error}; `echo whsec_$(openssl rand -base64 32)` makes one")
+    })
+}
+
+/// That there is one is all that is shown of a secret.
+fn hidden(secret: Option<&SigningSecret>) -> Option<String> {
+    secret.map(|_| "…".to_owned())
+}
+
+fn shown_rate(rate: Option<std::num::NonZeroU32>) -> String {
+    rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_settings_share_a_variable() {
+        let mut variables: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
+        assert!(variables.contains(&"ENTREAT_TIMEOUTS_FORM_MAX".to_owned()));
+        variables.sort();
+        variables.dedup();
+        assert_eq!(variables.len(), SETTINGS.len());
+    }
+
+    #[test]
+    fn what_is_shown_can_be_set() {
+        let mut config = Config::new(None, Some("/data".into()));
+        for setting in SETTINGS {
+            let Some(shown) = config.shown(setting) else {
+                continue;
+            };
+            let given = value::Given::new(setting.name, &shown, super::super::Origin::Default);
+            config.set(given).unwrap();
+            assert_eq!(config.shown(setting), Some(shown), "{}", setting.name);
+        }
+    }
+}

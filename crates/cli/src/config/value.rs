@@ -1,0 +1,159 @@
+//! Reading values: text in, what it means out, or a sentence on what would do.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+use url::Url;
+
+use super::origin::Origin;
+use crate::duration;
+
+/// A value as a layer gives it.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// The setting's name, such as `limits.live`.
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) origin: Origin,
+}
+
+impl Given {
+    pub(super) fn new(name: impl Into<String>, text: impl Into<String>, origin: Origin) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            origin,
+        }
+    }
+}
+
+/// Why a text is no value; a sentence that says what would be one.
+pub(super) type Refused = String;
+
+pub(super) fn address(text: &str) -> Result<SocketAddr, Refused> {
+    // A name that is loopback whatever a name server says.
+    let local = text.strip_prefix("localhost:");
+    let text = local.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    text.parse().map_err(|_| {
+        "an address is an IP address and a port, such as 127.0.0.1:7171 or [::1]:0".to_owned()
+    })
+}
+
+pub(super) fn public_url(text: &str) -> Result<String, Refused> {
+    let refusal = || {
+        "a public URL begins with https:// or http:// and has no user, query or fragment, such as \
+         https://ask.example.com"
+            .to_owned()
+    };
+    let url = Url::parse(text).map_err(|_| refusal())?;
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    let is_bare = url.query().is_none() && url.fragment().is_none();
+    if !matches!(url.scheme(), "http" | "https") || !is_plain || !is_bare {
+        return Err(refusal());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+pub(super) fn flag(text: &str) -> Result<bool, Refused> {
+    text.parse()
+        .map_err(|_| "it is either true or false".to_owned())
+}
+
+/// A duration above zero.
+pub(super) fn duration(text: &str) -> Result<Duration, Refused> {
+    let duration = duration::parse(text)?;
+    if duration.is_zero() {
+        return Err("it must be above 0".to_owned());
+    }
+    Ok(duration)
+}
+
+/// A rate, or `none` for no limit.
+pub(super) fn rate(text: &str) -> Result<Option<NonZeroU32>, Refused> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let rate = text.parse().map(Some);
+    rate.map_err(|_| "it is a whole number above 0, or \"none\" for no limit".to_owned())
+}
+
+/// A whole number from 1 up to what the setting can hold.
+pub(super) fn count<T: FromStr + PartialEq + From<u8>>(
+    text: &str,
+    largest: &str,
+) -> Result<T, Refused> {
+    let number = text.parse().ok().filter(|number| *number != T::from(0));
+    number.ok_or_else(|| format!("it is a whole number from 1 to {largest}"))
+}
+
+/// A duration as it would be typed.
+pub(super) fn shown(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    for (unit, size) in [("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
+        if millis.is_multiple_of(size) {
+            return format!("{}{unit}", millis / size);
+        }
+    }
+    format!("{millis}ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_port_and_no_name_but_localhost() {
+        for text in ["127.0.0.1:0", "[::1]:80", "0.0.0.0:7171", "localhost:7171"] {
+            assert!(address(text).is_ok(), "{text}");
+        }
+        for text in [
+            "",
+            "7171",
+            ":0",
+            "127.0.0.1",
+            "example.com:80",
+            "localhost:",
+        ] {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_public_url_is_a_place_and_nothing_more() {
+        let read = |text| public_url(text).ok();
+        let bare = Some("https://ask.example.com".to_owned());
+        assert_eq!(read("https://ask.example.com/"), bare);
+        let below = Some("http://example.com/ask".to_owned());
+        assert_eq!(read("http://example.com/ask"), below);
+        for text in [
+            "ask.example.com",
+            "ftp://example.com",
+            "https://u@example.com",
+            "https://u:p@example.com",
+            "https://example.com/?a",
+            "https://example.com/#a",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_shown_as_they_are_typed() {
+        for text in ["1h", "90m", "90s", "1500ms"] {
+            assert_eq!(shown(duration(text).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        assert_eq!(count::<u8>("255", "255"), Ok(255));
+        for text in ["0", "256", "-1", "1.0", "", "ten"] {
+            assert!(count::<u8>(text, "255").is_err(), "{text}");
+        }
+        assert_eq!(rate("none"), Ok(None));
+        assert_eq!(rate("7"), Ok(NonZeroU32::new(7)));
+        assert!(rate("0").is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! Log lines on stderr: which, and how they look.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::anyhow;
+use entreat_core::closest;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::config::LogFormat;
+
+const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
+
+/// What is logged: a level, or levels by the part of the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    text: String,
+    targets: Targets,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            text: "info".to_owned(),
+            targets: Targets::new().with_default(tracing::Level::INFO),
+        }
+    }
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refusal = "it is a level (off, error, warn, info, debug, trace), or parts with levels, \
+                       such as info,entreat_service=debug";
+        for part in text.split(',') {
+            let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
+            // A bare word would be taken for a part, and a slip would log nothing.
+            if !LEVELS.contains(&level.to_ascii_lowercase().as_str()) {
+                let meant = closest(level, LEVELS).map(|meant| format!("; did you mean {meant}?"));
+                return Err(format!("{refusal}{}", meant.unwrap_or_default()));
+            }
+        }
+        let targets = text.parse().map_err(|_| refusal.to_owned())?;
+        Ok(Self {
+            text: text.to_owned(),
+            targets,
+        })
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Begins to log, for the rest of the program's life.
+pub(crate) fn start(filter: &Filter, format: LogFormat) -> anyhow::Result<()> {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(false).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter.targets.clone()))
+        .try_init()
+        .map_err(|error| anyhow!("cannot begin to log: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_made_of_levels() {
+        for text in ["info", "off", "WARN", "info,entreat_service=debug", "a=off"] {
+            assert_eq!(text.parse::<Filter>().unwrap().to_string(), text);
+        }
+        for text in ["", "inof", "info,entreat_service", "a=b", "info,"] {
+            assert!(text.parse::<Filter>().is_err(), "{text}");
+        }
+        let words = "inof".parse::<Filter>().unwrap_err();
+        assert!(words.ends_with("did you mean info?"), "{words}");
+    }
+}

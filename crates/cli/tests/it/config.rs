@@ -1,0 +1,250 @@
+//! `entreat config`: what holds, from where, and what is refused.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Run, command, finish};
+
+struct Ground(TempDir);
+
+impl Ground {
+    fn with(config: &str) -> Self {
+        let folder = tempfile::tempdir().expect("there is a place for folders");
+        std::fs::write(folder.path().join("entreat.toml"), config).expect("it can be written");
+        Self(folder)
+    }
+
+    fn run(&self, args: &[&str], environment: &[(&str, &str)]) -> Run {
+        let mut command = command(&[&["config"], args].concat());
+        command.current_dir(self.0.path()).env("HOME", "/ada");
+        command.envs(environment.iter().copied());
+        finish(command, b"")
+    }
+
+    fn refused(&self, args: &[&str], environment: &[(&str, &str)]) -> String {
+        let run = self.run(args, environment);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+        run.stderr
+    }
+}
+
+fn setting(run: &Run, name: &str) -> Value {
+    let document: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+    let settings = document["settings"].as_array().expect("a list").clone();
+    let found = settings.into_iter().find(|row| row["name"] == name);
+    found.expect("every setting is listed")
+}
+
+#[test]
+fn everything_has_a_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(&["config"]);
+    command.current_dir(folder.path()).env("HOME", "/ada");
+    let run = finish(command, b"");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!("config_defaults", run.stdout);
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let ground = Ground::with("listen = '127.0.0.1:1'\n");
+    let listen = |args: &[&str], environment: &[(&str, &str)]| {
+        let run = ground.run(&[&["--json"], args].concat(), environment);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        setting(&run, "listen")
+    };
+    let row = |value: &str, source: &str, place: &str| json!({"name": "listen", "value": value, "source": source, "place": place});
+    let by_file = row("127.0.0.1:1", "file", "entreat.toml:1");
+    assert_eq!(listen(&[], &[]), by_file);
+    // A variable that is empty says nothing.
+    assert_eq!(listen(&[], &[("ENTREAT_LISTEN", "")]), by_file);
+    let variable = [("ENTREAT_LISTEN", "127.0.0.1:2")];
+    let by_variable = row("127.0.0.1:2", "environment", "ENTREAT_LISTEN");
+    assert_eq!(listen(&[], &variable), by_variable);
+    let by_flag = row("127.0.0.1:3", "flag", "--listen");
+    assert_eq!(listen(&["--listen", "127.0.0.1:3"], &variable), by_flag);
+}
+
+#[test]
+fn a_file_sets_everything_and_keys_are_not_shown() {
+    let ground = Ground::with(
+        "listen = '0.0.0.0:7171'\nstore = 'data/q.db'\nforms = 'forms'\n\
+         public_url = 'https://ask.example.com/'\nlog = 'warn'\nlog_format = 'json'\n\
+         retention = '2h'\nretry_limit = 5\nsize_limit = 2_000\n\
+         [limits]\nlive = 7\nlive_in_all = 70\ncreations_per_minute = 'none'\n\
+         requests_per_second = 5\n\
+         [timeouts.form]\ndefault = '10m'\nmax = '24h'\n[timeouts.url]\nmax = '1m'\n\
+         [[asker]]\nname = 'robot'\nkey = 'secret-secret-secret'\nretry_limit = 1\n\
+         timeouts.form.max = '48h'\n\
+         [[asker]]\nname = 'other'\nkey_env = 'ENTREAT_OTHER_KEY'\n",
+    );
+    let environment = [("ENTREAT_OTHER_KEY", "hidden-hidden-hidden")];
+    let run = ground.run(&[], &environment);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!("config_file", run.stdout);
+    let json = ground.run(&["--json"], &environment);
+    for text in [&run.stdout, &json.stdout] {
+        assert!(!text.contains("secret-secret") && !text.contains("hidden-"));
+    }
+    let document: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(document["askers"][0]["key"]["value"], "…");
+}
+
+#[test]
+fn the_page_about_the_service_knows_every_setting_and_its_example_holds() {
+    const PAGE: &str = include_str!("../../../../docs/service.md");
+    let example = PAGE.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let ground = Ground::with(example);
+    let key = "0123456789abcdef";
+    std::fs::write(ground.0.path().join("night-shift.key"), key.repeat(2)).unwrap();
+    let run = ground.run(&["--json"], &[("DEPLOY_ROBOT_KEY", key)]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    for row in document["settings"].as_array().unwrap() {
+        let name = row["name"].as_str().unwrap();
+        let is_told = PAGE.contains(&format!("| `{name}` |")) || name.starts_with("timeouts.");
+        assert!(is_told, "{name}");
+    }
+}
+
+#[test]
+fn paths_in_a_file_are_relative_to_it() {
+    let ground = Ground::with("store = 'q.db'\n");
+    let file = ground.0.path().join("entreat.toml");
+    let mut command = command(&["config", "--json", "--config", file.to_str().unwrap()]);
+    command.current_dir(Path::new("/"));
+    let run = finish(command, b"");
+    let expected = ground.0.path().join("q.db");
+    assert_eq!(setting(&run, "store")["value"], json!(expected));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (config, words) in [
+        (
+            "\nlistn = 1",
+            "entreat.toml:2: there is no setting `listn`; did you mean `listen`?",
+        ),
+        (
+            "[limits]\nlives = 1",
+            "entreat.toml:2: there is no setting `limits.lives`; did you mean `limits.live`?",
+        ),
+        (
+            "limits = 1",
+            "entreat.toml:1: `limits` is a table: [limits]",
+        ),
+        (
+            "listen = 1.5",
+            "entreat.toml:1: `listen` cannot be that: it is a text or a whole number",
+        ),
+        (
+            "listen = 'here'",
+            "entreat.toml:1: `listen` cannot be that: an address is",
+        ),
+        ("a = 1\na = 2", "entreat.toml:2: duplicate key"),
+        ("log = 'inof'", "did you mean info?"),
+        (
+            "log_format = 'xml'",
+            "entreat.toml:1: `log_format` cannot be that: it is either",
+        ),
+        (
+            "retention = '1d'",
+            "entreat.toml:1: `retention` cannot be that: a duration is",
+        ),
+        ("retry_limit = 256", "it is a whole number from 1 to 255"),
+        ("size_limit = 99999999", "at most 16777216"),
+        ("public_url = 'ask'", "`public_url` cannot be that"),
+        ("local_without_key = 1", "it is either true or false"),
+        (
+            "[timeouts.form]\nmin = '10m'\nmax = '5m'",
+            "`timeouts.form` cannot be that: a default timeout",
+        ),
+        (
+            "[asker]\nname = 'a'",
+            "entreat.toml:1: askers stand in tables that begin with [[asker]]",
+        ),
+        (
+            "[[asker]]\nkey = 'k'",
+            "entreat.toml:1: this asker has no `name`",
+        ),
+        (
+            "[[asker]]\nname = 'a'",
+            "an asker has one of `key`, `key_file` and `key_env`",
+        ),
+        (
+            "[[asker]]\nname = 'a'\nkey = 'short'",
+            "entreat.toml:3: `key` cannot be that: a key has 16",
+        ),
+        ("[[asker]]\nname = 'local'\nkey = 'k'", "choose another"),
+        (
+            "[[asker]]\nname = 'a'\nlisten = 'x'",
+            "there is no setting `listen`",
+        ),
+        (
+            "[[asker]]\nname = 'a'\nkee = 'x'",
+            "there is no setting `kee`; did you mean `key`?",
+        ),
+        (
+            "[[asker]]\nname = 'a'\nkey_env = 'NO_SUCH'",
+            "the variable NO_SUCH of `key_env` is not set",
+        ),
+        (
+            "[[asker]]\nname = 'a'\nkey_file = 'nowhere'",
+            "cannot read the key in nowhere",
+        ),
+        (
+            "[[asker]]\nname='a'\nkey='0123456789abcdef'\n[[asker]]\nname='b'\nkey='0123456789abcdef'",
+            "entreat.toml:4: this asker has the same key as the one at entreat.toml:1",
+        ),
+        (
+            "[[asker]]\nname='a'\nkey='0123456789abcdef'\n[[asker]]\nname='a'\nkey='another-another-'\nretry_limit=1",
+            "entreat.toml:4: this asker has the name of the one at entreat.toml:1",
+        ),
+    ] {
+        let told = Ground::with(config).refused(&[], &[]);
+        assert!(told.contains(words), "{config}\n{told}");
+    }
+}
+
+#[test]
+fn a_key_can_be_replaced_by_two_for_one_asker() {
+    let ground = Ground::with(
+        "[[asker]]\nname='a'\nkey='0123456789abcdef'\n[[asker]]\nname='a'\nkey='another-another-'\n",
+    );
+    assert_eq!(ground.run(&[], &[]).code, 0);
+}
+
+#[test]
+fn flags_and_variables_are_told_by_their_names() {
+    let ground = Ground::with("");
+    let words = ground.refused(&["--log-format", "xml"], &[]);
+    assert!(
+        words.contains("--log-format: `log_format` cannot be that"),
+        "{words}"
+    );
+    let words = ground.refused(&[], &[("ENTREAT_LIMITS_LIVE", "many")]);
+    assert!(
+        words.contains("ENTREAT_LIMITS_LIVE: `limits.live` cannot be that"),
+        "{words}"
+    );
+    let words = ground.refused(&["--config", "no.toml"], &[]);
+    assert_eq!(words, "entreat: there is no configuration file no.toml\n");
+    let words = ground.refused(&[], &[("ENTREAT_CONFIG", "no.toml")]);
+    assert_eq!(words, "entreat: there is no configuration file no.toml\n");
+}
+
+#[test]
+fn a_variable_that_is_nearly_a_setting_is_pointed_out() {
+    let ground = Ground::with("");
+    // The second is what a container platform tells the programs of a service.
+    let environment = [
+        ("ENTREAT_LISTN", "x"),
+        ("ENTREAT_PORT", "tcp://10.0.0.1:80"),
+    ];
+    let run = ground.run(&[], &environment);
+    let words = "entreat: ENTREAT_LISTN is no setting; did you mean ENTREAT_LISTEN?\n";
+    assert_eq!((run.code, run.stderr.as_str()), (0, words));
+}

@@ -1,0 +1,108 @@
+//! `entreat list`, `status` and `cancel` against a running service.
+
+use serde_json::{Value, json};
+
+use crate::serve::{Service, folder, form, serve};
+use crate::{Run, command, finish};
+
+const KEY: &str = "0123456789abcdef";
+
+fn run(service: &Service, args: &[&str]) -> Run {
+    let url = format!("http://{}", service.address);
+    finish(command(&[args, &["--url", &url]].concat()), b"")
+}
+
+#[test]
+fn what_a_service_keeps_is_listed_shown_and_cancelled() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "q.db"]);
+    let empty = run(&service, &["list"]);
+    assert_eq!((empty.code, empty.stdout.as_str()), (0, ""));
+    assert_eq!(empty.stderr, "no elicitations\n");
+
+    let asked = service.call("elicitation/create", &form());
+    let id = asked["elicitationId"].as_str().unwrap();
+    let listed = run(&service, &["list", "--status", "pending"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    let lines: Vec<&str> = listed.stdout.lines().collect();
+    assert!(lines[0].starts_with("ID ") && lines[1].starts_with(id));
+    assert!(lines[1].ends_with("form"), "{}", listed.stdout);
+
+    let shown = run(&service, &["status", id]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(
+        shown.stdout.contains("status    pending\n"),
+        "{}",
+        shown.stdout
+    );
+
+    let cancelled = run(&service, &["cancel", id, "--json"]);
+    assert_eq!(cancelled.code, 0, "{}", cancelled.stderr);
+    let record: Value = serde_json::from_str(&cancelled.stdout).unwrap();
+    assert_eq!(record["reason"], "asker_cancelled");
+    let again = run(&service, &["cancel", id]);
+    let words = format!("entreat: {id} is over already: cancelled\n");
+    assert_eq!((again.code, again.stderr), (1, words));
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn a_result_is_shown_only_when_it_is_asked_for() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    let asked = service.call("elicitation/create", &form());
+    let id = asked["elicitationId"].as_str().unwrap();
+    let answer = json!({"elicitationId": id, "responses": {"name": "Grace"}});
+    service.call("elicitation/submit", &answer);
+    let shown = run(&service, &["status", id]);
+    assert!(!shown.stdout.contains("Grace"), "{}", shown.stdout);
+    let whole = run(&service, &["status", id, "--json"]);
+    assert!(whole.stdout.contains("Grace"), "{}", whole.stdout);
+    let strange = "elic_01hnmq7zq8e9vv8h2m6x3c5t0d";
+    let missing = run(&service, &["status", strange]);
+    let words = format!("entreat: there is no elicitation {strange}\n");
+    assert_eq!((missing.code, missing.stderr), (1, words));
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn a_key_is_sent_and_its_lack_is_told() {
+    let folder = folder();
+    let config = format!(
+        "store = 'memory'\nlocal_without_key = false\n[[asker]]\nname = 'robot'\nkey = '{KEY}'\n"
+    );
+    std::fs::write(folder.path().join("entreat.toml"), config).unwrap();
+    let service = Service::spawn(serve(folder.path(), &[]));
+    let refused = run(&service, &["list"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert!(
+        refused.stderr.contains("ENTREAT_API_KEY"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(run(&service, &["list", "--key", KEY]).code, 0);
+    let url = format!("http://{}", service.address);
+    let mut by_variable = command(&["list", "--url", &url]);
+    by_variable.env("ENTREAT_API_KEY", KEY);
+    assert_eq!(finish(by_variable, b"").code, 0);
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn a_service_that_is_not_there_is_named() {
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", holder.local_addr().unwrap());
+    drop(holder);
+    let run = finish(command(&["list", "--url", &url]), b"");
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let words = format!("entreat: no answer from the service at {url}/: ");
+    assert!(run.stderr.starts_with(&words), "{}", run.stderr);
+    for wrong in [
+        &["list", "--url", "https://127.0.0.1"][..],
+        &["list", "--url", "nowhere"],
+        &["list", "--url", "http://127.0.0.1", "--store", "q.db"],
+        &["list", "--key", KEY],
+    ] {
+        assert_eq!(crate::entreat(wrong).code, 2, "{wrong:?}");
+    }
+}

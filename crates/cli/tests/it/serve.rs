@@ -1,0 +1,343 @@
+//! `entreat serve`: a real process behind a real socket.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::http::{self, Answer};
+use crate::session::Session;
+use crate::{Run, command, finish};
+
+const KEY: &str = "0123456789abcdef-robot";
+
+/// A service that runs.
+pub(crate) struct Service {
+    session: Session,
+    pub(crate) address: String,
+}
+
+impl Service {
+    /// Starts it in a folder and waits until it is ready.
+    pub(crate) fn start(folder: &Path, args: &[&str]) -> Self {
+        Self::spawn(serve(folder, args))
+    }
+
+    pub(crate) fn spawn(command: Command) -> Self {
+        let session = Session::spawn(command);
+        let said = session.line_with("listening on http://");
+        let address = said.trim_start_matches("listening on http://").to_owned();
+        Self { session, address }
+    }
+
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
+        http::call(&self.address, None, method, params).result()
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        http::send(&self.address, &format!("GET {path}"), None, "")
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.session.child.id()).expect("ids are small");
+        let pid = Pid::from_raw(pid).expect("ids are above 0");
+        kill_process(pid, signal).expect("the service runs");
+    }
+
+    /// Kills it, as a crash would.
+    pub(crate) fn kill(self) {
+        self.session.kill();
+    }
+
+    pub(crate) fn end(self) -> Run {
+        self.signal(Signal::TERM);
+        self.session.wait()
+    }
+}
+
+pub(crate) fn serve(folder: &Path, args: &[&str]) -> Command {
+    let mut command = command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+    command.current_dir(folder).env("HOME", folder);
+    command
+}
+
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is a place for folders")
+}
+
+pub(crate) fn form() -> Value {
+    json!({"formDefinition": {"id": "who", "title": "Who?", "fields": [
+        {"id": "name", "type": "text", "label": "Name", "required": true}]}})
+}
+
+#[test]
+fn a_question_is_asked_awaited_and_answered_over_http() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    let asked = service.call("elicitation/create", &form());
+    let id = &asked["elicitationId"];
+    let wait = http::request("elicitation/await", &json!({"elicitationId": id}));
+    let waiting = http::begin(&service.address, "POST /rpc", None, &wait);
+
+    let answer = json!({"elicitationId": id, "responses": {"name": "Ada"}});
+    let done = service.call("elicitation/submit", &answer);
+    assert_eq!(done, json!({"status": "completed"}));
+    let settled = http::read_answer(waiting).result();
+    assert_eq!(settled["result"], json!({"name": "Ada"}));
+
+    assert_eq!(service.get("/readyz").body, "ready\n");
+    let metrics = service.get("/metrics").body;
+    let counted = "elicitation_completed_total{mode=\"form\",channel=\"api\"} 1";
+    assert!(metrics.contains(counted), "{metrics}");
+    let bucket = "elicitation_ask_to_answer_seconds_bucket{le=";
+    assert!(metrics.contains(bucket), "{metrics}");
+
+    let run = service.end();
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    // A store in memory leaves nothing behind.
+    let left = folder.path().read_dir().unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn what_was_asked_is_there_after_a_restart_and_after_a_kill() {
+    let folder = folder();
+    let start = || {
+        let mut command = serve(folder.path(), &["--store", "q.db"]);
+        command.env("ENTREAT_LIMITS_REQUESTS_PER_SECOND", "none");
+        Service::spawn(command)
+    };
+    let service = start();
+    let first = service.call("elicitation/create", &form());
+    // Whoever waits is told to come back, and keeps nobody from ending. Calls of a batch run side
+    // by side: once the time is extended, the wait is under way.
+    let id = json!({"elicitationId": first["elicitationId"]});
+    let calls = ["elicitation/extend_timeout", "elicitation/await"];
+    let batch = calls.map(|method| http::request(method, &id)).join(",");
+    let waiting = http::begin(&service.address, "POST /rpc", None, &format!("[{batch}]"));
+    while service.call("elicitation/status", &id)["extensions"] != 1 {}
+    service.signal(Signal::TERM);
+    let told = http::read_answer(waiting);
+    assert_eq!(told.status, 200, "{}", told.body);
+    let run = service.session.wait();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+
+    let service = start();
+    let second = service.call("elicitation/create", &form());
+    service.kill();
+
+    let service = start();
+    for asked in [first, second] {
+        let id = &asked["elicitationId"];
+        let found = service.call("elicitation/status", &json!({"elicitationId": id}));
+        assert_eq!(found["status"], "pending");
+        let answer = json!({"elicitationId": id, "responses": {"name": "Ada"}});
+        service.call("elicitation/submit", &answer);
+    }
+    let run = service.end();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn a_restart_is_not_a_disconnect() {
+    let folder = folder();
+    let start = || Service::start(folder.path(), &["--store", "q.db"]);
+    let service = start();
+    let mut socket = http::Socket::open(&service.address);
+    let asked = socket.call("elicitation/create", &form());
+    let id = json!({"elicitationId": asked["result"]["elicitationId"]});
+    assert_eq!(service.end().code, 0);
+    drop(socket);
+
+    let service = start();
+    assert_eq!(service.call("elicitation/status", &id)["status"], "pending");
+    // Whereas one who goes while the service stays is gone.
+    let mut socket = http::Socket::open(&service.address);
+    let asked = socket.call("elicitation/create", &form());
+    drop(socket);
+    let id = json!({"elicitationId": asked["result"]["elicitationId"]});
+    let settled = service.call("elicitation/await", &id);
+    assert_eq!(settled["reason"], "client_disconnected");
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn the_default_store_is_a_file_of_this_person() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &[]);
+    service.call("elicitation/create", &form());
+    assert_eq!(service.end().code, 0);
+    let store = folder.path().join(".local/share/entreat/entreat.db");
+    assert!(store.is_file());
+    let mut list = command(&["list"]);
+    list.env("HOME", folder.path());
+    let run = finish(list, b"");
+    assert!(run.stdout.contains("local"), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn ctrl_c_ends_it_well_and_a_second_signal_at_once() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    service.signal(Signal::INT);
+    assert_eq!(service.session.wait().code, 0);
+
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    // A request that never ends its body holds the server up.
+    let head = format!(
+        "POST /rpc HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+         content-length: 9\r\nexpect: 100-continue\r\n\r\n",
+        service.address
+    );
+    let mut slow = TcpStream::connect(&service.address).unwrap();
+    slow.write_all(head.as_bytes()).unwrap();
+    let mut begun = [0; 12];
+    slow.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100");
+    service.signal(Signal::TERM);
+    service.session.wait_for("shutting down");
+    service.signal(Signal::TERM);
+    assert_eq!(service.session.wait().code, 143);
+    drop(slow);
+}
+
+#[test]
+fn askers_have_keys_names_and_limits_of_their_own() {
+    let folder = folder();
+    let config = format!(
+        "store = 'memory'\nlocal_without_key = false\n\
+         [[asker]]\nname = 'robot'\nkey = '{KEY}'\nlimits.live = 1\ntimeouts.form.max = '1h'\n\
+         [[asker]]\nname = 'other'\nkey_env = 'OTHER_KEY'\n\
+         [[asker]]\nname = 'third'\nkey_file = 'third.key'\n"
+    );
+    std::fs::write(folder.path().join("entreat.toml"), config).unwrap();
+    std::fs::write(folder.path().join("third.key"), "third-third-third\n").unwrap();
+    let mut command = serve(folder.path(), &[]);
+    command.env("OTHER_KEY", "other-other-other");
+    let service = Service::spawn(command);
+    let call = |key, method, params: &Value| http::call(&service.address, key, method, params);
+
+    assert_eq!(call(None, "forms/list", &json!({})).status, 401);
+    assert_eq!(call(Some("wrong"), "forms/list", &json!({})).status, 401);
+    let bounds = json!({"mode": "form"});
+    let robot = call(Some(KEY), "elicitation/timeout_config", &bounds).result();
+    assert_eq!(robot["max_ms"], 3_600_000);
+    for key in ["other-other-other", "third-third-third"] {
+        let other = call(Some(key), "elicitation/timeout_config", &bounds).result();
+        assert_eq!(other["max_ms"], 300_000);
+    }
+    let asked = call(Some(KEY), "elicitation/create", &form()).result();
+    let one_too_many = call(Some(KEY), "elicitation/create", &form());
+    assert!(
+        one_too_many.body.contains("-32011"),
+        "{}",
+        one_too_many.body
+    );
+    // Each sees its own.
+    let id = json!({"elicitationId": asked["elicitationId"]});
+    let hidden = call(Some("other-other-other"), "elicitation/status", &id);
+    assert!(hidden.body.contains("-32012"), "{}", hidden.body);
+
+    let run = service.end();
+    assert_eq!(run.code, 0);
+    assert!(!run.stderr.contains(KEY));
+}
+
+#[test]
+fn templates_come_from_a_folder() {
+    let folder = folder();
+    let forms = folder.path().join("forms");
+    std::fs::create_dir(&forms).unwrap();
+    let text = "id: go\ntitle: Go?\nfields: [{id: sure, type: boolean, label: Sure?}]\n";
+    std::fs::write(forms.join("go.yaml"), text).unwrap();
+    std::fs::write(forms.join("broken.yaml"), "id: [").unwrap();
+    let service = Service::start(folder.path(), &["--store", "memory", "--forms", "forms"]);
+    let asked = service.call("elicitation/create", &json!({"template": "go"}));
+    assert_eq!(asked["formDefinition"]["title"], "Go?");
+    let run = service.end();
+    assert!(run.stderr.contains("broken.yaml"), "{}", run.stderr);
+
+    let args = ["--store", "memory", "--forms", "nowhere"];
+    let run = finish(serve(folder.path(), &args), b"");
+    assert_eq!(run.code, 2);
+    let words = "entreat: the folder of templates nowhere cannot be read";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+}
+
+#[test]
+fn logs_are_lines_of_json_if_wanted() {
+    let folder = folder();
+    let args = ["--store", "memory", "--log-format", "json", "--log", "info"];
+    let service = Service::start(folder.path(), &args);
+    service.call("elicitation/create", &form());
+    let run = service.end();
+    let lines = run.stderr.lines().filter(|line| line.starts_with('{'));
+    let lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let created = |line: &Value| line["fields"]["message"] == "elicitation created";
+    assert!(lines.iter().any(created), "{}", run.stderr);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_with_what_to_do() {
+    let folder = folder();
+    let refused = |args: &[&str]| {
+        let mut command = command(&[&["serve"], args].concat());
+        command
+            .current_dir(folder.path())
+            .env("HOME", folder.path());
+        let run = finish(command, b"");
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{args:?}");
+        run.stderr
+    };
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let words = refused(&["--listen", address, "--store", "memory"]);
+        assert!(words.contains("[[asker]]"), "{words}");
+        assert!(words.contains("listen on 127.0.0.1"), "{words}");
+    }
+    let words = refused(&["--store", "postgres://user:hunter2@db/entreat"]);
+    assert!(words.contains("no PostgreSQL store"), "{words}");
+    assert!(!words.contains("hunter2"), "{words}");
+    let words = refused(&["--listen", "example.com"]);
+    assert!(words.contains("--listen") && words.contains("127.0.0.1:7171"));
+
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    let words = refused(&["--listen", &taken, "--store", "memory"]);
+    let expected = format!("entreat: cannot listen on {taken} (from --listen): ");
+    assert!(words.starts_with(&expected), "{words}");
+    drop(holder);
+}
+
+#[test]
+fn a_store_serves_one_process() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "q.db"]);
+    let run = finish(serve(folder.path(), &["--store", "q.db"]), b"");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--store"), "{}", run.stderr);
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn more_connections_are_held_than_the_usual_limit_of_files_allows() {
+    let folder = folder();
+    let mut command = Command::new("sh");
+    let script = r#"ulimit -S -n 64; exec "$0" serve --listen 127.0.0.1:0 --store memory"#;
+    command
+        .args(["-c", script, env!("CARGO_BIN_EXE_entreat")])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let service = Service::spawn(command);
+    let connect = |_| TcpStream::connect(&service.address).unwrap();
+    let held: Vec<_> = (0..200).map(connect).collect();
+    assert_eq!(service.get("/readyz").body, "ready\n");
+    drop(held);
+    assert_eq!(service.end().code, 0);
+}
