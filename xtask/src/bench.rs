@@ -37,6 +37,13 @@ const FAMILIES: &[Family] = &[
         bench: "crowds",
         pinned: false,
     },
+    Family {
+        name: "service",
+        package: "entreat",
+        bench: "service",
+        // It puts the server and the clients on a core each.
+        pinned: false,
+    },
 ];
 
 /// A benchmark, and the family that it is read with.

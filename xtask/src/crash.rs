@@ -1,7 +1,8 @@
-//! `cargo xtask crash`: kills a process that works on the embedded store, again and again.
+//! `cargo xtask crash`: kills a process that works on the embedded store, or a whole service,
+//! again and again.
 //!
-//! What it does and compares is in the example `crash` of the stores; a short run of the same is
-//! among the tests.
+//! What it does and compares is in the example `crash` of the stores, and in the test `killed` of
+//! the command line; a short run of each is among the tests.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,13 +18,41 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 200)]
     rounds: u32,
     /// How many elicitations are pending all the while
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "service"
+    )]
     pending: u32,
+    /// Kill `entreat serve` under load over HTTP instead, with callbacks
+    #[arg(long)]
+    service: bool,
 }
 
 /// Fails if anything that was acknowledged is lost, doubled or revived.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
-    shell::run(&mut crash(args, root))
+    let mut command = if args.service {
+        killed(args, root)
+    } else {
+        crash(args, root)
+    };
+    shell::run(&mut command)
+}
+
+fn killed(args: &Args, root: &Path) -> Command {
+    let test = [
+        "test",
+        "--release",
+        "-p",
+        "entreat-cli",
+        "--test",
+        "it",
+        "killed",
+    ];
+    let mut command = cargo(root, &test);
+    command.env("ENTREAT_CRASH_ROUNDS", args.rounds.to_string());
+    command
 }
 
 fn crash(args: &Args, root: &Path) -> Command {
@@ -54,6 +83,7 @@ mod tests {
         let args = Args {
             rounds: 3,
             pending: 100_000,
+            service: false,
         };
         assert_eq!(
             shell::shown(&crash(&args, Path::new("."))),

@@ -6,6 +6,7 @@
 mod bench;
 mod crash;
 mod fuzz;
+mod peers;
 mod shell;
 mod test;
 mod tidy;
@@ -32,6 +33,8 @@ enum Command {
     Bench(bench::Args),
     /// Run the fuzz targets for a while each
     Fuzz(fuzz::Args),
+    /// Try the service with other people's programs and in other languages
+    Peers,
     /// Kill a process that works on the embedded store, and look for what was lost
     Crash(crash::Args),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
+        Command::Peers => peers::run(&root),
         Command::Crash(args) => crash::run(args, &root),
     });
     match done {

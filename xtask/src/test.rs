@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo, say};
-use crate::tidy;
+use crate::{peers, tidy};
 
 /// All that is proven, in order.
 const STEPS: &[Step] = &[
@@ -56,6 +56,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "tests",
         work: Work::Chosen(tests),
+    },
+    Step {
+        name: "peers",
+        work: Work::Here(peers::run, "cargo xtask peers"),
     },
     Step {
         name: "examples in docs",

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Asks a person which environment to deploy to, from a shell with curl.
+#
+#   examples/ask.sh http://127.0.0.1:7171
+#
+# `entreat serve` has to run there. Set ENTREAT_KEY if it wants a key.
+set -eu
+url=$1
+
+call() {
+    curl --silent --show-error --fail-with-body \
+        --header 'Content-Type: application/json' \
+        ${ENTREAT_KEY:+--header "Authorization: Bearer $ENTREAT_KEY"} \
+        --data "$1" "$url/rpc"
+}
+
+created=$(call '{"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {
+    "message": "The build is green.",
+    "formDefinition": {"id": "deploy", "title": "Deploy", "fields": [
+        {"id": "target", "type": "select", "label": "Where to?", "required": true,
+         "options": ["staging", "production"]}]}}}')
+id=$(printf '%s' "$created" | sed -n 's/.*"elicitationId":"\([^"]*\)".*/\1/p')
+if [ -z "$id" ]; then
+    echo "the question was refused: $created" >&2
+    exit 1
+fi
+echo "asked: $id" >&2
+
+# Waits for as long as it takes. What comes before the answer are spaces, which keep proxies awake.
+call '{"jsonrpc": "2.0", "id": 2, "method": "elicitation/await",
+    "params": {"elicitationId": "'"$id"'"}}'
+echo
