@@ -93,7 +93,6 @@ const GUESSES_AT_ONCE: NonZeroU32 = NonZeroU32::new(50).unwrap();
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
 pub struct Http(Arc<Shared>);
 
 /// Text for whoever measures the service.

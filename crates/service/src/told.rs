@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::{Engine, Event, Heard, MAX_PAGE, Which};
+use entreat_engine::{Engine, Event, Heard, MAX_PAGE, Subscription, Which};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -117,30 +117,44 @@ impl Told {
         }))
     }
 
-    /// Writes down what happens, until the engine is gone.
-    pub(crate) async fn follow(self) {
-        let mut events = self.0.engine.subscribe();
+    /// Writes down what happens from now on, until the engine is gone.
+    pub(crate) fn follow(self) -> impl Future<Output = ()> {
+        let events = self.0.engine.subscribe();
+        async move { self.hear_all(events).await }
+    }
+
+    async fn hear_all(&self, mut events: Subscription) {
         let mut heard_until = self.0.engine.now();
+        // Looked up after a lag, though their events may still be on their way.
+        let mut made_up = HashSet::new();
+        let mut made_up_at = heard_until;
         while let Some(heard) = events.next().await {
             match heard {
                 Heard::Event(event) => {
-                    heard_until = self.0.engine.now();
-                    self.hear(&event);
+                    self.hear(&event, &made_up);
+                    heard_until = event.step().map_or(heard_until, |step| step.at);
+                    if heard_until.since(made_up_at) > SLACK {
+                        made_up.clear();
+                    }
                 }
                 Heard::Lagged(missed) => {
                     tracing::warn!(missed, "too much happened at once; looking it up");
-                    self.make_up(heard_until).await;
+                    made_up_at = self.0.engine.now();
+                    made_up.extend(self.make_up(heard_until).await);
                 }
             }
         }
     }
 
-    fn hear(&self, event: &Event) {
+    fn hear(&self, event: &Event, made_up: &HashSet<ElicitationId>) {
         let (Some(notification), Some(step)) = (Notification::of(event), event.step()) else {
             return;
         };
         let text: Arc<str> = notification.to_text().into();
         let is_warning = event.record().lifecycle.is_live();
+        if !is_warning && made_up.contains(&event.id()) {
+            return;
+        }
         self.log(event.asker()).write(Line {
             id: event.id(),
             at: step.at,
@@ -149,10 +163,11 @@ impl Told {
         });
     }
 
-    /// Writes down what settled while nobody listened.
-    async fn make_up(&self, since: UnixTime) {
+    /// Writes down what settled while nobody listened, and returns what that was.
+    async fn make_up(&self, since: UnixTime) -> Vec<ElicitationId> {
         let since = since.before(SLACK);
         let settled = self.settled_since(None, since).await;
+        let mut made_up = Vec::new();
         let mut known: HashMap<Box<str>, HashSet<ElicitationId>> = HashMap::new();
         for (asker, line) in settled {
             let log = self.log(&asker);
@@ -160,9 +175,11 @@ impl Told {
                 .entry(asker)
                 .or_insert_with(|| log.outcomes_since(since));
             if known.insert(line.id) {
+                made_up.push(line.id);
                 log.write(line);
             }
         }
+        made_up
     }
 
     /// What settled at that moment or later, in order, of one asker or of all.

@@ -48,7 +48,11 @@ impl Http {
     /// is shut down with that: nothing else could answer any more.
     pub async fn serve(self, listener: TcpListener, end: impl Future<Output = ()>) {
         let shared = &self.0;
-        shared.tasks.spawn(until_closing(shared.clone()));
+        let follow = shared.told.clone().follow();
+        let closing = shared.closing.clone();
+        shared.tasks.spawn(async move {
+            closing.run_until_cancelled(follow).await;
+        });
         tokio::select! {
             () = end => {}
             () = self.accept(&listener) => {}
@@ -96,14 +100,6 @@ impl Http {
                 }
             }
         }
-    }
-}
-
-/// Writes down what askers are told, until the server is to end.
-async fn until_closing(shared: Arc<Shared>) {
-    tokio::select! {
-        () = shared.told.clone().follow() => {}
-        () = shared.closing.cancelled() => {}
     }
 }
 

@@ -209,4 +209,8 @@ async fn more_than_can_be_heard_at_once_is_made_up_for() {
             .to_owned();
         assert!(told.insert(id), "told twice");
     }
+    // What was made up for and heard all the same is not told again.
+    let last = world.ask().await;
+    world.submit(&last, answer()).await;
+    assert_eq!(events.next().await.1["params"]["elicitationId"], last);
 }
