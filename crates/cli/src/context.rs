@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
+use entreat::ElicitationId;
+
 use crate::environment::Environment;
 
 /// How a command ended. The greater of two is the one to report.
@@ -71,6 +73,12 @@ impl Context {
     pub(crate) fn say(&mut self, words: fmt::Arguments<'_>) {
         // Nobody listens if this fails, so there is nobody to tell.
         let _ = writeln!(self.talk, "{words}");
+    }
+
+    /// Tells that an elicitation is not there.
+    pub(crate) fn has_no(&mut self, id: ElicitationId) -> Exit {
+        self.say(format_args!("entreat: there is no elicitation {id}"));
+        Exit::Found
     }
 }
 

@@ -57,6 +57,16 @@ const MAX_SIZE_LIMIT: u64 = 16 << 20;
 /// The longest page of a list.
 pub const MAX_PAGE: usize = 200;
 
+/// A page of a list.
+#[derive(Debug, serde::Serialize)]
+pub struct Page {
+    /// The elicitations, newest first, without results.
+    pub elicitations: Vec<Snapshot>,
+    /// The last of them, if others follow: the next page is of those before it.
+    #[serde(rename = "nextCursor", skip_serializing_if = "Option::is_none")]
+    pub next: Option<ElicitationId>,
+}
+
 /// Somebody who asks; made by [`Engine::asker`]. Cheap to clone.
 #[derive(Clone)]
 pub struct Asker {
@@ -143,7 +153,7 @@ impl Asker {
         which: Which,
         limit: usize,
         before: Option<ElicitationId>,
-    ) -> Result<Vec<Snapshot>, ActError> {
+    ) -> Result<Page, ActError> {
         self.charge()?;
         let asker = Some(self.ledger.name().clone());
         self.engine.list(asker, which, limit, before).await
@@ -272,18 +282,25 @@ impl Engine {
         which: Which,
         limit: usize,
         before: Option<ElicitationId>,
-    ) -> Result<Vec<Snapshot>, ActError> {
+    ) -> Result<Page, ActError> {
         let inner = &self.inner;
+        let limit = limit.clamp(1, MAX_PAGE);
         let query = Query {
             asker,
             which,
             before,
-            limit: limit.clamp(1, MAX_PAGE),
+            // One more, to see whether anything follows.
+            limit: limit + 1,
         };
-        let records = inner
+        let mut records = inner
             .called(StoreCall::List, inner.store.list(query))
             .await?;
-        Ok(records.into_iter().map(Snapshot::brief).collect())
+        let has_more = records.len() > limit;
+        records.truncate(limit);
+        Ok(Page {
+            next: records.last().filter(|_| has_more).map(|record| record.id),
+            elicitations: records.into_iter().map(Snapshot::brief).collect(),
+        })
     }
 }
 

@@ -37,7 +37,7 @@ mod resolver;
 mod vault;
 
 pub use ask::{Ask, INLINE_FIELD};
-pub use asker::{Asker, AskerSettings, MAX_PAGE};
+pub use asker::{Asker, AskerSettings, MAX_PAGE, Page};
 pub use clock::{Clock, SystemClock};
 pub use connection::Connection;
 pub use courier::{Courier, Parcel, Receipt};

@@ -203,9 +203,7 @@ impl Told {
                     break;
                 }
             };
-            let Some(last) = page.last() else { break };
-            before = Some(last.id());
-            for snapshot in &page {
+            for snapshot in &page.elicitations {
                 if let Some(at) = snapshot.lifecycle().settled_at().filter(|at| *at >= since) {
                     let line = Line {
                         id: snapshot.id(),
@@ -215,6 +213,10 @@ impl Told {
                     };
                     settled.push((Box::from(&*snapshot.record().request.asker), line));
                 }
+            }
+            before = page.next;
+            if before.is_none() {
+                break;
             }
         }
         settled.sort_by_key(|(_, line)| (line.at, line.id));

@@ -64,10 +64,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
             }
             Ok(Exit::Clean)
         }
-        Err(ActError::NotFound) => {
-            context.say(format_args!("entreat: there is no elicitation {id}"));
-            Ok(Exit::Found)
-        }
+        Err(ActError::NotFound) => Ok(context.has_no(id)),
         Err(ActError::Settled { outcome }) => Ok(over(id, outcome, context)),
         // Its deadline passed a moment ago.
         Err(ActError::TimedOut { .. }) => Ok(over(id, Outcome::TimedOut, context)),
@@ -92,10 +89,7 @@ fn run_remote(
             }
             Ok(Exit::Clean)
         }
-        Err(RemoteError::NotFound) => {
-            context.say(format_args!("entreat: there is no elicitation {id}"));
-            Ok(Exit::Found)
-        }
+        Err(RemoteError::NotFound) => Ok(context.has_no(id)),
         Err(RemoteError::Settled { state }) => {
             context.say(format_args!("entreat: {id} is over already: {state}"));
             Ok(Exit::Found)

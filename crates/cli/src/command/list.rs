@@ -5,7 +5,6 @@ use std::io::Write;
 use anyhow::{Context as _, anyhow, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use entreat::{ElicitationId, Snapshot, Status, Which};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::context::{Context, Exit};
@@ -53,15 +52,6 @@ Examples:
 Exit codes: 0 listed, also if there is none; 2 wrong usage, no store, a store that cannot be
 opened, a service that does not answer.";
 
-/// What is printed with `--json`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    elicitations: Vec<Snapshot>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<ElicitationId>,
-}
-
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     if let Some(service) = args.remote.service(context.environment())? {
         return run_remote(args, &service, context, out);
@@ -70,21 +60,9 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let which = args.status.unwrap_or_default();
     let page = runtime::block_on(async {
         let opened = place.open().await?;
-        let page_of = |limit, before| opened.engine.list(None, which, limit, before);
-        let page = async {
-            let elicitations = page_of(args.limit.into(), args.cursor).await?;
-            let last = elicitations.last().map(Snapshot::id);
-            let is_full = elicitations.len() == usize::from(args.limit);
-            let next_cursor = match last.filter(|_| is_full) {
-                Some(last) if !page_of(1, Some(last)).await?.is_empty() => Some(last),
-                _ => None,
-            };
-            Ok::<_, entreat::ActError>(Page {
-                elicitations,
-                next_cursor,
-            })
-        };
-        let page = page.await.context("cannot list the elicitations");
+        let limit = args.limit.into();
+        let page = opened.engine.list(None, which, limit, args.cursor).await;
+        let page = page.context("cannot list the elicitations");
         opened.close().await;
         page
     })?;
@@ -94,7 +72,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     }
     let rows: Vec<_> = page.elicitations.iter().map(row).collect();
     output::table(out, ["ID", "STATUS", "ASKED", "ASKER", "QUESTION"], &rows)?;
-    remark(rows.is_empty(), page.next_cursor, context);
+    remark(rows.is_empty(), page.next, context);
     Ok(Exit::Clean)
 }
 

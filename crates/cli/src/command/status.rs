@@ -50,10 +50,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         Ok(found)
     })?;
     let snapshot = match found {
-        Err(ActError::NotFound) => {
-            context.say(format_args!("entreat: there is no elicitation {}", args.id));
-            return Ok(Exit::Found);
-        }
+        Err(ActError::NotFound) => return Ok(context.has_no(args.id)),
         found => found?,
     };
     if args.json {
@@ -73,10 +70,7 @@ fn run_remote(
 ) -> anyhow::Result<Exit> {
     let params = json!({"elicitationId": args.id});
     let record = match runtime::block_on(service.call("elicitation/status", params))? {
-        Err(RemoteError::NotFound) => {
-            context.say(format_args!("entreat: there is no elicitation {}", args.id));
-            return Ok(Exit::Found);
-        }
+        Err(RemoteError::NotFound) => return Ok(context.has_no(args.id)),
         found => found?,
     };
     if args.json {

@@ -47,6 +47,31 @@ fn what_a_service_keeps_is_listed_shown_and_cancelled() {
 }
 
 #[test]
+fn a_list_goes_on_where_the_page_before_says() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    let ids = [0, 1, 2].map(|_| service.call("elicitation/create", &form()));
+    let ids = ids.map(|asked| asked["elicitationId"].as_str().unwrap().to_owned());
+    let first = run(&service, &["list", "--limit", "2"]);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let more = first
+        .stderr
+        .trim()
+        .strip_prefix("there are more: --cursor ");
+    let rest = run(
+        &service,
+        &["list", "--limit", "2", "--cursor", more.unwrap()],
+    );
+    assert_eq!((rest.code, rest.stderr.as_str()), (0, ""));
+    let lines: Vec<&str> = rest.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", rest.stdout);
+    let mut oldest = ids.to_vec();
+    oldest.sort();
+    assert!(lines[1].starts_with(&oldest[0]));
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
 fn a_result_is_shown_only_when_it_is_asked_for() {
     let folder = folder();
     let service = Service::start(folder.path(), &["--store", "memory"]);

@@ -229,6 +229,8 @@ async fn lists_are_paged_newest_first_without_results() {
         .unwrap();
     ids.reverse();
     let page = world.asker.list(Which::All, 3, None).await.unwrap();
+    assert_eq!(page.next, Some(ids[2]));
+    let page = page.elicitations;
     assert_eq!(page.iter().map(Snapshot::id).collect::<Vec<_>>(), ids[..3]);
     assert_eq!(page[0].result(), None);
     let rest = world
@@ -236,15 +238,17 @@ async fn lists_are_paged_newest_first_without_results() {
         .list(Which::All, 3, Some(page[2].id()))
         .await
         .unwrap();
+    assert_eq!(rest.next, None);
+    let rest = rest.elicitations;
     assert_eq!(rest.iter().map(Snapshot::id).collect::<Vec<_>>(), ids[3..]);
     let live = world.asker.list(Which::Live, 200, None).await.unwrap();
-    assert_eq!(live.len(), 4);
+    assert_eq!(live.elicitations.len(), 4);
     let done = world
         .asker
         .list(Which::Only(Status::Completed), 200, None)
         .await
         .unwrap();
-    assert_eq!(done.len(), 1);
+    assert_eq!(done.elicitations.len(), 1);
 }
 
 #[tokio::test]

@@ -128,6 +128,7 @@ async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
         .list(entreat_engine::Which::All, 10, None)
         .await
         .unwrap()
+        .elicitations
     {
         write!(told, "{item:?} {}", serde_json::to_string(&item).unwrap()).unwrap();
     }

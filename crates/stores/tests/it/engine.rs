@@ -188,5 +188,5 @@ async fn many_deadlines_at_once_all_settle() {
     let page = asker
         .list(entreat_engine::Which::Only(Status::Timeout), 200, None)
         .await;
-    assert_eq!(page.unwrap().len(), 200);
+    assert_eq!(page.unwrap().elicitations.len(), 200);
 }
