@@ -11,6 +11,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::LogFormat;
+use crate::telemetry::Telemetry;
 
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
@@ -58,8 +59,12 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Begins to log, for the rest of the program's life.
-pub(crate) fn start(filter: &Filter, format: LogFormat) -> anyhow::Result<()> {
+/// Begins to log, for the rest of the program's life; spans go to a collector if there is one.
+pub(crate) fn start(
+    filter: &Filter,
+    format: LogFormat,
+    telemetry: Option<&Telemetry>,
+) -> anyhow::Result<()> {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match format {
         LogFormat::Text => lines.with_ansi(false).boxed(),
@@ -67,6 +72,7 @@ pub(crate) fn start(filter: &Filter, format: LogFormat) -> anyhow::Result<()> {
     };
     tracing_subscriber::registry()
         .with(lines.with_filter(filter.targets.clone()))
+        .with(telemetry.map(Telemetry::layer))
         .try_init()
         .map_err(|error| anyhow!("cannot begin to log: {error}"))
 }

@@ -19,6 +19,7 @@ mod runtime;
 mod service;
 mod signals;
 mod store;
+mod telemetry;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use entreat::{Builder, EmbeddedStore, Entreat, EntreatError};
 
 use crate::config::{Config, Origin};
 use crate::store::Place;
+use crate::telemetry::Telemetry;
 
 /// A service, and the store that it keeps questions in.
 pub(crate) struct Service {
@@ -63,6 +64,14 @@ impl Service {
         self.entreat.shutdown().await;
         if let Some(store) = self.store {
             store.close().await;
+        }
+    }
+
+    /// Ends it, then what tells of it.
+    pub(crate) async fn close_with(self, telemetry: Option<Telemetry>) {
+        self.close().await;
+        if let Some(telemetry) = telemetry {
+            telemetry.close().await;
         }
     }
 }

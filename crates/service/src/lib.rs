@@ -13,6 +13,7 @@ pub mod rpc;
 pub mod stdio;
 mod templates;
 mod told;
+mod trace;
 
 pub use askers::Askers;
 pub use callback::{CallbackError, Callbacks, NoSecret, SigningSecret};

@@ -10,6 +10,7 @@ mod port;
 mod settings;
 mod store;
 mod system;
+mod telemetry;
 
 use std::io::{self, Write};
 
@@ -106,6 +107,9 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
         holder,
     ));
     findings.extend(weak_settings(&config));
+    if let Some(endpoint) = &config.otlp_endpoint {
+        findings.push(telemetry::judge(endpoint, telemetry::look(endpoint).await));
+    }
     if let Some(folder) = &config.forms {
         findings.extend(forms::judge(folder, &forms::look(folder).await));
     }

@@ -31,14 +31,15 @@ opened, a message that is too long; above 128: a second signal ended it.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let config = config::load(&args.shared, &ServeArgs::default(), context.environment())?;
-    log::start(&config.log, config.log_format)?;
+    runtime::block_on_all(answer(&config, context))
+}
+
+async fn answer(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
+    let telemetry = config.telemetry(context.environment())?;
+    log::start(&config.log, config.log_format, telemetry.as_ref())?;
     for remark in &config.remarks {
         context.say(format_args!("entreat: {remark}"));
     }
-    runtime::block_on_all(answer(&config))
-}
-
-async fn answer(config: &Config) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let place = match config.store {
         Some(_) => config.place()?,
@@ -53,7 +54,7 @@ async fn answer(config: &Config) -> anyhow::Result<Exit> {
     let rpc = service.entreat.rpc();
     let answered = stdio::serve(rpc, asker, BufReader::new(input), output, end).await;
     tokio::select! {
-        () = service.close() => {}
+        () = service.close_with(telemetry) => {}
         signal = signals.next() => return Ok(signal),
     }
     answered.context("cannot go on answering")?;

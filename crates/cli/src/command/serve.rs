@@ -40,7 +40,12 @@ an address that cannot be had; above 128: a second signal ended it.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let config = config::load(&args.shared, &args.serve, context.environment())?;
-    log::start(&config.log, config.log_format)?;
+    runtime::block_on_all(serve(&config, context))
+}
+
+async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
+    let telemetry = config.telemetry(context.environment())?;
+    log::start(&config.log, config.log_format, telemetry.as_ref())?;
     for remark in &config.remarks {
         context.say(format_args!("entreat: {remark}"));
     }
@@ -50,10 +55,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
             .connections
             .min(files.saturating_sub(OTHER_FILES).max(1));
     }
-    runtime::block_on_all(serve(&config, http, context))
-}
-
-async fn serve(config: &Config, http: HttpSettings, context: &mut Context) -> anyhow::Result<Exit> {
     let metrics = measure::start()?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let shown = metrics.clone();
@@ -80,7 +81,7 @@ async fn serve(config: &Config, http: HttpSettings, context: &mut Context) -> an
         never = measure::tend(metrics) => match never {},
     }
     tokio::select! {
-        () = service.close() => Ok(Exit::Clean),
+        () = service.close_with(telemetry) => Ok(Exit::Clean),
         signal = signals.next() => Ok(signal),
     }
 }

@@ -1,6 +1,7 @@
 //! What holds: everything that was given, read and put together.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,6 +20,10 @@ use crate::environment::Environment;
 use crate::log::Filter;
 use crate::output;
 use crate::store::{self, Place};
+use crate::telemetry::Telemetry;
+
+/// The variable by which every program of OpenTelemetry is told its name.
+const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 
 /// What holds for a service.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub(crate) struct Config {
     /// What callbacks are signed with: the secret that holds, and the one that it replaces.
     pub(super) callback_secrets: [Option<SigningSecret>; 2],
     pub(crate) loopback_callbacks: bool,
+    /// The collector that traces are sent to.
+    pub(crate) otlp_endpoint: Option<String>,
     pub(crate) askers: Vec<HeldAsker>,
     /// What to tell whoever started the program.
     pub(crate) remarks: Vec<String>,
@@ -215,6 +222,7 @@ impl Config {
             live_in_all: engine.live,
             callback_secrets: [None, None],
             loopback_callbacks: false,
+            otlp_endpoint: None,
             askers: Vec::new(),
             remarks: Vec::new(),
             rules: Rules::default(),
@@ -270,6 +278,12 @@ impl Config {
     /// What callbacks are signed with; none if nobody is to be called back.
     pub(crate) fn signing_secrets(&self) -> Vec<SigningSecret> {
         self.callback_secrets.iter().flatten().cloned().collect()
+    }
+
+    /// Begins to collect traces, if somebody is to get them.
+    pub(crate) fn telemetry(&self, environment: &Environment) -> anyhow::Result<Option<Telemetry>> {
+        let name = environment.variable(SERVICE_NAME).and_then(OsStr::to_str);
+        Telemetry::start(self.otlp_endpoint.as_deref(), name.unwrap_or("entreat"))
     }
 
     /// Where the embedded store is, named or by default.

@@ -200,6 +200,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         |config| Some(config.loopback_callbacks.to_string()),
     ),
     Setting::service(
+        "telemetry.otlp_endpoint",
+        |config, text| {
+            config.otlp_endpoint = Some(value::collector(text)?);
+            Ok(())
+        },
+        |config| config.otlp_endpoint.clone(),
+    ),
+    Setting::service(
         "limits.live_in_all",
         |config, text| {
             config.live_in_all = value::count::<u32>(text, "4294967295")? as usize;

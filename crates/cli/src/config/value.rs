@@ -42,18 +42,29 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Refused> {
 }
 
 pub(super) fn public_url(text: &str) -> Result<String, Refused> {
-    let refusal = || {
+    base_url(text).ok_or_else(|| {
         "a public URL begins with https:// or http:// and has no user, query or fragment, such as \
          https://ask.example.com"
             .to_owned()
-    };
-    let url = Url::parse(text).map_err(|_| refusal())?;
+    })
+}
+
+/// Where a collector listens. The path of traces is added to it, as OTLP lays down.
+pub(super) fn collector(text: &str) -> Result<String, Refused> {
+    base_url(text).ok_or_else(|| {
+        "an endpoint begins with https:// or http:// and has no user, query or fragment, such as \
+         http://127.0.0.1:4318"
+            .to_owned()
+    })
+}
+
+/// A web address that others can be made from by adding a path.
+fn base_url(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
     let is_plain = url.username().is_empty() && url.password().is_none();
     let is_bare = url.query().is_none() && url.fragment().is_none();
-    if !matches!(url.scheme(), "http" | "https") || !is_plain || !is_bare {
-        return Err(refusal());
-    }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
+    let is_web = matches!(url.scheme(), "http" | "https");
+    (is_web && is_plain && is_bare).then(|| url.as_str().trim_end_matches('/').to_owned())
 }
 
 pub(super) fn flag(text: &str) -> Result<bool, Refused> {

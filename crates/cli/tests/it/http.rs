@@ -20,12 +20,16 @@ pub(crate) fn send(address: &str, head: &str, key: Option<&str>, body: &str) -> 
 
 /// Sends a request, whose answer is still to be read.
 pub(crate) fn begin(address: &str, head: &str, key: Option<&str>, body: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).expect("the service listens");
     let key = key.map(|key| format!("authorization: Bearer {key}\r\n"));
+    begin_with(address, head, &key.unwrap_or_default(), body)
+}
+
+/// Sends a request with more lines in its head.
+pub(crate) fn begin_with(address: &str, head: &str, lines: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("the service listens");
     let text = format!(
-        "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{}\
+        "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{lines}\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        key.unwrap_or_default(),
         body.len(),
     );
     stream

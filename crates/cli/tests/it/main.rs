@@ -22,6 +22,8 @@ mod serve;
 mod session;
 mod store;
 #[cfg(unix)]
+mod telemetry;
+#[cfg(unix)]
 mod terminal;
 mod url_check;
 

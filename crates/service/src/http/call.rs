@@ -14,15 +14,35 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
+use tracing::Span;
 
 use super::refusal::Refusal;
 use super::{HttpSettings, Shared, json};
 use crate::rpc::{Answered, Answering, Session};
+use crate::trace::{self, Route};
+
+const ROUTE: Route = Route {
+    method: "POST",
+    path: "/rpc",
+    name: "POST /rpc",
+};
 
 pub(super) async fn rpc(
     State(shared): State<Arc<Shared>>,
     Extension(peer): Extension<SocketAddr>,
     request: Request<Body>,
+) -> Response {
+    let span = trace::request(&ROUTE, request.headers());
+    let response = answer(&shared, peer, request, &span).await;
+    trace::answered(&span, &response);
+    response
+}
+
+async fn answer(
+    shared: &Shared,
+    peer: SocketAddr,
+    request: Request<Body>,
+    span: &Span,
 ) -> Response {
     let (Parts { uri, headers, .. }, body) = request.into_parts();
     let session = match shared.admit(peer, &uri, &headers) {
@@ -31,10 +51,10 @@ pub(super) async fn rpc(
     };
     match read(&shared.settings, &headers, body).await {
         Ok(message) => {
-            let answering = shared.rpc.answer(&session, &message);
+            let answering = span.in_scope(|| shared.rpc.answer(&session, &message));
             // A waiting call should hold neither.
             drop((message, headers, uri));
-            respond(answering, &shared).await
+            respond(answering, shared).await
         }
         Err(refusal) => refusal.into_response(),
     }

@@ -13,9 +13,16 @@ use futures_util::stream;
 
 use super::Shared;
 use crate::told::Position;
+use crate::trace::{self, Route};
 
 /// What a client that lost the connection should wait before it comes back, in milliseconds.
 const COME_BACK: &str = "retry: 1000\n\n";
+
+const ROUTE: Route = Route {
+    method: "GET",
+    path: "/events",
+    name: "GET /events",
+};
 
 pub(super) async fn events(
     State(shared): State<Arc<Shared>>,
@@ -23,7 +30,15 @@ pub(super) async fn events(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let asker = match shared.admit(peer, &uri, &headers) {
+    // It is over when the stream begins: a stream may go on for days.
+    let span = trace::request(&ROUTE, &headers);
+    let response = open(&shared, peer, &uri, &headers);
+    trace::answered(&span, &response);
+    response
+}
+
+fn open(shared: &Shared, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Response {
+    let asker = match shared.admit(peer, uri, headers) {
         Ok(asker) => asker,
         Err(refusal) => return refusal.into_response(),
     };

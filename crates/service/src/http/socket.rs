@@ -12,10 +12,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use entreat_engine::Asker;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use opentelemetry::Context;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -25,6 +27,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use super::Shared;
 use super::refusal::Refusal;
 use crate::rpc::Session;
+use crate::trace::{self, Route};
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -33,12 +36,30 @@ const MISSED_BEATS: u32 = 3;
 /// How long a client may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+const ROUTE: Route = Route {
+    method: "GET",
+    path: "/ws",
+    name: "GET /ws",
+};
+
 pub(super) async fn open(
     State(shared): State<Arc<Shared>>,
     Extension(peer): Extension<SocketAddr>,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> Response {
-    let session = match shared.admit(peer, request.uri(), request.headers()) {
+    let span = trace::request(&ROUTE, request.headers());
+    let response = upgrade(&shared, peer, request, trace::context(&span));
+    trace::answered(&span, &response);
+    response
+}
+
+fn upgrade(
+    shared: &Arc<Shared>,
+    peer: SocketAddr,
+    mut request: Request<Body>,
+    context: Context,
+) -> Response {
+    let asker = match shared.admit(peer, request.uri(), request.headers()) {
         Ok(asker) => asker.clone(),
         Err(refusal) => return refusal.into_response(),
     };
@@ -46,7 +67,7 @@ pub(super) async fn open(
         return Refusal::NoUpgrade.into_response();
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let serving = serve(shared.clone(), upgrade, session);
+    let serving = serve(shared.clone(), upgrade, asker, context);
     shared.tasks.spawn(serving);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -72,7 +93,7 @@ fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
     is_handshake.then(|| HeaderValue::from_str(&accept).ok())?
 }
 
-async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: entreat_engine::Asker) {
+async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: Context) {
     let upgraded = match upgrade.await {
         Ok(upgraded) => upgraded,
         Err(error) => {
@@ -88,7 +109,7 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: entreat_engine::A
         .write_buffer_size(4096);
     let io = TokioIo::new(upgraded);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let why = converse(&shared, &mut socket, asker).await;
+    let why = converse(&shared, &mut socket, asker, &context).await;
     if let Some(frame) = why {
         let goodbye = async {
             socket.close(Some(frame)).await?;
@@ -104,7 +125,8 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: entreat_engine::A
 async fn converse(
     shared: &Shared,
     socket: &mut Socket,
-    asker: entreat_engine::Asker,
+    asker: Asker,
+    context: &Context,
 ) -> Option<CloseFrame> {
     let mut told = shared.told.stream(asker.name(), None);
     let session = Session::connected(asker);
@@ -127,7 +149,8 @@ async fn converse(
                 silent_beats = 0;
                 match received? {
                     Ok(Message::Text(text)) => {
-                        let answering = shared.rpc.answer(&session, text.as_bytes());
+                        let begin = || shared.rpc.answer(&session, text.as_bytes());
+                        let answering = trace::within(context, begin);
                         calls.push(async move { answering.await.body });
                     }
                     Ok(Message::Binary(_)) => {

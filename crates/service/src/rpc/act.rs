@@ -169,6 +169,7 @@ impl Call<'_> {
     pub(super) fn elicitation(&self) -> Result<Elicitation, RpcError> {
         let id = self.params.text("elicitationId").unwrap_or_default();
         let id = id.parse().map_err(|_| RpcError::not_found())?;
+        tracing::Span::current().record("elicitation.id", tracing::field::display(id));
         Ok(self.session.asker().elicitation(id))
     }
 }

@@ -11,12 +11,14 @@ use entreat_core::closest;
 use entreat_engine::{ActError, Wait};
 use futures_util::future::join_all;
 use serde::Serialize;
+use tracing::Span;
 
 use super::error::RpcError;
 use super::message::{Invalid, Message, Request, read};
-use super::method::{Call, METHODS, find};
+use super::method::{Call, METHODS, Method, find};
 use super::params::Params;
 use super::{Rpc, Session};
+use crate::trace;
 
 /// What a message came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ struct Pending {
     /// The id as it was written.
     id: Option<Box<str>>,
     work: Work,
+    /// In a box: mostly there is none, and many may wait.
+    span: Option<Box<Span>>,
 }
 
 /// What a method has to do to its end.
@@ -82,6 +86,7 @@ impl Rpc {
                         Err(Invalid { id, error }) => Pending {
                             id: Some(id.map_or("null", |id| id.get()).into()),
                             work: Work::Done(Some(Err(error))),
+                            span: None,
                         },
                     })
                     .collect();
@@ -92,7 +97,10 @@ impl Rpc {
 
     fn begin(&self, session: &Session, request: &Request<'_>) -> Pending {
         let id = request.id.map(|id| id.get().into());
-        let work = self.dispatch(session, request).unwrap_or_else(|error| {
+        let method = find(&request.method);
+        let span = method.map_or_else(Span::none, |method| trace::call(method.name));
+        let begin = || self.dispatch(session, method, request);
+        let work = span.in_scope(begin).unwrap_or_else(|error| {
             // The engine was not reached, and has not counted this request.
             let counted = session.asker().charge();
             Work::done(Err(counted.map_or_else(RpcError::from, |()| error)))
@@ -104,11 +112,17 @@ impl Rpc {
             }
             work => work,
         };
-        Pending { id, work }
+        let span = (!span.is_disabled()).then(|| Box::new(span));
+        Pending { id, work, span }
     }
 
-    fn dispatch(&self, session: &Session, request: &Request<'_>) -> Result<Work, RpcError> {
-        let Some(method) = find(&request.method) else {
+    fn dispatch(
+        &self,
+        session: &Session,
+        method: Option<&Method>,
+        request: &Request<'_>,
+    ) -> Result<Work, RpcError> {
+        let Some(method) = method else {
             let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
             let suggestion = closest(&request.method, &known);
             return Err(RpcError::unknown_method(&request.method, suggestion));
@@ -168,7 +182,15 @@ impl Future for Pending {
     type Output = Option<String>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<String>> {
-        let outcome = std::task::ready!(Pin::new(&mut self.work).poll(context));
+        let Self { work, span, .. } = &mut *self;
+        let poll = || Pin::new(work).poll(context);
+        let outcome = std::task::ready!(match span {
+            Some(span) => span.in_scope(poll),
+            None => poll(),
+        });
+        if let (Some(span), Err(error)) = (span, &outcome) {
+            trace::refused(span, error.code());
+        }
         Poll::Ready(self.id.as_deref().map(|id| response(id, &outcome)))
     }
 }

@@ -28,6 +28,7 @@ mod posting;
 mod sessions;
 mod stdio;
 mod streams;
+mod traces;
 mod waiting;
 mod web_socket;
 mod wire;

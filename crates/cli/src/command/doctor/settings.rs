@@ -150,7 +150,7 @@ pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Findin
     }
 }
 
-fn is_plain_and_far(url: &str) -> bool {
+pub(super) fn is_plain_and_far(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else {
         return false;
     };

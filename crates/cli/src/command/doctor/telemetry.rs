@@ -1,0 +1,64 @@
+//! The collector that traces are sent to.
+
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::finding::Finding;
+use super::settings::is_plain_and_far;
+
+/// How long a collector may take to accept a connection.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Whether somebody listens there.
+pub(super) async fn look(endpoint: &str) -> bool {
+    let Ok(url) = Url::parse(endpoint) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let port = url.port_or_known_default().unwrap_or_default();
+    let connecting = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port)));
+    matches!(connecting.await, Ok(Ok(_)))
+}
+
+pub(super) fn judge(endpoint: &str, is_there: bool) -> Finding {
+    if !is_there {
+        return Finding::warning(
+            "telemetry",
+            format!("nobody listens at {endpoint}: traces are lost"),
+            "start the collector, or correct `telemetry.otlp_endpoint`",
+        );
+    }
+    if is_plain_and_far(endpoint) {
+        return Finding::warning(
+            "telemetry",
+            format!(
+                "traces travel to {endpoint} unencrypted: who asks when can be read on the way"
+            ),
+            "let `telemetry.otlp_endpoint` begin with https://, or run a collector on this machine",
+        );
+    }
+    Finding::ok("telemetry", format!("traces are sent to {endpoint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_collector_is_there_and_near_or_encrypted() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = format!("http://{}", listener.local_addr().unwrap());
+        assert!(look(&near).await);
+        drop(listener);
+        assert!(!look(&near).await);
+        assert_eq!(judge(&near, false).level, Level::Warning);
+        assert_eq!(judge(&near, true).level, Level::Ok);
+        let far = "http://collector.example.com:4318";
+        assert_eq!(judge(far, true).level, Level::Warning);
+        let encrypted = "https://collector.example.com";
+        assert_eq!(judge(encrypted, true).level, Level::Ok);
+    }
+}

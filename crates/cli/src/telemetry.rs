@@ -1,0 +1,112 @@
+//! Traces for a collector, by OTLP over HTTP.
+//!
+//! A thread of the exporter collects spans and sends them off in batches. Nobody who asks waits
+//! for that, and what a collector does not take is lost.
+
+mod post;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{BatchSpanProcessor, SdkTracerProvider, SpanData};
+use tokio::task::spawn_blocking;
+use tracing::Subscriber;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+use self::post::Poster;
+
+/// Where a collector takes traces, below its endpoint.
+const PATH: &str = "/v1/traces";
+/// How long the last batch may take.
+const LAST_BATCH: Duration = Duration::from_secs(5);
+
+/// Spans on their way to a collector.
+pub(crate) struct Telemetry(SdkTracerProvider);
+
+impl Telemetry {
+    /// Begins to collect, if there is a collector. Batches travel on the runtime that this is
+    /// called from.
+    pub(crate) fn start(endpoint: Option<&str>, service: &str) -> anyhow::Result<Option<Self>> {
+        let Some(endpoint) = endpoint else {
+            return Ok(None);
+        };
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Poster::new()?)
+            .with_endpoint(format!("{endpoint}{PATH}"))
+            .build()
+            .context("cannot send traces")?;
+        let resource = Resource::builder().with_service_name(service.to_owned());
+        let exporter = Patient {
+            exporter,
+            is_down: AtomicBool::new(false),
+        };
+        let provider = SdkTracerProvider::builder()
+            .with_span_processor(BatchSpanProcessor::builder(exporter).build())
+            .with_resource(resource.build())
+            .build();
+        Ok(Some(Self(provider)))
+    }
+
+    /// Takes spans over. Events stay in the log.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.0.tracer("entreat"))
+            .with_location(false)
+            .with_threads(false)
+            .with_target(false)
+            .with_tracked_inactivity(false)
+            .with_filter(filter_fn(|metadata| {
+                metadata.is_span() && metadata.target().starts_with("entreat")
+            }))
+    }
+
+    /// Sends what is left, for a while.
+    pub(crate) async fn close(self) {
+        let closing = spawn_blocking(move || self.0.shutdown_with_timeout(LAST_BATCH));
+        if let Ok(Err(error)) = closing.await {
+            tracing::warn!(%error, "the last traces did not reach the collector");
+        }
+    }
+}
+
+/// An exporter that says once that the collector is down, and once that it is back.
+#[derive(Debug)]
+struct Patient {
+    exporter: SpanExporter,
+    is_down: AtomicBool,
+}
+
+impl opentelemetry_sdk::trace::SpanExporter for Patient {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        let exported = self.exporter.export(batch).await;
+        let was_down = self.is_down.swap(exported.is_err(), Ordering::Relaxed);
+        match exported {
+            Ok(()) if was_down => tracing::info!("the collector takes traces again"),
+            Err(error) if !was_down => {
+                tracing::warn!(%error, spans, "the collector takes no traces; they are lost");
+            }
+            Ok(()) | Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
