@@ -9,7 +9,7 @@ use super::answer::Work;
 use super::error::{Code, RpcError};
 use super::params::{Param, Params};
 use super::{Rpc, Session};
-use super::{act, create, forms, record_schema, watch};
+use super::{act, create, forms, openrpc, record_schema, watch};
 
 /// A method.
 pub(super) struct Method {
@@ -39,7 +39,7 @@ pub(super) fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-/// Every method, in the order of the reference.
+/// Every method, in the order of the reference; last the one that OpenRPC asks for.
 pub(super) static METHODS: &[Method] = &[
     Method {
         name: "elicitation/create",
@@ -163,5 +163,13 @@ pub(super) static METHODS: &[Method] = &[
         result: record_schema::validated,
         errors: &[],
         begin: forms::validate,
+    },
+    Method {
+        name: "rpc.discover",
+        about: "Gives this document.",
+        params: &[],
+        result: record_schema::document,
+        errors: &[],
+        begin: openrpc::discover,
     },
 ];

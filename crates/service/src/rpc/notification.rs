@@ -1,10 +1,88 @@
 //! What the asker is told without asking: one notification for each outcome, and a warning
 //! before time runs out.
 
-use entreat_core::{Change, ElicitationId, Outcome};
+use entreat_core::{Change, ElicitationId, Outcome, Status};
 use entreat_engine::{Event, Snapshot};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+
+use super::act::{ID, reasons};
+use super::params::Param;
+use super::shape::Shape;
+
+/// A kind of notification: its method, what it says, and what is in it.
+pub(super) struct Kind {
+    pub(super) method: &'static str,
+    pub(super) about: &'static str,
+    pub(super) params: &'static [Param],
+}
+
+static COMPLETE: Kind = Kind {
+    method: "notifications/elicitation/complete",
+    about: "A question was answered.",
+    params: &[
+        ID,
+        status(|| vec![Status::Completed.as_str()]),
+        Param::optional(
+            "result",
+            Shape::Any,
+            "The answer; secrets in it are `[sealed]`.",
+        ),
+    ],
+};
+
+static DECLINED: Kind = Kind {
+    method: "notifications/elicitation/declined",
+    about: "The respondent decided not to answer.",
+    params: &[ID, status(|| vec![Status::Declined.as_str()])],
+};
+
+static CANCELLED: Kind = Kind {
+    method: "notifications/elicitation/cancelled",
+    about: "A question ended without a decision.",
+    params: &[
+        ID,
+        status(|| vec![Status::Cancelled.as_str()]),
+        Param::required("reason", Shape::Word(reasons), "Why."),
+    ],
+};
+
+static TIMEOUT: Kind = Kind {
+    method: "notifications/elicitation/timeout",
+    about: "Nobody answered in time.",
+    params: &[ID, status(|| vec![Status::Timeout.as_str()])],
+};
+
+static WARNING: Kind = Kind {
+    method: "notifications/elicitation/timeout_warning",
+    about: "Time is about to run out.",
+    params: &[
+        ID,
+        Param::required("remainingMs", MILLIS, "How much is left, in milliseconds."),
+        Param::required(
+            "extensionAllowed",
+            Shape::Flag,
+            "Whether there can be more; false once no extension is left.",
+        ),
+        Param::required(
+            "extensionDuration",
+            MILLIS,
+            "How long an extension is, in milliseconds.",
+        ),
+    ],
+};
+
+/// Every kind, in the order of the reference.
+pub(super) static KINDS: &[&Kind] = &[&COMPLETE, &DECLINED, &CANCELLED, &TIMEOUT, &WARNING];
+
+const MILLIS: Shape = Shape::Count {
+    least: 0,
+    most: u64::MAX,
+};
+
+const fn status(words: fn() -> Vec<&'static str>) -> Param {
+    Param::required("status", Shape::Word(words), "How it stands.")
+}
 
 /// A notification to the asker. Secrets in it are `[sealed]`.
 #[derive(Clone, Debug)]
@@ -28,7 +106,7 @@ impl Notification {
             Change::Warned => {
                 let lifecycle = &event.record().lifecycle;
                 let terms = lifecycle.terms();
-                let mut told = Self::new("notifications/elicitation/timeout_warning", event.id());
+                let mut told = Self::new(&WARNING, event.id());
                 told.put("remainingMs", millis(lifecycle.remaining(step.at)));
                 told.put("extensionAllowed", lifecycle.extensions_left() > 0);
                 told.put("extensionDuration", millis(terms.extension()));
@@ -46,13 +124,13 @@ impl Notification {
     /// What the outcome of an elicitation is told by; `None` while it has none.
     pub fn of_settled(settled: &Snapshot) -> Option<Self> {
         let outcome = settled.outcome()?;
-        let method = match outcome {
-            Outcome::Completed => "notifications/elicitation/complete",
-            Outcome::Declined => "notifications/elicitation/declined",
-            Outcome::Cancelled(_) => "notifications/elicitation/cancelled",
-            Outcome::TimedOut => "notifications/elicitation/timeout",
+        let kind = match outcome {
+            Outcome::Completed => &COMPLETE,
+            Outcome::Declined => &DECLINED,
+            Outcome::Cancelled(_) => &CANCELLED,
+            Outcome::TimedOut => &TIMEOUT,
         };
-        let mut told = Self::new(method, settled.id());
+        let mut told = Self::new(kind, settled.id());
         told.put("status", outcome.status().as_str());
         match outcome {
             Outcome::Cancelled(reason) => told.put("reason", reason.as_str()),
@@ -65,9 +143,9 @@ impl Notification {
         Some(told)
     }
 
-    fn new(method: &'static str, id: ElicitationId) -> Self {
+    fn new(kind: &Kind, id: ElicitationId) -> Self {
         let mut told = Self {
-            method,
+            method: kind.method,
             params: Map::new(),
             result: None,
         };

@@ -1,9 +1,17 @@
-//! The control API as an OpenRPC 1.3 document, written from the table of methods.
+//! The control API as an OpenRPC 1.3 document, written from the tables of methods and
+//! notifications.
+//!
+//! OpenRPC has no word for notifications to the client; they stand under `x-notifications`,
+//! written as methods without a result are.
+
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::error::Code;
-use super::method::{COMMON, METHODS, Method};
+use super::answer::Work;
+use super::error::{Code, RpcError};
+use super::method::{COMMON, Call, METHODS, Method};
+use super::notification::{KINDS, Kind};
 use super::params::Param;
 use super::record_schema::components;
 
@@ -16,6 +24,7 @@ use super::record_schema::components;
 /// ```
 pub fn document(url: Option<&str>) -> Value {
     let methods: Vec<Value> = METHODS.iter().map(method).collect();
+    let notifications: Vec<Value> = KINDS.iter().copied().map(notification).collect();
     let errors: serde_json::Map<String, Value> = Code::ALL
         .iter()
         .map(|code| (error_name(*code), error(*code)))
@@ -28,12 +37,32 @@ pub fn document(url: Option<&str>) -> Value {
             "description": env!("CARGO_PKG_DESCRIPTION"),
         },
         "methods": methods,
+        "x-notifications": notifications,
         "components": {"schemas": components(), "errors": errors},
     });
     if let Some(url) = url {
         document["servers"] = json!([{"name": "this service", "url": url}]);
     }
     document
+}
+
+/// The document as it is answered. It is the same for everybody, and takes a while to write.
+static TEXT: LazyLock<String> = LazyLock::new(|| document(None).to_string());
+
+/// `rpc.discover`, by which clients of OpenRPC ask for the document.
+pub(super) fn discover(call: &Call<'_>) -> Result<Work, RpcError> {
+    call.session.asker().charge()?;
+    Ok(Work::done(Ok(TEXT.clone())))
+}
+
+fn notification(kind: &Kind) -> Value {
+    let params: Vec<Value> = kind.params.iter().map(param).collect();
+    json!({
+        "name": kind.method,
+        "summary": kind.about,
+        "paramStructure": "by-name",
+        "params": params,
+    })
 }
 
 fn method(method: &Method) -> Value {

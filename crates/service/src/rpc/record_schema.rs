@@ -188,3 +188,8 @@ pub(super) fn validated() -> Value {
         "additionalProperties": false,
     })
 }
+
+/// The document that OpenRPC describes; a reference to its own schema would be one to elsewhere.
+pub(super) fn document() -> Value {
+    json!({"type": "object", "required": ["openrpc", "info", "methods"]})
+}

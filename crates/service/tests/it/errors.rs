@@ -19,8 +19,8 @@ async fn an_unknown_method_is_named_with_the_likely_one() {
             "data": {"type": "system", "details": "unknown_method",
                      "suggestion": "elicitation/submit"}})
     );
-    let error = world.error("rpc.discover", json!({})).await;
-    assert_eq!(error["message"], "There is no method `rpc.discover`.");
+    let error = world.error("tools/call", json!({})).await;
+    assert_eq!(error["message"], "There is no method `tools/call`.");
 }
 
 #[tokio::test]

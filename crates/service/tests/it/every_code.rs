@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_engine::MemoryStore;
-use entreat_service::rpc::Code;
+use entreat_service::rpc::{Code, openrpc};
 use entreat_testkit::{Call, Fault, FaultyStore};
 use serde_json::{Value, json};
 
@@ -156,5 +156,7 @@ async fn every_method_works_over_every_transport() {
         );
         let checked = result("forms/validate", ask).await;
         assert_eq!(checked["valid"], true);
+        let document = result("rpc.discover", json!({})).await;
+        assert_eq!(document, openrpc::document(None));
     }
 }

@@ -1,10 +1,13 @@
 //! The OpenRPC document says what the methods do.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use entreat_core::Form;
-use entreat_service::rpc::{Code, Rpc, Templates, openrpc};
+use entreat_engine::Heard;
+use entreat_service::rpc::{Code, Notification, Rpc, Templates, openrpc};
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 
 use crate::world::{Pages, World, answer, deploy, nobody};
 
@@ -59,6 +62,7 @@ async fn every_method_of_the_document_answers_and_no_other() {
         "forms/list",
         "forms/get",
         "forms/validate",
+        "rpc.discover",
     ];
     assert_eq!(names, reference);
     for name in names {
@@ -180,6 +184,50 @@ async fn real_calls_and_answers_fit_the_document() {
     call("forms/list", json!({})).await;
     call("forms/get", json!({"template": "deploy"})).await;
     call("forms/validate", json!({"formDefinition": {}})).await;
+    assert_eq!(call("rpc.discover", json!({})).await, document);
+}
+
+#[tokio::test]
+async fn every_notification_of_the_document_is_told_as_it_says_and_no_other() {
+    let world = World::new().await;
+    let document = openrpc::document(None);
+    let described = document["x-notifications"].as_array().unwrap();
+    let mut events = world.session.asker().subscribe();
+
+    let ask = json!({"formDefinition": deploy()});
+    for (method, more) in [
+        ("elicitation/submit", json!({"responses": answer()})),
+        ("elicitation/decline", json!({})),
+        ("elicitation/cancel", json!({"reason": "user_cancelled"})),
+    ] {
+        let mut params = more;
+        params["elicitationId"] = world.create(ask.clone()).await;
+        world.result(method, params).await;
+    }
+    let id = world.create(json!({"url": "https://example.com/"})).await;
+    world
+        .result("elicitation/complete", json!({"elicitationId": id}))
+        .await;
+    world.create(ask).await;
+    world.pass(Duration::from_secs(241)).await;
+    world.pass(Duration::from_secs(60)).await;
+
+    let mut told = BTreeSet::new();
+    while let Ok(Some(Heard::Event(event))) = timeout(Duration::ZERO, events.next()).await {
+        let Some(notification) = Notification::of(&event) else {
+            continue;
+        };
+        let method = notification.method();
+        let kind = described.iter().find(|kind| kind["name"] == method);
+        let kind = kind.unwrap_or_else(|| panic!("{method} is not described"));
+        let validator = jsonschema::validator_for(&params_schema(&document, kind)).unwrap();
+        if let Err(error) = validator.validate(&notification.params()) {
+            panic!("{method} {}: {error}", notification.params());
+        }
+        told.insert(method);
+    }
+    let names = described.iter().map(|kind| kind["name"].as_str().unwrap());
+    assert_eq!(told, names.collect::<BTreeSet<_>>());
 }
 
 #[tokio::test]
