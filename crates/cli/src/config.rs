@@ -8,8 +8,10 @@ mod asker;
 mod file;
 mod held;
 mod origin;
+mod rules;
 mod setting;
 mod value;
+mod wrong;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,7 @@ use self::file::File;
 pub(crate) use self::held::{Config, LogFormat};
 pub(crate) use self::origin::{Origin, Source};
 use self::setting::{SETTINGS, Setting};
+pub(crate) use self::wrong::Wrong;
 use crate::environment::Environment;
 use crate::output;
 
@@ -80,43 +83,48 @@ fn flags<'a>(shared: &'a ConfigArgs, serve: &'a ServeArgs) -> Flags<'a> {
     ]
 }
 
-/// Finds out what holds. Fails on the first value that cannot hold, and tells where it stands.
+/// Finds out what holds. Fails with everything that cannot hold, and tells where it stands.
 pub(crate) fn load(
     shared: &ConfigArgs,
     serve: &ServeArgs,
     environment: &Environment,
-) -> anyhow::Result<Config> {
-    let file = find_file(shared.config.as_deref(), environment)?;
+) -> Result<Config, Wrong> {
+    let mut wrong = Wrong::default();
+    let file = find_file(shared.config.as_deref(), environment).unwrap_or_else(|error| {
+        wrong.tell_all(&error);
+        None
+    });
     let name = file.as_ref().map(|file| file.name().to_owned());
     let mut config = Config::new(name, environment.data_folder.clone());
     let mut file_askers = Vec::new();
     if let Some(file) = &file {
         config.path = Some(file.path().to_owned());
-        let contents = file.read()?;
+        let contents = file.read(&mut wrong);
         for given in contents.values {
-            config.set(given)?;
+            config.set(given, &mut wrong);
         }
         file_askers = contents.askers;
     }
     for setting in SETTINGS {
         let name = setting.variable();
         if let Some(value) = environment.variable(&name) {
-            let text = value
-                .to_str()
-                .with_context(|| format!("{name} is no text in UTF-8"))?;
-            config.set(value::Given::new(
-                setting.name,
-                text,
-                Origin::Environment(name),
-            ))?;
+            let origin = Origin::Environment(name);
+            match value.to_str() {
+                Some(text) => {
+                    config.set(value::Given::new(setting.name, text, origin), &mut wrong);
+                }
+                None => wrong.refuse(&origin, setting.name, "it is no text in UTF-8"),
+            }
         }
     }
     for (name, text) in flags(shared, serve) {
         if let Some(text) = text {
-            config.set(value::Given::new(name, text, Origin::flag(name)))?;
+            let given = value::Given::new(name, text, Origin::flag(name));
+            config.set(given, &mut wrong);
         }
     }
-    config.finish(file_askers, environment)?;
+    config.finish(file_askers, environment, &mut wrong);
+    wrong.check()?;
     config.remarks = remarks(&config, environment);
     Ok(config)
 }

@@ -87,7 +87,10 @@ pub use problem::{Problem, ProblemCode, Problems};
 pub use script::{Script, ScriptStep};
 pub use suggestion::closest;
 pub use time::UnixTime;
-pub use timeout::{BadBounds, Terms, Timeout, TimeoutBounds, TimeoutError, TimeoutPolicy};
+pub use timeout::{
+    BadBounds, BadExtensions, Extensions, Terms, Timeout, TimeoutBounds, TimeoutError,
+    TimeoutPolicy,
+};
 pub use typed::{Choice, FieldDraft, FieldType, ListItem, NotThisForm, TypedForm};
 pub use upload::{Content, ReferenceKind, Upload};
 pub use validator::{Objection, Validators};

@@ -4,10 +4,12 @@
 //! and are applied where a form is asked: [`TimeoutPolicy`].
 
 mod bounds;
+mod extensions;
 
 use serde_json::Value;
 
 pub use bounds::{BadBounds, Terms, TimeoutBounds, TimeoutError, TimeoutPolicy};
+pub use extensions::{BadExtensions, Extensions};
 
 use crate::form::reader::Reader;
 use crate::problem::ProblemCode;

@@ -80,7 +80,7 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
     let config = match config::load(&args.shared, &args.serve, environment) {
         Ok(config) => config,
         // Nothing else is known then.
-        Err(error) => return Ok(vec![settings::refused(&format!("{error:#}"))]),
+        Err(wrong) => return Ok(wrong.iter().map(settings::refused).collect()),
     };
     let mut findings = settings::loaded(config.file.as_deref(), &config.remarks);
     let now = SystemClock::new().wall();

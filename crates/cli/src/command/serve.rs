@@ -1,7 +1,6 @@
 //! `entreat serve`: the control API over HTTP, until somebody ends it.
 
 use anyhow::Context as _;
-use entreat::service::http::HttpSettings;
 
 use crate::config::{self, Config, ConfigArgs, ServeArgs};
 use crate::context::{Context, Exit};
@@ -49,7 +48,7 @@ async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
     for remark in &config.remarks {
         context.say(format_args!("entreat: {remark}"));
     }
-    let mut http = HttpSettings::default();
+    let mut http = config.http.clone();
     if let Some(files) = raise_file_limit() {
         http.connections = http
             .connections

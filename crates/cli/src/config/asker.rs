@@ -5,14 +5,15 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::Context as _;
 use entreat::AskerSettings;
 use zeroize::Zeroizing;
 
-use super::held::{Rules, refusal};
 use super::origin::Origin;
+use super::rules::Rules;
 use super::setting::{Kind, Setting};
 use super::value::Given;
+use super::wrong::Wrong;
 use crate::environment::Environment;
 use crate::output;
 
@@ -79,36 +80,52 @@ pub(super) fn hold(
     given: Vec<GivenAsker>,
     rules: &Rules,
     environment: &Environment,
-) -> anyhow::Result<Vec<HeldAsker>> {
+    wrong: &mut Wrong,
+) -> Vec<HeldAsker> {
     let mut held: Vec<HeldAsker> = Vec::with_capacity(given.len());
     for given in given {
-        let asker = read(given, rules, environment)?;
+        let Some(asker) = read(given, rules.clone(), environment, wrong) else {
+            continue;
+        };
         for other in &held {
-            let (here, there) = (&asker.origin, &other.origin);
-            let same_name = asker.name == other.name;
-            ensure!(
-                same_name || asker.key.expose() != other.key.expose(),
-                "{here}: this asker has the same key as the one at {there}; give each its own"
-            );
-            // Two keys for one asker are how a key is replaced.
-            ensure!(
-                !same_name || asker.settings == other.settings,
-                "{here}: this asker has the name of the one at {there}, but not its settings; \
-                 make them the same, or choose another name"
-            );
+            if let Some(words) = clash(&asker, other) {
+                wrong.tell(&asker.origin, words);
+            }
         }
         held.push(asker);
     }
-    Ok(held)
+    held
 }
 
-fn read(given: GivenAsker, rules: &Rules, environment: &Environment) -> anyhow::Result<HeldAsker> {
+/// What keeps two askers from standing side by side.
+fn clash(asker: &HeldAsker, other: &HeldAsker) -> Option<String> {
+    let there = &other.origin;
+    let same_name = asker.name == other.name;
+    if !same_name && asker.key.expose() == other.key.expose() {
+        return Some(format!(
+            "this asker has the same key as the one at {there}; give each its own"
+        ));
+    }
+    // Two keys for one asker are how a key is replaced.
+    (same_name && asker.settings != other.settings).then(|| {
+        format!(
+            "this asker has the name of the one at {there}, but not its settings; make them the \
+             same, or choose another name"
+        )
+    })
+}
+
+fn read(
+    given: GivenAsker,
+    mut rules: Rules,
+    environment: &Environment,
+    wrong: &mut Wrong,
+) -> Option<HeldAsker> {
     let GivenAsker {
         origin,
         folder,
         values,
     } = given;
-    let mut rules = rules.clone();
     let mut own = Vec::new();
     let mut texts = HashMap::new();
     for Given {
@@ -122,65 +139,100 @@ fn read(given: GivenAsker, rules: &Rules, environment: &Environment) -> anyhow::
             continue;
         };
         let Kind::Asker { set, show } = setting.kind else {
-            bail!("{place}: `{name}` is a setting of the service, not of an asker");
+            wrong.refuse(&place, &name, "it is a setting of the service");
+            continue;
         };
-        set(&mut rules, &text).map_err(|refused| refusal(&place, &name, &refused))?;
-        own.push((setting.name, show(&rules), place));
+        match set(&mut rules, &text) {
+            Ok(()) => own.push((setting.name, show(&rules), place)),
+            Err(refused) => wrong.refuse(&place, &name, &refused),
+        }
     }
-    let Some((name, place)) = texts.remove("name") else {
-        bail!("{origin}: this asker has no `name`");
+    let name = read_name(&mut texts, &origin, wrong);
+    let key = find_key(texts, &origin, &folder, environment, wrong);
+    let settings = match rules.settings() {
+        Ok(settings) => Some(settings),
+        Err(mut contradictions) => {
+            // What holds for all was told by its own place.
+            contradictions.retain(|found| {
+                let mode = found.mode_name();
+                let is_own = own.iter().any(|(name, ..)| name.starts_with(&mode));
+                is_own && !wrong.has_refused(&mode)
+            });
+            for found in contradictions {
+                wrong.refuse(&origin, &found.name, &found.refused);
+            }
+            None
+        }
     };
-    check_name(&name).map_err(|refused| refusal(&place, "name", refused))?;
-    let (key, key_origin, key_source) = find_key(texts, &origin, &folder, environment)?;
-    check_key(&key).map_err(|refused| refusal(&key_origin, "key", &refused))?;
-    let settings = rules.settings().map_err(|(mode, refused)| {
-        let name = format!("timeouts.{}", mode.as_str());
-        refusal(&origin, &name, &refused)
-    })?;
-    Ok(HeldAsker {
-        name: name.to_string(),
+    let (key, key_origin, key_source) = key?;
+    Some(HeldAsker {
+        name: name?,
         key: ApiKey(key),
         key_origin,
         key_source,
-        settings,
+        settings: settings?,
         own,
         origin,
     })
 }
 
+fn read_name(texts: &mut Texts, origin: &Origin, wrong: &mut Wrong) -> Option<String> {
+    let Some((name, place)) = texts.remove("name") else {
+        wrong.tell(origin, "this asker has no `name`");
+        return None;
+    };
+    let refused = check_name(&name);
+    let refuse = |refused: &'static str| wrong.refuse(&place, "name", refused);
+    refused.map_err(refuse).ok().map(|()| name.to_string())
+}
+
 type Texts = HashMap<String, (Zeroizing<String>, Origin)>;
 
+type Key = (Zeroizing<String>, Origin, KeySource);
+
+/// The key, wherever it stands, if it can be one.
 fn find_key(
     mut texts: Texts,
     origin: &Origin,
     folder: &Path,
     environment: &Environment,
-) -> anyhow::Result<(Zeroizing<String>, Origin, KeySource)> {
+    wrong: &mut Wrong,
+) -> Option<Key> {
     let (inline, file, variable) = (
         texts.remove("key"),
         texts.remove("key_file"),
         texts.remove("key_env"),
     );
-    match (inline, file, variable) {
-        (Some((key, place)), None, None) => Ok((key, place, KeySource::Inline)),
+    let (key, place, source) = match (inline, file, variable) {
+        (Some((key, place)), None, None) => (key, place, KeySource::Inline),
         (None, Some((path, place)), None) => {
             let path = folder.join(&*path);
-            let key = read_key_file(&path);
-            let key = key.with_context(|| format!("{place}: `key_file`"))?;
-            Ok((key, place, KeySource::File(path)))
+            let told = |error| wrong.tell(&place, format_args!("`key_file`: {error:#}"));
+            let key = read_key_file(&path).map_err(told).ok()?;
+            (key, place, KeySource::File(path))
         }
         (None, None, Some((name, place))) => {
-            let name = name.to_string();
-            let value = environment.variable(&name).ok_or_else(|| {
+            let Some(value) = environment.variable(&name) else {
                 let name = output::plain(&name);
-                anyhow!("{place}: the variable {name} of `key_env` is not set")
-            })?;
-            let key = value.to_str().unwrap_or_default().to_owned();
-            let key = Zeroizing::new(key);
-            Ok((key, Origin::Environment(name), KeySource::Variable))
+                let words = format!("the variable {name} of `key_env` is not set");
+                wrong.tell(&place, words);
+                return None;
+            };
+            let key = Zeroizing::new(value.to_str().unwrap_or_default().to_owned());
+            let origin = Origin::Environment(name.to_string());
+            (key, origin, KeySource::Variable)
         }
-        _ => bail!("{origin}: an asker has one of `key`, `key_file` and `key_env`"),
+        _ => {
+            let words = "an asker has one of `key`, `key_file` and `key_env`";
+            wrong.tell(origin, words);
+            return None;
+        }
+    };
+    if let Err(refused) = check_key(&key) {
+        wrong.refuse(&place, "key", &refused);
+        return None;
     }
+    Some((key, place, source))
 }
 
 fn read_key_file(path: &Path) -> anyhow::Result<Zeroizing<String>> {

@@ -1,11 +1,12 @@
 //! The configuration file: TOML, in which every key is known.
 //!
-//! Reads names, texts and lines, and judges no value.
+//! Reads names, texts and lines, and judges no value. What is wrong is noted, and the rest is read
+//! all the same.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use entreat_core::closest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -14,6 +15,7 @@ use super::asker::{self, GivenAsker};
 use super::origin::Origin;
 use super::setting::{SETTINGS, Setting};
 use super::value::Given;
+use super::wrong::Wrong;
 use crate::output;
 
 /// Larger files are something else.
@@ -27,6 +29,13 @@ pub(super) struct File {
     path: PathBuf,
     folder: PathBuf,
     text: String,
+}
+
+/// Values that stand together, and what is wrong with them.
+struct Group<'a> {
+    known: &'a [&'static str],
+    values: &'a mut Vec<Given>,
+    wrong: &'a mut Wrong,
 }
 
 /// What a file says.
@@ -71,90 +80,112 @@ impl File {
         &self.path
     }
 
-    /// Takes the text apart.
-    pub(super) fn read(&self) -> anyhow::Result<Contents> {
-        let table = DeTable::parse(&self.text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let words = error.message().replace('\n', "; ");
-            anyhow!("{}: {}", self.origin(start), output::plain(&words))
-        })?;
+    /// Takes the text apart. If it is no TOML, nothing in it counts.
+    pub(super) fn read(&self, wrong: &mut Wrong) -> Contents {
         let mut contents = Contents {
             values: Vec::new(),
             askers: Vec::new(),
         };
+        let (table, errors) = DeTable::parse_recoverable(&self.text);
+        for error in &errors {
+            let start = error.span().map_or(0, |span| span.start);
+            let words = error.message().replace('\n', "; ");
+            wrong.tell(&self.origin(start), output::plain(&words));
+        }
+        if !errors.is_empty() {
+            return contents;
+        }
         let known = names(|_| true, &[ASKER]);
         for (key, value) in table.get_ref() {
             if key.get_ref() == ASKER {
-                contents.askers = self.askers(value)?;
+                contents.askers = self.askers(value, wrong);
             } else {
-                self.collect("", key, value, &known, &mut contents.values)?;
+                let mut group = Group {
+                    known: &known,
+                    values: &mut contents.values,
+                    wrong: &mut *wrong,
+                };
+                self.collect("", key, value, &mut group);
             }
         }
-        // As they stand in the file, so that the first thing that is wrong is told first.
         contents.values.sort_by_key(|given| given.origin.line());
-        Ok(contents)
+        contents
     }
 
-    fn askers(&self, value: &Spanned<DeValue<'_>>) -> anyhow::Result<Vec<GivenAsker>> {
+    fn askers(&self, value: &Spanned<DeValue<'_>>, wrong: &mut Wrong) -> Vec<GivenAsker> {
         let known = names(Setting::is_of_askers, asker::OWN_KEYS);
-        let place = self.origin(value.span().start);
-        let wrong = || anyhow!("{place}: askers stand in tables that begin with [[asker]]");
-        let tables = value.get_ref().as_array().ok_or_else(wrong)?;
+        let place = "askers stand in tables that begin with [[asker]]";
         let mut askers = Vec::new();
+        let Some(tables) = value.get_ref().as_array() else {
+            wrong.tell(&self.origin(value.span().start), place);
+            return askers;
+        };
         for table in tables {
+            let origin = self.origin(table.span().start);
+            let Some(members) = table.get_ref().as_table() else {
+                wrong.tell(&origin, place);
+                continue;
+            };
             let mut values = Vec::new();
-            for (key, value) in table.get_ref().as_table().ok_or_else(wrong)? {
-                self.collect("", key, value, &known, &mut values)?;
+            for (key, value) in members {
+                let mut group = Group {
+                    known: &known,
+                    values: &mut values,
+                    wrong: &mut *wrong,
+                };
+                self.collect("", key, value, &mut group);
             }
             askers.push(GivenAsker {
-                origin: self.origin(table.span().start),
+                origin,
                 folder: self.folder.clone(),
                 values,
             });
         }
-        Ok(askers)
+        askers
     }
 
-    /// Adds a value, or those of a table. Fails on what is not known.
+    /// Adds a value, or those of a table; notes what is not known.
     fn collect(
         &self,
         above: &str,
         key: &Spanned<toml::de::DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
-        known: &[&str],
-        values: &mut Vec<Given>,
-    ) -> anyhow::Result<()> {
+        group: &mut Group<'_>,
+    ) {
         let name = format!("{above}{}", key.get_ref());
         let origin = self.origin(key.span().start);
         let shown = output::plain(&name).into_owned();
         let below = format!("{name}.");
+        let known = group.known;
         let is_group = known.iter().any(|known| known.starts_with(&below));
         match value.get_ref() {
             DeValue::Table(table) if is_group => {
                 for (key, value) in table {
-                    self.collect(&below, key, value, known, values)?;
+                    self.collect(&below, key, value, group);
                 }
-                return Ok(());
+                return;
             }
-            _ if is_group => return Err(anyhow!("{origin}: `{shown}` is a table: [{shown}]")),
+            _ if is_group => {
+                let words = format!("`{shown}` is a table: [{shown}]");
+                return group.wrong.tell(&origin, words);
+            }
             _ if !known.contains(&name.as_str()) => {
                 let meant = closest(&name, known);
                 let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
                 let meant = meant.unwrap_or_default();
-                return Err(anyhow!("{origin}: there is no setting `{shown}`{meant}"));
+                let words = format!("there is no setting `{shown}`{meant}");
+                return group.wrong.tell(&origin, words);
             }
             _ => {}
         }
-        let text = scalar(value.get_ref()).ok_or_else(|| {
+        let Some(text) = scalar(value.get_ref()) else {
             let kind = value.get_ref().type_str();
-            anyhow!(
-                "{origin}: `{shown}` cannot be that: it is a text or a whole number, not a {kind}"
-            )
-        })?;
+            let refused = format!("it is a text or a whole number, not a {kind}");
+            return group.wrong.refuse(&origin, &shown, &refused);
+        };
         let is_path = Setting::find(&name).is_some_and(|setting| setting.is_path);
         let text = if is_path { self.resolve(text) } else { text };
-        values.push(Given::new(name, text, origin));
-        Ok(())
+        group.values.push(Given::new(name, text, origin));
     }
 
     /// A path in the file is relative to the file.

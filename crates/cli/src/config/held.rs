@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use entreat::core::{TimeoutBounds, TimeoutPolicy};
 use entreat::service::SigningSecret;
-use entreat::{AskerSettings, Limits, Mode, Settings};
+use entreat::service::http::HttpSettings;
+use entreat::{AskerSettings, Settings};
 
 use super::asker::{self, GivenAsker, HeldAsker};
 use super::origin::Origin;
+use super::rules::Rules;
 use super::setting::{Kind, SETTINGS, Setting};
 use super::value::{Given, Refused};
+use super::wrong::Wrong;
 use crate::environment::Environment;
 use crate::log::Filter;
-use crate::output;
 use crate::store::{self, Place};
 use crate::telemetry::Telemetry;
 
@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) log_format: LogFormat,
     pub(crate) retention: Duration,
     pub(crate) live_in_all: usize,
+    /// What the server allows its clients.
+    pub(crate) http: HttpSettings,
     /// What callbacks are signed with: the secret that holds, and the one that it replaces.
     pub(super) callback_secrets: [Option<SigningSecret>; 2],
     pub(crate) loopback_callbacks: bool,
@@ -113,96 +115,6 @@ impl FromStr for LogFormat {
     }
 }
 
-/// What holds for an asker, while it is being put together.
-#[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    pub(super) limits: Limits,
-    pub(super) retry_limit: u8,
-    pub(super) size_limit: u32,
-    timeouts: [Bounds; Mode::ALL.len()],
-}
-
-/// The timeouts of a mode as they were given; the rest is as Entreat comes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    mode: Mode,
-    pub(super) default: Option<Duration>,
-    pub(super) min: Option<Duration>,
-    pub(super) max: Option<Duration>,
-}
-
-impl Bounds {
-    fn of(mode: Mode) -> Self {
-        Self {
-            mode,
-            default: None,
-            min: None,
-            max: None,
-        }
-    }
-
-    fn built_in(self, value: fn(&TimeoutBounds) -> u64) -> Duration {
-        Duration::from_millis(value(TimeoutPolicy::default().bounds(self.mode)))
-    }
-
-    pub(super) fn min(self) -> Duration {
-        let built_in = || self.built_in(TimeoutBounds::min_ms);
-        self.min.unwrap_or_else(built_in)
-    }
-
-    pub(super) fn max(self) -> Duration {
-        let built_in = || self.built_in(TimeoutBounds::max_ms);
-        self.max.unwrap_or_else(built_in)
-    }
-
-    /// Follows the bounds if only those were given.
-    pub(super) fn default(self) -> Duration {
-        let built_in = || {
-            let default = self.built_in(TimeoutBounds::default_ms);
-            default.min(self.max()).max(self.min())
-        };
-        self.default.unwrap_or_else(built_in)
-    }
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        let settings = AskerSettings::default();
-        Self {
-            limits: settings.limits,
-            retry_limit: settings.retry_limit,
-            size_limit: settings.size_limit,
-            timeouts: Mode::ALL.map(Bounds::of),
-        }
-    }
-}
-
-impl Rules {
-    pub(super) fn bounds(&self, mode: Mode) -> Bounds {
-        let found = self.timeouts.iter().find(|bounds| bounds.mode == mode);
-        found.copied().unwrap_or_else(|| Bounds::of(mode))
-    }
-
-    pub(super) fn bounds_mut(&mut self, mode: Mode) -> &mut Bounds {
-        let place = self.timeouts.iter().position(|bounds| bounds.mode == mode);
-        &mut self.timeouts[place.unwrap_or_default()]
-    }
-
-    /// Puts it together. Fails with the mode whose timeouts contradict themselves.
-    pub(super) fn settings(&self) -> Result<AskerSettings, (Mode, Refused)> {
-        let mut settings = AskerSettings::default();
-        settings.limits = self.limits.clone();
-        settings.retry_limit = self.retry_limit;
-        settings.size_limit = self.size_limit;
-        for bounds in self.timeouts {
-            let read = TimeoutBounds::new(bounds.default(), bounds.min(), bounds.max());
-            let read = read.map_err(|error| (bounds.mode, error.to_string()))?;
-            settings.timeouts.set_bounds(bounds.mode, read);
-        }
-        Ok(settings)
-    }
-}
-
 impl Config {
     /// What holds if nobody says anything.
     pub(super) fn new(file: Option<String>, data_folder: Option<PathBuf>) -> Self {
@@ -220,6 +132,7 @@ impl Config {
             log_format: LogFormat::default(),
             retention: engine.retention,
             live_in_all: engine.live,
+            http: HttpSettings::default(),
             callback_secrets: [None, None],
             loopback_callbacks: false,
             otlp_endpoint: None,
@@ -233,18 +146,21 @@ impl Config {
     }
 
     /// Takes a value over; it wins over those that came before.
-    pub(super) fn set(&mut self, given: Given) -> anyhow::Result<()> {
+    pub(super) fn set(&mut self, given: Given, wrong: &mut Wrong) {
         let Given { name, text, origin } = given;
         let Some(setting) = Setting::find(&name) else {
-            return Err(anyhow!("{origin}: there is no setting `{name}`"));
+            return wrong.tell(&origin, format_args!("there is no setting `{name}`"));
         };
         let set = match setting.kind {
             Kind::Service { set, .. } => set(self, &text),
             Kind::Asker { set, .. } => set(&mut self.rules, &text),
         };
-        set.map_err(|refused| refusal(&origin, setting.name, &refused))?;
-        self.origins.insert(setting.name, origin);
-        Ok(())
+        match set {
+            Ok(()) => {
+                self.origins.insert(setting.name, origin);
+            }
+            Err(refused) => wrong.refuse(&origin, setting.name, &refused),
+        }
     }
 
     /// Puts together what belongs together, once all was given.
@@ -252,16 +168,21 @@ impl Config {
         &mut self,
         askers: Vec<GivenAsker>,
         environment: &Environment,
-    ) -> anyhow::Result<()> {
-        self.default_settings = self.rules.settings().map_err(|(mode, refused)| {
-            let name = format!("timeouts.{}", mode.as_str());
-            let is_of_mode = |setting: &&str| setting.starts_with(&name);
-            let culprit = self.origins.keys().rfind(|setting| is_of_mode(setting));
-            let origin = culprit.map(|setting| self.origin(setting));
-            refusal(&origin.unwrap_or_default(), &name, &refused)
-        })?;
-        self.askers = asker::hold(askers, &self.rules, environment)?;
-        Ok(())
+        wrong: &mut Wrong,
+    ) {
+        match self.rules.settings() {
+            Ok(settings) => self.default_settings = settings,
+            Err(mut contradictions) => {
+                contradictions.retain(|found| !wrong.has_refused(&found.mode_name()));
+                for found in contradictions {
+                    let is_of_it = |setting: &&str| setting.starts_with(&found.name);
+                    let culprit = self.origins.keys().rfind(|setting| is_of_it(setting));
+                    let origin = culprit.map(|setting| self.origin(setting));
+                    wrong.refuse(&origin.unwrap_or_default(), &found.name, &found.refused);
+                }
+            }
+        }
+        self.askers = asker::hold(askers, &self.rules, environment, wrong);
     }
 
     /// What the engine is to be told.
@@ -345,11 +266,4 @@ impl Config {
         let mut askers = self.askers.iter();
         askers.any(|asker| asker.key_origin == Origin::Environment(name.to_owned()))
     }
-}
-
-/// Says where a value stands and what would do instead.
-pub(super) fn refusal(origin: &Origin, name: &str, refused: &str) -> anyhow::Error {
-    let origin = origin.to_string();
-    let origin = output::plain(&origin);
-    anyhow!("{origin}: `{name}` cannot be that: {refused}")
 }

@@ -9,7 +9,8 @@ use entreat::Mode;
 use entreat::service::{NoSecret, SigningSecret};
 
 use super::PREFIX;
-use super::held::{Config, Rules};
+use super::held::Config;
+use super::rules::Rules;
 use super::value::{self, Refused};
 
 /// One thing that can be set.
@@ -87,16 +88,33 @@ impl Setting {
     }
 }
 
-/// One of the timeouts of a mode.
-macro_rules! timeout {
+/// One of the times of a mode: how it is read, and how it is shown.
+macro_rules! time {
     ($name:literal, $mode:ident, $which:ident) => {
+        time!($name, $mode, $which, value::duration, value::shown)
+    };
+    ($name:literal, $mode:ident, $which:ident, $read:path, $show:path) => {
         Setting::asker(
             $name,
             |rules, text| {
-                rules.bounds_mut(Mode::$mode).$which = Some(value::duration(text)?);
+                rules.times_mut(Mode::$mode).$which = Some($read(text)?);
                 Ok(())
             },
-            |rules| value::shown(rules.bounds(Mode::$mode).$which()),
+            |rules| $show(rules.times(Mode::$mode).$which()),
+        )
+    };
+}
+
+/// One of the limits of the server.
+macro_rules! http {
+    ($name:literal, $which:ident, $read:path, $show:path) => {
+        Setting::service(
+            $name,
+            |config, text| {
+                config.http.$which = $read(text)?;
+                Ok(())
+            },
+            |config| Some($show(config.http.$which)),
         )
     };
 }
@@ -207,10 +225,38 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| config.otlp_endpoint.clone(),
     ),
+    http!("http.body_limit", body_limit, value::size, plain),
+    http!(
+        "http.head_timeout",
+        head_timeout,
+        value::duration,
+        value::shown
+    ),
+    http!(
+        "http.body_timeout",
+        body_timeout,
+        value::duration,
+        value::shown
+    ),
+    http!(
+        "http.write_timeout",
+        write_timeout,
+        value::duration,
+        value::shown
+    ),
+    http!("http.connections", connections, value::size, plain),
+    http!(
+        "http.calls_per_socket",
+        calls_per_socket,
+        value::size,
+        plain
+    ),
+    http!("http.heartbeat", heartbeat, value::duration, value::shown),
+    http!("http.grace", grace, value::duration, value::shown),
     Setting::service(
         "limits.live_in_all",
         |config, text| {
-            config.live_in_all = value::count::<u32>(text, "4294967295")? as usize;
+            config.live_in_all = value::size(text)?;
             Ok(())
         },
         |config| Some(config.live_in_all.to_string()),
@@ -218,7 +264,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting::asker(
         "limits.live",
         |rules, text| {
-            rules.limits.live = value::count::<u32>(text, "4294967295")? as usize;
+            rules.limits.live = value::size(text)?;
             Ok(())
         },
         |rules| rules.limits.live.to_string(),
@@ -260,18 +306,90 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| rules.size_limit.to_string(),
     ),
-    timeout!("timeouts.form.default", Form, default),
-    timeout!("timeouts.form.min", Form, min),
-    timeout!("timeouts.form.max", Form, max),
-    timeout!("timeouts.inline.default", Inline, default),
-    timeout!("timeouts.inline.min", Inline, min),
-    timeout!("timeouts.inline.max", Inline, max),
-    timeout!("timeouts.url.default", Url, default),
-    timeout!("timeouts.url.min", Url, min),
-    timeout!("timeouts.url.max", Url, max),
-    timeout!("timeouts.terminal.default", Terminal, default),
-    timeout!("timeouts.terminal.min", Terminal, min),
-    timeout!("timeouts.terminal.max", Terminal, max),
+    time!("timeouts.form.default", Form, default),
+    time!("timeouts.form.min", Form, min),
+    time!("timeouts.form.max", Form, max),
+    time!(
+        "timeouts.form.extension_allowed",
+        Form,
+        extension_allowed,
+        value::flag,
+        plain
+    ),
+    time!("timeouts.form.extension_duration", Form, extension_duration),
+    time!(
+        "timeouts.form.max_extensions",
+        Form,
+        max_extensions,
+        value::extensions,
+        plain
+    ),
+    time!("timeouts.form.warn_before", Form, warn_before),
+    time!("timeouts.inline.default", Inline, default),
+    time!("timeouts.inline.min", Inline, min),
+    time!("timeouts.inline.max", Inline, max),
+    time!(
+        "timeouts.inline.extension_allowed",
+        Inline,
+        extension_allowed,
+        value::flag,
+        plain
+    ),
+    time!(
+        "timeouts.inline.extension_duration",
+        Inline,
+        extension_duration
+    ),
+    time!(
+        "timeouts.inline.max_extensions",
+        Inline,
+        max_extensions,
+        value::extensions,
+        plain
+    ),
+    time!("timeouts.inline.warn_before", Inline, warn_before),
+    time!("timeouts.url.default", Url, default),
+    time!("timeouts.url.min", Url, min),
+    time!("timeouts.url.max", Url, max),
+    time!(
+        "timeouts.url.extension_allowed",
+        Url,
+        extension_allowed,
+        value::flag,
+        plain
+    ),
+    time!("timeouts.url.extension_duration", Url, extension_duration),
+    time!(
+        "timeouts.url.max_extensions",
+        Url,
+        max_extensions,
+        value::extensions,
+        plain
+    ),
+    time!("timeouts.url.warn_before", Url, warn_before),
+    time!("timeouts.terminal.default", Terminal, default),
+    time!("timeouts.terminal.min", Terminal, min),
+    time!("timeouts.terminal.max", Terminal, max),
+    time!(
+        "timeouts.terminal.extension_allowed",
+        Terminal,
+        extension_allowed,
+        value::flag,
+        plain
+    ),
+    time!(
+        "timeouts.terminal.extension_duration",
+        Terminal,
+        extension_duration
+    ),
+    time!(
+        "timeouts.terminal.max_extensions",
+        Terminal,
+        max_extensions,
+        value::extensions,
+        plain
+    ),
+    time!("timeouts.terminal.warn_before", Terminal, warn_before),
 ];
 
 fn path(text: &str) -> Result<PathBuf, Refused> {
@@ -291,6 +409,10 @@ fn secret(text: &str) -> Result<SigningSecret, Refused> {
 /// That there is one is all that is shown of a secret.
 fn hidden(secret: Option<&SigningSecret>) -> Option<String> {
     secret.map(|_| "…".to_owned())
+}
+
+fn plain(value: impl ToString + Copy) -> String {
+    value.to_string()
 }
 
 fn shown_rate(rate: Option<std::num::NonZeroU32>) -> String {
@@ -318,7 +440,9 @@ mod tests {
                 continue;
             };
             let given = value::Given::new(setting.name, &shown, super::super::Origin::Default);
-            config.set(given).unwrap();
+            let mut wrong = super::super::wrong::Wrong::default();
+            config.set(given, &mut wrong);
+            wrong.check().unwrap();
             assert_eq!(config.shown(setting), Some(shown), "{}", setting.name);
         }
     }

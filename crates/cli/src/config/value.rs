@@ -99,6 +99,17 @@ pub(super) fn count<T: FromStr + PartialEq + From<u8>>(
     number.ok_or_else(|| format!("it is a whole number from 1 to {largest}"))
 }
 
+/// A whole number from 1 up to what every machine can hold.
+pub(super) fn size(text: &str) -> Result<usize, Refused> {
+    count::<u32>(text, "4294967295").map(|number| number as usize)
+}
+
+/// How often time can be extended.
+pub(super) fn extensions(text: &str) -> Result<u8, Refused> {
+    let number = text.parse().ok().filter(|number| *number <= 100);
+    number.ok_or_else(|| "it is a whole number from 0 to 100".to_owned())
+}
+
 /// A duration as it would be typed.
 pub(super) fn shown(duration: Duration) -> String {
     let millis = duration.as_millis();

@@ -163,6 +163,21 @@ fn what_is_wrong_is_told_with_its_place() {
             "`timeouts.form` cannot be that: a default timeout",
         ),
         (
+            "[timeouts.form]\nmax_extensions = 101",
+            "entreat.toml:2: `timeouts.form.max_extensions` cannot be that: it is a whole number \
+             from 0 to 100",
+        ),
+        (
+            "[timeouts.form]\nextension_duration = '999ms'",
+            "entreat.toml:2: `timeouts.form.extension_duration` cannot be that: an extension takes",
+        ),
+        (
+            "[timeouts.inline]\nwarn_before = '30s'",
+            "entreat.toml:2: `timeouts.inline.warn_before` cannot be that: it must be below the \
+             default timeout, 30s",
+        ),
+        ("[http]\nconnections = 0", "it is a whole number from 1"),
+        (
             "[asker]\nname = 'a'",
             "entreat.toml:1: askers stand in tables that begin with [[asker]]",
         ),
@@ -207,6 +222,56 @@ fn what_is_wrong_is_told_with_its_place() {
         let told = Ground::with(config).refused(&[], &[]);
         assert!(told.contains(words), "{config}\n{told}");
     }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let ground = Ground::with(
+        "listn = 1\nretention = '1d'\n[timeouts.form]\nmax = 'x'\ndefault = '10m'\n\
+         [timeouts.url]\nwarn_before = '5m'\nextension_duration = '6m'\n\
+         [[asker]]\nretry_limit = 0\nkey = 'short'\n\
+         [[asker]]\nname = 'a'\nkey = '0123456789abcdef'\ntimeouts.inline.extension_duration = '10m'\n",
+    );
+    let environment = [("ENTREAT_LIMITS_LIVE", "many"), ("ENTREAT_LOG", "inof")];
+    let told = ground.refused(&["--listen", "here"], &environment);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "entreat: 12 things are wrong with the settings");
+    // In the order in which they stand: the file, the environment, flags. That a default of ten
+    // minutes is too long is not told: nobody knows yet.
+    let beginnings = [
+        "  entreat.toml:1: there is no setting `listn`; did you mean `listen`?",
+        "  entreat.toml:2: `retention` cannot be that: a duration",
+        "  entreat.toml:4: `timeouts.form.max` cannot be that: a duration",
+        "  entreat.toml:7: `timeouts.url.warn_before` cannot be that: it must be below the default \
+         timeout, 5m",
+        "  entreat.toml:8: `timeouts.url.extension_duration` cannot be that: it is at most the \
+         longest timeout, 5m",
+        "  entreat.toml:9: this asker has no `name`",
+        "  entreat.toml:10: `retry_limit` cannot be that",
+        "  entreat.toml:11: `key` cannot be that",
+        "  entreat.toml:12: `timeouts.inline.extension_duration` cannot be that",
+        "  ENTREAT_LOG: `log` cannot be that",
+        "  ENTREAT_LIMITS_LIVE: `limits.live` cannot be that",
+        "  --listen: `listen` cannot be that",
+    ];
+    for (line, beginning) in lines[1..].iter().zip(beginnings) {
+        assert!(line.starts_with(beginning), "{line}\n{told}");
+    }
+    assert_eq!(lines.len(), 1 + beginnings.len(), "{told}");
+    assert!(
+        !told.contains("short") && !told.contains("0123456789abcdef"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_told_with_what_else_is_wrong() {
+    let ground = Ground::with("a =\nb = 'x\n");
+    let told = ground.refused(&["--listen", "here"], &[]);
+    for place in ["entreat.toml:1: ", "entreat.toml:2: ", "--listen: "] {
+        assert!(told.contains(place), "{told}");
+    }
+    assert!(!told.contains("there is no setting"), "{told}");
 }
 
 #[test]

@@ -341,3 +341,50 @@ fn more_connections_are_held_than_the_usual_limit_of_files_allows() {
     drop(held);
     assert_eq!(service.end().code, 0);
 }
+
+#[test]
+fn extensions_are_those_of_the_mode_and_of_the_asker() {
+    let folder = folder();
+    let config = format!(
+        "[timeouts.form]\nmax_extensions = 10\nextension_duration = '2m'\n\
+         [timeouts.inline]\nextension_allowed = false\n\
+         [[asker]]\nname = 'robot'\nkey = '{KEY}'\ntimeouts.form.max_extensions = 1\n"
+    );
+    std::fs::write(folder.path().join("entreat.toml"), config).unwrap();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    let remaining = |key: Option<&str>, params: &Value| {
+        let call = |method: &str, params: &Value| {
+            http::call(&service.address, key, method, params).result()
+        };
+        let asked = call("elicitation/create", params);
+        let id = json!({"elicitationId": asked["elicitationId"]});
+        let record = call("elicitation/status", &id);
+        record["extensionsRemaining"].as_u64().unwrap()
+    };
+    assert_eq!(remaining(None, &form()), 10);
+    assert_eq!(remaining(Some(KEY), &form()), 1);
+    assert_eq!(remaining(None, &json!({"prompt": "Name?"})), 0);
+    assert_eq!(remaining(None, &json!({"url": "https://example.com/"})), 2);
+
+    let asked = service.call("elicitation/create", &form());
+    let id = json!({"elicitationId": asked["elicitationId"]});
+    let extended = service.call("elicitation/extend_timeout", &id);
+    let added = extended["newTimeoutAt"].as_u64().unwrap() - asked["timeoutAt"].as_u64().unwrap();
+    assert_eq!(added, 120_000);
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn what_the_server_allows_is_a_setting() {
+    let folder = folder();
+    let mut command = serve(folder.path(), &["--store", "memory"]);
+    command.env("ENTREAT_HTTP_BODY_LIMIT", "200");
+    let service = Service::spawn(command);
+    let ask = |words: &str| {
+        let params = json!({"prompt": words});
+        http::call(&service.address, None, "elicitation/create", &params).status
+    };
+    assert_eq!(ask("Name?"), 200);
+    assert_eq!(ask(&"Name?".repeat(50)), 413);
+    assert_eq!(service.end().code, 0);
+}

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{MAX_EXTENSIONS, Timeout};
+use super::{Extensions, MAX_EXTENSIONS, Timeout};
 use crate::mode::Mode;
 
 /// The shortest timeout and extension that is ever granted, unless a setting says otherwise.
-const MINIMUM: u32 = 1_000;
+pub(super) const MINIMUM: u32 = 1_000;
 /// A warning comes at least this long before the end, where the timeout allows it: the time
 /// that WCAG 2.2.1 gives a person to ask for more.
 const WARNING_AT_LEAST: u32 = 20_000;
@@ -96,31 +96,35 @@ impl TimeoutBounds {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeoutPolicy {
-    inline: TimeoutBounds,
-    form: TimeoutBounds,
-    url: TimeoutBounds,
-    terminal: TimeoutBounds,
-    /// Whether time can be extended when the asker does not say.
-    pub extension_allowed: bool,
-    /// How long an extension is when the asker does not say.
-    pub extension_duration: Duration,
-    /// How often time can be extended when the asker does not say.
-    pub max_extensions: u8,
-    /// How long before the end a warning goes out when the asker does not say.
-    pub warn_before: Duration,
+    inline: Rules,
+    form: Rules,
+    url: Rules,
+    terminal: Rules,
+}
+
+/// What holds in one mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rules {
+    bounds: TimeoutBounds,
+    extensions: Extensions,
+}
+
+impl Rules {
+    fn of_mode(mode: Mode) -> Self {
+        Self {
+            bounds: TimeoutBounds::of_mode(mode),
+            extensions: Extensions::default(),
+        }
+    }
 }
 
 impl Default for TimeoutPolicy {
     fn default() -> Self {
         Self {
-            inline: TimeoutBounds::of_mode(Mode::Inline),
-            form: TimeoutBounds::of_mode(Mode::Form),
-            url: TimeoutBounds::of_mode(Mode::Url),
-            terminal: TimeoutBounds::of_mode(Mode::Terminal),
-            extension_allowed: true,
-            extension_duration: Duration::from_secs(300),
-            max_extensions: 2,
-            warn_before: Duration::from_secs(60),
+            inline: Rules::of_mode(Mode::Inline),
+            form: Rules::of_mode(Mode::Form),
+            url: Rules::of_mode(Mode::Url),
+            terminal: Rules::of_mode(Mode::Terminal),
         }
     }
 }
@@ -128,6 +132,25 @@ impl Default for TimeoutPolicy {
 impl TimeoutPolicy {
     /// The bounds of a mode.
     pub fn bounds(&self, mode: Mode) -> &TimeoutBounds {
+        &self.rules(mode).bounds
+    }
+
+    /// Sets the bounds of a mode.
+    pub fn set_bounds(&mut self, mode: Mode, bounds: TimeoutBounds) {
+        self.rules_mut(mode).bounds = bounds;
+    }
+
+    /// The extensions of a mode, where the asker does not say.
+    pub fn extensions(&self, mode: Mode) -> &Extensions {
+        &self.rules(mode).extensions
+    }
+
+    /// Sets the extensions of a mode.
+    pub fn set_extensions(&mut self, mode: Mode, extensions: Extensions) {
+        self.rules_mut(mode).extensions = extensions;
+    }
+
+    fn rules(&self, mode: Mode) -> &Rules {
         match mode {
             Mode::Inline => &self.inline,
             Mode::Form => &self.form,
@@ -136,13 +159,12 @@ impl TimeoutPolicy {
         }
     }
 
-    /// Sets the bounds of a mode.
-    pub fn set_bounds(&mut self, mode: Mode, bounds: TimeoutBounds) {
+    fn rules_mut(&mut self, mode: Mode) -> &mut Rules {
         match mode {
-            Mode::Inline => self.inline = bounds,
-            Mode::Form => self.form = bounds,
-            Mode::Url => self.url = bounds,
-            Mode::Terminal => self.terminal = bounds,
+            Mode::Inline => &mut self.inline,
+            Mode::Form => &mut self.form,
+            Mode::Url => &mut self.url,
+            Mode::Terminal => &mut self.terminal,
         }
     }
 
@@ -195,7 +217,7 @@ impl TimeoutPolicy {
 
     /// The terms that a request comes to in a mode; what it leaves open is default.
     pub fn terms(&self, mode: Mode, request: Timeout) -> Result<Terms, TimeoutError> {
-        let bounds = self.bounds(mode);
+        let Rules { bounds, extensions } = self.rules(mode);
         let initial = request.initial.unwrap_or(bounds.default_ms());
         let initial = within("timeout", initial, bounds.min_ms(), bounds.max_ms())?;
         let extension = match request.extension_duration {
@@ -205,11 +227,11 @@ impl TimeoutPolicy {
                 MINIMUM.into(),
                 bounds.max_ms().max(MINIMUM.into()),
             )?,
-            None => clamp(crate::time::millis(self.extension_duration).min(bounds.max_ms())),
+            None => clamp(crate::time::millis(extensions.duration()).min(bounds.max_ms())),
         };
         let max_extensions = match request.max_extensions {
             Some(asked) => within("max_extensions", asked, 0, MAX_EXTENSIONS)?,
-            None => self.max_extensions.into(),
+            None => extensions.max().into(),
         };
         let warn_before = match request.warn_before {
             Some(asked) => within(
@@ -218,14 +240,14 @@ impl TimeoutPolicy {
                 1,
                 u64::from(initial.saturating_sub(1)),
             )?,
-            None => clamp(crate::time::millis(self.warn_before)),
+            None => clamp(crate::time::millis(extensions.warn_before())),
         };
         Ok(Terms {
             initial,
             extension,
             warning: warning_lead(initial, warn_before),
             max_extensions: u8::try_from(max_extensions).unwrap_or(u8::MAX),
-            extension_allowed: request.extension_allowed.unwrap_or(self.extension_allowed),
+            extension_allowed: request.extension_allowed.unwrap_or(extensions.allowed()),
         })
     }
 }
@@ -371,102 +393,4 @@ impl Terms {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn terms(mode: Mode, value: &Value) -> Result<Terms, TimeoutError> {
-        let policy = TimeoutPolicy::default();
-        policy.terms(mode, policy.read(mode, value)?)
-    }
-
-    #[test]
-    fn every_default_lies_within_its_bounds() {
-        let policy = TimeoutPolicy::default();
-        for mode in Mode::ALL {
-            let bounds = policy.bounds(mode);
-            assert!((bounds.min_ms()..=bounds.max_ms()).contains(&bounds.default_ms()));
-            assert!(policy.terms(mode, Timeout::default()).is_ok());
-        }
-    }
-
-    #[test]
-    fn bounds_that_leave_their_default_out_are_refused() {
-        let second = Duration::from_secs;
-        assert!(TimeoutBounds::new(second(30), second(1), second(60)).is_ok());
-        assert!(TimeoutBounds::new(second(90), second(1), second(60)).is_err());
-        assert!(TimeoutBounds::new(second(30), second(40), second(60)).is_err());
-        assert!(TimeoutBounds::new(second(0), second(0), second(60)).is_err());
-        assert!(TimeoutBounds::new(second(1), second(1), second(u64::MAX)).is_err());
-    }
-
-    #[test]
-    fn each_bad_value_is_told_by_its_kind_and_the_bounds() {
-        let kind = |mode, value: Value| terms(mode, &value).map_err(|error| error.kind());
-        for bad in [
-            json!(0),
-            json!(-5),
-            json!(1.5),
-            json!("300"),
-            json!(null),
-            json!([]),
-            json!(1e300),
-        ] {
-            assert_eq!(
-                kind(Mode::Form, bad.clone()),
-                Err("invalid_timeout"),
-                "{bad}"
-            );
-        }
-        assert_eq!(kind(Mode::Form, json!(999)), Err("timeout_too_small"));
-        assert_eq!(kind(Mode::Form, json!(300_001)), Err("timeout_too_large"));
-        assert_eq!(kind(Mode::Form, json!(u64::MAX)), Err("timeout_too_large"));
-        assert!(kind(Mode::Terminal, json!(600_000)).is_ok());
-        assert_eq!(
-            kind(Mode::Terminal, json!(600_001)),
-            Err("timeout_too_large")
-        );
-        let object = |key: &str, value: Value| kind(Mode::Form, json!({ key: value }));
-        assert_eq!(
-            object("extension_duration", json!(999)),
-            Err("timeout_too_small")
-        );
-        assert_eq!(
-            object("extension_duration", json!(300_001)),
-            Err("timeout_too_large")
-        );
-        assert_eq!(
-            object("max_extensions", json!(101)),
-            Err("timeout_too_large")
-        );
-        assert_eq!(
-            object("warn_before", json!(300_000)),
-            Err("timeout_too_large")
-        );
-        assert_eq!(
-            object("extension_allowed", json!("yes")),
-            Err("invalid_timeout")
-        );
-        assert_eq!(object("initial", json!(5000)), Err("invalid_timeout"));
-    }
-
-    #[test]
-    fn the_warning_leaves_time_to_act() {
-        let lead = |value| terms(Mode::Form, &value).unwrap().warning().as_secs();
-        assert_eq!(lead(json!(300_000)), 60);
-        assert_eq!(
-            lead(json!(100_000)),
-            50,
-            "half, when shorter than twice `warn_before`"
-        );
-        assert_eq!(lead(json!(30_000)), 20, "never less than 20 s");
-        assert_eq!(
-            lead(json!(16_000)),
-            8,
-            "unless the timeout does not allow that"
-        );
-        let early = json!({"initial_timeout": 300_000, "warn_before": 5_000});
-        assert_eq!(lead(early), 20);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use entreat::Mode;
 use url::{Host, Url};
 
 use super::files::{EVERYBODY, Entry, quoted};
@@ -183,12 +184,14 @@ pub(super) fn callbacks(listen: SocketAddr, has_secret: bool, to_loopback: bool)
     Finding::ok("callbacks", "they are signed")
 }
 
-/// The fewest extensions that some asker's people get if nobody says.
+/// The fewest extensions that some asker's people get, in whatever mode, if nobody says.
 pub(super) fn fewest_extensions(config: &Config) -> u8 {
-    let all = config.settings().asker.timeouts.max_extensions;
-    let askers = config.askers.iter();
-    let own = askers.map(|asker| asker.settings.timeouts.max_extensions);
-    own.min().map_or(all, |own| own.min(all))
+    let all = config.settings().asker;
+    let own = config.askers.iter().map(|asker| &asker.settings);
+    let policies = own.chain([&all]).map(|settings| &settings.timeouts);
+    let extensions = policies.flat_map(|policy| Mode::ALL.map(|mode| *policy.extensions(mode)));
+    let granted = extensions.map(|given| if given.allowed() { given.max() } else { 0 });
+    granted.min().unwrap_or_default()
 }
 
 pub(super) fn extensions(fewest: u8) -> Option<Finding> {
@@ -199,8 +202,8 @@ pub(super) fn extensions(fewest: u8) -> Option<Finding> {
                 "a person can extend the time {fewest} times; WCAG 2.2.1 asks for {EXTENSIONS}"
             ),
             format!(
-                "who must conform sets `max_extensions` to {EXTENSIONS} in the `timeout` of forms \
-                 and questions"
+                "who must conform sets `timeouts.form.max_extensions` and those of the other modes \
+                 to {EXTENSIONS}, or `max_extensions` in the `timeout` of forms and questions"
             ),
         )
     })

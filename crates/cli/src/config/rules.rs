@@ -1,0 +1,203 @@
+//! What holds for an asker: read from a table of its own, or from what holds for all.
+
+use std::time::Duration;
+
+use entreat::core::{Extensions, TimeoutBounds, TimeoutPolicy};
+use entreat::{AskerSettings, Limits, Mode};
+
+use super::value::{self, Refused};
+
+/// What holds for an asker, while it is being put together.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(super) limits: Limits,
+    pub(super) retry_limit: u8,
+    pub(super) size_limit: u32,
+    timeouts: [Times; Mode::ALL.len()],
+}
+
+/// The times of a mode as they were given; the rest is as Entreat comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    mode: Mode,
+    pub(super) default: Option<Duration>,
+    pub(super) min: Option<Duration>,
+    pub(super) max: Option<Duration>,
+    pub(super) extension_allowed: Option<bool>,
+    pub(super) extension_duration: Option<Duration>,
+    pub(super) max_extensions: Option<u8>,
+    pub(super) warn_before: Option<Duration>,
+}
+
+/// Settings that cannot hold together.
+#[derive(Debug)]
+pub(super) struct Contradiction {
+    mode: Mode,
+    /// The setting, or what the settings have in common.
+    pub(super) name: String,
+    pub(super) refused: Refused,
+}
+
+impl Contradiction {
+    /// What the names of all settings of the mode begin with.
+    pub(super) fn mode_name(&self) -> String {
+        format!("timeouts.{}", self.mode.as_str())
+    }
+}
+
+impl Times {
+    fn of(mode: Mode) -> Self {
+        Self {
+            mode,
+            default: None,
+            min: None,
+            max: None,
+            extension_allowed: None,
+            extension_duration: None,
+            max_extensions: None,
+            warn_before: None,
+        }
+    }
+
+    fn built_in(self, value: fn(&TimeoutBounds) -> u64) -> Duration {
+        Duration::from_millis(value(TimeoutPolicy::default().bounds(self.mode)))
+    }
+
+    pub(super) fn min(self) -> Duration {
+        let built_in = || self.built_in(TimeoutBounds::min_ms);
+        self.min.unwrap_or_else(built_in)
+    }
+
+    pub(super) fn max(self) -> Duration {
+        let built_in = || self.built_in(TimeoutBounds::max_ms);
+        self.max.unwrap_or_else(built_in)
+    }
+
+    /// Follows the bounds if only those were given.
+    pub(super) fn default(self) -> Duration {
+        let built_in = || {
+            let default = self.built_in(TimeoutBounds::default_ms);
+            default.min(self.max()).max(self.min())
+        };
+        self.default.unwrap_or_else(built_in)
+    }
+
+    pub(super) fn extension_allowed(self) -> bool {
+        let built_in = || Extensions::default().allowed();
+        self.extension_allowed.unwrap_or_else(built_in)
+    }
+
+    /// Follows the longest timeout unless it was given.
+    pub(super) fn extension_duration(self) -> Duration {
+        let built_in = || Extensions::default().duration().min(self.max());
+        self.extension_duration.unwrap_or_else(built_in)
+    }
+
+    pub(super) fn max_extensions(self) -> u8 {
+        let built_in = || Extensions::default().max();
+        self.max_extensions.unwrap_or_else(built_in)
+    }
+
+    pub(super) fn warn_before(self) -> Duration {
+        let built_in = || Extensions::default().warn_before();
+        self.warn_before.unwrap_or_else(built_in)
+    }
+
+    fn bounds(self) -> Result<TimeoutBounds, Contradiction> {
+        let bounds = TimeoutBounds::new(self.default(), self.min(), self.max());
+        bounds.map_err(|error| self.contradiction("", error.to_string()))
+    }
+
+    /// What was given, one by one, so that everything that cannot hold is found.
+    fn extensions(self, found: &mut Vec<Contradiction>) -> Extensions {
+        let start = Extensions::default().with_allowed(self.extension_allowed());
+        let mut take = |setting: &str, read: Result<Extensions, Refused>, before: Extensions| {
+            read.unwrap_or_else(|refused| {
+                found.push(self.contradiction(setting, refused));
+                before
+            })
+        };
+        let (longest, default) = (self.max(), self.default());
+        let with_duration = match self.extension_duration {
+            Some(duration) if duration > longest => Err(format!(
+                "it is at most the longest timeout, {}",
+                value::shown(longest)
+            )),
+            Some(duration) => start.with_duration(duration).map_err(|bad| bad.to_string()),
+            None => Ok(start),
+        };
+        let extensions = take(".extension_duration", with_duration, start);
+        let with_warning = match self.warn_before {
+            Some(warn_before) if warn_before >= default => Err(format!(
+                "it must be below the default timeout, {}",
+                value::shown(default)
+            )),
+            Some(warn_before) => {
+                let read = extensions.with_warn_before(warn_before);
+                read.map_err(|bad| bad.to_string())
+            }
+            None => Ok(extensions),
+        };
+        let extensions = take(".warn_before", with_warning, extensions);
+        let with_max = extensions.with_max(self.max_extensions());
+        let with_max = with_max.map_err(|bad| bad.to_string());
+        take(".max_extensions", with_max, extensions)
+    }
+
+    fn contradiction(self, setting: &str, refused: Refused) -> Contradiction {
+        Contradiction {
+            mode: self.mode,
+            name: format!("timeouts.{}{setting}", self.mode.as_str()),
+            refused,
+        }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        let settings = AskerSettings::default();
+        Self {
+            limits: settings.limits,
+            retry_limit: settings.retry_limit,
+            size_limit: settings.size_limit,
+            timeouts: Mode::ALL.map(Times::of),
+        }
+    }
+}
+
+impl Rules {
+    pub(super) fn times(&self, mode: Mode) -> Times {
+        let found = self.timeouts.iter().find(|times| times.mode == mode);
+        found.copied().unwrap_or_else(|| Times::of(mode))
+    }
+
+    pub(super) fn times_mut(&mut self, mode: Mode) -> &mut Times {
+        let place = self.timeouts.iter().position(|times| times.mode == mode);
+        &mut self.timeouts[place.unwrap_or_default()]
+    }
+
+    /// Puts it together. Fails with all that cannot hold together.
+    pub(super) fn settings(&self) -> Result<AskerSettings, Vec<Contradiction>> {
+        let mut settings = AskerSettings::default();
+        settings.limits = self.limits.clone();
+        settings.retry_limit = self.retry_limit;
+        settings.size_limit = self.size_limit;
+        let mut contradictions = Vec::new();
+        for times in self.timeouts {
+            match times.bounds() {
+                Ok(bounds) => {
+                    let extensions = times.extensions(&mut contradictions);
+                    settings.timeouts.set_bounds(times.mode, bounds);
+                    settings.timeouts.set_extensions(times.mode, extensions);
+                }
+                // What extensions are held to is in doubt then.
+                Err(found) => contradictions.push(found),
+            }
+        }
+        if contradictions.is_empty() {
+            Ok(settings)
+        } else {
+            Err(contradictions)
+        }
+    }
+}
