@@ -370,6 +370,14 @@ impl Elicitation {
         Ok(Snapshot::sealed(record))
     }
 
+    /// The id of the form that is asked; `None` if it is no form. Charges nothing: whoever wants
+    /// to know is about to answer.
+    pub async fn form_id(&self) -> Result<Option<String>, ActError> {
+        let record = self.inner().load(&self.access, self.id).await?;
+        let form = record.request.subject.form();
+        Ok(form.map(|form| form.id().to_owned()))
+    }
+
     fn inner(&self) -> &Arc<Inner> {
         &self.engine.inner
     }

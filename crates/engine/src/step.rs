@@ -37,13 +37,22 @@ impl Inner {
         answer
     }
 
+    /// Looks an elicitation up. Who may not see it learns nothing by how long that takes.
+    pub(crate) fn find(&self, access: &Access, id: ElicitationId) -> Reply<Option<Record>> {
+        match access {
+            Access::Asker(ledger) => self.store.load_for(id, ledger.name()),
+            Access::Host | Access::Engine => self.store.load(id),
+        }
+    }
+
     /// An elicitation that the caller may see.
     pub(crate) async fn load(
         &self,
         access: &Access,
         id: ElicitationId,
     ) -> Result<Record, ActError> {
-        let record = self.called(StoreCall::Load, self.store.load(id)).await?;
+        let found = self.find(access, id);
+        let record = self.called(StoreCall::Load, found).await?;
         record
             .filter(|record| access.admits(record))
             .ok_or(ActError::NotFound)

@@ -32,6 +32,16 @@ pub trait Store: Send + Sync + 'static {
     /// The record of that name, as it was last acknowledged.
     fn load(&self, id: ElicitationId) -> Reply<Option<Record>>;
 
+    /// The same for an asker, who must not learn by a watch what is another's.
+    ///
+    /// A record of another asker may be given or not: the caller looks at whose it is. But it must
+    /// take as long as finding nothing does. A store that keeps everything in one place need do
+    /// nothing for that.
+    fn load_for(&self, id: ElicitationId, asker: &Arc<str>) -> Reply<Option<Record>> {
+        let _ = asker;
+        self.load(id)
+    }
+
     /// Replaces a record by its next version.
     ///
     /// The version kept must be the one before `record.version`; otherwise somebody else came

@@ -111,7 +111,7 @@ impl Future for Wait {
             let end = match &mut this.stage {
                 Stage::New => {
                     let number = this.inner.waiters.register(this.id, context.waker());
-                    match this.inner.store.load(this.id) {
+                    match this.inner.find(&this.access, this.id) {
                         Promise::Ready(Some(seen)) => {
                             this.stage = Stage::Waiting(number);
                             let end = this.look(number, seen);
@@ -144,7 +144,7 @@ impl Future for Wait {
                 }
                 Stage::Woken => {
                     this.stage = Stage::New;
-                    match this.inner.store.load(this.id) {
+                    match this.inner.find(&this.access, this.id) {
                         Promise::Ready(Some(Ok(Some(record)))) if !record.lifecycle.is_live() => {
                             this.settled(record)
                         }

@@ -204,9 +204,25 @@ impl Store for EmbeddedStore {
         match at_once(self.shared.live.load(id)) {
             Ok(None) => {
                 let shared = self.shared.clone();
-                Promise::later(async move { readers::load(shared, id).await })
+                Promise::later(async move { readers::load(shared, id, None).await })
             }
             answer => Promise::ready(answer),
+        }
+    }
+
+    fn load_for(&self, id: ElicitationId, asker: &Arc<str>) -> Reply<Option<Record>> {
+        if self.shared.readers.is_closed() {
+            return Promise::ready(Err(closed(readers::LOAD)));
+        }
+        match at_once(self.shared.live.load(id)) {
+            Ok(Some(record)) if record.request.asker == *asker => Promise::ready(Ok(Some(record))),
+            // Found in memory, what is another's is looked for on disk all the same: an answer
+            // from memory would tell that there is something.
+            Ok(_) => {
+                let (shared, asker) = (self.shared.clone(), asker.clone());
+                Promise::later(async move { readers::load(shared, id, Some(asker)).await })
+            }
+            Err(error) => Promise::ready(Err(error)),
         }
     }
 

@@ -243,6 +243,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::Load, |store| store.load(id))
     }
 
+    fn load_for(&self, id: ElicitationId, asker: &Arc<str>) -> Reply<Option<Record>> {
+        self.call(Call::Load, |store| store.load_for(id, asker))
+    }
+
     fn commit(&self, record: Record) -> Reply<()> {
         self.call(Call::Commit, |store| store.commit(record))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entreat_core::{CancelReason, ElicitationId};
+use entreat_core::CancelReason;
 use entreat_engine::Elicitation;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -12,7 +12,6 @@ use super::error::RpcError;
 use super::method::Call;
 use super::params::Param;
 use super::shape::Shape;
-use super::{Rpc, Session};
 
 pub(super) const ID: Param = Param::required("elicitationId", Shape::Id, "Which elicitation.");
 
@@ -43,10 +42,9 @@ pub(super) fn submit(call: &Call<'_>) -> Result<Work, RpcError> {
     let form_id = params.text("form_id").map(|id| Box::<str>::from(&*id));
     let is_partial = params.flag("partial");
     let metadata = params.value("metadata");
-    let (rpc, session) = (call.rpc.clone(), call.session.clone());
     Ok(Work::later(async move {
         if let Some(form_id) = form_id {
-            check_form_id(&rpc, &session, elicitation.id(), &form_id).await?;
+            check_form_id(&elicitation, &form_id).await?;
         }
         if is_partial {
             let part = serde_json::from_str(responses.get()).unwrap_or_default();
@@ -64,23 +62,13 @@ pub(super) fn submit(call: &Call<'_>) -> Result<Work, RpcError> {
 
 /// Refuses answers to another form. Says nothing of an elicitation that is not this asker's:
 /// what comes after does.
-async fn check_form_id(
-    rpc: &Rpc,
-    session: &Session,
-    id: ElicitationId,
-    form_id: &str,
-) -> Result<(), RpcError> {
-    // With the host's eyes, which charge nothing: the submission itself is charged.
-    let Ok(found) = rpc.engine.elicitation(id).status().await else {
-        return Ok(());
-    };
-    let request = &found.record().request;
-    let is_ours = *request.asker == *session.asker().name();
-    let asked = request.subject.form().map(entreat_core::Form::id);
-    if is_ours && asked != Some(form_id) {
-        return Err(RpcError::other_form(asked, form_id));
+async fn check_form_id(elicitation: &Elicitation, form_id: &str) -> Result<(), RpcError> {
+    match elicitation.form_id().await {
+        Ok(asked) if asked.as_deref() != Some(form_id) => {
+            Err(RpcError::other_form(asked.as_deref(), form_id))
+        }
+        Ok(_) | Err(_) => Ok(()),
     }
-    Ok(())
 }
 
 pub(super) const COMPLETE: &[Param] = &[

@@ -91,13 +91,15 @@ pub(super) async fn read<T: Send + 'static>(
     done.await.unwrap_or_else(|_| Err(closed(attempt)))
 }
 
-/// The record, if it has settled; or why one that is live is not in memory.
+/// The record, if it has settled; or why one that is live is not in memory. Of another asker than
+/// the one that is named, nothing.
 pub(super) async fn load(
     shared: Arc<Shared>,
     id: ElicitationId,
+    asker: Option<Arc<str>>,
 ) -> Result<Option<Record>, StoreError> {
     read(shared, LOAD, move |shared, connection| {
-        let found = find(shared, connection, id);
+        let found = find(shared, connection, id, asker.as_deref());
         found.map_err(|trouble| trouble.about(id, LOAD))
     })
     .await
@@ -107,15 +109,20 @@ fn find(
     shared: &Shared,
     connection: &Connection,
     id: ElicitationId,
+    asker: Option<&str>,
 ) -> Result<Option<Record>, Trouble> {
     // One moment for the record and its form: both may be purged meanwhile.
     let moment = connection.unchecked_transaction()?;
+    // Whose it is is asked here, before an answer of any size is read: what is another's then
+    // takes as long as what is not there.
     let mut statement = moment.prepare_cached(
-        "SELECT id, version, asker, form, request, state FROM settled WHERE id = ?1
+        "SELECT id, version, asker, form, request, state FROM settled
+         WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)
          UNION ALL
-         SELECT id, version, asker, form, request, state FROM live WHERE id = ?1",
+         SELECT id, version, asker, form, request, state FROM live
+         WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)",
     )?;
-    let mut rows = statement.query([id.as_bytes()])?;
+    let mut rows = statement.query(params![id.as_bytes(), asker])?;
     match rows.next()? {
         Some(row) => rows::read(&moment, &shared.forms, &mut Known::default(), row).map(Some),
         None => Ok(None),

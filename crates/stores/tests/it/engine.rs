@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use entreat_core::{Form, Outcome, Status, UnixTime};
-use entreat_engine::{Ask, Engine, KeyRing, Limits, Settings, StartError};
+use entreat_core::{ElicitationId, Form, Outcome, Status, UnixTime};
+use entreat_engine::{ActError, Ask, Asker, Engine, KeyRing, Limits, Settings, StartError};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::{SeededEntropy, VirtualClock, samples};
 use serde_json::{Value, json};
@@ -189,4 +189,52 @@ async fn many_deadlines_at_once_all_settle() {
         .list(entreat_engine::Which::Only(Status::Timeout), 200, None)
         .await;
     assert_eq!(page.unwrap().elicitations.len(), 200);
+}
+
+/// How long it takes to be told that there is no such elicitation.
+async fn refusal(asker: &Asker, id: ElicitationId) -> Duration {
+    #[expect(clippy::disallowed_methods, reason = "how long it takes is asked here")]
+    let begin = std::time::Instant::now();
+    let refused = asker.elicitation(id).status().await;
+    let took = begin.elapsed();
+    assert!(matches!(refused, Err(ActError::NotFound)));
+    took
+}
+
+#[tokio::test]
+async fn what_is_anothers_takes_as_long_as_what_is_not_there() {
+    const LOOKS: usize = 301;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("entreat.db");
+    let clock = VirtualClock::new(START);
+    let engine = start(&path, &clock, 1).await.unwrap();
+    let (owner, other) = (engine.asker("owner"), engine.asker("other"));
+    let form = Form::from_value(&json!({"id": "a", "title": "A", "fields": [
+        {"id": "a", "type": "text", "label": "A", "validation": {"maxLength": 500_000}}]}));
+    let form = form.unwrap();
+    let live = owner.ask(Ask::form(form.clone())).await.unwrap().id();
+    // Reading an answer of this size would take its time.
+    let settled = owner.ask(Ask::form(form)).await.unwrap();
+    let answer = json!({"a": "x".repeat(400_000)});
+    settled.submit(&answer).await.unwrap();
+    let nowhere = ElicitationId::new(START, [9; 10]);
+
+    // Turn by turn, so that whatever else the machine does slows all of them.
+    let ids = [live, settled.id(), nowhere];
+    let mut took = ids.map(|_| Vec::with_capacity(LOOKS));
+    for _ in 0..LOOKS {
+        for (id, took) in ids.iter().zip(&mut took) {
+            took.push(refusal(&other, *id).await);
+        }
+    }
+    let [live, settled, nowhere] = took.map(|mut took| {
+        took.sort_unstable();
+        took[LOOKS / 2]
+    });
+    // One read from memory, or one answer read, would be ten times off.
+    for found in [live, settled] {
+        let words = format!("live {live:?}, settled {settled:?}, nowhere {nowhere:?}");
+        assert!(found < nowhere * 3 && nowhere < found * 3, "{words}");
+    }
+    engine.shutdown().await;
 }

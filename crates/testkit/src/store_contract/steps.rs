@@ -24,6 +24,30 @@ pub async fn a_new_record_is_loaded_as_it_was_kept(store: Arc<impl Store>) {
     assert!(kept(store.load(records::id(at(0), 2))).await.is_none());
 }
 
+/// An asker finds its own record as anybody does, live or settled.
+pub async fn an_asker_finds_its_own_record(store: Arc<impl Store>) {
+    let own: Arc<str> = "asker".into();
+    let live = records::pending("asker", at(0), 1);
+    assert!(kept(store.load_for(live.id, &own)).await.is_none());
+    kept(store.create(live.clone())).await;
+    let settled = records::declined(&live, at(1));
+    for record in [&live, &settled] {
+        if record.version != live.version {
+            kept(store.commit(record.clone())).await;
+        }
+        let found = kept(store.load_for(record.id, &own)).await;
+        assert_same(
+            &found.unwrap_or_else(|| broken("its own record is there")),
+            record,
+        );
+        // Whose it is is for the caller to see, if it is given at all.
+        let other: Arc<str> = "other".into();
+        if let Some(found) = kept(store.load_for(record.id, &other)).await {
+            assert_same(&found, record);
+        }
+    }
+}
+
 /// Everything that a record can hold comes back.
 pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     let mut record = records::pending("asker with a space and \u{1f44d}", at(0), 1);
