@@ -1,5 +1,8 @@
 //! Whatever comes in, JSON-RPC comes out.
 
+#[path = "../../../../fuzz/src/message.rs"]
+mod message;
+
 use entreat_service::rpc::Answered;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -163,4 +166,15 @@ proptest! {
         let message = request(method, params.into()).into_bytes();
         answers(&[message]).iter().for_each(assert_sound);
     }
+}
+
+#[test]
+fn the_seeds_of_the_fuzz_target_are_answered() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/message");
+    let mut seeds = 0;
+    for seed in std::fs::read_dir(folder).unwrap() {
+        message::run(&std::fs::read(seed.unwrap().path()).unwrap());
+        seeds += 1;
+    }
+    assert!(seeds > 0);
 }
