@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use entreat_core::Validators;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::{Notify, watch};
@@ -75,12 +76,25 @@ impl TemplateFolder {
         folder: impl Into<PathBuf>,
         templates: Templates,
     ) -> Result<Self, FolderError> {
+        Self::watch_with(folder, templates, Validators::default()).await
+    }
+
+    /// The same for forms that may name these functions in `custom_validators`.
+    pub async fn watch_with(
+        folder: impl Into<PathBuf>,
+        templates: Templates,
+        validators: Validators,
+    ) -> Result<Self, FolderError> {
         let folder = folder.into();
         let changed = Arc::new(Notify::new());
         // Before the first look, so that no change falls between the two.
         let watcher = watcher(&folder, changed.clone());
-        let Looked { scan, found } =
-            look(Scan::of(folder.clone()), Look::Closely, &templates).await;
+        let Looked { scan, found } = look(
+            Scan::of(folder.clone(), validators),
+            Look::Closely,
+            &templates,
+        )
+        .await;
         if let Err(source) = found {
             return Err(FolderError { folder, source });
         }
@@ -127,13 +141,14 @@ struct Looked {
 /// Looks at the folder, on a thread that may wait for a disk.
 async fn look(mut scan: Scan, how: Look, templates: &Templates) -> Looked {
     let templates = templates.clone();
-    let folder = scan.folder().to_owned();
+    // Should the look panic, the next begins as the first did.
+    let anew = scan.forgotten();
     let looking = tokio::task::spawn_blocking(move || {
         let found = scan.look(how, &templates);
         Looked { scan, found }
     });
     looking.await.unwrap_or_else(|error| Looked {
-        scan: Scan::of(folder),
+        scan: anew,
         found: Err(io::Error::other(error)),
     })
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use entreat_core::Validators;
 use entreat_engine::{AskerSettings, Engine, KeyRing, Settings, Store};
 use entreat_service::http::{self, Http, HttpSettings};
 use entreat_service::rpc::{Rpc, Templates};
@@ -28,6 +29,7 @@ pub struct Builder {
     sealing: Option<KeyRing>,
     settings: Settings,
     templates: Option<PathBuf>,
+    validators: Validators,
     listen: Option<SocketAddr>,
     http: HttpSettings,
     askers: Vec<Keyed>,
@@ -75,6 +77,14 @@ impl Builder {
     /// A folder of forms that can be asked by name. Changes are taken over as they are made.
     pub fn templates(mut self, folder: impl Into<PathBuf>) -> Self {
         self.templates = Some(folder.into());
+        self
+    }
+
+    /// Functions that forms may name in `custom_validators`, whether an asker sends them, they lie
+    /// in the folder of templates, or the embedded store has kept them. A store of one's own needs
+    /// them too.
+    pub fn validators(mut self, validators: Validators) -> Self {
+        self.validators = validators;
         self
     }
 
@@ -148,7 +158,9 @@ impl Builder {
         }
         let store = self.store;
         #[cfg(feature = "embedded")]
-        let embedded = self.embedded.map(open).transpose()?;
+        let embedded = self.embedded.map(|path| open(path, &self.validators));
+        #[cfg(feature = "embedded")]
+        let embedded = embedded.transpose()?;
         #[cfg(feature = "embedded")]
         let store = store.or_else(|| Some(embedded.clone()?));
         if let Some(store) = store {
@@ -157,7 +169,9 @@ impl Builder {
         let engine = engine.start().await?;
         let templates = Templates::default();
         let mut entreat = Entreat {
-            rpc: Rpc::new(engine.clone()).with_templates(templates.clone()),
+            rpc: Rpc::new(engine.clone())
+                .with_templates(templates.clone())
+                .with_validators(self.validators.clone()),
             server: None,
             public_url: self.public_url,
             folder: None,
@@ -165,7 +179,7 @@ impl Builder {
             embedded,
         };
         if let Some(folder) = self.templates {
-            match TemplateFolder::watch(folder, templates).await {
+            match TemplateFolder::watch_with(folder, templates, self.validators).await {
                 Ok(folder) => entreat.folder = Some(folder),
                 Err(error) => {
                     entreat.shutdown().await;
@@ -223,8 +237,10 @@ impl Builder {
 }
 
 #[cfg(feature = "embedded")]
-fn open(path: PathBuf) -> Result<Arc<EmbeddedStore>, OpenError> {
-    EmbeddedStore::open(path, EmbeddedOptions::default()).map(Arc::new)
+fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, OpenError> {
+    let mut options = EmbeddedOptions::default();
+    options.validators = validators.clone();
+    EmbeddedStore::open(path, options).map(Arc::new)
 }
 
 fn may_ask_without_key(said: Option<bool>, address: SocketAddr) -> bool {

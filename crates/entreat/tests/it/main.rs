@@ -4,7 +4,8 @@
 
 use std::net::SocketAddr;
 
-use entreat::engine::SystemEntropy;
+use entreat::core::{Objection, Validators};
+use entreat::engine::{ActError, SystemEntropy};
 use entreat::{
     Ask, AskerSettings, Entreat, EntreatError, Form, KeyRing, Settings, Status, TypedForm,
 };
@@ -170,5 +171,44 @@ async fn a_file_keeps_what_was_asked() {
     let entreat = builder().start().await.unwrap();
     let found = entreat.engine().elicitation(asked.id());
     assert_eq!(found.status().await.unwrap().status(), Status::Pending);
+    entreat.shutdown().await;
+}
+
+#[tokio::test]
+async fn templates_and_what_a_store_kept_know_the_validators_of_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let definition = json!({"id": "who", "title": "Who?",
+        "fields": [{"id": "user", "type": "text", "label": "User"}],
+        "validation": {"custom_validators": ["no_admin"]}});
+    let forms = folder.path().join("forms");
+    std::fs::create_dir(&forms).unwrap();
+    std::fs::write(forms.join("who.json"), definition.to_string()).unwrap();
+    let mut validators = Validators::default();
+    validators.register("no_admin", |answers| match answers.get("user") {
+        Some(user) if user.as_str() == Some("admin") => {
+            Err(Objection::new("user", "Not as admin."))
+        }
+        _ => Ok(()),
+    });
+    let keys = keys();
+    let start = || {
+        Entreat::builder()
+            .embedded(folder.path().join("questions.db"), copy(&keys))
+            .templates(&forms)
+            .validators(validators.clone())
+            .start()
+    };
+    let entreat = start().await.unwrap();
+    let template = entreat.rpc().templates().get("who").unwrap();
+    let question = Ask::form(template.form.unwrap());
+    let id = entreat.asker("test").ask(question).await.unwrap().id();
+    entreat.shutdown().await;
+
+    let entreat = start().await.unwrap();
+    let question = entreat.engine().elicitation(id);
+    let refused = question.submit(&json!({"user": "admin"})).await;
+    assert!(matches!(refused, Err(ActError::Invalid(_))));
+    question.submit(&json!({"user": "ada"})).await.unwrap();
+    drop(question);
     entreat.shutdown().await;
 }

@@ -7,8 +7,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use entreat_core::document::{MAX_DOCUMENT_BYTES, Notation};
-use entreat_core::{Form, ProblemCode, Problems};
+use entreat_core::document::{self, MAX_DOCUMENT_BYTES, Notation};
+use entreat_core::{Form, ProblemCode, Problems, Validators};
 
 use crate::rpc::Templates;
 
@@ -26,6 +26,7 @@ type Loaded = Result<Form, Problems>;
 /// about once.
 pub(super) struct Scan {
     folder: PathBuf,
+    validators: Validators,
     known: BTreeMap<PathBuf, Known>,
     /// Names that several files claim, of which was told.
     clashes: BTreeSet<String>,
@@ -52,13 +53,19 @@ struct Known {
 }
 
 impl Scan {
-    pub(super) fn of(folder: PathBuf) -> Self {
+    pub(super) fn of(folder: PathBuf, validators: Validators) -> Self {
         Self {
             folder,
+            validators,
             known: BTreeMap::new(),
             clashes: BTreeSet::new(),
             is_overfull: false,
         }
+    }
+
+    /// The same folder, as if it had never been looked at.
+    pub(super) fn forgotten(&self) -> Self {
+        Self::of(self.folder.clone(), self.validators.clone())
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -77,7 +84,7 @@ impl Scan {
             names.entry(name.to_owned()).or_default().push(path.clone());
             let before = self.known.remove(&path);
             let is_new = before.is_none();
-            let (now, changed) = read(&path, before, how);
+            let (now, changed) = read(&path, before, how, &self.validators);
             if changed {
                 report(&path, &now.loaded, is_new);
             }
@@ -142,7 +149,7 @@ fn is_form(path: &Path) -> bool {
 }
 
 /// The file as it is now, and whether that is something new.
-fn read(path: &Path, before: Option<Known>, how: Look) -> (Known, bool) {
+fn read(path: &Path, before: Option<Known>, how: Look, validators: &Validators) -> (Known, bool) {
     let metadata = fs::metadata(path).ok();
     let stamp: Stamp = metadata.and_then(|data| Some((data.modified().ok()?, data.len())));
     let before = match before {
@@ -158,7 +165,7 @@ fn read(path: &Path, before: Option<Known>, how: Look) -> (Known, bool) {
                 Some(before) if before.digest == digest => {
                     return (Known { stamp, ..before }, false);
                 }
-                _ => (digest, load(path, &bytes)),
+                _ => (digest, load(path, &bytes, validators)),
             }
         }
         Err(error) => {
@@ -188,13 +195,14 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn load(path: &Path, bytes: &[u8]) -> Loaded {
+fn load(path: &Path, bytes: &[u8], validators: &Validators) -> Loaded {
     let Ok(text) = str::from_utf8(bytes) else {
         let words = "The file is no text in UTF-8.";
         return Err(Problems::of_whole(ProblemCode::Syntax, words));
     };
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    Form::from_text(text, Notation::of_file_name(name))
+    let definition = document::read(text, Notation::of_file_name(name))?;
+    Form::with_validators(&definition, validators)
 }
 
 fn clash(name: &str, paths: &[PathBuf]) -> Problems {
