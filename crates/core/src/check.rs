@@ -13,9 +13,9 @@ use crate::answer::{Answer, Answers};
 use crate::condition::{Condition, Seen};
 use crate::form::findings::Findings;
 use crate::form::kind::Unreadable;
-use crate::form::{Field, Form};
+use crate::form::{Field, Form, Kind};
 use crate::parse::{Intake, Source as _};
-use crate::upload::ReferenceKind;
+use crate::upload::{FileFacts, ReferenceKind};
 use crate::violation::{Constraint, Expected, Violation, Violations};
 
 pub use progress::Progress;
@@ -107,6 +107,45 @@ impl Form {
 }
 
 impl Form {
+    /// Judges one file of a field by what is known of it so far, so that a file that cannot be
+    /// accepted need not be taken in as a whole. The rules are those of a submission; how many
+    /// files there are is judged there. Nothing is said against a field that takes no files.
+    ///
+    /// ```
+    /// use entreat_core::{FileFacts, Form};
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+    ///     {"id": "photo", "type": "file", "label": "Photo",
+    ///      "validation": {"allowedMimeTypes": ["image/*"], "maxSize": 1000}}]}))?;
+    /// let mut file = FileFacts {
+    ///     filename: "a.png", content_type: "image/png", size: 500, head: None,
+    /// };
+    /// assert!(form.check_file("photo", &file).is_ok());
+    /// file.head = Some(b"%PDF-1.7");
+    /// let violations = form.check_file("photo", &file).unwrap_err();
+    /// assert_eq!(violations.to_string(), "`photo` breaks `allowedMimeTypes`");
+    /// # Ok::<(), entreat_core::Problems>(())
+    /// ```
+    pub fn check_file(&self, field: &str, file: &FileFacts<'_>) -> Result<(), Violations> {
+        let settings = Settings::default();
+        let mut list = Vec::new();
+        if let Some(place) = self.position(field)
+            && let Kind::File(rules) = self.fields()[place].kind()
+        {
+            let sensitive = self.fields()[place].is_sensitive();
+            rules.check_described(
+                file,
+                &mut Findings::new(&mut list, &settings, place, sensitive),
+            );
+        }
+        if list.is_empty() {
+            Ok(())
+        } else {
+            Err(refuse(self, list))
+        }
+    }
+
     /// The answers as the form reads them, right or wrong: parsed where they can be,
     /// defaults filled in, cleared, inactive and unknown ones left out.
     ///

@@ -90,7 +90,9 @@ pub struct Field {
     accessibility: Accessibility,
     messages: HashMap<Box<str>, Arc<str>>,
     dependencies: Vec<usize>,
+    /// Conditions for being shown; then, from place `shown_by` on, those for being enabled.
     active_when: Vec<Condition>,
+    shown_by: usize,
     checked_when: Vec<Condition>,
     /// Which of the form's rules report at this field.
     rules: Vec<usize>,
@@ -279,6 +281,12 @@ impl Field {
     /// The conditions that must all hold for the field to be shown and enabled.
     pub fn active_when(&self) -> &[Condition] {
         &self.active_when
+    }
+
+    /// Those of [`active_when`](Self::active_when) that decide whether the field is shown at all;
+    /// by the others it is shown, and cannot be answered.
+    pub fn shown_when(&self) -> &[Condition] {
+        &self.active_when[..self.shown_by]
     }
 
     /// The conditions that must all hold for the field's own rules to apply.

@@ -46,7 +46,32 @@ pub enum ReferenceKind {
     Local,
 }
 
+/// What is known of a file that is on its way; judged by
+/// [`Form::check_file`](crate::Form::check_file).
+#[derive(Clone, Copy)]
+pub struct FileFacts<'a> {
+    /// The name that it came with.
+    pub filename: &'a str,
+    /// The MIME type that it is said to have.
+    pub content_type: &'a str,
+    /// How large it is, or is known to be at least, in bytes.
+    pub size: u64,
+    /// Its first bytes, once they are there. Some kinds of file show themselves late: 8 KiB are
+    /// enough for all that are known here.
+    pub head: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for FileFacts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, mime) = (self.filename, self.content_type);
+        write!(f, "FileFacts({name:?}, {mime}, {} bytes)", self.size)
+    }
+}
+
 impl ReferenceKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Url, Self::S3, Self::Local];
+
     /// The kind's name in an upload.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,9 +82,7 @@ impl ReferenceKind {
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Url, Self::S3, Self::Local]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

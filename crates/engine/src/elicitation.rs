@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entreat_core::{
     Answer, Answers, CancelReason, Change, Command, ElicitationId, FieldError, Form, Kind, Mode,
-    Presented, Settings, Status, UnixTime, Verdict, Violations,
+    Presented, ReferenceKind, Settings, Status, UnixTime, Verdict, Violations,
 };
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
@@ -33,6 +33,8 @@ pub struct Elicitation {
     engine: Engine,
     id: ElicitationId,
     access: Access,
+    typist: Option<Arc<str>>,
+    vouched: Vec<ReferenceKind>,
 }
 
 /// Whose eyes see an elicitation.
@@ -81,7 +83,30 @@ pub struct Extended {
 
 impl Elicitation {
     pub(crate) fn new(engine: Engine, id: ElicitationId, access: Access) -> Self {
-        Self { engine, id, access }
+        Self {
+            engine,
+            id,
+            access,
+            typist: None,
+            vouched: Vec::new(),
+        }
+    }
+
+    /// The same, for answers and parts of them that come from a certain browser or terminal, which
+    /// are kept with its name. For whoever shows what was typed to nobody but who typed it.
+    #[must_use]
+    pub fn typed_by(mut self, typist: &str) -> Self {
+        self.typist = Some(typist.into());
+        self
+    }
+
+    /// The same, for answers whose files may be references of this kind, which the host made
+    /// itself and vouches for. Has no effect for an asker: nobody vouches for what comes from
+    /// outside.
+    #[must_use]
+    pub fn vouching_for(mut self, kind: ReferenceKind) -> Self {
+        self.vouched.push(kind);
+        self
     }
 
     /// Its name.
@@ -167,7 +192,7 @@ impl Elicitation {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
         let form = form_of(&record)?;
-        let settings = check_settings(&record);
+        let settings = self.check_settings(&record);
         let began = self.inner().clock.elapsed();
         let checked = given.check(&form, &settings);
         let took = self.inner().clock.elapsed().saturating_sub(began);
@@ -197,6 +222,7 @@ impl Elicitation {
             result: Some(payload),
             missing: answers.missing().map(|field| field.id().into()).collect(),
             submission: submission.map(Box::new),
+            typist: self.typist.as_deref().map(Box::from),
             ..Held::default()
         });
         let command = Command::Submit(Verdict::Valid);
@@ -224,6 +250,7 @@ impl Elicitation {
         let held = Arc::new(Held {
             draft: Some(draft),
             errors: Some(text.into()),
+            typist: self.typist.as_deref().map(Box::from),
             ..Held::default()
         });
         let mut change = Change::Refused;
@@ -259,6 +286,9 @@ impl Elicitation {
             let draft = Payload::of_draft(&inner.vault, record.id, &form, merged.clone());
             check_size(record, Some(&form), &draft)?;
             held.draft = Some(draft);
+            if let Some(typist) = &self.typist {
+                held.typist = Some((**typist).into());
+            }
             Ok(Some(Arc::new(held)))
         };
         let record = inner
@@ -269,7 +299,7 @@ impl Elicitation {
             merged.insert(name.clone(), Value::Null);
         }
         let merged = Value::Object(merged);
-        let progress = form.progress(&merged, &check_settings(&record));
+        let progress = form.progress(&merged, &self.check_settings(&record));
         Ok(Drafted {
             status: record.lifecycle.state().status(),
             missing: progress
@@ -378,6 +408,16 @@ impl Elicitation {
         Ok(form.map(|form| form.id().to_owned()))
     }
 
+    fn check_settings(&self, record: &Record) -> Settings {
+        let mut settings = Settings::default();
+        settings.unknown = record.request.unknown;
+        match self.access {
+            Access::Host => settings.references.clone_from(&self.vouched),
+            Access::Engine | Access::Asker(_) => {}
+        }
+        settings
+    }
+
     fn inner(&self) -> &Arc<Inner> {
         &self.engine.inner
     }
@@ -403,12 +443,6 @@ fn form_of(record: &Record) -> Result<Form, ActError> {
         Subject::Form(form) => Ok(form.clone()),
         Subject::Url(_) => Err(ActError::WrongMode(record.request.mode)),
     }
-}
-
-fn check_settings(record: &Record) -> Settings {
-    let mut settings = Settings::default();
-    settings.unknown = record.request.unknown;
-    settings
 }
 
 fn check_size(record: &Record, form: Option<&Form>, payload: &Payload) -> Result<(), ActError> {

@@ -9,6 +9,7 @@ use entreat_core::{Catalogue, ElicitationId, Messages, Mode, TimeoutPolicy, Unix
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
+use zeroize::Zeroizing;
 
 use crate::asker::{Asker, AskerSettings};
 use crate::clock::{Clock, SystemClock, Timeline};
@@ -20,7 +21,7 @@ use crate::error::StartError;
 use crate::events::{Events, Subscription};
 use crate::limits::Ledgers;
 use crate::observe::Observer;
-use crate::resolver::{Resolver, SystemResolver};
+use crate::resolver::{Cleared, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved};
 use crate::store::{MemoryStore, Store, StoreError};
 use crate::vault::{KeyProof, KeyRing, Vault};
 use crate::waiters::Waiters;
@@ -152,6 +153,21 @@ impl Engine {
     /// The engine's time.
     pub fn now(&self) -> UnixTime {
         self.inner.now()
+    }
+
+    /// Looks a URL's host up and judges it by a policy, as answers are judged. Nothing is fetched.
+    pub async fn judge_url(&self, url: &str, policy: &Policy) -> Result<Cleared, UrlError> {
+        judge_resolved(&*self.inner.resolver, url, policy, Unresolved::Accept).await
+    }
+
+    /// Keys for a purpose of the program's own; see [`KeyRing::derive`].
+    pub fn derived_keys(&self, purpose: &'static str) -> Vec<(u32, Zeroizing<[u8; 32]>)> {
+        self.inner.vault.keys().derive(purpose)
+    }
+
+    /// How long a settled elicitation can still be read.
+    pub fn retention(&self) -> Duration {
+        self.inner.settings.retention
     }
 
     /// What timeouts can be had in a mode.

@@ -197,6 +197,10 @@ pub struct Held {
     /// What was wrong with the last answer, as JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Box<str>>,
+    /// Who typed it, in the words of whoever shows the question; see
+    /// [`Elicitation::typed_by`](crate::Elicitation::typed_by).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typist: Option<Box<str>>,
     /// What the respondent's program said about the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<Box<Value>>,

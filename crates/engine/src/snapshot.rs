@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use entreat_core::{
-    Answers, CheckError, ElicitationId, Form, Lifecycle, Mode, Outcome, Presented, State, Status,
+    Answers, CheckError, ElicitationId, Form, Lifecycle, Mode, Outcome, Presented, ReferenceKind,
+    Settings, State, Status,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::ask::INLINE_FIELD;
 use crate::record::{Entry, Record};
@@ -131,7 +132,26 @@ impl Snapshot {
         };
         // What was left out was left out on purpose; unsaid, it would get its default.
         let text = with_nulls(form, &text);
-        Some(form.check_text(&text).map(Answers::into_owned))
+        // References were accepted when it was given.
+        let mut settings = Settings::default();
+        settings.references = ReferenceKind::ALL.to_vec();
+        let checked = form.check_text_with(&text, &settings);
+        Some(checked.map(Answers::into_owned))
+    }
+
+    /// What was typed so far, with [`SEALED`](entreat_core::SEALED) in place of secrets.
+    pub fn draft(&self) -> Map<String, Value> {
+        let held = self.record.held.as_ref();
+        let draft = held.and_then(|held| held.draft.as_ref());
+        match draft.map(|draft| draft.to_json(&[])) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        }
+    }
+
+    /// Who typed it; see [`Elicitation::typed_by`](crate::Elicitation::typed_by).
+    pub fn typist(&self) -> Option<&str> {
+        self.record.held.as_ref()?.typist.as_deref()
     }
 
     /// The required fields that the answer was allowed to leave out.

@@ -100,6 +100,12 @@ impl Progress<'_> {
             .is_some_and(|place| !self.inactive.contains(&place))
     }
 
+    /// Whether a field is on a screen: not hidden for good, nor by a condition. One that is and
+    /// takes no part is disabled.
+    pub fn is_shown(&self, field: &Field) -> bool {
+        !field.rendering().hidden && field.shown_when().iter().all(|when| self.holds(when))
+    }
+
     /// The fields that take part and are shown, in field order.
     pub fn active(&self) -> impl Iterator<Item = &Field> {
         let fields = self.form.fields().iter().enumerate();

@@ -257,8 +257,20 @@ fn index_fields(reader: &mut Reader<'_>, drafts: &[Draft<'_>]) -> HashMap<Arc<st
 #[derive(Default)]
 struct Links {
     dependencies: Vec<usize>,
-    active_when: Vec<Condition>,
+    /// Those for showing the field; then, apart, those for enabling it.
+    shown_when: Vec<Condition>,
+    enabled_when: Vec<Condition>,
     checked_when: Vec<Condition>,
+}
+
+impl Links {
+    fn active_when(&self) -> impl Iterator<Item = &Condition> {
+        self.shown_when.iter().chain(&self.enabled_when)
+    }
+
+    fn is_always_active(&self) -> bool {
+        self.active_when().next().is_none()
+    }
 }
 
 fn read_links<'v>(
@@ -289,7 +301,7 @@ fn read_links<'v>(
     let hints = draft.object.get("rendering").and_then(Value::as_object);
     if let Some(condition) = hints.and_then(|hints| hints.get("conditionalDisplay")) {
         links
-            .active_when
+            .shown_when
             .extend(reader.within("rendering", |reader| {
                 reader.within("conditionalDisplay", |reader| {
                     Condition::read(reader, condition, table)
@@ -301,18 +313,18 @@ fn read_links<'v>(
 
 #[derive(Clone, Copy)]
 enum Action {
-    /// `show` and `enable`: active only while the condition holds.
-    Activate,
-    /// `hide` and `disable`: active only while it does not.
-    Deactivate,
+    Show,
+    Hide,
+    Enable,
+    Disable,
     Validate,
 }
 
 const ACTIONS: &[(&str, Action)] = &[
-    ("show", Action::Activate),
-    ("enable", Action::Activate),
-    ("hide", Action::Deactivate),
-    ("disable", Action::Deactivate),
+    ("show", Action::Show),
+    ("enable", Action::Enable),
+    ("hide", Action::Hide),
+    ("disable", Action::Disable),
     ("validate", Action::Validate),
 ];
 
@@ -335,9 +347,13 @@ fn read_actions<'v>(
                     if let (Some((place, _)), Some((action, condition))) = (target, action) {
                         let links = &mut links[place];
                         match action {
-                            Action::Activate => links.active_when.push(condition),
-                            Action::Deactivate => {
-                                links.active_when.push(Condition::Not(Box::new(condition)));
+                            Action::Show => links.shown_when.push(condition),
+                            Action::Hide => {
+                                links.shown_when.push(Condition::Not(Box::new(condition)));
+                            }
+                            Action::Enable => links.enabled_when.push(condition),
+                            Action::Disable => {
+                                links.enabled_when.push(Condition::Not(Box::new(condition)));
                             }
                             Action::Validate => links.checked_when.push(condition),
                         }
@@ -423,7 +439,7 @@ fn order_conditions(
     }
     let looks_at = |place: usize| {
         let mut others = Vec::new();
-        for condition in &links[place].active_when {
+        for condition in links[place].active_when() {
             condition.each_field(&mut |other| others.push(other));
         }
         others
@@ -431,7 +447,7 @@ fn order_conditions(
     let mut marks = vec![Mark::New; links.len()];
     let mut order = Vec::new();
     for start in 0..links.len() {
-        if marks[start] != Mark::New || links[start].active_when.is_empty() {
+        if marks[start] != Mark::New || links[start].is_always_active() {
             continue;
         }
         // Depth first without recursion: an imported form may chain thousands of fields.
@@ -447,7 +463,7 @@ fn order_conditions(
             };
             match marks[other] {
                 Mark::Done => {}
-                Mark::New if links[other].active_when.is_empty() => marks[other] = Mark::Done,
+                Mark::New if links[other].is_always_active() => marks[other] = Mark::Done,
                 Mark::New => {
                     marks[other] = Mark::Open;
                     stack.push((other, looks_at(other)));
@@ -520,7 +536,8 @@ fn finish_field<'v>(
         accessibility: draft.accessibility,
         messages,
         dependencies: links.dependencies,
-        active_when: links.active_when,
+        shown_by: links.shown_when.len(),
+        active_when: [links.shown_when, links.enabled_when].concat(),
         checked_when: links.checked_when,
         rules: Vec::new(),
     })

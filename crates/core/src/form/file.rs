@@ -11,7 +11,7 @@ use crate::form::reader::{Object, Reader};
 use crate::parse::Source;
 use crate::problem::ProblemCode;
 use crate::same::same;
-use crate::upload::{self, Content, ReferenceKind, Upload};
+use crate::upload::{self, Content, FileFacts, ReferenceKind, Upload};
 use crate::violation::{Constraint, Expected};
 
 /// The most bytes a file may have where the form does not say.
@@ -123,23 +123,37 @@ impl FileRules {
                 file.size
             }
         };
+        self.check_name(&file.filename, findings);
+        self.check_type(&file.content_type, file.bytes(), findings);
+        if size != file.size {
+            findings.at_part(Some("size"));
+            findings.add(Constraint::Size, Expected::Count(size), || file.size.into());
+        }
+        self.check_max_size(size, findings);
+    }
+
+    /// Judges a file of which only this much is known.
+    pub(crate) fn check_described(&self, file: &FileFacts<'_>, findings: &mut Findings<'_>) {
+        self.check_name(file.filename, findings);
+        self.check_type(file.content_type, file.head, findings);
+        self.check_max_size(file.size, findings);
+    }
+
+    fn check_name(&self, name: &str, findings: &mut Findings<'_>) {
         findings.at_part(Some("filename"));
-        if !upload::is_safe_name(&file.filename) {
-            findings.add_text(Constraint::Filename, Expected::Nothing, &file.filename);
+        if !upload::is_safe_name(name) {
+            findings.add_text(Constraint::Filename, Expected::Nothing, name);
         }
         if let Some(extensions) = &self.extensions
-            && !has_extension(extensions, &file.filename)
+            && !has_extension(extensions, name)
         {
-            let found = upload::extension(&file.filename);
+            let found = upload::extension(name);
             let expected = Expected::Names(extensions.clone());
             findings.add_text(Constraint::AllowedExtensions, expected, &found);
         }
-        findings.at_part(Some("content_type"));
-        self.check_type(file, findings);
-        findings.at_part(Some("size"));
-        if size != file.size {
-            findings.add(Constraint::Size, Expected::Count(size), || file.size.into());
-        }
+    }
+
+    fn check_max_size(&self, size: u64, findings: &mut Findings<'_>) {
         findings.at_part(None);
         if size > self.max_size {
             let expected = Expected::Count(self.max_size);
@@ -147,7 +161,8 @@ impl FileRules {
         }
     }
 
-    fn check_type(&self, file: &Upload<'_>, findings: &mut Findings<'_>) {
+    fn check_type(&self, mime: &str, bytes: Option<&[u8]>, findings: &mut Findings<'_>) {
+        findings.at_part(Some("content_type"));
         let allowed = |mime: &str| {
             self.mime_types.is_none()
                 || self.accepted_types.iter().any(|wanted| wanted.covers(mime))
@@ -158,11 +173,11 @@ impl FileRules {
         };
         let is_one = |mime: &str| self.accepted_types.iter().any(|wanted| wanted.is(mime));
         // Mostly it is written as it is listed, without parameters.
-        let as_listed = is_one(&file.content_type);
+        let as_listed = is_one(mime);
         let written = if as_listed {
-            &file.content_type
+            mime
         } else {
-            upload::essence(&file.content_type)
+            upload::essence(mime)
         };
         let is_listed = as_listed || is_one(written);
         let declared = if is_listed {
@@ -175,10 +190,7 @@ impl FileRules {
             findings.add_text(Constraint::AllowedMimeTypes, list(), written);
             return;
         }
-        let Some(found) = file
-            .bytes()
-            .and_then(|bytes| upload::contradiction(&declared, bytes))
-        else {
+        let Some(found) = bytes.and_then(|bytes| upload::contradiction(&declared, bytes)) else {
             return;
         };
         if allowed(&upload::canonical(found)) {

@@ -103,6 +103,20 @@ impl KeyRing {
         self.iter().map(|(version, _)| version)
     }
 
+    /// Keys for another purpose, one for each of the ring's and of the same version, newest first.
+    ///
+    /// The purpose is a constant that nothing else uses; it may say `entreat 2026-11 page links`.
+    /// Who has one of these learns nothing about the ring.
+    pub fn derive(&self, purpose: &'static str) -> Vec<(u32, Zeroizing<[u8; 32]>)> {
+        let derive = |(version, key): (u32, &Key)| {
+            let derived = blake3::derive_key(purpose, key.expose());
+            (version, Zeroizing::new(derived))
+        };
+        let mut derived: Vec<_> = self.iter().map(derive).collect();
+        derived.reverse();
+        derived
+    }
+
     pub(super) fn newest(&self) -> (u32, &Key) {
         (self.newest.0, &self.newest.1)
     }
@@ -245,6 +259,17 @@ mod tests {
         for text in ["", "\n\n", "# v1\n"] {
             assert_eq!(KeyRing::from_text(text).err(), Some(KeyRingError::Empty));
         }
+    }
+
+    #[test]
+    fn derived_keys_follow_the_ring_and_the_purpose() {
+        let old = KeyRing::from_text(&format!("v1 {ONE}")).unwrap();
+        let new = KeyRing::from_text(&format!("v1 {ONE}\nv2 {TWO}")).unwrap();
+        let links = new.derive("links");
+        assert_eq!([links[0].0, links[1].0], [2, 1]);
+        assert_eq!(links[1], old.derive("links")[0]);
+        assert_ne!(links[0].1, links[1].1);
+        assert_ne!(links, new.derive("files"));
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         result: Some(records::payload("")),
         missing: vec!["a".into(), "b".into()],
         errors: Some("[]".into()),
+        typist: Some("a browser".into()),
         submission: Some(Box::new(json!({"user_agent": "x"}))),
         delivery: None,
     }));
