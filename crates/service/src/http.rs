@@ -5,6 +5,7 @@
 
 mod call;
 mod events;
+mod files;
 mod guard;
 mod refusal;
 mod server;
@@ -30,8 +31,11 @@ pub use self::server::listen;
 
 use self::refusal::Refusal;
 use crate::askers::Askers;
+use crate::page::Pages;
 use crate::rpc::{Rpc, openrpc};
+use crate::tls::Tls;
 use crate::told::Told;
+use crate::upload::Uploads;
 
 /// What a server allows its clients.
 #[derive(Clone, Debug)]
@@ -39,7 +43,8 @@ use crate::told::Told;
 pub struct HttpSettings {
     /// The largest body of a request, and message of a WebSocket, in bytes.
     pub body_limit: usize,
-    /// How long the head of a request may take, and a connection may be idle.
+    /// How long the head of a request may take, and a connection may be idle; and how long the
+    /// handshake of TLS may take.
     pub head_timeout: Duration,
     /// How long a body may take.
     pub body_timeout: Duration,
@@ -103,6 +108,9 @@ struct Shared {
     askers: Askers,
     settings: HttpSettings,
     metrics: Option<Metrics>,
+    pages: Option<Pages>,
+    uploads: Option<Uploads>,
+    tls: Option<Tls>,
     told: Told,
     guesses: DefaultKeyedRateLimiter<IpAddr>,
     /// Set when the server is to end.
@@ -128,6 +136,9 @@ impl Http {
             askers,
             settings,
             metrics: None,
+            pages: None,
+            uploads: None,
+            tls: None,
             guesses: RateLimiter::keyed(quota),
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
@@ -144,6 +155,34 @@ impl Http {
         self
     }
 
+    /// Serves pages on which people answer, and the files that they send there.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Pages) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.uploads = pages.uploads().cloned();
+            shared.pages = Some(pages);
+        }
+        self
+    }
+
+    /// Serves files by the links that askers got, and removes those that nobody needs.
+    #[must_use]
+    pub fn with_uploads(mut self, uploads: Uploads) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.uploads = Some(uploads);
+        }
+        self
+    }
+
+    /// Speaks TLS, and nothing else.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Tls) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.tls = Some(tls);
+        }
+        self
+    }
+
     fn router(&self) -> Router {
         let mut router = Router::new()
             .route("/rpc", post(call::rpc))
@@ -155,9 +194,15 @@ impl Http {
         if self.0.metrics.is_some() {
             router = router.route("/metrics", get(metrics));
         }
-        router
-            .fallback(|| async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") })
-            .with_state(self.0.clone())
+        if self.0.uploads.is_some() {
+            router = router.route("/files/{id}/{upload}/{token}", get(files::download));
+        }
+        let router = router.with_state(self.0.clone());
+        let router = match &self.0.pages {
+            Some(pages) => router.merge(pages.router()),
+            None => router,
+        };
+        router.fallback(|| async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") })
     }
 }
 
@@ -220,7 +265,7 @@ fn text(status: StatusCode, words: &'static str) -> Response {
     response
 }
 
-fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -9,12 +9,20 @@
 mod askers;
 mod callback;
 pub mod http;
+pub mod identity;
+mod local;
+pub mod page;
 pub mod rpc;
 pub mod stdio;
 mod templates;
+mod tls;
 mod told;
 mod trace;
+pub mod upload;
 
 pub use askers::Askers;
 pub use callback::{CallbackError, Callbacks, NoSecret, SigningSecret};
+pub use page::{Brand, Color, NoColor, PageSettings, Pages};
 pub use templates::{FolderError, TemplateFolder};
+pub use tls::{Tls, TlsError};
+pub use upload::{UploadSettings, Uploads};

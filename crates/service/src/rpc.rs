@@ -64,6 +64,12 @@ pub use templates::{Template, Templates};
 pub trait Links: Send + Sync {
     /// The address of the page, if it can be reached.
     fn page(&self, id: ElicitationId) -> Option<String>;
+
+    /// Whether a question has to say who may answer it: nobody could open the page of one that
+    /// does not.
+    fn needs_respondent(&self) -> bool {
+        false
+    }
 }
 
 /// Answers messages of the control API. Cheap to clone; all clones are one.

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
@@ -53,6 +54,10 @@ impl Http {
         shared.tasks.spawn(async move {
             closing.run_until_cancelled(follow).await;
         });
+        if let Some(uploads) = shared.uploads.clone() {
+            let end = shared.closing.clone().cancelled_owned();
+            shared.tasks.spawn(async move { uploads.tend(end).await });
+        }
         tokio::select! {
             () = end => {}
             () = self.accept(&listener) => {}
@@ -111,6 +116,27 @@ async fn serve_one(shared: Arc<Shared>, router: Router, stream: TcpStream, peer:
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(shared.settings.write_timeout));
+    let stream = Box::pin(stream);
+    let Some(tls) = &shared.tls else {
+        return converse(&shared, router, stream, peer).await;
+    };
+    let handshake = tls.acceptor().accept(stream);
+    let handshake = tokio::time::timeout(shared.settings.head_timeout, handshake);
+    match shared.closing.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => converse(&shared, router, stream, peer).await,
+        Some(Ok(Err(error))) => tracing::debug!(%error, "a handshake failed"),
+        Some(Err(_)) => tracing::debug!("a handshake took too long"),
+        None => {}
+    }
+}
+
+/// Answers what comes over a connection, until it ends or the server does.
+async fn converse(
+    shared: &Shared,
+    router: Router,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: SocketAddr,
+) {
     let service = tower::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         tower::Service::call(&mut router.clone(), request.map(axum::body::Body::new))
@@ -119,10 +145,7 @@ async fn serve_one(shared: Arc<Shared>, router: Router, stream: TcpStream, peer:
         .timer(TokioTimer::new())
         .header_read_timeout(shared.settings.head_timeout)
         .max_buf_size(HEAD_LIMIT)
-        .serve_connection(
-            TokioIo::new(Box::pin(stream)),
-            TowerToHyperService::new(service),
-        )
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
         .with_upgrades();
     let mut connection = pin!(connection);
     let ended = tokio::select! {

@@ -1,7 +1,7 @@
 //! `elicitation/create`: from parameters to a question.
 
 use entreat_core::{ElicitationId, Field, Form, Mode, Script, UnixTime, Unknown, closest};
-use entreat_engine::{Ask, Snapshot};
+use entreat_engine::{Ask, Channel, Snapshot};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -192,6 +192,7 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
     let subject = subject_of(params)?;
     let mode = mode_of(params, subject)?;
     refuse_strays(params, subject)?;
+    refuse_nobody(call.rpc, params)?;
     let mut ask = match subject {
         Subject::FormDefinition | Subject::Template => {
             let form = read_form(call.rpc, params)?;
@@ -218,6 +219,9 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
     };
     if let Some(timeout) = params.value("timeout") {
         ask = ask.timeout(call.session.asker().read_timeout(mode, &timeout)?);
+    }
+    if call.rpc.links.is_some() && subject != Subject::Url {
+        ask = ask.channel(Channel::Page);
     }
     Ok(with_extras(ask, params))
 }
@@ -296,6 +300,20 @@ fn refuse_strays(params: &Params<'_>, subject: Subject) -> Result<(), RpcError> 
         return Err(RpcError::param("sensitive", "stray_param", message));
     }
     Ok(())
+}
+
+/// Refuses a question that nobody could answer.
+fn refuse_nobody(rpc: &Rpc, params: &Params<'_>) -> Result<(), RpcError> {
+    let is_needed = rpc.links.as_ref().is_some_and(|l| l.needs_respondent());
+    let is_given = params
+        .text("respondent")
+        .is_some_and(|name| !name.is_empty());
+    if is_given || !is_needed {
+        return Ok(());
+    }
+    let message = "`respondent` is missing: people sign in here, and a question has to say who \
+                   of them may answer it.";
+    Err(RpcError::param("respondent", "missing_param", message))
 }
 
 fn read_form(rpc: &Rpc, params: &Params<'_>) -> Result<Form, RpcError> {

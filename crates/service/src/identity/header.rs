@@ -1,0 +1,200 @@
+//! People whom a trusted proxy names in a header.
+//!
+//! Whoever can reach the service without the proxy could name anybody. So the peer decides, and
+//! what a request says about the way it came does not: `X-Forwarded-For` can be written by its
+//! sender.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use axum::http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+use super::{Person, Unidentified};
+
+/// Which header names people, and whose word is taken for it.
+#[derive(Clone, Debug)]
+pub struct HeaderIdentity {
+    name: HeaderName,
+    proxies: Vec<ProxyRange>,
+}
+
+/// A text that cannot be the name of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a header has letters, digits and hyphens, as `x-forwarded-user`")]
+pub struct BadHeaderName;
+
+impl HeaderIdentity {
+    /// People named in this header by proxies with these addresses.
+    pub fn new(name: &str, proxies: Vec<ProxyRange>) -> Result<Self, BadHeaderName> {
+        let name = HeaderName::from_str(name).map_err(|_| BadHeaderName)?;
+        Ok(Self { name, proxies })
+    }
+
+    pub(super) fn identify(
+        &self,
+        peer: SocketAddr,
+        headers: &HeaderMap,
+    ) -> Result<Person, Unidentified> {
+        if !self.proxies.iter().any(|range| range.contains(peer.ip())) {
+            return Err(Unidentified::UntrustedProxy);
+        }
+        let mut values = headers.get_all(&self.name).iter();
+        let value = match (values.next(), values.next()) {
+            (Some(value), None) => value,
+            (None, _) => return Err(Unidentified::NoName),
+            // A proxy that adds its header to the sender's own.
+            (Some(_), Some(_)) => return Err(Unidentified::SeveralNames),
+        };
+        let name = str::from_utf8(value.as_bytes()).map_err(|_| Unidentified::NotText)?;
+        // Two names in one value are one that nobody has: a respondent is compared as a whole.
+        match name.trim() {
+            "" => Err(Unidentified::NoName),
+            name => Ok(Person::Named(name.into())),
+        }
+    }
+}
+
+/// Addresses of proxies: one, or a range as `10.0.0.0/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProxyRange(IpNet);
+
+impl ProxyRange {
+    fn contains(&self, address: IpAddr) -> bool {
+        // A socket for both families shows IPv4 peers as IPv6 ones.
+        self.0.contains(&address.to_canonical())
+    }
+}
+
+impl ProxyRange {
+    /// Whether every address of a family lies in it.
+    pub fn is_everybody(&self) -> bool {
+        self.0.prefix_len() == 0
+    }
+}
+
+impl fmt::Display for ProxyRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A text that is no range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an address or a range of them, as `10.0.0.7` or `10.0.0.0/8`")]
+pub struct BadRange;
+
+impl FromStr for ProxyRange {
+    type Err = BadRange;
+
+    fn from_str(text: &str) -> Result<Self, BadRange> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self(address.to_canonical().into()));
+        }
+        let range: IpNet = text.parse().map_err(|_| BadRange)?;
+        match range {
+            // No peer would ever be found in it: they are looked for as IPv4.
+            IpNet::V6(inside) if inside.addr().to_ipv4_mapped().is_some() => Err(BadRange),
+            range => Ok(Self(range)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn identity() -> HeaderIdentity {
+        let ranges = ["10.1.0.0/16", "2001:db8::/32", "192.0.2.7"];
+        let ranges = ranges.iter().map(|range| range.parse().unwrap());
+        HeaderIdentity::new("X-User", ranges.collect()).unwrap()
+    }
+
+    fn identify(
+        peer: &str,
+        pairs: &[(&'static str, &'static [u8])],
+    ) -> Result<Person, Unidentified> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let value = HeaderValue::from_bytes(value).unwrap();
+            headers.append(*name, value);
+        }
+        identity().identify(SocketAddr::new(peer.parse().unwrap(), 5), &headers)
+    }
+
+    #[test]
+    fn a_trusted_proxy_names_a_person() {
+        for peer in ["10.1.2.3", "::ffff:10.1.2.3", "2001:db8::9", "192.0.2.7"] {
+            let found = identify(peer, &[("x-user", b"ada")]);
+            assert_eq!(found, Ok(Person::Named("ada".into())), "{peer}");
+        }
+        let found = identify("10.1.0.1", &[("x-user", "josé@example.com".as_bytes())]);
+        assert_eq!(found, Ok(Person::Named("josé@example.com".into())));
+    }
+
+    #[test]
+    fn nobody_else_is_believed_whatever_the_request_says_of_its_way() {
+        for peer in [
+            "10.2.0.1",
+            "127.0.0.1",
+            "::1",
+            "::ffff:10.2.0.1",
+            "192.0.2.8",
+            "2001:db9::1",
+        ] {
+            let found = identify(peer, &[("x-user", b"ada")]);
+            assert_eq!(found, Err(Unidentified::UntrustedProxy), "{peer}");
+        }
+        let chain = [
+            ("x-user", &b"ada"[..]),
+            ("x-forwarded-for", b"10.1.0.1, 10.1.0.2"),
+        ];
+        assert_eq!(
+            identify("203.0.113.9", &chain),
+            Err(Unidentified::UntrustedProxy)
+        );
+        // Through several proxies of which the last is trusted, that one's word counts.
+        let found = identify("10.1.0.2", &chain);
+        assert_eq!(found, Ok(Person::Named("ada".into())));
+    }
+
+    #[test]
+    fn a_name_is_given_once_and_is_not_empty() {
+        let peer = "10.1.0.1";
+        let no_name = Err(Unidentified::NoName);
+        assert_eq!(identify(peer, &[]), no_name);
+        assert_eq!(identify(peer, &[("x-user", b"")]), no_name);
+        assert_eq!(identify(peer, &[("x-user", b"  ")]), no_name);
+        let two = [("x-user", &b"mallory"[..]), ("x-user", b"ada")];
+        assert_eq!(identify(peer, &two), Err(Unidentified::SeveralNames));
+        let same = [("x-user", &b"ada"[..]), ("x-user", b"ada")];
+        assert_eq!(identify(peer, &same), Err(Unidentified::SeveralNames));
+        let latin = identify(peer, &[("x-user", b"jos\xe9")]);
+        assert_eq!(latin, Err(Unidentified::NotText));
+        // Joined by a proxy, they are the name of nobody.
+        let joined = identify(peer, &[("x-user", b"mallory, ada")]);
+        assert_eq!(joined, Ok(Person::Named("mallory, ada".into())));
+    }
+
+    #[test]
+    fn ranges_and_header_names_that_cannot_be_are_refused() {
+        for bad in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0",
+            "proxy.example",
+            "10.0.0.0/",
+            "::ffff:10.0.0.0/104",
+        ] {
+            assert_eq!(bad.parse::<ProxyRange>(), Err(BadRange), "{bad}");
+        }
+        let one = "::ffff:192.0.2.7".parse::<ProxyRange>().unwrap();
+        assert_eq!(one, "192.0.2.7".parse().unwrap());
+        for bad in ["", "x user", "x:user", "x\nuser"] {
+            assert!(HeaderIdentity::new(bad, Vec::new()).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Style, script and icon: in the binary, under names that change with what is in them.
+
+use std::io::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::Site;
+use super::accent::Accent;
+
+const STYLE: &str = include_str!("assets/page.css");
+const SCRIPT: &str = include_str!("assets/page.js");
+const ICON: &str = include_str!("assets/icon.svg");
+
+/// The names under which they are served.
+pub(super) struct Names {
+    pub(super) style: String,
+    pub(super) script: String,
+    pub(super) icon: String,
+}
+
+struct Asset {
+    name: String,
+    kind: &'static str,
+    plain: Bytes,
+    packed: Bytes,
+}
+
+impl Asset {
+    fn new(stem: &str, ending: &str, kind: &'static str, text: &'static str) -> Self {
+        let hash = blake3::hash(text.as_bytes()).to_hex();
+        let mut zip = GzEncoder::new(Vec::new(), Compression::best());
+        // Writing to memory does not fail; were it to, the plain text would be served.
+        let packed = zip.write_all(text.as_bytes()).and_then(|()| zip.finish());
+        Self {
+            name: format!("{stem}-{}.{ending}", &hash[..12]),
+            kind,
+            plain: Bytes::from_static(text.as_bytes()),
+            packed: packed.unwrap_or_default().into(),
+        }
+    }
+}
+
+static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
+    [
+        Asset::new("page", "css", "text/css; charset=utf-8", STYLE),
+        Asset::new("page", "js", "text/javascript; charset=utf-8", SCRIPT),
+        Asset::new("icon", "svg", "image/svg+xml", ICON),
+    ]
+});
+
+pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| {
+    let [style, script, icon] = &*ASSETS;
+    Names {
+        style: style.name.clone(),
+        script: script.name.clone(),
+        icon: icon.name.clone(),
+    }
+});
+
+pub(super) async fn serve(
+    State(_): State<Arc<Site>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let accent = name
+        .strip_prefix("accent-")
+        .and_then(|name| name.strip_suffix(".css"));
+    if let Some(accent) = accent.and_then(Accent::read) {
+        return response("text/css; charset=utf-8", accent.style().into());
+    }
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
+        let mut response = Response::new(Body::from("There is nothing here.\n"));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        return response;
+    };
+    let takes_packed = headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|takes| takes.to_str().ok())
+        .is_some_and(|takes| takes.split(',').any(|coding| coding.trim() == "gzip"));
+    if !takes_packed || asset.packed.is_empty() {
+        return response(asset.kind, asset.plain.clone());
+    }
+    let mut response = response(asset.kind, asset.packed.clone());
+    let packed = HeaderValue::from_static("gzip");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_ENCODING, packed);
+    response
+}
+
+fn response(kind: &'static str, body: Bytes) -> Response {
+    let mut response = Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // The name says what is in it, so it never changes; and nothing secret is in it.
+    let forever = HeaderValue::from_static("public, max-age=31536000, immutable");
+    headers.insert(header::CACHE_CONTROL, forever);
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    response
+}

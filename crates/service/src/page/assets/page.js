@@ -1,0 +1,327 @@
+// What the page does with a script: it asks the server sooner. Without it everything works too.
+"use strict";
+(() => {
+  const one = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const form = one("#question");
+  const timed = form || one("#review");
+
+  // Bars of addresses keep no token.
+  if (timed && location.pathname !== timed.getAttribute("action") && !location.pathname.endsWith("/review")) {
+    history.replaceState(null, "", timed.getAttribute("action") + location.search + location.hash);
+  }
+
+  // --- time -------------------------------------------------------------------------------
+  const clock = one(".clock");
+  let deadline = 0;
+  let warned = false;
+  let leaving = false;
+
+  function setTime(left, warn, extend) {
+    deadline = performance.now() + left;
+    clock.dataset.warn = warn;
+    const button = one("button", clock);
+    if (button && extend === false) button.remove();
+    tick();
+  }
+
+  function tick() {
+    const left = Math.max(0, deadline - performance.now());
+    const data = clock.dataset;
+    const minutes = Math.ceil(left / 60000);
+    let text = data.left.replace("{}", minutes);
+    if (minutes === 1) text = data.leftOne;
+    if (left < 60000) text = data.seconds.replace("{}", Math.ceil(left / 1000));
+    const until = one(".until", clock);
+    if (until.textContent !== text) until.textContent = text;
+    const late = left <= Number(data.warn);
+    clock.classList.toggle("late", late);
+    if (!late) {
+      warned = false;
+      one(".alarm", clock).textContent = "";
+    } else if (!warned) {
+      warned = true;
+      one(".alarm", clock).textContent = data.warning;
+    }
+    if (left === 0) look();
+  }
+
+  async function look() {
+    if (leaving) return;
+    try {
+      const response = await fetch(timed.dataset.state, { cache: "no-store" });
+      const told = response.ok ? await response.json() : { live: false };
+      if (told.live) return setTime(told.left, told.warn, told.extend);
+      over();
+    } catch { /* The network is away; the next look will tell. */ }
+  }
+
+  function over() {
+    leaving = true;
+    location.replace(timed.getAttribute("action"));
+  }
+
+  if (timed && clock) {
+    setTime(Number(clock.dataset.deadline), clock.dataset.warn);
+    setInterval(tick, 1000);
+    setInterval(look, Number(timed.dataset.poll));
+    addEventListener("visibilitychange", () => document.hidden || look());
+    addEventListener("pageshow", (event) => event.persisted && look());
+  }
+  const summary = one("#summary");
+  if (summary) summary.focus();
+
+  // --- the form ---------------------------------------------------------------------------
+  if (form) {
+    const kept = one(".kept", form);
+    let dirty = false;
+    let timer = 0;
+    let sending = Promise.resolve();
+    const touched = new Set();
+    const step = one(".step", form);
+    if (step) step.hidden = true;
+
+    function pairs(action) {
+      const data = new URLSearchParams();
+      for (const [name, value] of new FormData(form)) {
+        if (typeof value === "string") data.append(name, value);
+      }
+      if (action) data.append("_do", action);
+      return data;
+    }
+
+    // One after another, so that what was typed last is kept last.
+    function keep(action) {
+      clearTimeout(timer);
+      sending = sending.then(() => send(action));
+      return sending;
+    }
+
+    async function send(action) {
+      const before = pairs().toString();
+      dirty = false;
+      kept.textContent = form.dataset.saving;
+      try {
+        const response = await fetch(form.dataset.draft, { method: "POST", body: pairs(action) });
+        const told = await response.json();
+        if (told.live === false) return over();
+        if (!response.ok) throw new Error(told.complaint);
+        setTime(told.left, told.warn, told.extend);
+        for (const field of told.fields) show(field);
+        kept.textContent = form.dataset.saved;
+      } catch (error) {
+        dirty = true;
+        kept.textContent = error.message && error.constructor === Error ? error.message : form.dataset.notSaved;
+      }
+      if (pairs().toString() !== before) dirty = true;
+    }
+
+    function show({ place, presence, error }) {
+      const field = document.getElementById("q" + place);
+      if (!field) return;
+      field.hidden = presence === "hidden";
+      for (const control of all("input, select, textarea", field)) control.disabled = presence !== "active";
+      if (touched.has(field.id)) say(field, error);
+    }
+
+    function say(field, words) {
+      const error = document.getElementById("e" + field.dataset.place);
+      error.hidden = !words;
+      error.textContent = "";
+      if (words) {
+        const prefix = document.createElement("span");
+        prefix.className = "unseen";
+        prefix.textContent = form.dataset.errorPrefix;
+        error.append(prefix, " ", words);
+      }
+      const group = one("fieldset[role=radiogroup]", field);
+      for (const control of group ? [group] : all("input:not([type=hidden], [type=checkbox], [type=radio], [type=search]), select, textarea", field)) {
+        if (words) control.setAttribute("aria-invalid", "true");
+        else control.removeAttribute("aria-invalid");
+      }
+    }
+
+    function typed(event) {
+      const field = event.target.closest(".field");
+      if (!field || event.target.type === "search" || event.target.type === "file") return;
+      dirty = true;
+      const trigger = field.dataset.check || "on_blur";
+      if (trigger === "on_change") touched.add(field.id);
+      const isChoice = event.type === "change" && event.target.matches("select, [type=checkbox], [type=radio], [type=range]");
+      const pause = Number(field.dataset.pause || (isChoice ? 0 : 600));
+      clearTimeout(timer);
+      timer = setTimeout(keep, pause);
+    }
+    form.addEventListener("input", typed);
+    form.addEventListener("change", typed);
+    form.addEventListener("focusout", (event) => {
+      const field = event.target.closest(".field");
+      if (!field || field.dataset.check === "on_submit" || !event.target.value) return;
+      touched.add(field.id);
+      if (dirty) keep();
+    });
+    addEventListener("beforeunload", (event) => {
+      if (dirty && !leaving) event.preventDefault();
+    });
+    form.addEventListener("submit", (event) => {
+      const action = event.submitter ? event.submitter.value : "";
+      if (action === "extend") {
+        event.preventDefault();
+        keep("extend");
+        return;
+      }
+      leaving = true;
+      clearTimeout(timer);
+    });
+    addEventListener("pageshow", (event) => { if (event.persisted) leaving = false; });
+
+    for (const button of all(".reveal", form)) {
+      button.hidden = false;
+      button.addEventListener("click", () => {
+        const input = document.getElementById(button.dataset.for);
+        const reveal = input.type === "password";
+        input.type = reveal ? "text" : "password";
+        button.textContent = reveal ? button.dataset.hide : button.dataset.show;
+        button.setAttribute("aria-pressed", reveal);
+      });
+    }
+    for (const slider of all(".slider", form)) {
+      const input = one("input", slider);
+      input.addEventListener("input", () => { one("output", slider).textContent = input.value; });
+    }
+    for (const zone of all(".zone", form)) {
+      if (zone.value) continue;
+      const minutes = -new Date().getTimezoneOffset();
+      const two = (n) => String(Math.floor(n)).padStart(2, "0");
+      zone.value = (minutes < 0 ? "-" : "+") + two(Math.abs(minutes) / 60) + ":" + two(Math.abs(minutes) % 60);
+    }
+    for (const search of all(".search", form)) {
+      search.hidden = false;
+      const input = one("input", search);
+      const list = document.getElementById(input.dataset.filters);
+      input.addEventListener("input", () => {
+        const wanted = input.value.trim().toLocaleLowerCase();
+        for (const option of all(".option", list)) {
+          option.hidden = !one("label", option).textContent.toLocaleLowerCase().includes(wanted) && !one("input", option).checked;
+        }
+      });
+      input.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
+    }
+    for (const fold of all(".fold", form)) {
+      const summary = one("summary", fold);
+      const empty = summary.textContent;
+      fold.addEventListener("change", () => {
+        const titles = all("input:checked + label", fold).map((label) => label.textContent);
+        summary.textContent = titles.length ? titles.join(", ") : empty;
+      });
+    }
+
+    // --- files ----------------------------------------------------------------------------
+    form.addEventListener("change", (event) => {
+      if (event.target.type === "file") upload(event.target.closest(".files"), event.target.files);
+    });
+    for (const type of ["dragover", "dragleave", "drop"]) {
+      form.addEventListener(type, (event) => {
+        const files = event.target.closest && event.target.closest(".files.drop");
+        if (!files) return;
+        event.preventDefault();
+        files.classList.toggle("over", type === "dragover");
+        if (type === "drop") upload(files, event.dataTransfer.files);
+      });
+    }
+    addEventListener("paste", (event) => {
+      const files = event.clipboardData ? event.clipboardData.files : [];
+      const focused = document.activeElement.closest(".files");
+      const target = focused || one(".field:not([hidden]) .files.drop", form);
+      if (files.length && target) {
+        event.preventDefault();
+        upload(target, files);
+      }
+    });
+    for (const hint of all(".drop-hint", form)) hint.hidden = false;
+
+    async function upload(files, chosen) {
+      for (const file of files.dataset.many === undefined ? [...chosen].slice(0, 1) : chosen) {
+        const place = files.dataset.field;
+        const field = document.getElementById("q" + place);
+        try {
+          const { status, text } = await put(files, file);
+          if (status === 409) return over();
+          if (status !== 200) throw new Error(JSON.parse(text).error);
+          say(field, "");
+          const fresh = document.createElement("template");
+          fresh.innerHTML = text;
+          files.replaceWith(fresh.content);
+          files = one(".files", field);
+          for (const hint of all(".drop-hint", files)) hint.hidden = false;
+          await keep();
+          one("input[type=file]", files).focus();
+        } catch (error) {
+          reset(files);
+          if (error.name !== "AbortError") say(field, error.message || form.dataset.uploadFailed);
+        }
+      }
+    }
+
+    function reset(files) {
+      one(".progress", files).hidden = true;
+      one("input[type=file]", files).value = "";
+    }
+
+    // A request of the older kind: only that tells how much has gone.
+    function put(files, file) {
+      return new Promise((resolve, reject) => {
+        const request = new XMLHttpRequest();
+        const progress = one(".progress", files);
+        progress.hidden = false;
+        one("progress", progress).value = 0;
+        request.open("POST", form.dataset.files + "/" + files.dataset.field);
+        request.setRequestHeader("x-entreat-form", one("[name=_csrf]", form).value);
+        request.setRequestHeader("x-entreat-file", encodeURIComponent(file.name));
+        request.setRequestHeader("content-type", file.type || "application/octet-stream");
+        request.upload.onprogress = (event) => { one("progress", progress).value = event.total ? 100 * event.loaded / event.total : 0; };
+        request.onload = () => resolve({ status: request.status, text: request.responseText });
+        request.onerror = () => reject(new Error(form.dataset.uploadFailed));
+        request.onabort = () => reject(new DOMException("", "AbortError"));
+        one(".stop", progress).onclick = () => request.abort();
+        request.send(file);
+      });
+    }
+  }
+
+  // --- inbox ------------------------------------------------------------------------------
+  const inbox = one("#inbox");
+  if (inbox) {
+    const ids = () => all(".card[data-id]", inbox).map((card) => card.dataset.id);
+    const notify = one(".notify");
+    if ("Notification" in window && Notification.permission === "default") {
+      notify.hidden = false;
+      notify.addEventListener("click", async () => {
+        await Notification.requestPermission();
+        notify.hidden = true;
+      });
+    }
+    setInterval(async () => {
+      try {
+        const response = await fetch(inbox.dataset.list, { cache: "no-store" });
+        if (!response.ok) return;
+        const fresh = await response.text();
+        if (fresh === inbox.dataset.last) return;
+        inbox.dataset.last = fresh;
+        const before = new Set(ids());
+        const focused = document.activeElement.closest(".card");
+        const held = focused && focused.dataset.id;
+        inbox.innerHTML = fresh;
+        const again = held && one('.card[data-id="' + CSS.escape(held) + '"] a', inbox);
+        if (again) again.focus();
+        const now = ids();
+        document.title = (now.length ? "(" + now.length + ") " : "") + inbox.dataset.title;
+        const news = now.filter((id) => !before.has(id));
+        if (news.length && "Notification" in window && Notification.permission === "granted" && document.hidden) {
+          const card = one('.card[data-id="' + CSS.escape(news[0]) + '"] a', inbox);
+          new Notification(inbox.dataset.new, { body: card.textContent, tag: news[0] });
+        }
+      } catch { /* The network is away; the next look will tell. */ }
+    }, 3000);
+  }
+})();

@@ -1,0 +1,117 @@
+//! Days and moments as `displayFormat` wants them shown, and as a browser's inputs want them.
+
+use std::borrow::Cow;
+
+use entreat_core::jiff::civil::{Date, DateTime, Time};
+
+use super::words::Words;
+
+/// A day or moment in a form author's format: `DD.MM.YYYY`, `dddd, D MMMM YYYY HH:mm`.
+///
+/// `None` if the text is no date, or has no time and the format wants one.
+pub(super) fn shown(text: &str, format: &str, words: &Words) -> Option<String> {
+    let (local, _) = split(text);
+    let moment: DateTime = if local.contains('T') {
+        local.parse().ok()?
+    } else {
+        local.parse::<Date>().ok()?.to_datetime(Time::midnight())
+    };
+    let mut out = String::with_capacity(format.len() + 8);
+    let mut rest = format;
+    while let Some(first) = rest.chars().next() {
+        let run = rest.chars().take_while(|c| *c == first).count() * first.len_utf8();
+        let (token, after) = rest.split_at(run);
+        let month = usize::from(moment.month().unsigned_abs());
+        let weekday = usize::from(moment.weekday().to_monday_zero_offset().unsigned_abs());
+        let part: Cow<'_, str> = match token {
+            "YYYY" => format!("{:04}", moment.year()).into(),
+            "YY" => format!("{:02}", moment.year().rem_euclid(100)).into(),
+            "MMMM" => words.months[month - 1].into(),
+            "MMM" => words.months[month - 1].chars().take(3).collect(),
+            "MM" => format!("{month:02}").into(),
+            "M" => month.to_string().into(),
+            "DD" => format!("{:02}", moment.day()).into(),
+            "D" => moment.day().to_string().into(),
+            "dddd" => words.weekdays[weekday].into(),
+            "ddd" => words.weekdays[weekday].chars().take(3).collect(),
+            "HH" => format!("{:02}", moment.hour()).into(),
+            "H" => moment.hour().to_string().into(),
+            "mm" => format!("{:02}", moment.minute()).into(),
+            "ss" => format!("{:02}", moment.second()).into(),
+            other => other.into(),
+        };
+        out.push_str(&part);
+        rest = after;
+    }
+    Some(out)
+}
+
+/// The local part of an RFC 3339 moment, and its offset: `2026-03-01T10:00` and `+01:00`.
+pub(super) fn split(text: &str) -> (&str, &str) {
+    let Some(time) = text.find(['T', 't']) else {
+        return (text, "");
+    };
+    match text[time..].find(['Z', 'z', '+', '-']) {
+        Some(offset) => text.split_at(time + offset),
+        None => (text, ""),
+    }
+}
+
+/// The moment that a local time and an offset make; what cannot be one stays as it is, for the
+/// check to refuse.
+pub(super) fn join(local: &str, offset: &str) -> String {
+    if local.is_empty() {
+        return String::new();
+    }
+    let local = match local.matches(':').count() {
+        0 => format!("{local}T00:00:00"),
+        1 => format!("{local}:00"),
+        _ => local.to_owned(),
+    };
+    let offset = match offset.trim() {
+        "" | "Z" | "z" => "Z".to_owned(),
+        offset => offset.replace('\u{2212}', "-"),
+    };
+    format!("{local}{offset}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::Words;
+    use super::*;
+
+    #[test]
+    fn dates_are_shown_in_the_authors_format_and_the_readers_language() {
+        let [english, german] = Words::ALL;
+        assert_eq!(
+            shown("2026-03-01", "DD.MM.YYYY", english).unwrap(),
+            "01.03.2026"
+        );
+        assert_eq!(
+            shown("2026-03-01", "dddd, D. MMMM YYYY", german).unwrap(),
+            "Sonntag, 1. März 2026"
+        );
+        assert_eq!(
+            shown("2026-03-01T09:05:00+01:00", "MMM D, HH:mm", english).unwrap(),
+            "Mar 1, 09:05"
+        );
+        assert_eq!(shown("soon", "DD.MM.YYYY", english), None);
+    }
+
+    #[test]
+    fn a_moment_comes_apart_and_together() {
+        assert_eq!(
+            split("2026-03-01T10:00:00+01:00"),
+            ("2026-03-01T10:00:00", "+01:00")
+        );
+        assert_eq!(split("2026-03-01T10:00:00Z"), ("2026-03-01T10:00:00", "Z"));
+        assert_eq!(split("2026-03-01"), ("2026-03-01", ""));
+        assert_eq!(
+            join("2026-03-01T10:00", "+01:00"),
+            "2026-03-01T10:00:00+01:00"
+        );
+        assert_eq!(join("2026-03-01T10:00:30", ""), "2026-03-01T10:00:30Z");
+        assert_eq!(join("2026-03-01", "-05:00"), "2026-03-01T00:00:00-05:00");
+        assert_eq!(join("", "+01:00"), "");
+    }
+}

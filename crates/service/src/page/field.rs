@@ -1,0 +1,311 @@
+//! A field as the page shows it: which control, with what in it.
+//!
+//! Only how things look is decided here. What is valid, and which fields take part, was asked of
+//! the core before.
+
+use entreat_core::form::{DisplayStyle, ValidationTrigger};
+use entreat_core::{Field, Form, Kind, Progress};
+use serde_json::{Map, Value};
+
+use super::control::{Choice, Control, Test, Verdict, control};
+use super::file_view::FilesView;
+use super::words::Words;
+
+/// A field on the page.
+pub(super) struct FieldView<'a> {
+    pub(super) place: usize,
+    pub(super) id: &'a str,
+    pub(super) label: &'a str,
+    pub(super) description: Option<&'a str>,
+    pub(super) help: Option<&'a str>,
+    /// What the page itself has to say about it.
+    pub(super) note: Option<String>,
+    /// What only a screen reader says.
+    pub(super) spoken: Option<&'a str>,
+    pub(super) error: Option<String>,
+    pub(super) placeholder: Option<&'a str>,
+    pub(super) autocomplete: Option<&'a str>,
+    pub(super) aria_label: Option<&'a str>,
+    pub(super) tab_index: Option<i64>,
+    pub(super) trigger: Option<&'static str>,
+    pub(super) pause: Option<u64>,
+    pub(super) classes: String,
+    pub(super) is_optional: bool,
+    pub(super) is_answerable: bool,
+    pub(super) control: Control<'a>,
+    presence: Presence,
+    /// The author says that it is announced so, whatever it is.
+    said_required: Option<bool>,
+    said_invalid: Option<bool>,
+    /// The place of a field that describes this one.
+    describer: Option<usize>,
+}
+
+/// Whether a field takes part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    Active,
+    Disabled,
+    Hidden,
+}
+
+impl Presence {
+    pub(super) fn of(field: &Field, progress: &Progress<'_>) -> Self {
+        if !progress.is_shown(field) {
+            Self::Hidden
+        } else if progress.is_active(field.id()) {
+            Self::Active
+        } else {
+            Self::Disabled
+        }
+    }
+
+    /// Its name to the script.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Disabled => "disabled",
+            Self::Hidden => "hidden",
+        }
+    }
+}
+
+/// What the fields of one page have in common.
+pub(super) struct Setting<'a> {
+    pub(super) form: &'a Form,
+    /// What was typed, secrets included; they are not shown.
+    pub(super) values: &'a Map<String, Value>,
+    pub(super) progress: &'a Progress<'a>,
+    pub(super) words: &'static Words,
+}
+
+impl<'a> FieldView<'a> {
+    pub(super) fn new(
+        setting: &Setting<'a>,
+        place: usize,
+        error: Option<String>,
+        files: Option<FilesView<'a>>,
+        verdict: Option<Verdict>,
+    ) -> Self {
+        let test = (setting.form.fields()[place].rendering().test_button == Some(true))
+            .then_some(Test { verdict });
+        let field = &setting.form.fields()[place];
+        let hints = field.rendering();
+        let access = field.accessibility();
+        let note = files.as_ref().map(|files| files.limits.clone());
+        let describer = access.aria_described_by.as_deref();
+        let describer_place =
+            describer.and_then(|id| setting.form.fields().iter().position(|f| f.id() == id));
+        Self {
+            place,
+            id: field.id(),
+            label: field.label(),
+            description: field.description(),
+            help: hints.help_text.as_deref(),
+            note,
+            spoken: describer.filter(|_| describer_place.is_none()),
+            error,
+            placeholder: hints.placeholder.as_deref(),
+            autocomplete: hints
+                .autocomplete
+                .as_deref()
+                .filter(|token| is_autofill(token)),
+            aria_label: access.aria_label.as_deref(),
+            tab_index: access.tab_index,
+            trigger: hints.validation_trigger.map(ValidationTrigger::name),
+            pause: hints.debounce_ms,
+            classes: classes(setting.form, place),
+            is_optional: !field.is_required() && !hints.readonly && !has_no_empty(field),
+            is_answerable: !hints.readonly,
+            control: control(setting, field, files, test),
+            presence: Presence::of(field, setting.progress),
+            said_required: access.required,
+            said_invalid: access.invalid,
+            describer: describer_place,
+        }
+    }
+
+    pub(super) fn is_hidden(&self) -> bool {
+        self.presence == Presence::Hidden
+    }
+
+    pub(super) fn is_inactive(&self) -> bool {
+        self.presence != Presence::Active
+    }
+
+    pub(super) fn is_wrong(&self) -> bool {
+        self.error.is_some() || self.said_invalid == Some(true)
+    }
+
+    pub(super) fn must_be_answered(&self) -> bool {
+        let by_itself = !self.is_optional
+            && self.is_answerable
+            && !matches!(
+                self.control,
+                Control::Slider(_) | Control::Check { .. } | Control::Files(_)
+            );
+        self.said_required.unwrap_or(by_itself)
+    }
+
+    /// Several controls under one question.
+    pub(super) fn is_group(&self) -> bool {
+        matches!(
+            self.control,
+            Control::Options { .. } | Control::Moment { .. }
+        )
+    }
+
+    pub(super) fn is_radio(&self) -> bool {
+        matches!(&self.control, Control::Options { style, .. } if style.input == "radio")
+    }
+
+    /// The label stands beside the control.
+    pub(super) fn has_own_label(&self) -> bool {
+        matches!(self.control, Control::Check { .. })
+    }
+
+    pub(super) fn described_by(&self) -> String {
+        let place = self.place;
+        let describer = self.describer.map(|place| format!("q{place}"));
+        let ids = [
+            self.description.map(|_| format!("d{place}")),
+            self.help.map(|_| format!("h{place}")),
+            self.note.as_ref().map(|_| format!("n{place}")),
+            self.spoken.map(|_| format!("x{place}")),
+            describer,
+            Some(format!("e{place}")),
+        ];
+        ids.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Where the focus goes for an error.
+    pub(super) fn anchor(&self) -> String {
+        match &self.control {
+            Control::Options { .. } => format!("f{}-0", self.place),
+            _ => format!("f{}", self.place),
+        }
+    }
+
+    pub(super) fn folded_summary(&self, options: &[Choice<'_>], words: &Words) -> String {
+        let chosen = options.iter().filter(|option| option.is_chosen);
+        match chosen.count() {
+            0 => self.placeholder.unwrap_or(words.choose).to_owned(),
+            count => format!("{count} {}", words.chosen),
+        }
+    }
+}
+
+/// Whether the control always says something, so that it cannot be left out.
+fn has_no_empty(field: &Field) -> bool {
+    let style = field.rendering().display_style;
+    match field.kind() {
+        Kind::Boolean => style != Some(DisplayStyle::Radio),
+        Kind::Number(_) => style == Some(DisplayStyle::Slider),
+        _ => false,
+    }
+}
+
+/// Where a field stands in the grid.
+fn classes(form: &Form, place: usize) -> String {
+    let fields = form.fields();
+    let hints = fields[place].rendering();
+    let mut classes = Vec::new();
+    for (axis, at) in [("g", hints.grid_column), ("r", hints.grid_row)] {
+        let Some(at) = at else { continue };
+        classes.extend(at.start.map(|start| format!(" {axis}s-{start}")));
+        classes.push(format!(" {axis}w-{}", at.span));
+    }
+    let before = place
+        .checked_sub(1)
+        .map(|before| fields[before].rendering());
+    if before.is_some_and(|before| before.break_after) {
+        classes.push(" fresh-line".to_owned());
+    }
+    classes.concat()
+}
+
+/// How the fields are laid out: below each other, in a grid, or in lines that the author breaks.
+pub(super) fn layout(form: &Form) -> String {
+    let columns = form
+        .fields()
+        .iter()
+        .filter_map(|field| field.rendering().grid_column);
+    let columns = columns.map(|at| at.start.unwrap_or(1) + at.span - 1).max();
+    match columns {
+        Some(columns) => format!("grid cols-{}", columns.min(12)),
+        None if form
+            .fields()
+            .iter()
+            .any(|field| field.rendering().break_after) =>
+        {
+            "lines".to_owned()
+        }
+        None => String::new(),
+    }
+}
+
+/// What the HTML standard lets a browser fill in; anything else would be an error in the page.
+fn is_autofill(token: &str) -> bool {
+    const FIELDS: &[&str] = &[
+        "on",
+        "off",
+        "name",
+        "honorific-prefix",
+        "given-name",
+        "additional-name",
+        "family-name",
+        "honorific-suffix",
+        "nickname",
+        "username",
+        "new-password",
+        "current-password",
+        "one-time-code",
+        "organization-title",
+        "organization",
+        "street-address",
+        "address-line1",
+        "address-line2",
+        "address-line3",
+        "address-level1",
+        "address-level2",
+        "address-level3",
+        "address-level4",
+        "country",
+        "country-name",
+        "postal-code",
+        "cc-name",
+        "cc-number",
+        "cc-exp",
+        "cc-exp-month",
+        "cc-exp-year",
+        "cc-csc",
+        "cc-type",
+        "transaction-currency",
+        "transaction-amount",
+        "language",
+        "bday",
+        "bday-day",
+        "bday-month",
+        "bday-year",
+        "sex",
+        "url",
+        "photo",
+        "tel",
+        "tel-country-code",
+        "tel-national",
+        "tel-area-code",
+        "tel-local",
+        "tel-extension",
+        "email",
+        "impp",
+    ];
+    let mut words = token.split(' ');
+    let last = words.next_back().unwrap_or_default();
+    let is_prefix = |word: &str| {
+        matches!(
+            word,
+            "shipping" | "billing" | "home" | "work" | "mobile" | "fax" | "pager"
+        )
+    };
+    FIELDS.contains(&last) && words.all(is_prefix)
+}

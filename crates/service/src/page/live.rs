@@ -1,0 +1,91 @@
+//! What the script asks: how a question stands, and what follows from what was typed so far.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use entreat_engine::{ActError, Snapshot};
+use serde_json::{Map, Value, json};
+
+use super::Site;
+use super::field::Presence;
+use super::posted::Posted;
+use super::question::{check_settings, is_over};
+use super::visit::Asked;
+use crate::http::json;
+
+/// `GET …/state`: whether it is still open, and for how long.
+pub(super) async fn state(asked: Asked) -> Response {
+    tell(&standing(&asked.visit.site, &asked.snapshot))
+}
+
+/// `POST …/draft`: keeps what was typed, and tells what it means for the form.
+pub(super) async fn draft(asked: Asked, headers: HeaderMap, body: Body) -> Response {
+    let posted = match Posted::read(&asked, &headers, body).await {
+        Ok(posted) => posted,
+        Err(response) => return response,
+    };
+    match keep(&asked, &posted).await {
+        Ok(told) => tell(&told),
+        Err(error) if is_over(&error) => tell(&json!({"live": false})),
+        Err(ActError::NotFound) => asked.visit.site.not_found(asked.visit.words),
+        Err(ActError::TooLarge { .. }) => {
+            let told = json!({"live": true, "complaint": asked.visit.words.too_large});
+            json(StatusCode::PAYLOAD_TOO_LARGE, told.to_string())
+        }
+        Err(error) => asked.visit.broken(&error),
+    }
+}
+
+async fn keep(asked: &Asked, posted: &Posted) -> Result<Value, ActError> {
+    let elicitation = asked.elicitation();
+    let mut values = elicitation.drafted().await?;
+    let answers = posted.answers(asked.form(), &values);
+    elicitation.draft(&Value::Object(answers.clone())).await?;
+    if posted.action().0 == "extend" {
+        match elicitation.extend(None).await {
+            Ok(_) | Err(ActError::Extension(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    values.extend(answers);
+    let snapshot = elicitation.status().await?;
+    let mut told = standing(&asked.visit.site, &snapshot);
+    told["fields"] = consequences(asked, values);
+    Ok(told)
+}
+
+/// Which fields take part now, and what is wrong with those that were answered.
+fn consequences(asked: &Asked, values: Map<String, Value>) -> Value {
+    let tree = Value::Object(values);
+    let settings = check_settings();
+    let progress = asked.form().progress(&tree, &settings);
+    let errors = progress.errors(&asked.visit.messages);
+    let fields = asked.form().fields().iter().enumerate();
+    fields
+        .filter(|(_, field)| !field.rendering().hidden)
+        .map(|(place, field)| {
+            let wrong = errors.iter().filter(|error| error.field == field.id());
+            let sentences: Vec<&str> = wrong.map(|error| &*error.message).collect();
+            json!({
+                "place": place,
+                "presence": Presence::of(field, &progress).as_str(),
+                "error": sentences.join(" "),
+            })
+        })
+        .collect()
+}
+
+fn standing(site: &Site, snapshot: &Snapshot) -> Value {
+    let lifecycle = snapshot.lifecycle();
+    let can_extend = lifecycle.terms().extension_allowed() && lifecycle.extensions_left() > 0;
+    json!({
+        "live": lifecycle.is_live(),
+        "left": lifecycle.remaining(site.engine.now()).as_millis(),
+        "warn": lifecycle.terms().warning().as_millis(),
+        "extend": can_extend,
+    })
+}
+
+fn tell(told: &Value) -> Response {
+    json(StatusCode::OK, told.to_string())
+}

@@ -1,0 +1,373 @@
+//! The page of a question while it is open.
+
+use askama::Template;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use entreat_core::url_guard::Policy;
+use entreat_core::{FieldError, Form, Kind, Mode, ReferenceKind, Settings};
+use entreat_engine::{ActError, UrlError};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::closing;
+use super::control::{Control, Verdict};
+use super::field::{FieldView, Setting, layout};
+use super::file_view::{FilesView, is_image, kept, location};
+use super::frame::{AskerView, Clock, Frame, html};
+use super::said::text_of;
+use super::visit::Asked;
+
+/// What is shown besides the question.
+#[derive(Default)]
+pub(super) struct Look {
+    /// All that is wrong, what is missing included.
+    pub(super) check: bool,
+    pub(super) notice: Option<&'static str>,
+    /// Which URL was to be tested.
+    pub(super) test: Option<usize>,
+    /// What is wrong besides, by field.
+    pub(super) refused: Vec<(usize, String)>,
+    /// Something that concerns the whole form.
+    pub(super) complaint: Option<&'static str>,
+}
+
+#[derive(Template)]
+#[template(path = "question.html")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what the template asks, each by itself"
+)]
+struct Page<'a> {
+    frame: Frame<'a>,
+    asker: AskerView<'a>,
+    title: &'a str,
+    message: Option<&'a str>,
+    description: Option<&'a str>,
+    action: &'a str,
+    here: &'a str,
+    csrf: String,
+    poll: u128,
+    primary: &'static str,
+    summary: Vec<Complaint>,
+    attempts: Option<String>,
+    notice: Option<&'static str>,
+    clock: Clock,
+    fields: Vec<FieldView<'a>>,
+    layout: String,
+    is_rtl: bool,
+    has_files: bool,
+    has_secrets: bool,
+    has_optional: bool,
+    has_conditions: bool,
+    kept_for: String,
+}
+
+struct Complaint {
+    anchor: String,
+    message: String,
+}
+
+/// Something wrong with an answer.
+#[derive(Deserialize)]
+pub(super) struct Wrong {
+    pub(super) field: String,
+    pub(super) message: String,
+}
+
+impl From<FieldError> for Wrong {
+    fn from(error: FieldError) -> Self {
+        Self {
+            field: error.field,
+            message: error.message,
+        }
+    }
+}
+
+pub(super) async fn show(asked: Asked, headers: HeaderMap, uri: Uri) -> Response {
+    if let Some(response) = asked.visit.welcome(&headers) {
+        return response;
+    }
+    let query = uri.query().unwrap_or_default();
+    let words = asked.visit.words;
+    let (word, argument) = query.split_once('=').unwrap_or((query, ""));
+    let look = match word {
+        "check" => Look {
+            check: true,
+            ..Look::default()
+        },
+        "test" => Look {
+            test: argument.parse().ok(),
+            ..Look::default()
+        },
+        "step" => Look::noticing(words.more_questions),
+        "extended" => Look::noticing(words.extended),
+        "not-extended" => Look::noticing(words.not_extended),
+        _ => Look::default(),
+    };
+    page(&asked, look).await
+}
+
+impl Look {
+    fn noticing(notice: &'static str) -> Self {
+        Self {
+            notice: Some(notice),
+            ..Self::default()
+        }
+    }
+}
+
+/// The page as the draft has it; the closing page, if it is over.
+pub(super) async fn page(asked: &Asked, look: Look) -> Response {
+    if asked.snapshot.outcome().is_some() {
+        return closing::page(asked);
+    }
+    match asked.elicitation().drafted().await {
+        Ok(values) => page_with(asked, &values, look, StatusCode::OK).await,
+        Err(error) => asked.visit.broken(&error),
+    }
+}
+
+/// The page with these answers filled in.
+pub(super) async fn page_with(
+    asked: &Asked,
+    values: &Map<String, Value>,
+    look: Look,
+    status: StatusCode,
+) -> Response {
+    let visit = &asked.visit;
+    let (site, words) = (&*visit.site, visit.words);
+    let form = asked.form();
+    let record = asked.snapshot.record();
+    let tree = Value::Object(values.clone());
+    let settings = check_settings();
+    let progress = form.progress(&tree, &settings);
+    let setting = Setting {
+        form,
+        values,
+        progress: &progress,
+        words,
+    };
+    let errors = if look.check {
+        asked.all_errors(&tree)
+    } else {
+        let errors = progress.errors(&visit.messages);
+        errors.into_iter().map(Wrong::from).collect()
+    };
+    let here = visit.here();
+    let mut fields = Vec::with_capacity(form.fields().len());
+    for (place, field) in form.fields().iter().enumerate() {
+        if field.rendering().hidden {
+            continue;
+        }
+        let refused = look
+            .refused
+            .iter()
+            .filter(|(at, _)| *at == place)
+            .map(|(_, m)| &**m);
+        let wrong = errors.iter().filter(|error| error.field == field.id());
+        let sentences: Vec<&str> = refused.chain(wrong.map(|error| &*error.message)).collect();
+        let error = (!sentences.is_empty()).then(|| sentences.join(" "));
+        let value = values.get(field.id());
+        let files = match FilesView::new(field, value, words) {
+            Some(files) => Some(asked.with_previews(files, place, value, &here).await),
+            None => None,
+        };
+        let verdict = match look.test {
+            Some(test) if test == place => Some(asked.test(field.kind(), value).await),
+            _ => None,
+        };
+        fields.push(FieldView::new(&setting, place, error, files, verdict));
+    }
+    let summary = summary(&fields, &look, &errors, form);
+    let lifecycle = asked.snapshot.lifecycle();
+    let attempts_left = lifecycle
+        .attempt_limit()
+        .saturating_sub(lifecycle.attempts());
+    let has_tried = look.check && lifecycle.attempts() > 0;
+    let extras = record.request.extras.as_ref();
+    let answerable = fields.iter().filter(|field| field.is_answerable).count();
+    let page = Page {
+        frame: Frame::new(site, words, Some(&record.request.asker)),
+        asker: AskerView::new(site, &record.request.asker),
+        title: form.title(),
+        message: extras.and_then(|extras| extras.message.as_deref()),
+        description: form
+            .description()
+            .filter(|_| record.request.mode != Mode::Inline),
+        action: &here,
+        here: &here,
+        csrf: visit.csrf(),
+        poll: site.settings.poll.as_millis(),
+        primary: if answerable > 1 { "review" } else { "send" },
+        attempts: has_tried.then(|| (words.attempts_left)(attempts_left)),
+        summary,
+        notice: look.notice,
+        clock: Clock::new(&asked.snapshot, site.engine.now(), words),
+        layout: layout(form),
+        is_rtl: is_rtl(form.title()),
+        has_files: fields
+            .iter()
+            .any(|field| matches!(field.control, Control::Files(_))),
+        has_secrets: form.fields().iter().any(entreat_core::Field::is_sensitive),
+        has_optional: fields.iter().any(|field| field.is_optional),
+        has_conditions: form
+            .fields()
+            .iter()
+            .any(|field| !field.active_when().is_empty()),
+        kept_for: (words.kept_for)(site.engine.retention()),
+        fields,
+    };
+    visit.with_cookie(html(status, &page))
+}
+
+/// What is wrong, with the way to it. While nothing was to be sent, fields speak for themselves.
+fn summary(fields: &[FieldView<'_>], look: &Look, errors: &[Wrong], form: &Form) -> Vec<Complaint> {
+    let mut summary: Vec<Complaint> = Vec::new();
+    if let Some(complaint) = look.complaint {
+        summary.push(Complaint {
+            anchor: "main".to_owned(),
+            message: complaint.to_owned(),
+        });
+    }
+    if look.check || !look.refused.is_empty() || look.complaint.is_some() {
+        summary.extend(fields.iter().filter_map(|field| {
+            Some(Complaint {
+                anchor: field.anchor(),
+                message: field.error.clone()?,
+            })
+        }));
+        // What concerns no field that is shown has to be said all the same.
+        let is_nowhere = |error: &&Wrong| form.field(&error.field).is_none();
+        summary.extend(errors.iter().filter(is_nowhere).map(|error| Complaint {
+            anchor: "main".to_owned(),
+            message: error.message.clone(),
+        }));
+    }
+    summary
+}
+
+impl Asked {
+    /// The form; whoever got here asked for one.
+    pub(super) fn form(&self) -> &Form {
+        match self.snapshot.record().request.subject.form() {
+            Some(form) => form,
+            None => unreachable!("only questions with a form are opened"),
+        }
+    }
+
+    /// All that is wrong with answers, in the person's language; what only the last attempt
+    /// showed, in the words it was kept in.
+    fn all_errors(&self, answers: &Value) -> Vec<Wrong> {
+        let checked = self.form().check_with(answers, &check_settings());
+        match checked {
+            Err(violations) => {
+                let errors = violations.errors(&self.visit.messages);
+                errors.into_iter().map(Wrong::from).collect()
+            }
+            Ok(_) => self.previous_errors(),
+        }
+    }
+
+    fn previous_errors(&self) -> Vec<Wrong> {
+        let held = self.snapshot.record().held.as_ref();
+        let errors = held.and_then(|held| held.errors.as_deref());
+        errors
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default()
+    }
+
+    /// Looks a URL up and judges it. Nothing is fetched.
+    async fn test(&self, kind: &Kind, value: Option<&Value>) -> Verdict {
+        let words = self.visit.words;
+        let url = value.map(text_of).unwrap_or_default();
+        let Kind::Url(rules) = kind else {
+            return Verdict {
+                is_good: false,
+                words: words.test_empty.to_owned(),
+            };
+        };
+        if url.is_empty() {
+            return Verdict {
+                is_good: false,
+                words: words.test_empty.to_owned(),
+            };
+        }
+        let policy: &Policy = &rules.policy;
+        match self.visit.site.engine.judge_url(&url, policy).await {
+            Ok(cleared) if cleared.addresses().is_empty() => Verdict {
+                is_good: true,
+                words: words.test_unknown.to_owned(),
+            },
+            Ok(_) => Verdict {
+                is_good: true,
+                words: words.test_good.to_owned(),
+            },
+            Err(UrlError::Blocked(blocked)) => Verdict {
+                is_good: false,
+                words: blocked.to_string(),
+            },
+            Err(_) => Verdict {
+                is_good: true,
+                words: words.test_unknown.to_owned(),
+            },
+        }
+    }
+
+    /// The files with pictures and beginnings of texts, where the form wants them.
+    pub(super) async fn with_previews<'f>(
+        &self,
+        mut files: FilesView<'f>,
+        place: usize,
+        value: Option<&Value>,
+        here: &str,
+    ) -> FilesView<'f> {
+        let Some(uploads) = self
+            .visit
+            .site
+            .uploads
+            .as_ref()
+            .filter(|_| files.has_previews())
+        else {
+            return files;
+        };
+        for (view, file) in files.kept.iter_mut().zip(kept(value)) {
+            let Some(location) = location(file) else {
+                continue;
+            };
+            let content_type = file["content_type"].as_str().unwrap_or_default();
+            if is_image(content_type) {
+                view.image = Some(format!("{here}/files/{place}/{location}"));
+            } else if content_type.starts_with("text/") || content_type == "application/json" {
+                let head = uploads
+                    .head(self.id, location, PREVIEW)
+                    .await
+                    .unwrap_or_default();
+                view.text = Some(String::from_utf8_lossy(&head).into_owned());
+            }
+        }
+        files
+    }
+}
+
+/// So much of a text is shown, in bytes.
+const PREVIEW: usize = 1000;
+
+/// How a page checks: files are references to what is kept here until the form is sent.
+pub(super) fn check_settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.references = vec![ReferenceKind::Local];
+    settings
+}
+
+/// Whether a text is written from right to left, by its first letter.
+fn is_rtl(text: &str) -> bool {
+    let first = text.chars().find(|c| c.is_alphabetic());
+    first.is_some_and(
+        |c| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'),
+    )
+}
+
+/// Whether an error means that the question is over, which its page then says.
+pub(super) fn is_over(error: &ActError) -> bool {
+    matches!(error, ActError::Settled { .. } | ActError::TimedOut { .. })
+}

@@ -1,0 +1,110 @@
+//! TLS: a certificate and its key, from files.
+//!
+//! They are read once, at the start. What is wrong with them is told with the file that it is in.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+/// What a server proves itself by. Cheap to clone.
+#[derive(Clone)]
+pub struct Tls(Arc<ServerConfig>);
+
+/// Why TLS cannot be had with these files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The file cannot be read.
+    #[error("cannot read {}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file holds no certificate in PEM.
+    #[error("{} holds no certificate: it should be PEM, with BEGIN CERTIFICATE", file.display())]
+    NoCertificate {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file holds no private key in PEM.
+    #[error("{} holds no private key: it should be PEM, with BEGIN PRIVATE KEY", file.display())]
+    NoKey {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The two cannot be used together: the key is another certificate's, or is of a kind that is
+    /// not known.
+    #[error("the key in {} does not fit the certificate in {}", key.display(), certificate.display())]
+    Mismatch {
+        /// The file of the certificate.
+        certificate: PathBuf,
+        /// The file of the key.
+        key: PathBuf,
+        /// What is wrong with them.
+        source: rustls::Error,
+    },
+}
+
+impl Tls {
+    /// Reads a certificate, with those that vouch for it after it, and its key; both PEM.
+    pub fn from_files(
+        certificate: impl AsRef<Path>,
+        key: impl AsRef<Path>,
+    ) -> Result<Self, TlsError> {
+        let (certificate, key) = (certificate.as_ref(), key.as_ref());
+        let chain = read_chain(certificate)?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+            pem::Error::Io(source) => unreadable(key, source),
+            _ => TlsError::NoKey { file: key.into() },
+        })?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret));
+        let mut config = config.map_err(|source| TlsError::Mismatch {
+            certificate: certificate.into(),
+            key: key.into(),
+            source,
+        })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(Arc::new(config)))
+    }
+
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        self.0.clone().into()
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+fn read_chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let failed = |error| match error {
+        pem::Error::Io(source) => unreadable(file, source),
+        _ => TlsError::NoCertificate { file: file.into() },
+    };
+    let chain = CertificateDer::pem_file_iter(file).map_err(failed)?;
+    let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(failed)?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate { file: file.into() });
+    }
+    Ok(chain)
+}
+
+fn unreadable(file: &Path, source: io::Error) -> TlsError {
+    TlsError::Unreadable {
+        file: file.into(),
+        source,
+    }
+}

@@ -1,0 +1,209 @@
+//! Files: chosen or dropped, refused, taken out again, looked at.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Scene, both_ways, with_the_script};
+
+both_ways! {
+    a_file_that_was_chosen_arrives_with_the_answer,
+    a_file_of_another_type_is_refused_and_said_so,
+    a_file_that_is_too_large_is_refused_and_said_so,
+    several_files_are_sent_and_one_is_taken_out_again,
+    pictures_and_texts_can_be_looked_at,
+}
+with_the_script! {
+    a_file_that_was_dropped_arrives_with_the_answer,
+    a_file_survives_a_reload,
+}
+
+/// The smallest picture: one pixel.
+pub(crate) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// Files to choose from.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn with(&self, name: &str, content: &[u8]) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn picture(&self) -> String {
+        self.with("pixel.png", &STANDARD.decode(PIXEL).unwrap())
+    }
+}
+
+fn file(validation: Value) -> Value {
+    json!([
+        {"id": "file", "type": "file", "label": "File", "validation": validation,
+         "rendering": {"preview": true}},
+        {"id": "name", "type": "text", "label": "Name"},
+    ])
+}
+
+impl Scene {
+    /// Chooses files, and waits until they were taken; without the script that is when the form
+    /// is sent, and the way leads back from the review.
+    pub(crate) async fn choose(&self, paths: &[&str], kept: usize) {
+        let page = &self.browser;
+        page.type_into("input[type=file]", &paths.join("\n")).await;
+        if !self.has_script() {
+            page.go_on().await;
+            page.find("#review").await;
+            page.click("a.button").await;
+        }
+        let count = "document.querySelectorAll('.kept-files li').length";
+        page.until(&format!("{count} === {kept}")).await;
+    }
+
+    /// Chooses a file that is not taken; what is said then.
+    async fn choose_wrong(&self, path: &str) -> String {
+        let page = &self.browser;
+        page.type_into("input[type=file]", path).await;
+        if !self.has_script() {
+            page.go_on().await;
+            page.find("#summary").await;
+        }
+        page.until("!document.getElementById('e0').hidden").await;
+        assert_eq!(page.count(".kept-files li").await, 0);
+        page.text("#e0").await
+    }
+}
+
+async fn a_file_that_was_chosen_arrives_with_the_answer(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene.site.ask_fields(file(json!({}))).await;
+    page.open(&question).await;
+    page.fill("#f1", "Zoë").await;
+    scene
+        .choose(&[&folder.with("notes ü.txt", b"hello")], 1)
+        .await;
+    page.review_and_send().await;
+    let result = question.result().await;
+    assert_eq!(result["file"]["filename"], "notes ü.txt");
+    assert_eq!(result["file"]["content_type"], "text/plain");
+    assert_eq!(result["file"]["content"], STANDARD.encode("hello"));
+    assert_eq!(result["name"], "Zoë");
+}
+
+async fn a_file_of_another_type_is_refused_and_said_so(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene
+        .site
+        .ask_fields(file(json!({"allowedExtensions": [".png"]})))
+        .await;
+    page.open(&question).await;
+    let says = scene
+        .choose_wrong(&folder.with("notes.txt", b"hello"))
+        .await;
+    assert!(says.contains("File"), "{says}");
+    // What says that it is a picture and is none.
+    let says = scene
+        .choose_wrong(&folder.with("notes.png", b"GIF89a, or so it says"))
+        .await;
+    assert!(says.contains("File"), "{says}");
+    scene.choose(&[&folder.picture()], 1).await;
+    assert!(!page.is_shown("#e0").await);
+    page.review_and_send().await;
+    assert_eq!(question.result().await["file"]["content"], PIXEL);
+}
+
+async fn a_file_that_is_too_large_is_refused_and_said_so(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene.site.ask_fields(file(json!({"maxSize": 1000}))).await;
+    page.open(&question).await;
+    let says = scene
+        .choose_wrong(&folder.with("large.txt", &vec![b'a'; 200_000]))
+        .await;
+    assert!(says.contains("File"), "{says}");
+    scene
+        .choose(&[&folder.with("small.txt", &[b'a'; 1000])], 1)
+        .await;
+    page.review_and_send().await;
+    assert_eq!(question.result().await["file"]["size"], 1000);
+}
+
+async fn several_files_are_sent_and_one_is_taken_out_again(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene.site.ask_fields(file(json!({"maxItems": 3}))).await;
+    page.open(&question).await;
+    let [a, b, c] =
+        ["a", "b", "c"].map(|name| folder.with(&format!("{name}.txt"), name.as_bytes()));
+    scene.choose(&[&a, &b], 2).await;
+    scene.choose(&[&c], 3).await;
+    page.click(".kept-files li:nth-child(2) button").await;
+    page.until("document.querySelectorAll('.kept-files li').length === 2")
+        .await;
+    page.review_and_send().await;
+    let result = question.result().await;
+    let names = result["file"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| &file["filename"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["a.txt", "c.txt"]);
+}
+
+async fn pictures_and_texts_can_be_looked_at(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene.site.ask_fields(file(json!({"maxItems": 2}))).await;
+    page.open(&question).await;
+    let text = folder.with("notes.txt", b"<b>as it is</b>");
+    scene.choose(&[&folder.picture(), &text], 2).await;
+    page.until("document.querySelector('.kept-files img').naturalWidth === 1")
+        .await;
+    assert_eq!(page.text(".kept-files pre").await, "<b>as it is</b>");
+}
+
+async fn a_file_that_was_dropped_arrives_with_the_answer(scene: Scene) {
+    let page = &scene.browser;
+    let question = scene.site.ask_fields(file(json!({}))).await;
+    page.open(&question).await;
+    let drop = "(() => {
+        const data = new DataTransfer();
+        data.items.add(new File(['dropped'], 'drop.txt', {type: 'text/plain'}));
+        const event = new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true});
+        document.querySelector('.files.drop .choose').dispatchEvent(event);
+        return event.defaultPrevented;
+    })()";
+    assert_eq!(page.eval(drop).await, true);
+    page.until("document.querySelectorAll('.kept-files li').length === 1")
+        .await;
+    page.review_and_send().await;
+    assert_eq!(
+        question.result().await["file"]["content"],
+        STANDARD.encode("dropped")
+    );
+}
+
+async fn a_file_survives_a_reload(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene.site.ask_fields(file(json!({}))).await;
+    page.open(&question).await;
+    scene
+        .choose(&[&folder.with("notes.txt", b"hello")], 1)
+        .await;
+    page.open(&question).await;
+    assert_eq!(page.text(".kept-files .file-name").await, "notes.txt");
+    page.review_and_send().await;
+    assert_eq!(
+        question.result().await["file"]["content"],
+        STANDARD.encode("hello")
+    );
+}
