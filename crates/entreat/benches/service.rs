@@ -11,24 +11,22 @@
     reason = "a benchmark reads the clock, prints its figures, and may fail loudly"
 )]
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+mod loopback;
+
 use std::time::{Duration, Instant};
 
 use entreat::service::Askers;
-use entreat::service::http::{self, Http};
+use entreat::service::http::Http;
 use entreat::service::rpc::Rpc;
-use entreat::{Ask, AskerSettings, EmbeddedOptions, EmbeddedStore, Engine, Limits, Settings};
+use entreat::{Ask, EmbeddedOptions, EmbeddedStore, Engine};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
+
+use loopback::{MEASURED, Server, WARM_UP, listen, response, runtime, serve, settings};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// How long each server is measured, after a while that does not count.
-const WARM_UP: Duration = Duration::from_millis(500);
-const MEASURED: Duration = Duration::from_secs(3);
 
 fn main() {
     let role = std::env::args().find(|argument| argument.starts_with("--role="));
@@ -91,7 +89,7 @@ fn hold() {
             let body = call(&mut control, &ask.to_string()).await;
             ids.push(find_id(&body).unwrap().to_owned());
         }
-        let before = server.resident();
+        let before = resident(&server);
         let mut waiting = Vec::with_capacity(held);
         for number in 0..held {
             let id = &ids[number % QUESTIONS];
@@ -103,7 +101,7 @@ fn hold() {
             waiting.push(stream);
         }
         settle(&mut control).await;
-        let with_waits = server.resident();
+        let with_waits = resident(&server);
         let mut streams = Vec::with_capacity(held);
         for _ in 0..held {
             let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -112,7 +110,7 @@ fn hold() {
             streams.push(stream);
         }
         settle(&mut control).await;
-        let with_streams = server.resident();
+        let with_streams = resident(&server);
         let began = Instant::now();
         for id in &ids {
             let submit = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/submit",
@@ -179,38 +177,6 @@ fn allow_files() -> usize {
     HELD.min(usize::try_from(files.saturating_sub(100) / 2).unwrap_or(HELD))
 }
 
-fn settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.live = usize::MAX - 1;
-    settings.retention = Duration::from_secs(2);
-    settings.asker = unlimited();
-    settings
-}
-
-fn unlimited() -> AskerSettings {
-    let mut settings = AskerSettings::default();
-    settings.limits = Limits::none();
-    settings
-}
-
-/// A runtime on one thread, on the core that this process was put on.
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
-fn serve(server: impl Future<Output = ()>) {
-    runtime().block_on(server);
-}
-
-fn listen() -> TcpListener {
-    let listener = http::listen(([127, 0, 0, 1], 0).into()).unwrap();
-    println!("{}", listener.local_addr().unwrap().port());
-    listener
-}
-
 async fn echo() {
     let handler = |body: axum::body::Bytes| async { body };
     let router = axum::Router::new().route("/rpc", axum::routing::post(handler));
@@ -255,46 +221,6 @@ fn engine_alone() -> f64 {
         }
         f64::from(pairs) / began.elapsed().as_secs_f64()
     })
-}
-
-/// A server in a process of its own, on the first core if cores can be chosen.
-struct Server {
-    child: Child,
-    port: u16,
-}
-
-impl Server {
-    fn start(role: &str) -> Self {
-        let exe = std::env::current_exe().unwrap();
-        let role = format!("--role={role}");
-        let spawn = |mut command: Command| command.arg(&role).stdout(Stdio::piped()).spawn();
-        let mut pinned = Command::new("taskset");
-        pinned.args(["-c", "0"]).arg(&exe);
-        let mut child = spawn(pinned)
-            .or_else(|_| spawn(Command::new(&exe)))
-            .unwrap();
-        let mut line = String::new();
-        let output = child.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
-        let port = line.trim().parse().unwrap();
-        Self { child, port }
-    }
-}
-
-impl Server {
-    /// Resident memory, in bytes.
-    fn resident(&self) -> usize {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
-        let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-        pages * 4096
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 struct Figures {
@@ -368,20 +294,9 @@ fn find_id(body: &str) -> Option<&str> {
     body[from..].split('"').next()
 }
 
-/// The body of the next response.
-async fn response<'b>(stream: &mut TcpStream, buffer: &'b mut Vec<u8>) -> &'b str {
-    buffer.clear();
-    loop {
-        assert!(stream.read_buf(buffer).await.unwrap() > 0, "hung up");
-        let Some(head) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
-            continue;
-        };
-        let text = std::str::from_utf8(&buffer[..head]).unwrap();
-        let lower = text.to_ascii_lowercase();
-        let length = lower.split("content-length: ").nth(1).unwrap();
-        let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
-        if buffer.len() >= head + 4 + length {
-            return std::str::from_utf8(&buffer[head + 4..head + 4 + length]).unwrap();
-        }
-    }
+/// Resident memory of a server, in bytes.
+fn resident(server: &Server) -> usize {
+    let statm = std::fs::read_to_string(format!("/proc/{}/statm", server.child.id())).unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
 }

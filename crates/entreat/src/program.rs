@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use entreat_engine::{Asker, Engine};
 use entreat_service::TemplateFolder;
+use entreat_service::page::Pages;
 use entreat_service::rpc::Rpc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -42,6 +43,7 @@ pub use error::EntreatError;
 /// ```
 pub struct Entreat {
     rpc: Rpc,
+    pages: Option<Pages>,
     server: Option<Server>,
     public_url: Option<String>,
     folder: Option<TemplateFolder>,
@@ -53,6 +55,7 @@ pub struct Entreat {
 #[derive(Debug)]
 struct Server {
     address: SocketAddr,
+    scheme: &'static str,
     /// Ends the server, also by being dropped.
     end: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -74,6 +77,12 @@ impl Entreat {
         &self.rpc
     }
 
+    /// The pages on which people answer; `None` where nothing is served, or nobody knows under
+    /// which address.
+    pub fn pages(&self) -> Option<&Pages> {
+        self.pages.as_ref()
+    }
+
     /// An asker of this program, under the settings that hold for all.
     pub fn asker(&self, name: &str) -> Asker {
         self.engine().asker(name)
@@ -84,10 +93,15 @@ impl Entreat {
         self.server.as_ref().map(|server| server.address)
     }
 
+    /// The same as a URL, which begins with `https` if TLS is spoken there.
+    pub fn listening_url(&self) -> Option<String> {
+        let server = self.server.as_ref()?;
+        Some(format!("{}://{}", server.scheme, server.address))
+    }
+
     /// Where the service is reached: the public URL if there is one, else where it listens.
     pub fn url(&self) -> Option<String> {
-        let listening = || self.local_addr().map(|address| format!("http://{address}"));
-        self.public_url.clone().or_else(listening)
+        self.public_url.clone().or_else(|| self.listening_url())
     }
 
     /// Ends everything: requests under way are answered, whoever waits is told to come back, and

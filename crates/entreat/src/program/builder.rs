@@ -7,8 +7,12 @@ use std::sync::Arc;
 use entreat_core::Validators;
 use entreat_engine::{AskerSettings, Engine, KeyRing, Settings, Store};
 use entreat_service::http::{self, Http, HttpSettings};
+use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
-use entreat_service::{Askers, Callbacks, TemplateFolder};
+use entreat_service::upload::UploadError;
+use entreat_service::{
+    Askers, Brand, Callbacks, PageSettings, Pages, TemplateFolder, Tls, UploadSettings, Uploads,
+};
 #[cfg(feature = "embedded")]
 use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
 use tokio::net::TcpListener;
@@ -36,6 +40,10 @@ pub struct Builder {
     local_without_key: Option<bool>,
     public_url: Option<String>,
     callbacks: Option<Callbacks>,
+    tls: Option<Tls>,
+    pages: PageSettings,
+    uploads: Option<PathBuf>,
+    upload_settings: UploadSettings,
     metrics: Option<Box<dyn Fn() -> String + Send + Sync>>,
 }
 
@@ -137,6 +145,43 @@ impl Builder {
         self
     }
 
+    /// Speaks TLS, and nothing else.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// How pages are served, on which people answer; what was said about them before is replaced.
+    pub fn pages(mut self, settings: PageSettings) -> Self {
+        self.pages = settings;
+        self
+    }
+
+    /// How the people who answer on pages are told apart; without this they sit at this machine.
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.pages.identity = identity;
+        self
+    }
+
+    /// How an asker is shown to people.
+    pub fn brand(mut self, asker: impl Into<String>, brand: Brand) -> Self {
+        self.pages.brands.insert(asker.into(), brand);
+        self
+    }
+
+    /// Where files are kept that people send. Without this it is beside the file of an embedded
+    /// store that was named here, or else a folder that ends with this program.
+    pub fn uploads(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.uploads = Some(folder.into());
+        self
+    }
+
+    /// What people may send, and how askers get it.
+    pub fn upload_settings(mut self, settings: UploadSettings) -> Self {
+        self.upload_settings = settings;
+        self
+    }
+
     /// What the page `/metrics` says; without this there is none.
     pub fn metrics(mut self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
         self.metrics = Some(Box::new(metrics));
@@ -157,6 +202,9 @@ impl Builder {
             engine = engine.courier(callbacks);
         }
         let store = self.store;
+        let uploads = self.uploads;
+        #[cfg(feature = "embedded")]
+        let uploads = uploads.or_else(|| self.embedded.as_deref().map(beside));
         #[cfg(feature = "embedded")]
         let embedded = self.embedded.map(|path| open(path, &self.validators));
         #[cfg(feature = "embedded")]
@@ -172,12 +220,28 @@ impl Builder {
             rpc: Rpc::new(engine.clone())
                 .with_templates(templates.clone())
                 .with_validators(self.validators.clone()),
+            pages: None,
             server: None,
             public_url: self.public_url,
             folder: None,
             #[cfg(feature = "embedded")]
             embedded,
         };
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let address = listener.as_ref().map(|(_, address)| *address);
+        if let Some(url) = entreat.page_url(scheme, address) {
+            let uploads = match uploads {
+                Some(folder) => Uploads::open(folder, engine.clone(), self.upload_settings),
+                None => Uploads::temporary(engine.clone(), self.upload_settings),
+            };
+            match make_pages(&engine, &url, self.pages, uploads) {
+                Ok(pages) => entreat.show(pages),
+                Err(error) => {
+                    entreat.shutdown().await;
+                    return Err(error);
+                }
+            }
+        }
         if let Some(folder) = self.templates {
             match TemplateFolder::watch_with(folder, templates, self.validators).await {
                 Ok(folder) => entreat.folder = Some(folder),
@@ -203,8 +267,14 @@ impl Builder {
             askers = askers.with_local(engine.asker(LOCAL));
         }
         let mut http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
+        if let Some(tls) = self.tls {
+            http = http.with_tls(tls);
+        }
         if let Some(metrics) = self.metrics {
             http = http.with_metrics(metrics);
+        }
+        if let Some(pages) = entreat.pages.clone() {
+            http = http.with_pages(pages);
         }
         let (end, ended) = oneshot::channel();
         let serving = http.serve(listener, async {
@@ -213,6 +283,7 @@ impl Builder {
         });
         entreat.server = Some(Server {
             address,
+            scheme,
             end,
             task: tokio::spawn(serving),
         });
@@ -234,6 +305,43 @@ impl Builder {
         let address = listener.local_addr().map_err(refused)?;
         Ok(Some((listener, address)))
     }
+}
+
+fn make_pages(
+    engine: &Engine,
+    url: &str,
+    mut settings: PageSettings,
+    uploads: Result<Uploads, UploadError>,
+) -> Result<Pages, EntreatError> {
+    if settings.uploads.is_none() {
+        settings.uploads = Some(uploads?);
+    }
+    Pages::new(engine.clone(), url, settings).map_err(EntreatError::Entropy)
+}
+
+impl Entreat {
+    /// Where people reach the pages: under the public URL, or where the service listens. Nobody
+    /// could follow a link to all addresses at once.
+    fn page_url(&self, scheme: &str, address: Option<SocketAddr>) -> Option<String> {
+        let address = address?;
+        let listening = || format!("{scheme}://{address}");
+        let is_one = !address.ip().is_unspecified();
+        self.public_url.clone().or_else(|| is_one.then(listening))
+    }
+
+    /// Lets askers know of the pages.
+    fn show(&mut self, pages: Pages) {
+        self.rpc = self.rpc.clone().with_links(pages.clone());
+        self.pages = Some(pages);
+    }
+}
+
+/// The folder of uploads of a store in a file.
+#[cfg(feature = "embedded")]
+fn beside(store: &std::path::Path) -> PathBuf {
+    let mut beside = store.as_os_str().to_owned();
+    beside.push(".uploads");
+    beside.into()
 }
 
 #[cfg(feature = "embedded")]
@@ -261,6 +369,8 @@ impl std::fmt::Debug for Builder {
             .field("askers", &askers)
             .field("local_without_key", &self.local_without_key)
             .field("public_url", &self.public_url)
+            .field("pages", &self.pages)
+            .field("uploads", &self.uploads)
             .finish_non_exhaustive()
     }
 }

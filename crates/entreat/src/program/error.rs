@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use entreat_engine::StartError;
 use entreat_service::FolderError;
+use entreat_service::upload::UploadError;
 
 /// Why a program's [`Entreat`](super::Entreat) did not start.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,12 @@ pub enum EntreatError {
     /// The engine did not start on its store.
     #[error("the engine cannot start")]
     Engine(#[from] StartError),
+    /// There is no place for files that people send.
+    #[error(transparent)]
+    Uploads(#[from] UploadError),
+    /// The system gives no randomness, without which links could be guessed.
+    #[error("the system gives no randomness")]
+    Entropy(#[source] io::Error),
     /// The folder of templates cannot be read.
     #[error(transparent)]
     Templates(#[from] FolderError),

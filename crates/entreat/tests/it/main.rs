@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use entreat::core::{Objection, Validators};
 use entreat::engine::{ActError, SystemEntropy};
+use entreat::service::Brand;
 use entreat::{
     Ask, AskerSettings, Entreat, EntreatError, Form, KeyRing, Settings, Status, TypedForm,
 };
@@ -172,6 +173,30 @@ async fn a_file_keeps_what_was_asked() {
     let found = entreat.engine().elicitation(asked.id());
     assert_eq!(found.status().await.unwrap().status(), Status::Pending);
     entreat.shutdown().await;
+}
+
+#[tokio::test]
+async fn files_that_people_send_lie_beside_the_store_or_where_they_are_told_to() {
+    let folder = tempfile::tempdir().expect("there is a place for folders");
+    let path = folder.path().join("q.db");
+    let brand = Brand {
+        name: Some("The robot".to_owned()),
+        color: "#0a7f5c".parse().ok(),
+    };
+    let builder = || Entreat::builder().listen(LOOPBACK).embedded(&path, keys());
+    let entreat = builder().brand("robot", brand).start().await;
+    entreat.expect("it starts").shutdown().await;
+    assert!(folder.path().join("q.db.uploads").is_dir());
+
+    let named = folder.path().join("files");
+    let memory = || Entreat::builder().listen(LOOPBACK);
+    let entreat = memory().uploads(&named).start().await;
+    entreat.expect("it starts").shutdown().await;
+    assert!(named.is_dir());
+    // What is no folder is told, and nothing stays open.
+    let file = folder.path().join("q.db");
+    let refused = memory().uploads(file).start().await;
+    assert!(matches!(refused, Err(EntreatError::Uploads(_))));
 }
 
 #[tokio::test]
