@@ -11,6 +11,7 @@ mod backup;
 mod cancel;
 mod completions;
 mod config;
+mod demo;
 mod doctor;
 mod form;
 mod list;
@@ -21,8 +22,8 @@ mod url_check;
 
 /// Ask people questions and get valid answers
 ///
-/// Entreat lets any MCP server ask a person a question and get a valid answer. `serve` and `rpc`
-/// answer programs of any language. The other commands work without a service: they ask the
+/// Entreat lets any MCP server ask a person a question and get a valid answer. `demo` shows it.
+/// `serve` and `rpc` answer programs of any language. The other commands work without a service: they ask the
 /// person at this terminal, look after the questions that a store keeps, and check forms and
 /// URLs. They tell by their exit code how it went.
 #[derive(Parser)]
@@ -46,6 +47,7 @@ A form says what is asked. The smallest one, in a file greeting.json:
 
 First steps:
 
+  entreat demo                                        a question on a page, and its answer
   entreat ask greeting.json                           ask it here, print the answers
   entreat form lint greeting.json                     is the form sound?
   echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
@@ -70,6 +72,7 @@ Exit codes:
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Serve(serve::Args),
     Rpc(rpc::Args),
     Config(config::Args),
@@ -96,6 +99,7 @@ impl Cli {
     /// Runs the command that was asked for. Fails when it could not do its work.
     pub(crate) fn run(self, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Demo(args) => demo::run(&args, context, out),
             Command::Serve(args) => serve::run(&args, context),
             Command::Rpc(args) => rpc::run(&args, context),
             Command::Config(args) => config::run(&args, context, out),

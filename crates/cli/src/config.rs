@@ -8,6 +8,7 @@ mod asker;
 mod file;
 mod held;
 mod origin;
+mod pages;
 mod rules;
 mod setting;
 mod value;

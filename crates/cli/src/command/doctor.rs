@@ -6,6 +6,7 @@
 mod files;
 mod finding;
 mod forms;
+mod pages;
 mod port;
 mod settings;
 mod store;
@@ -17,6 +18,7 @@ use std::io::{self, Write};
 use entreat::engine::{Clock as _, SystemClock};
 use serde::Serialize;
 
+use self::files::Entry;
 use self::finding::{Finding, Level};
 use crate::config::{self, Config, ConfigArgs, ServeArgs};
 use crate::context::{Context, Exit};
@@ -101,11 +103,19 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
     }
     findings.push(system::clock(now, written));
     findings.push(system::open_files(system::file_limit()));
-    findings.push(port::judge(
-        config.listen,
-        &port::look(config.listen).await,
-        holder,
-    ));
+    let tried = match port::look(config.listen).await {
+        // Nobody answers a plain question there; whoever has the store open is the one meant.
+        port::Tried::Taken if config.pages.speaks_tls() && holder != store::Holder::Nobody => {
+            port::Tried::Entreat
+        }
+        tried => tried,
+    };
+    findings.push(port::judge(config.listen, &tried, holder));
+    let looked = pages::look_at_tls(&config);
+    findings.extend(pages::tls(now, looked.as_ref()));
+    if let Some(folder) = config.uploads() {
+        findings.push(pages::uploads(&Entry::look(&folder)));
+    }
     findings.extend(weak_settings(&config));
     if let Some(endpoint) = &config.otlp_endpoint {
         findings.push(telemetry::judge(endpoint, telemetry::look(endpoint).await));
@@ -124,6 +134,11 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
         config.listen,
         config.local_may_ask(),
         config.askers.len(),
+    ));
+    findings.push(pages::identity(
+        config.listen,
+        config.pages.identity().needs_respondent(),
+        config.pages.trusts_everybody(),
     ));
     findings.extend(settings::public_url(config.listen, public_url));
     findings.push(settings::callbacks(

@@ -57,23 +57,37 @@ async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
     let metrics = measure::start()?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let shown = metrics.clone();
+    let tls = config.pages.tls()?;
     let service = service::start(config, config.place()?, |builder| {
         let mut builder = builder
             .listen(config.listen)
             .http(http)
             .local_without_key(config.local_may_ask())
+            .identity(config.pages.identity())
+            .upload_settings(config.pages.upload_settings())
             .metrics(move || shown.render());
+        if let Some(folder) = config.uploads() {
+            builder = builder.uploads(folder);
+        }
+        if let Some(tls) = tls {
+            builder = builder.tls(tls);
+        }
         if let Some(url) = &config.public_url {
             builder = builder.public_url(url);
         }
         for asker in &config.askers {
-            builder = builder.key(asker.key.expose(), &asker.name, asker.settings.clone());
+            builder = builder
+                .key(asker.key.expose(), &asker.name, asker.settings.clone())
+                .brand(&asker.name, asker.brand.clone());
         }
         builder
     })
     .await?;
-    if let Some(address) = service.entreat.local_addr() {
-        context.say(format_args!("listening on http://{address}"));
+    if let Some(url) = service.entreat.listening_url() {
+        context.say(format_args!("listening on {url}"));
+    }
+    if let Some(pages) = service.entreat.pages() {
+        context.say(format_args!("inbox at {}", pages.inbox_link()));
     }
     tokio::select! {
         signal = signals.next() => tracing::info!(?signal, "shutting down"),

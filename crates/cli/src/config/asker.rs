@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use entreat::AskerSettings;
+use entreat::service::{Brand, Color};
 use zeroize::Zeroizing;
 
 use super::origin::Origin;
@@ -18,7 +19,10 @@ use crate::environment::Environment;
 use crate::output;
 
 /// Keys of an `[[asker]]` table besides the settings that askers have.
-pub(super) const OWN_KEYS: &[&str] = &["name", "key", "key_file", "key_env"];
+pub(super) const OWN_KEYS: &[&str] = &["name", "key", "key_file", "key_env", DISPLAY_NAME, COLOR];
+/// What people know an asker by, and the colour of its pages.
+const DISPLAY_NAME: &str = "display_name";
+const COLOR: &str = "color";
 /// The asker of programs on this machine that have no key.
 pub(crate) const LOCAL: &str = "local";
 /// A key of fewer characters could be guessed.
@@ -44,6 +48,8 @@ pub(crate) struct HeldAsker {
     pub(crate) key_origin: Origin,
     pub(crate) key_source: KeySource,
     pub(crate) settings: AskerSettings,
+    /// How it is shown to people.
+    pub(crate) brand: Brand,
     /// What holds for this asker alone: name, value, place.
     pub(crate) own: Vec<(&'static str, String, Origin)>,
     origin: Origin,
@@ -107,7 +113,8 @@ fn clash(asker: &HeldAsker, other: &HeldAsker) -> Option<String> {
         ));
     }
     // Two keys for one asker are how a key is replaced.
-    (same_name && asker.settings != other.settings).then(|| {
+    let are_alike = (&asker.settings, &asker.brand) == (&other.settings, &other.brand);
+    (same_name && !are_alike).then(|| {
         format!(
             "this asker has the name of the one at {there}, but not its settings; make them the \
              same, or choose another name"
@@ -148,6 +155,7 @@ fn read(
         }
     }
     let name = read_name(&mut texts, &origin, wrong);
+    let brand = find_brand(&mut texts, &mut own, wrong);
     let key = find_key(texts, &origin, &folder, environment, wrong);
     let settings = match rules.settings() {
         Ok(settings) => Some(settings),
@@ -171,6 +179,7 @@ fn read(
         key_origin,
         key_source,
         settings: settings?,
+        brand,
         own,
         origin,
     })
@@ -187,6 +196,32 @@ fn read_name(texts: &mut Texts, origin: &Origin, wrong: &mut Wrong) -> Option<St
 }
 
 type Texts = HashMap<String, (Zeroizing<String>, Origin)>;
+
+/// Reads how the asker is shown to people, and notes what was said about it.
+fn find_brand(
+    texts: &mut Texts,
+    own: &mut Vec<(&'static str, String, Origin)>,
+    wrong: &mut Wrong,
+) -> Brand {
+    let mut brand = Brand::default();
+    if let Some((name, place)) = texts.remove(DISPLAY_NAME) {
+        match check_shown(&name) {
+            Ok(()) => brand.name = Some(name.to_string()),
+            Err(refused) => wrong.refuse(&place, DISPLAY_NAME, refused),
+        }
+        own.push((DISPLAY_NAME, name.to_string(), place));
+    }
+    if let Some((color, place)) = texts.remove(COLOR) {
+        match color.parse::<Color>() {
+            Ok(color) => {
+                brand.color = Some(color);
+                own.push((COLOR, color.to_string(), place));
+            }
+            Err(no) => wrong.refuse(&place, COLOR, &no.to_string()),
+        }
+    }
+    brand
+}
 
 type Key = (Zeroizing<String>, Origin, KeySource);
 
@@ -249,14 +284,20 @@ fn read_key_file(path: &Path) -> anyhow::Result<Zeroizing<String>> {
 }
 
 fn check_name(name: &str) -> Result<(), &'static str> {
+    check_shown(name)?;
+    if name == LOCAL {
+        return Err("it is the name of programs on this machine without a key; choose another");
+    }
+    Ok(())
+}
+
+/// A name that people can see as it is.
+fn check_shown(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.chars().count() > LONGEST_NAME {
         return Err("a name has 1 to 64 characters");
     }
     if name.chars().any(char::is_control) {
         return Err("a name has no control characters");
-    }
-    if name == LOCAL {
-        return Err("it is the name of programs on this machine without a key; choose another");
     }
     Ok(())
 }

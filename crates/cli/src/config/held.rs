@@ -13,6 +13,7 @@ use entreat::{AskerSettings, Settings};
 
 use super::asker::{self, GivenAsker, HeldAsker};
 use super::origin::Origin;
+use super::pages::Pages;
 use super::rules::Rules;
 use super::setting::{Kind, SETTINGS, Setting};
 use super::value::{Given, Refused};
@@ -39,6 +40,7 @@ pub(crate) struct Config {
     pub(crate) forms: Option<PathBuf>,
     pub(crate) public_url: Option<String>,
     pub(crate) local_without_key: Option<bool>,
+    pub(crate) pages: Pages,
     pub(crate) log: Filter,
     pub(crate) log_format: LogFormat,
     pub(crate) retention: Duration,
@@ -128,6 +130,7 @@ impl Config {
             forms: None,
             public_url: None,
             local_without_key: None,
+            pages: Pages::default(),
             log: Filter::default(),
             log_format: LogFormat::default(),
             retention: engine.retention,
@@ -182,6 +185,10 @@ impl Config {
                 }
             }
         }
+        if let Some((name, remedy)) = self.pages.contradiction() {
+            let words = format!("`{name}` is not enough: {remedy}");
+            wrong.tell(&self.origin(name), words);
+        }
         self.askers = asker::hold(askers, &self.rules, environment, wrong);
     }
 
@@ -216,6 +223,17 @@ impl Config {
         };
         let place = Place::of(named, self.keys.as_deref(), self.data_folder.as_deref());
         place.map(Some)
+    }
+
+    /// Where files are kept that people send, named or beside the store; `None` is a folder that
+    /// ends with the service.
+    pub(crate) fn uploads(&self) -> Option<PathBuf> {
+        let beside = || {
+            let mut beside = self.place().ok()??.store().as_os_str().to_owned();
+            beside.push(".uploads");
+            Some(beside.into())
+        };
+        self.pages.uploads.clone().or_else(beside)
     }
 
     /// Whether programs on this machine may ask without a key.

@@ -6,10 +6,12 @@
 use std::path::PathBuf;
 
 use entreat::Mode;
+use entreat::service::identity::HeaderIdentity;
 use entreat::service::{NoSecret, SigningSecret};
 
 use super::PREFIX;
 use super::held::Config;
+use super::pages;
 use super::rules::Rules;
 use super::value::{self, Refused};
 
@@ -168,6 +170,68 @@ pub(crate) const SETTINGS: &[Setting] = &[
             Ok(())
         },
         |config| Some(config.local_may_ask().to_string()),
+    ),
+    Setting::path(
+        "tls.certificate",
+        |config, text| {
+            config.pages.certificate = Some(path(text)?);
+            Ok(())
+        },
+        |config| shown_path(config.pages.certificate.as_ref()),
+    ),
+    Setting::path(
+        "tls.key",
+        |config, text| {
+            config.pages.key = Some(path(text)?);
+            Ok(())
+        },
+        |config| shown_path(config.pages.key.as_ref()),
+    ),
+    Setting::service(
+        "identity.kind",
+        |config, text| {
+            config.pages.kind = text.parse()?;
+            Ok(())
+        },
+        |config| Some(config.pages.kind.as_str().to_owned()),
+    ),
+    Setting::service(
+        "identity.header",
+        |config, text| {
+            HeaderIdentity::new(text, Vec::new()).map_err(|error| error.to_string())?;
+            config.pages.header = Some(text.to_owned());
+            Ok(())
+        },
+        |config| config.pages.header.clone(),
+    ),
+    Setting::service(
+        "identity.proxies",
+        |config, text| {
+            config.pages.proxies = pages::ranges(text)?;
+            Ok(())
+        },
+        |config| pages::shown_ranges(&config.pages.proxies),
+    ),
+    Setting::path(
+        "uploads.folder",
+        |config, text| {
+            config.pages.uploads = Some(path(text)?);
+            Ok(())
+        },
+        |config| shown_path(config.uploads().as_ref()),
+    ),
+    Setting::service(
+        "uploads.inline_limit",
+        |config, text| {
+            let limit: u64 = value::count(text, "16777216 bytes")?;
+            // What one answer may carry.
+            if limit > 16 << 20 {
+                return Err("it is at most 16777216 bytes".to_owned());
+            }
+            config.pages.inline_limit = limit;
+            Ok(())
+        },
+        |config| Some(config.pages.inline_limit.to_string()),
     ),
     Setting::service(
         "log",
@@ -397,6 +461,10 @@ fn path(text: &str) -> Result<PathBuf, Refused> {
         return Err("it is a path, and cannot be empty".to_owned());
     }
     Ok(text.into())
+}
+
+fn shown_path(path: Option<&PathBuf>) -> Option<String> {
+    path.map(|path| path.display().to_string())
 }
 
 fn secret(text: &str) -> Result<SigningSecret, Refused> {

@@ -12,6 +12,7 @@ fn help(command: &[&str]) -> String {
 fn every_command_explains_itself() {
     for (name, command) in [
         ("entreat", &[][..]),
+        ("demo", &["demo"]),
         ("serve", &["serve"]),
         ("rpc", &["rpc"]),
         ("config", &["config"]),

@@ -3,6 +3,7 @@
 mod ask;
 mod completions;
 mod config;
+mod demo;
 #[cfg(unix)]
 mod doctor;
 #[cfg(unix)]
@@ -14,6 +15,8 @@ mod input;
 mod killed;
 #[cfg(unix)]
 mod packaging;
+#[cfg(unix)]
+mod pages;
 #[cfg(unix)]
 mod remote;
 mod rpc;

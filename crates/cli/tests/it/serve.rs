@@ -90,7 +90,7 @@ fn a_question_is_asked_awaited_and_answered_over_http() {
 
     assert_eq!(service.get("/readyz").body, "ready\n");
     let metrics = service.get("/metrics").body;
-    let counted = "elicitation_completed_total{mode=\"form\",channel=\"api\"} 1";
+    let counted = "elicitation_completed_total{mode=\"form\",channel=\"page\"} 1";
     assert!(metrics.contains(counted), "{metrics}");
     let bucket = "elicitation_ask_to_answer_seconds_bucket{le=";
     assert!(metrics.contains(bucket), "{metrics}");

@@ -61,6 +61,9 @@ pub(super) fn look_at_secrets(config: &Config) -> Vec<SecretFile> {
             files.push(look(path, format!("the key of {}", asker.name)));
         }
     }
+    if let Some(path) = &config.pages.key {
+        files.push(look(path, "the private key of the service".to_owned()));
+    }
     files
 }
 
@@ -140,12 +143,13 @@ pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Findin
         None => Some(Finding::warning(
             "public url",
             format!("{listen} can be reached from elsewhere, and `public_url` is not set"),
-            "set `public_url` to where a proxy that speaks TLS hands requests on",
+            "set `public_url` to what people and programs call it, with https://",
         )),
         Some(url) if is_plain_and_far(url) => Some(Finding::warning(
             "public url",
             format!("{url} is not encrypted: answers and keys can be read on the way"),
-            "put a proxy that speaks TLS in front, and let `public_url` begin with https://",
+            "set `tls.certificate` and `tls.key`, or put a proxy that speaks TLS in front, and let \
+             `public_url` begin with https://",
         )),
         Some(url) => Some(Finding::ok("public url", url)),
     }

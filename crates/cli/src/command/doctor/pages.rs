@@ -1,0 +1,170 @@
+//! Pages: the certificate, who may answer, and the folder of uploads.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use entreat::UnixTime;
+use x509_parser::pem::Pem;
+
+use super::files::{Entry, Found, OTHERS, Rights, quoted};
+use super::finding::Finding;
+use crate::config::Config;
+
+/// A certificate that ends sooner should have been renewed.
+const SOON_IN_DAYS: i64 = 14;
+const DAY: i64 = 24 * 3600;
+
+/// From when until when a certificate holds, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Validity {
+    pub(super) begins: i64,
+    pub(super) ends: i64,
+}
+
+/// Tries what the service does with its certificate, and reads when it ends.
+pub(super) fn look_at_tls(config: &Config) -> Option<Result<Validity, String>> {
+    let certificate = config.pages.certificate.as_deref()?;
+    let loaded = config.pages.tls().and_then(|_| read_validity(certificate));
+    Some(loaded.map_err(|error| format!("{error:#}")))
+}
+
+fn read_validity(path: &Path) -> anyhow::Result<Validity> {
+    let bytes = std::fs::read(path)?;
+    let first = Pem::iter_from_buffer(&bytes)
+        .filter_map(Result::ok)
+        .find(|pem| pem.label == "CERTIFICATE");
+    let pem = first.ok_or_else(|| anyhow::anyhow!("it holds no certificate"))?;
+    let validity = pem.parse_x509()?.validity().clone();
+    Ok(Validity {
+        begins: validity.not_before.timestamp(),
+        ends: validity.not_after.timestamp(),
+    })
+}
+
+pub(super) fn tls(now: UnixTime, looked: Option<&Result<Validity, String>>) -> Option<Finding> {
+    let now = i64::try_from(now.as_millis() / 1000).unwrap_or(i64::MAX);
+    Some(match looked? {
+        Err(error) => Finding::problem(
+            "tls",
+            error,
+            "correct `tls.certificate` and `tls.key`; the service does not start like this",
+        ),
+        Ok(validity) if validity.begins > now => Finding::problem(
+            "tls",
+            "the certificate does not hold yet",
+            "look at the clock of this machine, or wait",
+        ),
+        Ok(validity) if validity.ends <= now => Finding::problem(
+            "tls",
+            "the certificate has ended: nobody trusts it any more",
+            "renew it, and start the service again",
+        ),
+        Ok(validity) => {
+            let days = (validity.ends - now) / DAY;
+            let what = format!("the certificate ends in {days} days");
+            if days < SOON_IN_DAYS {
+                let remedy = "renew it, and start the service again";
+                Finding::warning("tls", what, remedy)
+            } else {
+                Finding::ok("tls", what)
+            }
+        }
+    })
+}
+
+/// Judges who may answer.
+pub(super) fn identity(listen: SocketAddr, by_header: bool, trusts_everybody: bool) -> Finding {
+    let is_local = listen.ip().to_canonical().is_loopback();
+    match (by_header, trusts_everybody) {
+        (true, true) => Finding::problem(
+            "identity",
+            "`identity.proxies` has everybody in it: whoever reaches the service could answer as \
+             anybody",
+            "name the addresses of the proxy alone",
+        ),
+        (true, false) => Finding::ok("identity", "a proxy names people"),
+        (false, _) if is_local => Finding::ok("identity", "people answer at this machine"),
+        (false, _) => Finding::note(
+            "identity",
+            "people answer at this machine only, though others can reach the service",
+            "if others are to answer, have a proxy name them: `identity.kind` = header",
+        ),
+    }
+}
+
+/// Judges the folder of uploads, which is made if it is not there.
+pub(super) fn uploads(folder: &Entry) -> Finding {
+    let (name, path) = (folder.shown(), quoted(&folder.path));
+    let is_open = |rights: &Rights| rights.mode & OTHERS != 0;
+    match &folder.found {
+        Found::Missing => Finding::ok("uploads", format!("{name} will be made")),
+        Found::Folder(rights) if !rights.is_ours => Finding::problem(
+            "uploads",
+            format!("this user may not write to {name}"),
+            format!("give it to the user that the service runs as: `chown USER {path}`"),
+        ),
+        Found::Folder(rights) if is_open(rights) => Finding::warning(
+            "uploads",
+            format!("others can look into {name}; files in it are sealed, their number is not"),
+            format!("run `chmod 700 {path}`"),
+        ),
+        Found::Folder(_) => Finding::ok("uploads", name),
+        Found::File(_) | Found::Other => Finding::problem(
+            "uploads",
+            format!("{name} is not a folder"),
+            "name another with `uploads.folder`",
+        ),
+        Found::Hidden(error) => Finding::problem(
+            "uploads",
+            format!("cannot look at {name}: {error}"),
+            "name another with `uploads.folder`, or give this user the right",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_renewed_before_it_ends() {
+        let now = UnixTime::from_millis(1_800_000_000_000);
+        let level = |begins: i64, ends: i64| {
+            let validity = Validity {
+                begins: 1_800_000_000 + begins * DAY,
+                ends: 1_800_000_000 + ends * DAY,
+            };
+            tls(now, Some(&Ok(validity))).unwrap().level
+        };
+        assert_eq!(level(-1, 90), Level::Ok);
+        assert_eq!(level(-80, 13), Level::Warning);
+        assert_eq!(level(-90, 0), Level::Problem);
+        assert_eq!(level(1, 90), Level::Problem);
+        assert_eq!(tls(now, None), None);
+    }
+
+    #[test]
+    fn nobody_is_let_in_by_the_word_of_everybody() {
+        let here = SocketAddr::from(([127, 0, 0, 1], 7171));
+        let everywhere = SocketAddr::from(([0, 0, 0, 0], 7171));
+        assert_eq!(identity(here, true, true).level, Level::Problem);
+        assert_eq!(identity(everywhere, true, false).level, Level::Ok);
+        assert_eq!(identity(here, false, false).remedy, None);
+        assert!(identity(everywhere, false, false).remedy.is_some());
+    }
+
+    #[test]
+    fn the_folder_of_uploads_is_for_the_service_alone() {
+        let judge = |found| {
+            let path = "up".into();
+            uploads(&Entry { path, found }).level
+        };
+        let folder = |mode, is_ours| Found::Folder(Rights { mode, is_ours });
+        assert_eq!(judge(Found::Missing), Level::Ok);
+        assert_eq!(judge(folder(0o700, true)), Level::Ok);
+        assert_eq!(judge(folder(0o755, true)), Level::Warning);
+        assert_eq!(judge(folder(0o700, false)), Level::Problem);
+        assert_eq!(judge(Found::Other), Level::Problem);
+    }
+}

@@ -1,0 +1,144 @@
+//! Pages: who may answer on them, over what, and where files are kept.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use entreat::service::identity::{HeaderIdentity, Identity, ProxyRange};
+use entreat::service::{Tls, UploadSettings};
+
+use super::value::Refused;
+
+/// What holds for pages, while it is being put together.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(super) kind: Kind,
+    pub(super) header: Option<String>,
+    pub(super) proxies: Vec<ProxyRange>,
+    /// Where files are kept, if somebody said.
+    pub(super) uploads: Option<PathBuf>,
+    pub(super) inline_limit: u64,
+    pub(crate) certificate: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            kind: Kind::default(),
+            header: None,
+            proxies: Vec::new(),
+            uploads: None,
+            inline_limit: UploadSettings::default().inline_limit,
+            certificate: None,
+            key: None,
+        }
+    }
+}
+
+/// How people are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Local,
+    Header,
+}
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Header => "header",
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Refused;
+
+    fn from_str(text: &str) -> Result<Self, Refused> {
+        match text {
+            "local" => Ok(Self::Local),
+            "header" => Ok(Self::Header),
+            _ => Err("it is either local or header".to_owned()),
+        }
+    }
+}
+
+/// Reads ranges with commas between them.
+pub(super) fn ranges(text: &str) -> Result<Vec<ProxyRange>, Refused> {
+    let refusal = |bad: entreat::service::identity::BadRange| {
+        format!("it is a list with commas, of which each is {bad}")
+    };
+    let range = |text: &str| text.trim().parse().map_err(refusal);
+    text.split(',').map(range).collect()
+}
+
+pub(super) fn shown_ranges(ranges: &[ProxyRange]) -> Option<String> {
+    let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+    (!ranges.is_empty()).then(|| ranges.join(", "))
+}
+
+impl Pages {
+    /// What belongs together and is not: the setting to blame, and what to do.
+    pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        let has_header = self.header.is_some();
+        let has_proxies = !self.proxies.is_empty();
+        let words = match (self.kind, has_header, has_proxies) {
+            (Kind::Header, false, _) => (
+                "identity.kind",
+                "say in `identity.header` which header names people",
+            ),
+            (Kind::Header, true, false) => (
+                "identity.kind",
+                "say in `identity.proxies` whose word is taken for it",
+            ),
+            (Kind::Local, true, _) => ("identity.header", "it goes with `identity.kind` = header"),
+            (Kind::Local, false, true) => {
+                ("identity.proxies", "it goes with `identity.kind` = header")
+            }
+            (Kind::Local, false, false) | (Kind::Header, true, true) => {
+                return match (&self.certificate, &self.key) {
+                    (Some(_), None) => Some((
+                        "tls.certificate",
+                        "say in `tls.key` where its private key is",
+                    )),
+                    (None, Some(_)) => Some((
+                        "tls.key",
+                        "say in `tls.certificate` where its certificate is",
+                    )),
+                    (Some(_), Some(_)) | (None, None) => None,
+                };
+            }
+        };
+        Some(words)
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        let header = self.header.as_ref().filter(|_| self.kind == Kind::Header);
+        let header = header.and_then(|name| HeaderIdentity::new(name, self.proxies.clone()).ok());
+        header.map_or(Identity::Local, Identity::Header)
+    }
+
+    /// The ranges in which everybody lies, so that anybody could name anybody.
+    pub(crate) fn trusts_everybody(&self) -> bool {
+        self.proxies.iter().any(ProxyRange::is_everybody)
+    }
+
+    pub(crate) fn upload_settings(&self) -> UploadSettings {
+        let mut settings = UploadSettings::default();
+        settings.inline_limit = self.inline_limit;
+        settings
+    }
+
+    /// TLS, if it is to be spoken.
+    pub(crate) fn tls(&self) -> anyhow::Result<Option<Tls>> {
+        match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Ok(Some(Tls::from_files(certificate, key)?)),
+            (None, _) | (_, None) => Ok(None),
+        }
+    }
+
+    pub(crate) fn speaks_tls(&self) -> bool {
+        self.certificate.is_some() && self.key.is_some()
+    }
+}
