@@ -44,6 +44,12 @@ const FAMILIES: &[Family] = &[
         // It puts the server and the clients on a core each.
         pinned: false,
     },
+    Family {
+        name: "page",
+        package: "entreat",
+        bench: "page",
+        pinned: false,
+    },
 ];
 
 /// A benchmark, and the family that it is read with.

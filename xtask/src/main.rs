@@ -7,6 +7,7 @@ mod bench;
 mod crash;
 mod fuzz;
 mod peers;
+mod screenshots;
 mod shell;
 mod test;
 mod tidy;
@@ -35,6 +36,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Try the service with other people's programs and in other languages
     Peers,
+    /// Draw every page anew, into docs/pages
+    Screenshots,
     /// Kill a process that works on the embedded store, and look for what was lost
     Crash(crash::Args),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
         Command::Peers => peers::run(&root),
+        Command::Screenshots => screenshots::run(&root),
         Command::Crash(args) => crash::run(args, &root),
     });
     match done {

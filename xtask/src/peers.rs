@@ -14,21 +14,38 @@ use serde_json::{Value, json};
 use crate::shell::{self, cargo, say};
 
 /// What is needed besides Rust: a program, and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("curl", "curl"),
     ("python3", "python3"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
 ];
+
+/// A font for the browser, which does not come with one.
+const FONT: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
+const FONT_PACKAGE: &str = "fonts-dejavu-core";
 
 /// Where the packages of npm are listed, and the programs that use them.
 const SOURCES: &str = "crates/service/tests/peers";
 
-pub(crate) fn run(root: &Path) -> Result<()> {
+/// Installs what is missing of other people's programs, a browser among them; where the packages
+/// of npm are then.
+pub(crate) fn prepare(root: &Path) -> Result<PathBuf> {
     for (program, package) in PROGRAMS {
-        ensure_program(program, package)?;
+        if !shell::works(Command::new(program).arg("--version")) {
+            install_package(program, package)?;
+        }
     }
-    let peers = install(root)?;
+    if !Path::new(FONT).exists() {
+        install_package("a font", FONT_PACKAGE)?;
+    }
+    install(root)
+}
+
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let peers = prepare(root)?;
     // As the tests build it, so that it is there already.
     let build = ["build", "--workspace", "--all-features", "--bin", "entreat"];
     shell::run(&mut cargo(root, &build))?;
@@ -55,12 +72,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs a program from its Debian package unless it is there.
-fn ensure_program(program: &str, package: &str) -> Result<()> {
-    if shell::works(Command::new(program).arg("--version")) {
-        return Ok(());
-    }
-    say(&format!("{program} is missing; installing {package}"));
+/// Installs a Debian package, and says what for.
+fn install_package(missing: &str, package: &str) -> Result<()> {
+    say(&format!("{missing} is missing; installing {package}"));
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         command
@@ -83,6 +97,7 @@ fn install(root: &Path) -> Result<PathBuf> {
         "package-lock.json",
         "client.mjs",
         "openrpc.mjs",
+        "htmlvalidate.mjs",
     ] {
         let wanted = std::fs::read(root.join(SOURCES).join(name))
             .with_context(|| format!("cannot read {SOURCES}/{name}"))?;

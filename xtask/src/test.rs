@@ -172,6 +172,8 @@ fn tools(root: &Path) -> Result<()> {
             "{error:#}; tests run with plain `cargo test` instead"
         ));
     }
+    // The tests of the pages drive a browser.
+    peers::prepare(root)?;
     Ok(())
 }
 

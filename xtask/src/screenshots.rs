@@ -1,0 +1,25 @@
+//! `cargo xtask screenshots`: every page as a browser draws it, into `docs/pages`.
+//!
+//! The test that goes through all pages writes them when it is told where.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::peers;
+use crate::shell::{self, cargo};
+
+pub(crate) fn run(root: &Path) -> Result<()> {
+    peers::prepare(root)?;
+    let pages = root.join("docs/pages");
+    std::fs::create_dir_all(&pages)?;
+    let test = [
+        "test",
+        "--package",
+        "entreat-service",
+        "--test",
+        "browser",
+        "states::",
+    ];
+    shell::run(cargo(root, &test).env("ENTREAT_SCREENSHOTS", pages))
+}
