@@ -70,14 +70,18 @@ fn measure() {
     hold();
 }
 
-/// So many connections wait for an outcome and as many hear notifications, if the system allows.
+/// So many calls wait for an outcome, and as many streams of notifications are open.
 const HELD: usize = 10_000;
 /// They wait for so many questions.
 const QUESTIONS: usize = 10;
 
 /// Holds very many connections at once, and sees that every one is answered.
 fn hold() {
-    let held = allow_files();
+    let Held {
+        alone,
+        in_batch,
+        streams: wanted,
+    } = allow_files();
     let server = Server::start("memory");
     let port = server.port;
     runtime().block_on(async move {
@@ -90,11 +94,14 @@ fn hold() {
             ids.push(find_id(&body).unwrap().to_owned());
         }
         let before = resident(&server);
-        let mut waiting = Vec::with_capacity(held);
-        for number in 0..held {
+        let wait = |number: usize| {
             let id = &ids[number % QUESTIONS];
-            let wait = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/await",
-                "params": {"elicitationId": id}});
+            json!({"jsonrpc": "2.0", "id": number, "method": "elicitation/await",
+                "params": {"elicitationId": id}})
+        };
+        let mut waiting = Vec::with_capacity(alone);
+        for number in 0..alone {
+            let wait = wait(number);
             let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
             let request = request(&wait.to_string());
             stream.write_all(request.as_bytes()).await.unwrap();
@@ -102,8 +109,16 @@ fn hold() {
         }
         settle(&mut control).await;
         let with_waits = resident(&server);
-        let mut streams = Vec::with_capacity(held);
-        for _ in 0..held {
+        let batch: Vec<_> = (0..in_batch).map(wait).collect();
+        let mut batched = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        if in_batch > 0 {
+            let batch = request(&serde_json::to_string(&batch).unwrap());
+            batched.write_all(batch.as_bytes()).await.unwrap();
+            settle(&mut control).await;
+        }
+        let before_streams = resident(&server);
+        let mut streams = Vec::with_capacity(wanted);
+        for _ in 0..wanted {
             let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
             let request = "GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n";
             stream.write_all(request.as_bytes()).await.unwrap();
@@ -126,17 +141,26 @@ fn hold() {
             let body = response(&mut stream, &mut buffer).await;
             assert!(body.contains("\"status\":\"completed\""), "{body}");
         }
+        if in_batch > 0 {
+            let mut buffer = Vec::with_capacity(1 << 20);
+            let body = response(&mut batched, &mut buffer).await;
+            let answered = count(body.as_bytes(), b"\"status\":\"completed\"");
+            assert_eq!(answered, in_batch);
+        }
         for mut stream in streams {
             let mut text = Vec::with_capacity(8192);
             while count(&text, b"data: ") < QUESTIONS {
                 assert!(stream.read_buf(&mut text).await.unwrap() > 0, "hung up");
             }
         }
-        println!("{held} waiting calls and {held} streams of events at once");
+        println!(
+            "{} waiting calls ({in_batch} of them in one batch) and {wanted} streams at once",
+            alone + in_batch
+        );
         println!(
             "  memory of the server, each    {:>10} bytes a call, {} bytes a stream",
-            (with_waits - before) / held,
-            (with_streams - with_waits) / held
+            (with_waits - before) / alone,
+            (with_streams - before_streams) / wanted
         );
         println!(
             "  all answered within           {:>10.1?}   {QUESTIONS} outcomes to each stream",
@@ -166,15 +190,32 @@ fn count(text: &[u8], word: &[u8]) -> usize {
         .count()
 }
 
-/// Lets this process and its children hold as many connections as the system allows; returns how
-/// many of each kind that is, at most [`HELD`].
-fn allow_files() -> usize {
+/// What is held at once.
+struct Held {
+    /// Calls with a connection each.
+    alone: usize,
+    /// Calls that share one, where the system allows too few files.
+    in_batch: usize,
+    streams: usize,
+}
+
+/// Lets this process and its children hold as many connections as the system allows.
+fn allow_files() -> Held {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
-    let files = limit.current.unwrap_or(u64::MAX);
-    HELD.min(usize::try_from(files.saturating_sub(100) / 2).unwrap_or(HELD))
+    let files = usize::try_from(limit.current.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    // Some are the program's own.
+    let files = files.saturating_sub(100);
+    let streams = HELD.min(files * 2 / 3);
+    let alone = HELD.min(files - streams);
+    Held {
+        alone,
+        // A batch has at most a thousand.
+        in_batch: (HELD - alone).min(1000),
+        streams,
+    }
 }
 
 async fn echo() {
