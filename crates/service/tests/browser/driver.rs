@@ -113,10 +113,18 @@ impl Browser {
     }
 
     pub(crate) async fn find(&self, css: &str) -> Element {
-        let found = self.client.wait().at_most(PATIENCE).every(GLANCE);
-        match found.for_element(Locator::Css(css)).await {
+        // Whatever goes wrong may be a page that is just being left for another.
+        let looking = async {
+            loop {
+                match self.client.find(Locator::Css(css)).await {
+                    Ok(element) => return element,
+                    Err(_) => tokio::time::sleep(GLANCE).await,
+                }
+            }
+        };
+        match tokio::time::timeout(PATIENCE, looking).await {
             Ok(element) => element,
-            Err(error) => panic!("no {css}: {error}\n{}", self.seen().await),
+            Err(_) => panic!("no {css}\n{}", self.seen().await),
         }
     }
 
