@@ -57,10 +57,10 @@ async fn perform(
     }
     let before = elicitation.drafted().await?;
     let mut answers = posted.answers(asked.form(), &before);
-    asked.amend(&mut answers, &before, word, argument).await;
+    asked.amend(&mut answers, &before, word, argument);
     // A review has no fields; what it sends was kept before.
     let is_of_fields = !posted.shown().is_empty() || !answers.is_empty();
-    let mut after = before;
+    let mut after = before.clone();
     if is_of_fields {
         let drafted = elicitation.draft(&Value::Object(answers.clone())).await;
         after.extend(answers);
@@ -72,6 +72,7 @@ async fn perform(
             return Ok(page_with(asked, &after, look, StatusCode::PAYLOAD_TOO_LARGE).await);
         }
         drafted?;
+        asked.let_go(&before, &after).await;
     }
     if !posted.refused.is_empty() {
         let look = Look {
@@ -80,6 +81,7 @@ async fn perform(
         };
         return Ok(page_with(asked, &after, look, StatusCode::UNPROCESSABLE_ENTITY).await);
     }
+    let place = place_of(argument).unwrap_or_default();
     match word {
         "extend" => match elicitation.extend(None).await {
             Ok(_) if argument == "review" => Ok(to("/review")),
@@ -87,8 +89,8 @@ async fn perform(
             Err(ActError::Extension(_)) => Ok(to("?not-extended")),
             Err(error) => Err(error),
         },
-        "test" => Ok(to(&format!("?test={argument}#q{argument}"))),
-        "forget" | "remove" => Ok(to(&format!("#q{argument}"))),
+        "test" => Ok(to(&format!("?test={place}#q{place}"))),
+        "forget" | "remove" => Ok(to(&format!("#q{place}"))),
         "review" => Ok(to(asked.after_review(&after, posted))),
         "send" => asked.send(&after, headers).await,
         // Whatever else: what was typed is kept, and what follows from it is shown.
@@ -98,21 +100,18 @@ async fn perform(
 
 impl Asked {
     /// Takes out what a button says is to go.
-    async fn amend(
+    fn amend(
         &self,
         answers: &mut Map<String, Value>,
         before: &Map<String, Value>,
         word: &str,
         argument: &str,
     ) {
-        let (place, rest) = argument.split_once('.').unwrap_or((argument, ""));
-        let field = place
-            .parse::<usize>()
-            .ok()
-            .and_then(|place| self.form().fields().get(place));
+        let field = place_of(argument).and_then(|place| self.form().fields().get(place));
         let Some(field) = field else {
             return;
         };
+        let (_, rest) = argument.split_once('.').unwrap_or_default();
         match word {
             "forget" => {
                 answers.insert(field.id().to_owned(), Value::Null);
@@ -122,17 +121,8 @@ impl Asked {
                 let others = kept(before).filter(|file| location(file) != Some(rest));
                 let others: Vec<Value> = others.cloned().collect();
                 answers.insert(field.id().to_owned(), others.into());
-                if let Some(uploads) = &self.visit.site.uploads {
-                    uploads.remove(self.id, rest).await;
-                }
             }
             _ => {}
-        }
-    }
-
-    async fn forget_files(&self) {
-        if let Some(uploads) = &self.visit.site.uploads {
-            uploads.remove_all(self.id).await;
         }
     }
 
@@ -240,6 +230,11 @@ impl Asked {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The place of the field that a button is about, which stands before what it is about there.
+fn place_of(argument: &str) -> Option<usize> {
+    argument.split('.').next()?.parse().ok()
 }
 
 /// What the page says about a submission.

@@ -30,8 +30,8 @@ pub(super) fn page(asked: &Asked) -> Response {
         let pass = site.keys.pass(Door::Question(next), &visit.browser);
         return visit.send_to(&format!("{}/e/{next}/{pass}", site.root));
     }
-    let typed = if needs_what_was_typed(asked) {
-        asked.snapshot.draft()
+    let typed = if is_lost(asked) {
+        kept_by_this_browser(asked)
     } else {
         Map::new()
     };
@@ -42,21 +42,13 @@ pub(super) fn page(asked: &Asked) -> Response {
 /// at once, to be copied.
 pub(super) fn late(asked: &Asked, answers: Map<String, Value>) -> Response {
     let visit = &asked.visit;
-    let is_lost = match asked.snapshot.outcome() {
-        Some(Outcome::TimedOut | Outcome::Cancelled(_)) | None => true,
-        Some(Outcome::Completed | Outcome::Declined) => false,
-    };
     let has_text = answers
         .values()
         .any(|value| !is_empty(value) && *value != Value::Bool(false));
-    if !is_lost || !has_text || visit.site.successor(asked.id).is_some() {
+    if !is_lost(asked) || !has_text || visit.site.successor(asked.id).is_some() {
         return visit.send_to(&visit.here());
     }
-    let mut typed = if asked.is_typist() {
-        asked.snapshot.draft()
-    } else {
-        Map::new()
-    };
+    let mut typed = kept_by_this_browser(asked);
     typed.extend(answers);
     show(asked, &typed)
 }
@@ -81,13 +73,22 @@ fn show(asked: &Asked, typed: &Map<String, Value>) -> Response {
     visit.with_cookie(html(StatusCode::OK, &page))
 }
 
-/// What was typed and not sent is shown again, to the browser in which it was typed.
-fn needs_what_was_typed(asked: &Asked) -> bool {
-    let is_lost = match asked.snapshot.outcome() {
-        Some(Outcome::TimedOut | Outcome::Cancelled(_)) => true,
-        Some(Outcome::Completed | Outcome::Declined) | None => false,
-    };
-    is_lost && asked.is_typist()
+/// Whether nobody got what was typed. A question that was open when it was looked up, and is not
+/// any more, ran out of time in between.
+fn is_lost(asked: &Asked) -> bool {
+    match asked.snapshot.outcome() {
+        Some(Outcome::TimedOut | Outcome::Cancelled(_)) | None => true,
+        Some(Outcome::Completed | Outcome::Declined) => false,
+    }
+}
+
+/// What was typed before, for the browser in which it was, secrets sealed.
+fn kept_by_this_browser(asked: &Asked) -> Map<String, Value> {
+    if asked.is_typist() {
+        asked.snapshot.draft()
+    } else {
+        Map::new()
+    }
 }
 
 fn says(asked: &Asked, words: &Words) -> (&'static str, Closing) {

@@ -81,6 +81,22 @@ pub(super) struct Verdict {
     pub(super) words: String,
 }
 
+impl Verdict {
+    pub(super) fn good(words: &str) -> Self {
+        Self {
+            is_good: true,
+            words: words.to_owned(),
+        }
+    }
+
+    pub(super) fn bad(words: &str) -> Self {
+        Self {
+            is_good: false,
+            ..Self::good(words)
+        }
+    }
+}
+
 pub(super) struct Slider {
     pub(super) least: String,
     pub(super) most: String,

@@ -9,7 +9,7 @@ use entreat_engine::ActError;
 use futures_util::TryStreamExt as _;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::control::Control;
 use super::field::{FieldView, Setting};
@@ -87,19 +87,35 @@ pub(super) async fn upload(
 async fn keep(asked: &Asked, place: usize, file: Value) -> Result<Response, ActError> {
     let field = &asked.form().fields()[place];
     let elicitation = asked.elicitation();
-    let mut values = elicitation.drafted().await?;
-    let before = values.remove(field.id());
-    let after = with_file(field, before.as_ref(), file);
-    elicitation.draft(&json!({field.id(): after})).await?;
-    let uploads = asked.visit.site.uploads.as_ref();
-    if let (Some(uploads), false) = (uploads, field.takes_many()) {
-        // The one that was there before is replaced.
-        for old in kept(before.as_ref()).filter_map(location) {
-            uploads.remove(asked.id, old).await;
+    let before = elicitation.drafted().await?;
+    let file = with_file(field, before.get(field.id()), file);
+    elicitation.draft(&json!({field.id(): file})).await?;
+    let mut after = before.clone();
+    after.insert(field.id().to_owned(), file);
+    asked.let_go(&before, &after).await;
+    Ok(fragment(asked, place, &Value::Object(after)).await)
+}
+
+impl Asked {
+    /// Removes the files that a draft had and the one after it has not: replaced, or taken out.
+    pub(super) async fn let_go(&self, before: &Map<String, Value>, after: &Map<String, Value>) {
+        let Some(uploads) = &self.visit.site.uploads else {
+            return;
+        };
+        for field in self.form().fields() {
+            let files = |draft| kept(Map::get(draft, field.id())).filter_map(location);
+            for old in files(before).filter(|old| !files(after).any(|new| new == *old)) {
+                uploads.remove(self.id, old).await;
+            }
         }
     }
-    values.insert(field.id().to_owned(), after);
-    Ok(fragment(asked, place, &Value::Object(values)).await)
+
+    /// Removes all files: nobody will get them.
+    pub(super) async fn forget_files(&self) {
+        if let Some(uploads) = &self.visit.site.uploads {
+            uploads.remove_all(self.id).await;
+        }
+    }
 }
 
 async fn fragment(asked: &Asked, place: usize, tree: &Value) -> Response {

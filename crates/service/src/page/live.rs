@@ -6,16 +6,16 @@ use axum::response::Response;
 use entreat_engine::{ActError, Snapshot};
 use serde_json::{Map, Value, json};
 
-use super::Site;
 use super::field::Presence;
+use super::frame::Clock;
 use super::posted::Posted;
 use super::question::{check_settings, is_over};
-use super::visit::Asked;
+use super::visit::{Asked, Visit};
 use crate::http::json;
 
 /// `GET …/state`: whether it is still open, and for how long.
 pub(super) async fn state(asked: Asked) -> Response {
-    tell(&standing(&asked.visit.site, &asked.snapshot))
+    tell(&standing(&asked.visit, &asked.snapshot))
 }
 
 /// `POST …/draft`: keeps what was typed, and tells what it means for the form.
@@ -49,7 +49,7 @@ async fn keep(asked: &Asked, posted: &Posted) -> Result<Value, ActError> {
     }
     values.extend(answers);
     let snapshot = elicitation.status().await?;
-    let mut told = standing(&asked.visit.site, &snapshot);
+    let mut told = standing(&asked.visit, &snapshot);
     told["fields"] = consequences(asked, values);
     Ok(told)
 }
@@ -75,14 +75,13 @@ fn consequences(asked: &Asked, values: Map<String, Value>) -> Value {
         .collect()
 }
 
-fn standing(site: &Site, snapshot: &Snapshot) -> Value {
-    let lifecycle = snapshot.lifecycle();
-    let can_extend = lifecycle.terms().extension_allowed() && lifecycle.extensions_left() > 0;
+fn standing(visit: &Visit, snapshot: &Snapshot) -> Value {
+    let clock = Clock::new(snapshot, visit.site.engine.now(), visit.words);
     json!({
-        "live": lifecycle.is_live(),
-        "left": lifecycle.remaining(site.engine.now()).as_millis(),
-        "warn": lifecycle.terms().warning().as_millis(),
-        "extend": can_extend,
+        "live": snapshot.lifecycle().is_live(),
+        "left": clock.left_ms,
+        "warn": clock.warn_ms,
+        "extend": clock.can_extend,
     })
 }
 

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use entreat_core::url_guard::Policy;
 use entreat_core::{FieldError, Form, Kind, Mode, ReferenceKind, Settings};
 use entreat_engine::{ActError, UrlError};
 use serde::Deserialize;
@@ -121,7 +120,7 @@ pub(super) async fn page(asked: &Asked, look: Look) -> Response {
     if asked.snapshot.outcome().is_some() {
         return closing::page(asked);
     }
-    match asked.elicitation().drafted().await {
+    match asked.typed().await {
         Ok(values) => page_with(asked, &values, look, StatusCode::OK).await,
         Err(error) => asked.visit.broken(&error),
     }
@@ -281,35 +280,15 @@ impl Asked {
         let words = self.visit.words;
         let url = value.map(text_of).unwrap_or_default();
         let Kind::Url(rules) = kind else {
-            return Verdict {
-                is_good: false,
-                words: words.test_empty.to_owned(),
-            };
+            return Verdict::bad(words.test_empty);
         };
         if url.is_empty() {
-            return Verdict {
-                is_good: false,
-                words: words.test_empty.to_owned(),
-            };
+            return Verdict::bad(words.test_empty);
         }
-        let policy: &Policy = &rules.policy;
-        match self.visit.site.engine.judge_url(&url, policy).await {
-            Ok(cleared) if cleared.addresses().is_empty() => Verdict {
-                is_good: true,
-                words: words.test_unknown.to_owned(),
-            },
-            Ok(_) => Verdict {
-                is_good: true,
-                words: words.test_good.to_owned(),
-            },
-            Err(UrlError::Blocked(blocked)) => Verdict {
-                is_good: false,
-                words: blocked.to_string(),
-            },
-            Err(_) => Verdict {
-                is_good: true,
-                words: words.test_unknown.to_owned(),
-            },
+        match self.visit.site.engine.judge_url(&url, &rules.policy).await {
+            Ok(cleared) if !cleared.addresses().is_empty() => Verdict::good(words.test_good),
+            Err(UrlError::Blocked(blocked)) => Verdict::bad(&blocked.to_string()),
+            Ok(_) | Err(_) => Verdict::good(words.test_unknown),
         }
     }
 

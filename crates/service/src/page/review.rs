@@ -29,7 +29,7 @@ pub(super) async fn show(asked: Asked) -> Response {
     if asked.snapshot.outcome().is_some() {
         return closing::page(&asked);
     }
-    match asked.elicitation().drafted().await {
+    match asked.typed().await {
         Ok(values) => page(&asked, values),
         Err(error) => asked.visit.broken(&error),
     }

@@ -12,6 +12,7 @@ use axum::response::Response;
 use entreat_core::{ElicitationId, Messages};
 use entreat_engine::{ActError, Elicitation, Snapshot};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::Site;
 use super::frame::notice;
@@ -178,12 +179,11 @@ impl FromRequestParts<Arc<Site>> for Asked {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, Response> {
-        let (words, _) = language(site, &parts.headers);
         let address = Path::<QuestionAddress>::from_request_parts(parts, site).await;
         let Ok(Path(QuestionAddress { id, key })) = address else {
-            // As if the key were wrong, which nobody can tell apart.
-            Visit::enter(site, parts, Door::Inbox, Some(""))?;
-            return Err(site.not_found(words));
+            // As if the key were wrong, which nobody can tell apart: this one always is.
+            let visit = Visit::enter(site, parts, Door::Inbox, Some(""))?;
+            return Err(site.not_found(visit.words));
         };
         let visit = Visit::enter(site, parts, Door::Question(id), Some(&key))?;
         match site.engine.elicitation(id).status().await {
@@ -192,7 +192,7 @@ impl FromRequestParts<Arc<Site>> for Asked {
                 id,
                 snapshot,
             }),
-            Ok(_) | Err(ActError::NotFound) => Err(site.not_found(words)),
+            Ok(_) | Err(ActError::NotFound) => Err(site.not_found(visit.words)),
             Err(error) => Err(visit.broken(&error)),
         }
     }
@@ -210,6 +210,15 @@ impl Asked {
     pub(super) fn elicitation(&self) -> Elicitation {
         let name = self.visit.browser.name();
         self.visit.site.engine.elicitation(self.id).typed_by(&name)
+    }
+
+    /// What was typed so far, secrets included; looked up only if something was.
+    pub(super) async fn typed(&self) -> Result<Map<String, Value>, ActError> {
+        let held = self.snapshot.record().held.as_ref();
+        if held.is_none_or(|held| held.draft.is_none()) {
+            return Ok(Map::new());
+        }
+        self.elicitation().drafted().await
     }
 
     /// Whether what was typed was typed in this browser.

@@ -122,10 +122,10 @@ impl Browser {
                 }
             }
         };
-        match tokio::time::timeout(PATIENCE, looking).await {
-            Ok(element) => element,
-            Err(_) => panic!("no {css}\n{}", self.seen().await),
+        if let Ok(element) = tokio::time::timeout(PATIENCE, looking).await {
+            return element;
         }
+        panic!("no {css}\n{}", self.seen().await)
     }
 
     /// What the page shows, for whoever reads why a test failed.
@@ -155,21 +155,33 @@ impl Browser {
 
     /// Types instead of what is there.
     pub(crate) async fn fill(&self, css: &str, text: &str) {
-        self.find(css).await.clear().await.unwrap();
+        self.ask(css, async |element| element.clear().await).await;
         self.type_into(css, text).await;
     }
 
     pub(crate) async fn text(&self, css: &str) -> String {
-        self.find(css).await.text().await.unwrap()
+        self.ask(css, async |element| element.text().await).await
+    }
+
+    /// Asks an element something; again if its page gives way to the next meanwhile.
+    async fn ask<T>(&self, css: &str, what: impl AsyncFn(Element) -> Result<T, CmdError>) -> T {
+        let asking = async {
+            loop {
+                match what(self.find(css).await).await {
+                    Ok(answer) => return answer,
+                    Err(_) => tokio::time::sleep(GLANCE).await,
+                }
+            }
+        };
+        if let Ok(answer) = tokio::time::timeout(PATIENCE, asking).await {
+            return answer;
+        }
+        panic!("{css} does not answer\n{}", self.seen().await)
     }
 
     pub(crate) async fn value(&self, css: &str) -> String {
-        self.find(css)
-            .await
-            .prop("value")
-            .await
-            .unwrap()
-            .unwrap_or_default()
+        let value = self.ask(css, async |element| element.prop("value").await);
+        value.await.unwrap_or_default()
     }
 
     pub(crate) async fn count(&self, css: &str) -> usize {
@@ -177,7 +189,8 @@ impl Browser {
     }
 
     pub(crate) async fn is_shown(&self, css: &str) -> bool {
-        self.find(css).await.is_displayed().await.unwrap()
+        self.ask(css, async |element| element.is_displayed().await)
+            .await
     }
 
     pub(crate) async fn eval(&self, expression: &str) -> Value {

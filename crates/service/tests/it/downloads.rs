@@ -15,8 +15,6 @@ use entreat_service::upload::UploadError;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::uploads::{Ground, location, named, pieces};
 use crate::wire::{Server, soon};
@@ -267,15 +265,7 @@ async fn of_an_answered_question_what_is_still_to_be_fetched_stays_until_it_is_f
 async fn serve(ground: &Ground) -> Server {
     let http = Http::new(ground.world.rpc.clone(), Askers::none());
     let http = http.with_uploads(ground.uploads.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let end = CancellationToken::new();
-    let serving = tokio::spawn(http.serve(listener, end.clone().cancelled_owned()));
-    Server {
-        address,
-        end,
-        serving,
-    }
+    Server::of(http).await
 }
 
 fn request(server: &Server, method: Method, path: &str) -> Request<Full<Bytes>> {

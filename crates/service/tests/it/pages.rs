@@ -14,7 +14,6 @@ use http_body_util::Full;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::wire::{Answer, Server};
 use crate::world::{World, deploy};
@@ -140,13 +139,7 @@ async fn serve(engine: &Engine, url: Option<&str>, mut settings: PageSettings) -
     let askers = Askers::none().with_local(engine.asker("local"));
     let rpc = Rpc::new(engine.clone()).with_links(pages.clone());
     let http = Http::with_settings(rpc, askers, HttpSettings::default()).with_pages(pages.clone());
-    let end = CancellationToken::new();
-    let serving = tokio::spawn(http.serve(listener, end.clone().cancelled_owned()));
-    let server = Server {
-        address,
-        end,
-        serving,
-    };
+    let server = Server::on(listener, http);
     (pages, server)
 }
 

@@ -11,8 +11,7 @@ use http_body_util::Full;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
+use tokio::net::TcpStream;
 
 use crate::wire::{Answer, Server, soon};
 use crate::world::World;
@@ -30,15 +29,7 @@ async fn serve(world: &World, tls: Tls) -> Server {
     settings.head_timeout = Duration::from_millis(300);
     let askers = Askers::none().with_local(world.session.asker().clone());
     let http = Http::with_settings(world.rpc.clone(), askers, settings).with_tls(tls);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let end = CancellationToken::new();
-    let serving = tokio::spawn(http.serve(listener, end.clone().cancelled_owned()));
-    Server {
-        address,
-        end,
-        serving,
-    }
+    Server::of(http).await
 }
 
 fn client(trusted: CertificateDer<'static>) -> tokio_rustls::TlsConnector {

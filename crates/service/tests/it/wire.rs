@@ -56,13 +56,21 @@ impl Server {
     ) -> Self {
         let mut settings = HttpSettings::default();
         change(&mut settings);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let end = CancellationToken::new();
         let http = Http::with_settings(world.rpc.clone(), askers, settings)
             .with_metrics(|| "live 1\n".to_owned());
-        let ended = end.clone().cancelled_owned();
-        let serving = tokio::spawn(http.serve(listener, ended));
+        Self::of(http).await
+    }
+
+    pub(crate) async fn of(http: Http) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(listener, http)
+    }
+
+    /// For those who need to know the address before they have the server.
+    pub(crate) fn on(listener: TcpListener, http: Http) -> Self {
+        let address = listener.local_addr().unwrap();
+        let end = CancellationToken::new();
+        let serving = tokio::spawn(http.serve(listener, end.clone().cancelled_owned()));
         Self {
             address,
             end,
