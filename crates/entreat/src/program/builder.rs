@@ -192,7 +192,7 @@ impl Builder {
     ///
     /// When this returns, the store is open, what expired while nobody was there is expired, the
     /// templates are loaded, and the server answers.
-    pub async fn start(self) -> Result<Entreat, EntreatError> {
+    pub async fn start(mut self) -> Result<Entreat, EntreatError> {
         let listener = self.bind()?;
         let mut engine = Engine::builder().settings(self.settings);
         if let Some(keys) = self.sealing {
@@ -234,6 +234,8 @@ impl Builder {
                 Some(folder) => Uploads::open(folder, engine.clone(), self.upload_settings),
                 None => Uploads::temporary(engine.clone(), self.upload_settings),
             };
+            // A form is a body like any other.
+            self.pages.body_timeout = self.http.body_timeout;
             match make_pages(&engine, &url, self.pages, uploads) {
                 Ok(pages) => entreat.show(pages),
                 Err(error) => {
