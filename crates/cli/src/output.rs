@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use entreat::UnixTime;
 use entreat::core::jiff::Timestamp;
 use entreat::engine::Subject;
+use entreat::{CancelReason, Outcome, UnixTime};
 use serde::Serialize;
 
 /// Writes one JSON document on a line of its own.
@@ -75,6 +75,21 @@ pub(crate) fn time(moment: UnixTime) -> String {
         |_| millis.to_string(),
         |moment| moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     )
+}
+
+/// Why there is no answer to a question that was asked; nothing is said of one that has it.
+pub(crate) fn why_unanswered(outcome: Option<Outcome>) -> &'static str {
+    match outcome {
+        Some(Outcome::Completed) => "",
+        Some(Outcome::Declined) => "the question was declined",
+        Some(Outcome::TimedOut) => "time ran out, and nothing was sent",
+        Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => {
+            "the answers were refused as often as is allowed"
+        }
+        Some(Outcome::Cancelled(_)) => "the question was cancelled",
+        // An outcome that is waited for is one; whoever asks gets to know all the same.
+        None => "the question is still open",
+    }
 }
 
 /// What is asked, on one line: a form's title, or a URL.

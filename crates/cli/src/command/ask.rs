@@ -180,17 +180,10 @@ fn report(
             }
             return Ok(Exit::Clean);
         }
-        Some(Outcome::Declined) => "the question was declined",
-        Some(Outcome::TimedOut) => "time ran out, and nothing was sent",
-        Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => {
-            "the answers were refused as often as is allowed"
-        }
         Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending.input_ended => {
             "the input ended before the answers were sent, and the question was cancelled"
         }
-        Some(Outcome::Cancelled(_)) => "the question was cancelled",
-        // An outcome that is waited for is one; whoever asks gets to know all the same.
-        None => "the question is still open",
+        outcome => output::why_unanswered(outcome),
     };
     context.say(format_args!("entreat: not answered: {why}"));
     Ok(ending.signal.unwrap_or(Exit::Found))

@@ -264,19 +264,11 @@ fn may_open_a_browser(context: &Context) -> bool {
 }
 
 fn report(settled: &Snapshot, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let why = match settled.outcome() {
-        Some(Outcome::Completed) => {
-            output::line(out, &settled.result())?;
-            return Ok(Exit::Clean);
-        }
-        Some(Outcome::Declined) => "the question was declined",
-        Some(Outcome::TimedOut) => "time ran out, and nothing was sent",
-        Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => {
-            "the answers were refused as often as is allowed"
-        }
-        Some(Outcome::Cancelled(_)) => "the question was cancelled",
-        None => "the question is still open",
-    };
+    if settled.outcome() == Some(Outcome::Completed) {
+        output::line(out, &settled.result())?;
+        return Ok(Exit::Clean);
+    }
+    let why = output::why_unanswered(settled.outcome());
     context.say(format_args!("entreat: not answered: {why}"));
     Ok(Exit::Found)
 }
