@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use crate::site::Question;
 use crate::{GLANCE, PATIENCE, Script};
 
+/// How often a driver whose port was taken is started again.
+const STARTS: u32 = 10;
+
 /// A `chromedriver` that runs, on a port of its own.
 struct Driver {
     child: Child,
@@ -22,7 +25,14 @@ struct Driver {
 }
 
 impl Driver {
+    /// It chooses a port and only then takes it, so that another may be faster: it ends then, and
+    /// is started again.
     fn start() -> Self {
+        let started = (0..STARTS).find_map(|_| Self::try_start());
+        started.expect("chromedriver says its port")
+    }
+
+    fn try_start() -> Option<Self> {
         let child = Command::new("chromedriver")
             .arg("--port=0")
             .stdin(Stdio::null())
@@ -33,15 +43,17 @@ impl Driver {
             panic!("chromedriver is missing: `cargo xtask test` installs it");
         };
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let port = loop {
-            let line = lines.next().expect("chromedriver says its port").unwrap();
-            if let Some((_, port)) = line.split_once("successfully on port ") {
-                break port.trim_end_matches('.').parse().unwrap();
-            }
+        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let (_, port) = line.split_once("successfully on port ")?;
+            port.trim_end_matches('.').parse().ok()
+        });
+        let Some(port) = port else {
+            child.wait().unwrap();
+            return None;
         };
         // Read to the end, so that it never waits for us.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, port }
+        Some(Self { child, port })
     }
 }
 
@@ -108,7 +120,12 @@ impl Browser {
         self.goto(&question.link).await;
     }
 
+    /// Opens a page, as if its window had the focus. Whether it has depends on how busy the
+    /// machine is, and without it keys go nowhere and nothing hears that a field was left.
     pub(crate) async fn goto(&self, url: &str) {
+        let focused = json!({"enabled": true});
+        self.devtools("Emulation.setFocusEmulationEnabled", focused)
+            .await;
         self.client.goto(url).await.unwrap();
     }
 
@@ -139,18 +156,33 @@ impl Browser {
     }
 
     pub(crate) async fn click(&self, css: &str) {
-        let element = self.find(css).await;
-        if let Err(error) = element.click().await {
-            panic!("cannot click {css}: {error}\n{}", self.seen().await);
-        }
+        self.act(css, async |element| element.click().await).await;
     }
 
     /// Types into what is there already.
     pub(crate) async fn type_into(&self, css: &str, text: &str) {
-        let element = self.find(css).await;
-        if let Err(error) = element.send_keys(text).await {
-            panic!("cannot type into {css}: {error}\n{}", self.seen().await);
+        self.act(css, async |element| element.send_keys(text).await)
+            .await;
+    }
+
+    /// Does something to an element, once. Only if it was found on a page that has given way to
+    /// the next meanwhile, when nothing was done, is it looked for again.
+    async fn act(&self, css: &str, what: impl AsyncFn(Element) -> Result<(), CmdError>) {
+        let acting = async {
+            loop {
+                match what(self.find(css).await).await {
+                    Err(error) if error.is_stale_element_reference() => {
+                        tokio::time::sleep(GLANCE).await;
+                    }
+                    done => return done,
+                }
+            }
+        };
+        let done = tokio::time::timeout(PATIENCE, acting).await;
+        if let Ok(Err(error)) = &done {
+            panic!("cannot act on {css}: {error}\n{}", self.seen().await);
         }
+        assert!(done.is_ok(), "{css} never stays");
     }
 
     /// Types instead of what is there.
@@ -218,8 +250,10 @@ impl Browser {
         self.until(&heads).await;
     }
 
-    /// Presses keys wherever the focus is.
+    /// Presses keys wherever the focus is, once the page is there and its script has run.
     pub(crate) async fn press(&self, keys: &str) {
+        self.until("document.readyState === 'complete' && document.hasFocus()")
+            .await;
         let actions = keys
             .chars()
             .fold(KeyActions::new("keys".to_owned()), |actions, key| {
