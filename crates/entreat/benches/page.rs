@@ -1,7 +1,8 @@
 //! Page views and submits, against a bare handler that returns the same bytes and the engine alone.
 //!
 //! A view checks the token in the address, asks the core how the form stands, and renders it: ten
-//! fields of all types. A submit is one form posted by a browser that has the page open. Run it with
+//! fields of all types. What nobody has touched is drawn once and kept; what is drawn anew each time
+//! is measured too, with all answers checked and what is missing said. A submit is one form posted by a browser that has the page open. Run it with
 //! `cargo xtask bench page`.
 
 #![expect(
@@ -64,6 +65,11 @@ fn measure() {
     let ratio = rendered / bare;
     println!(
         "  entreat, ten fields           {rendered:>10.0} views/s   {ratio:.2} of the bare handler, aim 0.5"
+    );
+    let anew = views(server.port, &format!("{path}?check"));
+    let ratio = anew / bare;
+    println!(
+        "  the same, drawn anew          {anew:>10.0} views/s   {ratio:.2} of the bare handler"
     );
     let alone = engine_alone();
     println!("  the engine alone              {alone:>10.0} submits/s");

@@ -12,6 +12,7 @@ mod assets;
 mod calendar;
 mod closing;
 mod control;
+mod drawn;
 mod field;
 mod file_view;
 mod files;
@@ -44,6 +45,7 @@ use parking_lot::Mutex;
 pub use self::settings::{Brand, Color, NoColor, PageSettings};
 
 use self::accent::Accent;
+use self::drawn::Drawings;
 use self::key::{Door, Keys};
 use crate::rpc::Links;
 use crate::upload::Uploads;
@@ -68,6 +70,7 @@ pub(crate) struct Site {
     accents: HashMap<String, Accent>,
     uploads: Option<Uploads>,
     catalogue: Catalogue,
+    drawings: Drawings,
     guesses: DefaultKeyedRateLimiter<IpAddr>,
     /// Questions that were put anew, and as what: for whoever works on a form.
     successors: Mutex<HashMap<ElicitationId, ElicitationId>>,
@@ -97,6 +100,7 @@ impl Pages {
             uploads: settings.uploads.clone(),
             settings,
             catalogue: Catalogue::default(),
+            drawings: Drawings::default(),
             guesses: RateLimiter::keyed(quota),
             successors: Mutex::default(),
             engine,

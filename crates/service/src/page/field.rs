@@ -38,7 +38,7 @@ pub(super) struct FieldView<'a> {
     said_required: Option<bool>,
     said_invalid: Option<bool>,
     /// The place of a field that describes this one.
-    describer: Option<usize>,
+    pub(super) describer: Option<usize>,
 }
 
 /// Whether a field takes part.
@@ -162,20 +162,6 @@ impl<'a> FieldView<'a> {
     /// The label stands beside the control.
     pub(super) fn has_own_label(&self) -> bool {
         matches!(self.control, Control::Check { .. })
-    }
-
-    pub(super) fn described_by(&self) -> String {
-        let place = self.place;
-        let describer = self.describer.map(|place| format!("q{place}"));
-        let ids = [
-            self.description.map(|_| format!("d{place}")),
-            self.help.map(|_| format!("h{place}")),
-            self.note.as_ref().map(|_| format!("n{place}")),
-            self.spoken.map(|_| format!("x{place}")),
-            describer,
-            Some(format!("e{place}")),
-        ];
-        ids.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// Where the focus goes for an error.

@@ -101,16 +101,26 @@ pub(super) fn notice(
     html(status, &page)
 }
 
+/// Room for a page of a dozen questions, in bytes: a buffer that grows is copied each time.
+pub(super) const ROOM: usize = 16 << 10;
+
 /// A page, made.
 pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
-    let (status, text) = match page.render() {
-        Ok(text) => (status, text),
-        Err(error) => {
-            tracing::error!(%error, "a page could not be made");
-            let sorry = "This page could not be made. Try again in a moment.".to_owned();
-            (StatusCode::INTERNAL_SERVER_ERROR, sorry)
-        }
-    };
+    let mut text = String::with_capacity(ROOM);
+    match page.render_into(&mut text) {
+        Ok(()) => response(status, text),
+        Err(error) => not_made(&error),
+    }
+}
+
+/// What is shown instead of a page that could not be made.
+pub(super) fn not_made(error: &askama::Error) -> Response {
+    tracing::error!(%error, "a page could not be made");
+    let sorry = "This page could not be made. Try again in a moment.".to_owned();
+    response(StatusCode::INTERNAL_SERVER_ERROR, sorry)
+}
+
+fn response(status: StatusCode, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("text/html; charset=utf-8");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 
 use super::Site;
@@ -14,32 +14,39 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 
 /// Headers for whatever is answered, whatever its status.
-const ALWAYS: [(&str, &str); 8] = [
-    ("content-security-policy", POLICY),
-    ("x-content-type-options", "nosniff"),
-    ("x-frame-options", "DENY"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
-    (
-        "permissions-policy",
+static ALWAYS: [(HeaderName, HeaderValue); 9] = [
+    always(header::CONTENT_SECURITY_POLICY, POLICY),
+    always(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    always(header::X_FRAME_OPTIONS, "DENY"),
+    always(header::REFERRER_POLICY, "no-referrer"),
+    always(header::CACHE_CONTROL, "no-store"),
+    always(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    always(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    always(
+        HeaderName::from_static("permissions-policy"),
         "camera=(), microphone=(), geolocation=()",
     ),
-    ("x-robots-tag", "noindex, nofollow"),
+    always(HeaderName::from_static("x-robots-tag"), "noindex, nofollow"),
 ];
+
+const fn always(name: HeaderName, value: &'static str) -> (HeaderName, HeaderValue) {
+    (name, HeaderValue::from_static(value))
+}
 
 /// Two years, as browsers' lists ask for.
 const ONLY_TLS: &str = "max-age=63072000";
 
 pub(super) async fn protect(State(site): State<Arc<Site>>, mut response: Response) -> Response {
     let headers = response.headers_mut();
-    for (name, value) in ALWAYS {
-        if !headers.contains_key(name) {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-    }
-    if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.reserve(ALWAYS.len());
+    for (name, value) in &ALWAYS {
+        headers.entry(name).or_insert_with(|| value.clone());
     }
     if site.is_secure() {
         let only_tls = HeaderValue::from_static(ONLY_TLS);

@@ -1,7 +1,7 @@
 //! What waits for this person, and what is over.
 
 use askama::Template;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use entreat_engine::{ActError, MAX_PAGE, Snapshot, Which};
 
@@ -46,8 +46,8 @@ const SETTLED: usize = 20;
 /// So many pages of the engine's list are looked through for them.
 const PAGES: usize = 50;
 
-pub(super) async fn show(visit: Visit, headers: HeaderMap) -> Response {
-    if let Some(response) = visit.welcome(&headers) {
+pub(super) async fn show(visit: Visit) -> Response {
+    if let Some(response) = visit.welcome() {
         return response;
     }
     let lists = match Lists::gather(&visit).await {

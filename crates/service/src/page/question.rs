@@ -1,7 +1,9 @@
 //! The page of a question while it is open.
 
+use std::sync::Arc;
+
 use askama::Template;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use entreat_core::{FieldError, Form, Kind, Mode, ReferenceKind, Settings};
 use entreat_engine::{ActError, UrlError};
@@ -9,10 +11,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::closing;
-use super::control::{Control, Verdict};
-use super::field::{FieldView, Setting, layout};
+use super::control::Verdict;
+use super::drawn::Drawn;
+use super::field::{FieldView, Setting};
 use super::file_view::{FilesView, is_image, kept, location};
-use super::frame::{AskerView, Clock, Frame, html};
+use super::frame::{AskerView, Clock, Frame, html, not_made};
 use super::said::text_of;
 use super::visit::Asked;
 
@@ -32,10 +35,6 @@ pub(super) struct Look {
 
 #[derive(Template)]
 #[template(path = "question.html")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "what the template asks, each by itself"
-)]
 struct Page<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
@@ -51,13 +50,7 @@ struct Page<'a> {
     attempts: Option<String>,
     notice: Option<&'static str>,
     clock: Clock,
-    fields: Vec<FieldView<'a>>,
-    layout: String,
-    is_rtl: bool,
-    has_files: bool,
-    has_secrets: bool,
-    has_optional: bool,
-    has_conditions: bool,
+    drawn: &'a Drawn,
     kept_for: String,
 }
 
@@ -82,8 +75,8 @@ impl From<FieldError> for Wrong {
     }
 }
 
-pub(super) async fn show(asked: Asked, headers: HeaderMap, uri: Uri) -> Response {
-    if let Some(response) = asked.visit.welcome(&headers) {
+pub(super) async fn show(asked: Asked, uri: Uri) -> Response {
+    if let Some(response) = asked.visit.welcome() {
         return response;
     }
     let query = uri.query().unwrap_or_default();
@@ -107,6 +100,11 @@ pub(super) async fn show(asked: Asked, headers: HeaderMap, uri: Uri) -> Response
 }
 
 impl Look {
+    /// Nothing but the question, as far as its fields are concerned.
+    fn is_plain(&self) -> bool {
+        !self.check && self.test.is_none() && self.refused.is_empty() && self.complaint.is_none()
+    }
+
     fn noticing(notice: &'static str) -> Self {
         Self {
             notice: Some(notice),
@@ -137,56 +135,25 @@ pub(super) async fn page_with(
     let (site, words) = (&*visit.site, visit.words);
     let form = asked.form();
     let record = asked.snapshot.record();
-    let tree = Value::Object(values.clone());
-    let settings = check_settings();
-    let progress = form.progress(&tree, &settings);
-    let setting = Setting {
-        form,
-        values,
-        progress: &progress,
-        words,
-    };
-    let errors = if look.check {
-        asked.all_errors(&tree)
-    } else {
-        let errors = progress.errors(&visit.messages);
-        errors.into_iter().map(Wrong::from).collect()
-    };
     let here = visit.here();
-    let mut fields = Vec::with_capacity(form.fields().len());
-    for (place, field) in form.fields().iter().enumerate() {
-        if field.rendering().hidden {
-            continue;
-        }
-        let refused = look
-            .refused
-            .iter()
-            .filter(|(at, _)| *at == place)
-            .map(|(_, m)| &**m);
-        let wrong = errors.iter().filter(|error| error.field == field.id());
-        let sentences: Vec<&str> = refused.chain(wrong.map(|error| &*error.message)).collect();
-        let error = (!sentences.is_empty()).then(|| sentences.join(" "));
-        let value = values.get(field.id());
-        let files = match FilesView::new(field, value, words) {
-            Some(files) => Some(asked.with_previews(files, place, value, &here).await),
-            None => None,
-        };
-        let verdict = match look.test {
-            Some(test) if test == place => Some(asked.test(field.kind(), value).await),
-            _ => None,
-        };
-        fields.push(FieldView::new(&setting, place, error, files, verdict));
-    }
-    let summary = summary(&fields, &look, &errors, form);
+    let frame = Frame::new(site, words, Some(&record.request.asker));
+    let is_untouched = values.is_empty() && look.is_plain();
+    let before = is_untouched.then(|| site.drawings.find(form, words));
+    let (drawn, summary) = match before.flatten() {
+        Some(drawn) => (drawn, Vec::new()),
+        None => match asked.draw(&frame, values, &look, &here).await {
+            Ok(drawn) => drawn,
+            Err(error) => return not_made(&error),
+        },
+    };
     let lifecycle = asked.snapshot.lifecycle();
     let attempts_left = lifecycle
         .attempt_limit()
         .saturating_sub(lifecycle.attempts());
     let has_tried = look.check && lifecycle.attempts() > 0;
     let extras = record.request.extras.as_ref();
-    let answerable = fields.iter().filter(|field| field.is_answerable).count();
     let page = Page {
-        frame: Frame::new(site, words, Some(&record.request.asker)),
+        frame,
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),
         message: extras.and_then(|extras| extras.message.as_deref()),
@@ -197,24 +164,17 @@ pub(super) async fn page_with(
         here: &here,
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
-        primary: if answerable > 1 { "review" } else { "send" },
+        primary: if drawn.answerable > 1 {
+            "review"
+        } else {
+            "send"
+        },
         attempts: has_tried.then(|| (words.attempts_left)(attempts_left)),
         summary,
         notice: look.notice,
         clock: Clock::new(&asked.snapshot, site.engine.now(), words),
-        layout: layout(form),
-        is_rtl: is_rtl(form.title()),
-        has_files: fields
-            .iter()
-            .any(|field| matches!(field.control, Control::Files(_))),
-        has_secrets: form.fields().iter().any(entreat_core::Field::is_sensitive),
-        has_optional: fields.iter().any(|field| field.is_optional),
-        has_conditions: form
-            .fields()
-            .iter()
-            .any(|field| !field.active_when().is_empty()),
+        drawn: &drawn,
         kept_for: (words.kept_for)(site.engine.retention()),
-        fields,
     };
     visit.with_cookie(html(status, &page))
 }
@@ -246,6 +206,62 @@ fn summary(fields: &[FieldView<'_>], look: &Look, errors: &[Wrong], form: &Form)
 }
 
 impl Asked {
+    /// Draws the fields with what is in them, and says what is wrong.
+    async fn draw(
+        &self,
+        frame: &Frame<'_>,
+        values: &Map<String, Value>,
+        look: &Look,
+        here: &str,
+    ) -> askama::Result<(Arc<Drawn>, Vec<Complaint>)> {
+        let (site, words, form) = (&self.visit.site, self.visit.words, self.form());
+        let tree = Value::Object(values.clone());
+        let settings = check_settings();
+        let progress = form.progress(&tree, &settings);
+        let setting = Setting {
+            form,
+            values,
+            progress: &progress,
+            words,
+        };
+        let errors = if look.check {
+            self.all_errors(&tree)
+        } else {
+            let errors = progress.errors(&self.visit.messages);
+            errors.into_iter().map(Wrong::from).collect()
+        };
+        let mut fields = Vec::with_capacity(form.fields().len());
+        for (place, field) in form.fields().iter().enumerate() {
+            if field.rendering().hidden {
+                continue;
+            }
+            let refused = look
+                .refused
+                .iter()
+                .filter(|(at, _)| *at == place)
+                .map(|(_, m)| &**m);
+            let wrong = errors.iter().filter(|error| error.field == field.id());
+            let sentences: Vec<&str> = refused.chain(wrong.map(|error| &*error.message)).collect();
+            let error = (!sentences.is_empty()).then(|| sentences.join(" "));
+            let value = values.get(field.id());
+            let files = match FilesView::new(field, value, words) {
+                Some(files) => Some(self.with_previews(files, place, value, here).await),
+                None => None,
+            };
+            let verdict = match look.test {
+                Some(test) if test == place => Some(self.test(field.kind(), value).await),
+                _ => None,
+            };
+            fields.push(FieldView::new(&setting, place, error, files, verdict));
+        }
+        let drawn = Arc::new(Drawn::new(form, frame, &fields)?);
+        // What is wrong is said in words that are not in the key.
+        if values.is_empty() && look.is_plain() && errors.is_empty() {
+            site.drawings.keep(form, words, &drawn);
+        }
+        Ok((drawn, summary(&fields, look, &errors, form)))
+    }
+
     /// The form; whoever got here asked for one.
     pub(super) fn form(&self) -> &Form {
         match self.snapshot.record().request.subject.form() {
@@ -336,14 +352,6 @@ pub(super) fn check_settings() -> Settings {
     let mut settings = Settings::default();
     settings.references = vec![ReferenceKind::Local];
     settings
-}
-
-/// Whether a text is written from right to left, by its first letter.
-fn is_rtl(text: &str) -> bool {
-    let first = text.chars().find(|c| c.is_alphabetic());
-    first.is_some_and(
-        |c| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'),
-    )
 }
 
 /// Whether an error means that the question is over, which its page then says.

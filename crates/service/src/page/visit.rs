@@ -28,6 +28,8 @@ pub(super) struct Visit {
     pub(super) browser: Browser,
     /// The browser had no cookie yet.
     is_new: bool,
+    /// It is a browser that goes from page to page.
+    navigates: bool,
     opened: Opened,
     pub(super) person: Person,
     pub(super) words: &'static Words,
@@ -81,11 +83,13 @@ impl Visit {
             return refuse(StatusCode::FORBIDDEN, words.forged);
         }
         let is_new = known.is_none();
+        let mode = parts.headers.get("sec-fetch-mode");
         Ok(Self {
             site: site.clone(),
             door,
             browser: known.unwrap_or_else(|| site.random()),
             is_new,
+            navigates: mode.is_some_and(|mode| mode == "navigate"),
             opened,
             person,
             words,
@@ -121,10 +125,8 @@ impl Visit {
 
     /// The page, or the way to it: a browser is sent on to an address without the token, so that
     /// no history has it. Whoever else looks at the link, such as a program, is shown the page.
-    pub(super) fn welcome(&self, headers: &HeaderMap) -> Option<Response> {
-        let navigates = headers.get("sec-fetch-mode");
-        let is_browser = navigates.is_some_and(|mode| mode == "navigate");
-        (is_browser && self.opened == Opened::Link).then(|| self.send_to(&self.here()))
+    pub(super) fn welcome(&self) -> Option<Response> {
+        (self.navigates && self.opened == Opened::Link).then(|| self.send_to(&self.here()))
     }
 
     pub(super) fn send_to(&self, place: &str) -> Response {
