@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
+use serde_json::Value;
 use unic_langid::LanguageIdentifier;
 
 use crate::condition::Comparison;
@@ -163,6 +164,40 @@ impl Messages {
     /// The tag of the language that was found.
     pub fn language(&self) -> String {
         self.language.tag.to_string()
+    }
+
+    /// A sentence about an error that was told before and kept as [`FieldError`] has it: the rule
+    /// that a field's answer broke, by name, and what it wanted.
+    ///
+    /// `None` if it has to stay as it was told: a custom validator speaks for itself, and a rule
+    /// across fields may.
+    ///
+    /// ```
+    /// use entreat_core::{Catalogue, Form};
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+    ///     {"id": "site", "type": "url", "label": "Seite"}]}))?;
+    /// let german = Catalogue::default().messages(["de"]);
+    /// let told = german.retell(&form, "site", "blockPrivateIPs", &json!("public IP"));
+    /// assert_eq!(told.unwrap(), "Seite muss zu einer öffentlichen Adresse führen");
+    /// assert!(german.retell(&form, "site", "is_ours", &json!(null)).is_none());
+    /// # Ok::<(), entreat_core::Problems>(())
+    /// ```
+    ///
+    /// [`FieldError`]: crate::FieldError
+    pub fn retell(
+        &self,
+        form: &Form,
+        field: &str,
+        constraint: &str,
+        expected: &Value,
+    ) -> Option<String> {
+        let place = form.position(field)?;
+        let constraint =
+            Constraint::named(constraint).filter(|constraint| !refers_to_fields(constraint))?;
+        let violation = Violation::of(Some(place), constraint, Expected::from_json(expected));
+        Some(self.sentence(form, &violation))
     }
 
     /// A sentence about a violation: the author's own words where there are some.

@@ -47,6 +47,14 @@ macro_rules! constraints {
                     Self::Custom(name) => name,
                 }
             }
+
+            /// The rule of this name, if it is no custom one.
+            pub(crate) fn named(key: &str) -> Option<Self> {
+                match key {
+                    $($key => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -156,6 +164,23 @@ impl Expected {
             Self::Nothing => Value::Null,
         }
     }
+
+    /// What an error carried, as far as a sentence needs it.
+    pub(crate) fn from_json(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Nothing,
+            Value::Bool(true) => Self::True,
+            Value::String(text) => Self::Text(text.as_str().into()),
+            Value::Array(names) => {
+                let names = names.iter().filter_map(Value::as_str);
+                Self::Names(names.map(Arc::from).collect())
+            }
+            value => match value.as_u64() {
+                Some(count) => Self::Count(count),
+                None => Self::Json(Box::new(value.clone())),
+            },
+        }
+    }
 }
 
 /// One rule that one answer broke.
@@ -196,8 +221,15 @@ impl Violation {
 
     pub(crate) fn stranger(name: &str, constraint: Constraint, expected: Expected) -> Self {
         Self {
-            field: None,
             stranger: Some(name.into()),
+            ..Self::of(None, constraint, expected)
+        }
+    }
+
+    pub(crate) fn of(field: Option<usize>, constraint: Constraint, expected: Expected) -> Self {
+        Self {
+            field,
+            stranger: None,
             constraint,
             expected,
             actual: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use entreat_core::{FieldError, Form, Kind, Mode, ReferenceKind, Settings};
+use entreat_core::{Field, FieldError, Form, Kind, Mode, ReferenceKind, Settings, Violations};
 use entreat_engine::{ActError, UrlError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -60,10 +60,19 @@ struct Complaint {
 }
 
 /// Something wrong with an answer.
+struct Wrong {
+    field: String,
+    message: String,
+}
+
+/// An error as the engine keeps it, in words of its own.
 #[derive(Deserialize)]
-pub(super) struct Wrong {
-    pub(super) field: String,
-    pub(super) message: String,
+struct Kept {
+    field: String,
+    message: String,
+    constraint: String,
+    #[serde(default)]
+    expected: Value,
 }
 
 impl From<FieldError> for Wrong {
@@ -249,7 +258,7 @@ impl Asked {
                 None => None,
             };
             let verdict = match look.test {
-                Some(test) if test == place => Some(self.test(field.kind(), value).await),
+                Some(test) if test == place => Some(self.test(field, value).await),
                 _ => None,
             };
             fields.push(FieldView::new(&setting, place, error, files, verdict));
@@ -270,8 +279,8 @@ impl Asked {
         }
     }
 
-    /// All that is wrong with answers, in the person's language; what only the last attempt
-    /// showed, in the words it was kept in.
+    /// All that is wrong with answers, in the person's language; what a custom validator said at
+    /// the last attempt, in its words.
     fn all_errors(&self, answers: &Value) -> Vec<Wrong> {
         let checked = self.form().check_with(answers, &check_settings());
         match checked {
@@ -286,16 +295,31 @@ impl Asked {
     fn previous_errors(&self) -> Vec<Wrong> {
         let held = self.snapshot.record().held.as_ref();
         let errors = held.and_then(|held| held.errors.as_deref());
-        errors
+        let errors: Vec<Kept> = errors
             .and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default()
+            .unwrap_or_default();
+        let messages = &self.visit.messages;
+        let retell = |kept: Kept| {
+            let Kept {
+                field,
+                message,
+                constraint,
+                expected,
+            } = kept;
+            let told = messages.retell(self.form(), &field, &constraint, &expected);
+            Wrong {
+                field,
+                message: told.unwrap_or(message),
+            }
+        };
+        errors.into_iter().map(retell).collect()
     }
 
     /// Looks a URL up and judges it. Nothing is fetched.
-    async fn test(&self, kind: &Kind, value: Option<&Value>) -> Verdict {
+    async fn test(&self, field: &Field, value: Option<&Value>) -> Verdict {
         let words = self.visit.words;
         let url = value.map(text_of).unwrap_or_default();
-        let Kind::Url(rules) = kind else {
+        let Kind::Url(rules) = field.kind() else {
             return Verdict::bad(words.test_empty);
         };
         if url.is_empty() {
@@ -303,7 +327,13 @@ impl Asked {
         }
         match self.visit.site.engine.judge_url(&url, &rules.policy).await {
             Ok(cleared) if !cleared.addresses().is_empty() => Verdict::good(words.test_good),
-            Err(UrlError::Blocked(blocked)) => Verdict::bad(&blocked.to_string()),
+            Err(UrlError::Blocked(blocked)) => {
+                let blocked = [(field.id(), &*url, blocked)];
+                let violations = Violations::of_blocked_urls(self.form(), &blocked);
+                let errors = violations.map(|found| found.errors(&self.visit.messages));
+                let error = errors.into_iter().flatten().next();
+                Verdict::bad(&error.map_or_else(String::new, |error| error.message))
+            }
             Ok(_) | Err(_) => Verdict::good(words.test_unknown),
         }
     }

@@ -3,6 +3,7 @@
 use entreat_core::{CancelReason, Outcome};
 use serde_json::{Value, json};
 
+use crate::driver::Browser;
 use crate::{Scene, both_ways, with_the_script};
 
 both_ways! {
@@ -10,6 +11,7 @@ both_ways! {
     wrong_answers_can_be_sent_until_the_limit,
     an_error_that_the_author_worded_is_shown_so,
     answers_are_reviewed_changed_and_sent,
+    what_only_sending_finds_is_said_in_the_language_of_the_page,
 }
 with_the_script! {
     a_field_that_is_left_says_what_is_wrong_with_it,
@@ -198,4 +200,22 @@ async fn a_field_that_is_checked_when_sent_says_nothing_before(scene: Scene) {
     page.go_on().await;
     page.find("#summary").await;
     assert!(page.is_shown("#e0").await);
+}
+
+async fn what_only_sending_finds_is_said_in_the_language_of_the_page(scene: Scene) {
+    let fields = json!([
+        {"id": "site", "type": "url", "label": "Seite", "rendering": {"testButton": true}},
+    ]);
+    let question = scene.site.ask_fields(fields).await;
+    let page = Browser::start(scene.browser.script, "de-CH,de,en").await;
+    let says = "Seite muss zu einer öffentlichen Adresse führen";
+    page.open(&question).await;
+    // Where it leads to is looked up when it is sent, and when it is tried.
+    page.fill("#f0", "https://inside.example.com/").await;
+    page.go_on().await;
+    assert_eq!(page.text("#summary a").await, says);
+    assert!(page.text("#e0").await.ends_with(says));
+    page.click(".test button").await;
+    assert_eq!(page.text(".verdict.bad").await, says);
+    assert!(question.is_live().await);
 }
