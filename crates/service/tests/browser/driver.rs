@@ -129,6 +129,13 @@ impl Browser {
         self.client.goto(url).await.unwrap();
     }
 
+    /// The page is one among others again, as it is when another tab is looked at.
+    pub(crate) async fn lose_focus(&self) {
+        let focused = json!({"enabled": false});
+        self.devtools("Emulation.setFocusEmulationEnabled", focused)
+            .await;
+    }
+
     pub(crate) async fn find(&self, css: &str) -> Element {
         // Whatever goes wrong may be a page that is just being left for another.
         let looking = async {
@@ -283,6 +290,16 @@ impl Browser {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
         });
         self.devtools("Emulation.setDeviceMetricsOverride", metrics)
+            .await;
+    }
+
+    /// How fast the page sends, in bytes a second; -1 is as fast as it can.
+    pub(crate) async fn uploads_at(&self, speed: i64) {
+        self.devtools("Network.enable", json!({})).await;
+        let conditions = json!({
+            "offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed,
+        });
+        self.devtools("Network.emulateNetworkConditions", conditions)
             .await;
     }
 

@@ -18,6 +18,8 @@ both_ways! {
 }
 with_the_script! {
     a_file_that_was_dropped_arrives_with_the_answer,
+    a_file_that_was_pasted_arrives_with_the_answer,
+    a_file_shows_how_far_it_is_and_can_be_stopped,
     a_file_survives_a_reload,
 }
 
@@ -189,6 +191,65 @@ async fn a_file_that_was_dropped_arrives_with_the_answer(scene: Scene) {
         question.result().await["file"]["content"],
         STANDARD.encode("dropped")
     );
+}
+
+async fn a_file_that_was_pasted_arrives_with_the_answer(scene: Scene) {
+    let page = &scene.browser;
+    let question = scene.site.ask_fields(file(json!({}))).await;
+    page.open(&question).await;
+    let paste = |fill: &str| {
+        format!(
+            "(() => {{
+                const clipboardData = new DataTransfer();
+                clipboardData.items.add({fill});
+                const event = new ClipboardEvent('paste',
+                    {{clipboardData, bubbles: true, cancelable: true}});
+                document.activeElement.dispatchEvent(event);
+                return event.defaultPrevented;
+            }})()"
+        )
+    };
+    // What is no file goes where the cursor is.
+    page.click("#f1").await;
+    assert_eq!(page.eval(&paste("'text', 'text/plain'")).await, false);
+    let file = "new File(['pasted'], 'paste.txt', {type: 'text/plain'})";
+    assert_eq!(page.eval(&paste(file)).await, true);
+    page.until("document.querySelectorAll('.kept-files li').length === 1")
+        .await;
+    page.review_and_send().await;
+    assert_eq!(
+        question.result().await["file"]["content"],
+        STANDARD.encode("pasted")
+    );
+}
+
+async fn a_file_shows_how_far_it_is_and_can_be_stopped(scene: Scene) {
+    let page = &scene.browser;
+    let folder = Folder::new();
+    let question = scene.site.ask_fields(file(json!({}))).await;
+    page.open(&question).await;
+    assert!(!page.is_shown("progress").await);
+    // Half a minute's worth, unless it is stopped.
+    page.uploads_at(200_000).await;
+    let large = folder.with("large.txt", &vec![b'a'; 6_000_000]);
+    page.type_into("input[type=file]", &large).await;
+    let shown = "document.querySelector('progress').checkVisibility()";
+    let value = "document.querySelector('progress').value";
+    page.until(&format!("{shown} && {value} > 0")).await;
+    let before = page.eval(value).await.as_f64().unwrap();
+    page.until(&format!("{value} > {before}")).await;
+    assert!(page.eval(value).await.as_f64().unwrap() < 100.0);
+    page.click(".stop").await;
+    page.until(&format!("!{shown}")).await;
+    assert_eq!(page.count(".kept-files li").await, 0);
+    assert!(!page.is_shown("#e0").await, "to stop is no error");
+    assert_eq!(page.value("input[type=file]").await, "");
+    // The next one is not held up by it.
+    page.uploads_at(-1).await;
+    let small = folder.with("small.txt", b"hello");
+    scene.choose(&[&small], 1).await;
+    page.review_and_send().await;
+    assert_eq!(question.result().await["file"]["filename"], "small.txt");
 }
 
 async fn a_file_survives_a_reload(scene: Scene) {

@@ -9,10 +9,11 @@ use entreat_core::Form;
 use entreat_engine::Ask;
 use serde_json::{Value, json};
 
+use crate::files::Folder;
 use crate::site::{Question, form};
-use crate::{Scene, with_the_script};
+use crate::{Scene, both_ways};
 
-with_the_script! {
+both_ways! {
     markup_in_any_place_stays_text,
     ways_out_of_attributes_and_templates_stay_text,
     marks_of_direction_and_signs_without_width_break_nothing,
@@ -136,6 +137,7 @@ async fn long_and_strange_texts_stay_within_the_page(scene: Scene) {
 async fn names_of_files_stay_text(scene: Scene) {
     let page = &scene.browser;
     page.resize(320, 700).await;
+    let folder = Folder::new();
     let mut expected = None;
     for name in [
         "harmless",
@@ -157,17 +159,7 @@ async fn names_of_files_stay_text(scene: Scene) {
             ]))
             .await;
         page.open(&question).await;
-        let drop = "const data = new DataTransfer();
-            const file = new File(['<b onclick=window.pwned=1>x</b>'], arguments[0], {type: 'text/plain'});
-            data.items.add(file);
-            const event = new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true});
-            document.querySelector('.files.drop .choose').dispatchEvent(event);";
-        let file = format!("{name}.txt");
-        page.client.execute(drop, vec![json!(file)]).await.unwrap();
-        page.until(
-            "document.querySelector('.kept-files li') || !document.getElementById('e0').hidden",
-        )
-        .await;
+        give(&scene, &folder, &format!("{name}.txt")).await;
         let mut pages = vec![elements(&scene, name).await];
         if page.count(".kept-files li").await == 0 {
             // Refused, with a sentence.
@@ -180,6 +172,32 @@ async fn names_of_files_stay_text(scene: Scene) {
         let expected = expected.get_or_insert_with(|| pages.clone());
         assert_eq!(pages, *expected, "{name:?}");
     }
+}
+
+/// Gives a file of this name, which is kept or refused.
+async fn give(scene: &Scene, folder: &Folder, name: &str) {
+    let page = &scene.browser;
+    let content = "<b onclick=window.pwned=1>x</b>";
+    if !scene.has_script() {
+        let path = folder.with(name, content.as_bytes());
+        page.type_into("input[type=file]", &path).await;
+        page.go_on().await;
+        page.find("#review, #summary").await;
+        if page.count("#review").await == 1 {
+            page.click("a.button").await;
+            page.find("#question").await;
+        }
+        return;
+    }
+    let drop = "const [content, name] = arguments;
+        const data = new DataTransfer();
+        data.items.add(new File([content], name, {type: 'text/plain'}));
+        const event = new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true});
+        document.querySelector('.files.drop .choose').dispatchEvent(event);";
+    let arguments = vec![json!(content), json!(name)];
+    page.client.execute(drop, arguments).await.unwrap();
+    page.until("document.querySelector('.kept-files li') || !document.getElementById('e0').hidden")
+        .await;
 }
 
 /// Takes a harmless string and then each of these through every page, on a narrow screen.
@@ -227,6 +245,9 @@ async fn tour(scene: &Scene, text: &str) -> Vec<(&'static str, Elements)> {
     );
     pages.push(("the draft", elements(scene, text).await));
     scene.site.pass(Duration::from_secs(301)).await;
+    if !scene.has_script() {
+        page.open(&question).await;
+    }
     page.find(".sign.late").await;
     pages.push(("the end", elements(scene, text).await));
     pages

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::driver::Browser;
 use crate::{Scene, both_ways, with_the_script};
 
 both_ways! {
@@ -9,6 +10,8 @@ both_ways! {
 }
 with_the_script! {
     the_inbox_shows_a_new_question_by_itself,
+    whoever_allows_it_is_notified_of_a_new_question_behind_another_tab,
+    whoever_was_not_asked_yet_can_allow_notifications,
 }
 
 async fn the_inbox_lists_what_waits_and_what_is_over_and_opens_one(scene: Scene) {
@@ -70,4 +73,58 @@ async fn the_inbox_shows_a_new_question_by_itself(scene: Scene) {
     question.elicitation.decline().await.unwrap();
     page.until("document.querySelectorAll('.card[data-id]').length === 0")
         .await;
+}
+
+/// Decides what the browser lets this site do: `granted`, `denied` or `prompt`.
+async fn notifications(page: &Browser, setting: &str) {
+    let permission = json!({"permission": {"name": "notifications"}, "setting": setting});
+    page.devtools("Browser.setPermission", permission).await;
+}
+
+/// Notifications are written down where other tabs of the site find them.
+const WRITE_DOWN: &str = "(() => {
+    const { permission } = Notification;
+    window.Notification = class {
+        static permission = permission;
+        constructor(title, { body }) { localStorage.told = (localStorage.told || '') + title + '|' + body + '\\n'; }
+    };
+    return permission;
+})()";
+
+async fn whoever_allows_it_is_notified_of_a_new_question_behind_another_tab(scene: Scene) {
+    let page = &scene.browser;
+    let fields = json!([{"id": "name", "type": "text", "label": "Name"}]);
+    notifications(page, "granted").await;
+    page.goto(&scene.site.pages.inbox_link()).await;
+    assert!(!page.is_shown(".notify").await, "there is nothing to ask");
+    assert_eq!(page.eval(WRITE_DOWN).await, "granted");
+    // Whoever looks at the list needs no telling.
+    let first = scene.site.ask_fields(fields.clone()).await;
+    page.until("document.title === '(1) Inbox'").await;
+    assert_eq!(page.eval("localStorage.told ?? ''").await, "");
+    page.lose_focus().await;
+    let second = page.client.new_window(true).await.unwrap().handle;
+    page.client.switch_to_window(second).await.unwrap();
+    page.goto(&first.link).await;
+    let mut other = crate::site::form(fields);
+    other["title"] = json!("<b>Another</b>");
+    scene.site.ask(other).await;
+    page.until("localStorage.told").await;
+    let told = page.eval("localStorage.told").await;
+    assert_eq!(told, "A new question waits|<b>Another</b>\n");
+}
+
+async fn whoever_was_not_asked_yet_can_allow_notifications(scene: Scene) {
+    let page = &scene.browser;
+    notifications(page, "prompt").await;
+    page.goto(&scene.site.pages.inbox_link()).await;
+    assert!(page.is_shown(".notify").await);
+    let ask = "Notification.requestPermission = async () => { window.asked = true; }";
+    page.eval(ask).await;
+    page.click(".notify").await;
+    page.until("window.asked").await;
+    page.until("document.querySelector('.notify').hidden").await;
+    notifications(page, "denied").await;
+    page.goto(&scene.site.pages.inbox_link()).await;
+    assert!(!page.is_shown(".notify").await, "no is no");
 }

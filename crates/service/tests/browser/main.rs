@@ -26,6 +26,7 @@ mod files;
 mod hostile;
 mod inbox;
 mod keyboard;
+mod media;
 mod secrets;
 mod states;
 mod time;

@@ -147,7 +147,7 @@ fn peers() -> PathBuf {
 }
 
 /// Writes a picture, if a folder for it is named.
-async fn draw(name: &str, theme: &str, breadth: &str, width: u32, page: &Browser) {
+pub(crate) async fn draw(name: &str, theme: &str, breadth: &str, width: u32, page: &Browser) {
     #[expect(
         clippy::disallowed_methods,
         reason = "a test binary takes no arguments of its own"
