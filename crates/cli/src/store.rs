@@ -57,6 +57,13 @@ pub(crate) fn default_path(data_folder: &Path) -> PathBuf {
     data_folder.join("entreat/entreat.db")
 }
 
+/// Where a service keeps the files that people send, beside its store.
+pub(crate) fn uploads_beside(store: &Path) -> PathBuf {
+    let mut beside = store.as_os_str().to_owned();
+    beside.push(".uploads");
+    beside.into()
+}
+
 impl Place {
     /// Where a store and its keys lie that may have been named.
     pub(crate) fn of(

@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: HTTP, and rules about names, types and sizes, which are the core's.
 
+mod copy;
 mod deliver;
 mod download;
 mod error;
@@ -28,6 +29,7 @@ use entreat_engine::{Engine, SystemEntropy};
 use futures_util::{Stream, stream};
 use tempfile::TempDir;
 
+pub use self::copy::copy;
 pub use self::download::{Described, Download};
 pub use self::error::{ReceiveError, UploadError};
 pub use self::receive::FileName;

@@ -20,7 +20,7 @@ use super::value::{Given, Refused};
 use super::wrong::Wrong;
 use crate::environment::Environment;
 use crate::log::Filter;
-use crate::store::{self, Place};
+use crate::store::{self, Place, uploads_beside};
 use crate::telemetry::Telemetry;
 
 /// The variable by which every program of OpenTelemetry is told its name.
@@ -228,11 +228,7 @@ impl Config {
     /// Where files are kept that people send, named or beside the store; `None` is a folder that
     /// ends with the service.
     pub(crate) fn uploads(&self) -> Option<PathBuf> {
-        let beside = || {
-            let mut beside = self.place().ok()??.store().as_os_str().to_owned();
-            beside.push(".uploads");
-            Some(beside.into())
-        };
+        let beside = || Some(uploads_beside(self.place().ok()??.store()));
         self.pages.uploads.clone().or_else(beside)
     }
 

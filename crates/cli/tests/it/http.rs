@@ -26,10 +26,16 @@ pub(crate) fn begin(address: &str, head: &str, key: Option<&str>, body: &str) ->
 
 /// Sends a request with more lines in its head.
 pub(crate) fn begin_with(address: &str, head: &str, lines: &str, body: &str) -> TcpStream {
+    let lines = format!("{lines}content-type: application/json\r\n");
+    begin_plain(address, head, &lines, body)
+}
+
+/// Sends a request whose head says of itself what the body is.
+pub(crate) fn begin_plain(address: &str, head: &str, lines: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the service listens");
     let text = format!(
         "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{lines}\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+         content-length: {}\r\n\r\n{body}",
         body.len(),
     );
     stream

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::http::{self, Answer};
+use crate::serve::Service;
 use crate::session::Session;
 use crate::{Run, command, finish};
 
@@ -179,4 +181,114 @@ fn the_doctor_looks_at_certificate_key_people_and_files() {
     assert_eq!(level(folder, files, "uploads"), "warning");
     rights(&folder.join("files"), 0o700);
     assert_eq!(level(folder, files, "uploads"), "ok");
+}
+
+/// What a browser sends with every request.
+const COOKIE: &str = "cookie: entreat=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n";
+
+fn browse(service: &Service, head: &str, lines: &str, body: &str) -> Answer {
+    let lines = format!("{COOKIE}{lines}");
+    http::read_answer(http::begin_plain(&service.address, head, &lines, body))
+}
+
+/// Sends a file on the page of a new question; where the asker can fetch it.
+fn send_file(service: &Service, content: &str) -> String {
+    let form = json!({"id": "log", "title": "Log", "fields": [
+        {"id": "log", "type": "file", "label": "Log"}]});
+    let asked = service.call("elicitation/create", &json!({"formDefinition": form}));
+    let link = asked["page"].as_str().expect("there is a page");
+    let link = &link[link.find("/e/").expect("pages have a path")..];
+    let page = browse(service, &format!("GET {link}"), "", "").body;
+    let after = |mark: &str| {
+        let from = page.find(mark).expect("it is a form") + mark.len();
+        page[from..].split('"').next().unwrap_or_default()
+    };
+    let (here, csrf) = (after("action=\""), after("name=\"_csrf\" value=\""));
+    let lines = format!(
+        "x-entreat-form: {csrf}\r\nx-entreat-file: log.txt\r\ncontent-type: text/plain\r\n"
+    );
+    let sent = browse(service, &format!("POST {here}/files/0"), &lines, content);
+    assert_eq!(sent.status, 200, "{}", sent.body);
+    let lines = "content-type: application/x-www-form-urlencoded\r\n";
+    let body = format!("_csrf={csrf}&_f=0&_do=send");
+    let sent = browse(service, &format!("POST {here}"), lines, &body);
+    assert_eq!(sent.status, 303, "{}", sent.body);
+    let id = json!({"elicitationId": asked["elicitationId"]});
+    let status = service.call("elicitation/status", &id);
+    let location = &status["result"]["log"]["content"]["location"];
+    let location = location.as_str().unwrap_or_else(|| panic!("{status}"));
+    location[location.find("/files/").expect("it is a link")..].to_owned()
+}
+
+#[test]
+fn a_service_on_a_backup_has_the_files_that_people_sent() {
+    let folder = folder();
+    let folder = folder.path();
+    let config = "uploads.inline_limit = 1\n";
+    fs::write(folder.join("entreat.toml"), config).expect("it can be written");
+    let service = Service::start(folder, &["--store", "q.db"]);
+    let file = send_file(&service, "all is well");
+    assert_eq!(service.end().code, 0);
+
+    let backup = |args: &[&str]| {
+        let mut command = command(&[&["backup"], args, &["--store", "q.db"]].concat());
+        command.current_dir(folder);
+        finish(command, b"")
+    };
+    let run = backup(&["copy.db"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr,
+        "copied to copy.db, 1 of its files to copy.db.uploads; its keys are in q.db.keys\n"
+    );
+
+    let args = ["--store", "copy.db", "--keys", "q.db.keys"];
+    let service = Service::start(folder, &args);
+    let fetch = || browse(&service, &format!("GET {file}"), "", "");
+    assert_eq!(fetch().body, "all is well");
+    assert_eq!(fetch().status, 404, "it goes out once");
+    service.kill();
+    // What was copied from is as it was.
+    let service = Service::start(folder, &["--store", "q.db"]);
+    let fetched = browse(&service, &format!("GET {file}"), "", "");
+    assert_eq!(fetched.body, "all is well");
+    service.kill();
+}
+
+#[test]
+fn a_backup_whose_files_cannot_be_copied_is_none() {
+    let folder = folder();
+    let folder = folder.path();
+    let service = Service::start(folder, &["--store", "q.db"]);
+    assert_eq!(service.end().code, 0);
+    let backup = |args: &[&str]| {
+        let mut command = command(&[&["backup", "copy.db"], args, &["--store", "q.db"]].concat());
+        command.current_dir(folder);
+        finish(command, b"")
+    };
+    // Files of another time would be taken for those of the copy.
+    fs::create_dir(folder.join("copy.db.uploads")).expect("it can be made");
+    let run = backup(&[]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("copy.db.uploads exists already"),
+        "{}",
+        run.stderr
+    );
+    fs::remove_dir(folder.join("copy.db.uploads")).expect("it is empty");
+
+    // A folder that is none.
+    fs::write(folder.join("wrong"), "").expect("it can be written");
+    let run = backup(&["--uploads", "wrong"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot copy the files"),
+        "{}",
+        run.stderr
+    );
+    assert!(!folder.join("copy.db").exists());
+
+    let run = backup(&[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!folder.join("copy.db.uploads").exists(), "there were none");
 }

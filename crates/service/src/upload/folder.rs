@@ -75,10 +75,15 @@ type Parts = Arc<Mutex<Vec<PathBuf>>>;
 impl Folder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         private_folder(path)?;
-        Ok(Self {
+        Ok(Self::at(path))
+    }
+
+    /// A folder that need not be there.
+    pub(super) fn at(path: &Path) -> Self {
+        Self {
             path: path.to_owned(),
             parts: Parts::default(),
-        })
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -164,6 +169,18 @@ impl Folder {
     pub(super) fn is_out(&self, id: ElicitationId, upload: UploadId) -> bool {
         let note = self.file(id, upload).with_extension(&OUT[1..]);
         note.try_exists().unwrap_or(false)
+    }
+
+    /// Copies a file as it is, and the note that it goes out if there is one.
+    pub(super) fn copy(&self, id: ElicitationId, upload: UploadId, to: &Self) -> io::Result<()> {
+        let (part, mut file) = to.begin(id, upload)?;
+        io::copy(&mut self.read(id, upload)?, &mut file)?;
+        file.sync_all()?;
+        part.finish()?.keep();
+        if self.is_out(id, upload) {
+            to.mark(id, upload, true)?;
+        }
+        Ok(())
     }
 
     /// Removes what a run that ended in the middle left of an elicitation's files.
