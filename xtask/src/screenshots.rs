@@ -1,6 +1,6 @@
 //! `cargo xtask screenshots`: every page as a browser draws it, into `docs/pages`.
 //!
-//! The test that goes through all pages writes them when it is told where.
+//! The tests that go through all pages write them when they are told where.
 
 use std::path::Path;
 
@@ -19,7 +19,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         "entreat-service",
         "--test",
         "browser",
+        "--",
         "states::",
+        "media::",
     ];
     shell::run(cargo(root, &test).env("ENTREAT_SCREENSHOTS", pages))
 }
