@@ -1,6 +1,7 @@
 //! Who asks: a name, its limits, and a view of its own elicitations and no others.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use entreat_core::url_guard::Policy;
 use entreat_core::{ElicitationId, Lifecycle, Mode, Terms, Timeout, TimeoutError, TimeoutPolicy};
@@ -117,6 +118,18 @@ impl Asker {
     pub fn read_timeout(&self, mode: Mode, value: &Value) -> Result<Timeout, TimeoutError> {
         let timeout = self.settings.timeouts.read(mode, value);
         timeout.inspect_err(|error| self.engine.inner.observer.timeout_rejected(error))
+    }
+
+    /// How long a question waits, by the bounds that hold for this asker: for one that is kept
+    /// elsewhere.
+    pub fn time_for(&self, mode: Mode, timeout: Timeout) -> Result<Duration, TimeoutError> {
+        let terms = self.settings.timeouts.terms(mode, timeout);
+        terms.map(|terms| terms.initial())
+    }
+
+    /// How many whole answers a question takes before it is given up.
+    pub fn retry_limit(&self) -> u8 {
+        self.settings.retry_limit
     }
 
     /// Charges a request that the engine does not see by itself. Waiting is one: an

@@ -479,7 +479,7 @@ impl Inner {
     }
 
     /// Looks the hosts of answered URLs up, and refuses those that lead where they must not.
-    async fn judge_answered_urls<'a>(
+    pub(crate) async fn judge_answered_urls<'a>(
         &self,
         form: &Form,
         answers: Answers<'a>,

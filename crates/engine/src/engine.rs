@@ -1,12 +1,16 @@
 //! The engine: one handle to everything that is asked.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use entreat_core::url_guard::Policy;
-use entreat_core::{Catalogue, ElicitationId, Messages, Mode, TimeoutPolicy, UnixTime};
+use entreat_core::{
+    Answers, Catalogue, ElicitationId, FieldError, Form, Messages, Mode, TimeoutPolicy, UnixTime,
+};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use zeroize::Zeroizing;
@@ -134,6 +138,11 @@ impl Engine {
         Asker::new(self.clone(), name, settings)
     }
 
+    /// What holds for askers without settings of their own.
+    pub fn asker_settings(&self) -> &AskerSettings {
+        &self.inner.settings.asker
+    }
+
     /// An elicitation as those see it who show it and answer it: any asker's, its secrets
     /// sealed.
     pub fn elicitation(&self, id: ElicitationId) -> Elicitation {
@@ -158,6 +167,30 @@ impl Engine {
     /// Looks a URL's host up and judges it by a policy, as answers are judged. Nothing is fetched.
     pub async fn judge_url(&self, url: &str, policy: &Policy) -> Result<Cleared, UrlError> {
         judge_resolved(&*self.inner.resolver, url, policy, Unresolved::Accept).await
+    }
+
+    /// Checks answers as submitting them does, hosts of URLs included, for a question that is kept
+    /// elsewhere. The errors are in the engine's words.
+    pub async fn check_answers<'a>(
+        &self,
+        form: &Form,
+        answers: &'a Value,
+    ) -> Result<Answers<'a>, Vec<FieldError>> {
+        let checked = match form.check(answers) {
+            Ok(answers) => self.inner.judge_answered_urls(form, answers).await,
+            Err(violations) => Err(violations),
+        };
+        checked.map_err(|violations| violations.errors(&self.inner.settings.messages))
+    }
+
+    /// Becomes ready once this much time has passed by the engine's clock.
+    pub fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.inner.clock.sleep(duration)
+    }
+
+    /// Fills the slice with random bytes.
+    pub fn fill_random(&self, bytes: &mut [u8]) {
+        self.inner.entropy.fill(bytes);
     }
 
     /// Keys for a purpose of the program's own; see [`KeyRing::derive`].

@@ -15,6 +15,7 @@ mod courier;
 mod elicitation;
 mod engine;
 mod error;
+mod links;
 mod snapshot;
 mod wait;
 
@@ -47,6 +48,7 @@ pub use entropy::{Entropy, SystemEntropy};
 pub use error::{ActError, AskError, Refusal, StartError};
 pub use events::{Event, Heard, Subscription};
 pub use limits::Limits;
+pub use links::Links;
 pub use record::{
     Channel, Delivery, Entry, Extras, Held, Payload, Record, Request, Subject, Version,
 };

@@ -49,28 +49,15 @@ mod record_schema;
 
 use std::sync::Arc;
 
-use entreat_core::{ElicitationId, FormCache, Validators};
+use entreat_core::{FormCache, Validators};
 use entreat_engine::Engine;
 
 pub use answer::{Answered, Answering};
+pub use entreat_engine::Links;
 pub use error::{Code, RpcError};
 pub use notification::Notification;
 pub use session::Session;
 pub use templates::{Template, Templates};
-
-/// Where the page of an elicitation is.
-///
-/// A seam: whoever serves pages knows under which address, and makes their tokens.
-pub trait Links: Send + Sync {
-    /// The address of the page, if it can be reached.
-    fn page(&self, id: ElicitationId) -> Option<String>;
-
-    /// Whether a question has to say who may answer it: nobody could open the page of one that
-    /// does not.
-    fn needs_respondent(&self) -> bool {
-        false
-    }
-}
 
 /// Answers messages of the control API. Cheap to clone; all clones are one.
 #[derive(Clone)]

@@ -8,6 +8,7 @@
 //! - [`FaultyStore`]: a store that fails when it is told to.
 //! - [`records`], [`mod@store_contract`]: for whoever writes a store.
 //! - [`probe`]: how long something takes: average and percentiles.
+//! - [`mcp`]: clients of MCP of every era, for tests of servers that ask.
 //! - [`Respondent`]: somebody who answers by a script, for tests of whoever asks.
 //! - [`VirtualClock`], [`SeededEntropy`], [`ScriptedResolver`]: time, chance and DNS as the
 //!   test has them, for everything that the engine does by itself.
@@ -35,6 +36,7 @@ pub mod generate;
 pub mod arbitrary;
 
 pub mod assertions;
+pub mod mcp;
 pub mod probe;
 
 mod faulty_store;

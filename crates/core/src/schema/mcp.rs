@@ -207,7 +207,7 @@ impl Writer<'_> {
                     self.put_or_lose(&mut schema, field, names, bound);
                 }
             }
-            Kind::Select(options) => self.put_select(&mut schema, options),
+            Kind::Select(options) => self.put_select(&mut schema, field, options),
             Kind::MultiSelect(_) if self.era == Era::V2025_06_18 && !self.is_imported => {
                 self.needs_url |= field.is_required();
                 let message = format!("{} has no type for `{}`.", self.era, field.id());
@@ -248,9 +248,13 @@ impl Writer<'_> {
         Some(schema)
     }
 
-    fn put_select(&self, schema: &mut Schema, options: &Options) {
+    fn put_select(&self, schema: &mut Schema, field: &Field, options: &Options) {
         schema.insert("type".into(), "string".into());
-        if self.era == Era::V2025_06_18 && options.are_titled() {
+        let came_with_names = Mark::of_form(self.form)
+            .and_then(|mark| mark.property(field.id()))
+            .is_some_and(|kept| kept.contains_key("enumNames"));
+        let by_names = self.era == Era::V2025_06_18 || came_with_names;
+        if by_names && options.are_titled() {
             let values = options.values().collect();
             let titles = options.iter().map(|(_, title)| title).collect();
             schema.insert("enum".into(), values);

@@ -72,6 +72,11 @@ impl Templates {
         self.0.read().get(name).cloned()
     }
 
+    /// All names, in their order.
+    pub fn names(&self) -> Vec<String> {
+        self.all().keys().map(ToString::to_string).collect()
+    }
+
     pub(super) fn all(&self) -> Arc<Names> {
         self.0.read().clone()
     }

@@ -270,10 +270,8 @@ impl Property {
                 break;
             }
         }
-        let titles = self.rest.get("enumNames").and_then(Value::as_array);
-        if titles.is_some_and(|titles| titled(&self.field["options"], titles)) {
-            self.rest.remove("enumNames");
-        }
+        // `enumNames` stays with what goes back as it was: a client that knows no titled
+        // options reads them there.
         true
     }
 
@@ -411,14 +409,4 @@ fn distinct(values: &[Value]) -> Option<Vec<Value>> {
         }
     }
     Some(list)
-}
-
-/// Whether these titles went into the options.
-fn titled(options: &Value, titles: &[Value]) -> bool {
-    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    options.len() == titles.len()
-        && options
-            .iter()
-            .zip(titles)
-            .all(|(option, title)| option.get("title") == Some(title))
 }
