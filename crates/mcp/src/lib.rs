@@ -1,0 +1,45 @@
+//! Entreat for MCP: the only crate that names rmcp.
+//!
+//! [`Mcp::wrap`] takes a server of rmcp and gives one whose handlers can [`Ask`] the person
+//! behind the client that called, whatever era of the protocol the client speaks and whatever it
+//! can show. [`wire`] is the JSON of elicitation as it travels.
+//!
+//! Deliberately absent: rules about forms, which are `entreat_core`'s, and how pages are served,
+//! which is behind [`Links`](entreat_engine::Links).
+
+mod ask;
+mod error;
+mod mcp;
+mod server;
+mod wrap;
+
+mod call;
+mod client;
+mod drive;
+mod parked;
+mod push;
+mod replay;
+
+mod claims;
+mod digest;
+mod forms;
+mod journal;
+mod seal;
+
+mod raw;
+mod streamable;
+pub mod wire;
+
+pub use ask::{Ask, Outcome, Question};
+pub use client::Abilities;
+pub use error::AskError;
+pub use mcp::{Builder, Forms, Mcp, Settings};
+pub use raw::{RawBody, RawLayer, RawService};
+pub use server::AskServer;
+pub use streamable::HttpService;
+pub use wrap::{Direct, Wrapped};
+
+/// The head of a request over HTTP, in which its sender can be found.
+pub use http::request::Parts;
+/// The SDK that servers are written with, in the version that Entreat uses.
+pub use rmcp;

@@ -1,0 +1,308 @@
+//! Puts together what questions of MCP servers need, and wraps servers in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::{Form, Presented, UnixTime};
+use entreat_engine::{Asker, Links};
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use rmcp::ServerHandler;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::claims::Claims;
+use crate::client::{Callers, Client};
+use crate::forms::WireForms;
+use crate::parked::ParkedCalls;
+use crate::seal::Sealer;
+use crate::wire::ElicitRequest;
+use crate::wrap::Wrapped;
+
+/// What holds for questions of MCP servers.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// A decline or a cancel that comes sooner was not seen by a person.
+    pub reading_time: Duration,
+    /// Whether a question that was not seen goes on to the next way there is.
+    pub ladder_when_unshown: bool,
+    /// How often a client that wants to hear of progress does, while a person thinks.
+    pub progress_every: Duration,
+    /// How long a round waits for a page before the client has to come again.
+    pub page_wait: Duration,
+    /// How long a handler may wait for other things than open questions before it is dropped.
+    pub linger: Duration,
+    /// How long a state can be used after the deadline of its questions.
+    pub state_lifetime: Duration,
+    /// How long a state may be, in bytes.
+    pub state_limit: usize,
+    /// How many rounds a call may take.
+    pub rounds: u16,
+    /// Whether a state is good for one set of answers only, as far as this process knows.
+    pub single_use: bool,
+    /// Whether URL requests have an id since 2026-07-28, where none is foreseen: some clients
+    /// want it.
+    pub url_ids: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            reading_time: Duration::from_millis(300),
+            ladder_when_unshown: false,
+            progress_every: Duration::from_secs(10),
+            page_wait: Duration::from_secs(20),
+            linger: Duration::from_millis(50),
+            state_lifetime: Duration::from_secs(3600),
+            state_limit: 64 << 10,
+            rounds: 100,
+            single_use: true,
+            url_ids: false,
+        }
+    }
+}
+
+/// Forms that are known by name.
+pub trait Forms: Send + Sync {
+    /// The form of that name.
+    fn find(&self, name: &str) -> Option<Form>;
+
+    /// All names.
+    fn names(&self) -> Vec<String>;
+}
+
+/// Lets MCP servers ask. Cheap to clone; all clones are one.
+///
+/// ```
+/// use entreat_core::Form;
+/// use entreat_engine::Engine;
+/// use entreat_mcp::{Ask, Mcp};
+/// use rmcp::handler::server::router::tool::ToolRouter;
+/// use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
+///
+/// /// Where should this go?
+/// #[derive(Form)]
+/// struct Target {
+///     #[form(min_length = 2)]
+///     name: String,
+/// }
+///
+/// #[derive(Clone)]
+/// struct Deployer;
+///
+/// #[tool_router]
+/// impl Deployer {
+///     #[tool(description = "Deploys")]
+///     async fn deploy(&self, ask: Ask) -> Result<String, ErrorData> {
+///         let target: Target = ask.form("target", "Where should this go?").await?;
+///         if ask.confirm("go", "Deploy now?").await? {
+///             return Ok(format!("deployed to {}", target.name));
+///         }
+///         Ok("nothing was deployed".to_owned())
+///     }
+/// }
+///
+/// #[tool_handler]
+/// impl ServerHandler for Deployer {}
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder().start().await?;
+/// let mcp = Mcp::builder(engine.asker("deployer")).build();
+/// let (transport, _client) = tokio::io::duplex(4096);
+/// let server = mcp.wrap(Deployer).serve(transport).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Mcp {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// Puts an [`Mcp`] together.
+#[must_use = "nothing is wrapped until it is built"]
+pub struct Builder {
+    asker: Asker,
+    settings: Settings,
+    links: Option<Arc<dyn Links>>,
+    browser: Option<Browser>,
+    templates: Option<Box<dyn Forms>>,
+    callers: HttpCallers,
+}
+
+type Browser = Box<dyn Fn(&str) + Send + Sync>;
+type Who = Box<dyn Fn(&Parts) -> String + Send + Sync>;
+
+pub(crate) struct Inner {
+    pub(crate) asker: Asker,
+    pub(crate) settings: Settings,
+    pub(crate) links: Option<Arc<dyn Links>>,
+    pub(crate) browser: Option<Browser>,
+    templates: Option<Box<dyn Forms>>,
+    pub(crate) callers: HttpCallers,
+    pub(crate) forms: WireForms,
+    pub(crate) sealer: Sealer,
+    pub(crate) claims: Claims,
+    pub(crate) parked: ParkedCalls,
+    /// What goes on after a call has been answered; joined by [`Mcp::shutdown`].
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Mcp {
+    /// Parts to be put together, for servers that ask under one name.
+    pub fn builder(asker: Asker) -> Builder {
+        Builder {
+            asker,
+            settings: Settings::default(),
+            links: None,
+            browser: None,
+            templates: None,
+            callers: HttpCallers::default(),
+        }
+    }
+
+    /// A server whose handlers can ask.
+    pub fn wrap<S: ServerHandler>(&self, server: S) -> Wrapped<S> {
+        Wrapped::new(self.inner.clone(), server)
+    }
+
+    /// Ends what still goes on for calls that were answered with a link, and waits for it.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mcp")
+            .field("asker", &self.inner.asker)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// What holds for questions.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The pages on which people answer: for secrets and files, and for clients that do not show
+    /// forms.
+    pub fn pages(mut self, links: Arc<dyn Links>) -> Self {
+        self.links = Some(links);
+        self
+    }
+
+    /// Opens a page in a browser of this machine. For servers that run on the machine of the
+    /// person, and are spoken to by stdio.
+    pub fn browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.browser = Some(Box::new(open));
+        self
+    }
+
+    /// Forms that are known by name.
+    pub fn templates(mut self, forms: impl Forms + 'static) -> Self {
+        self.templates = Some(Box::new(forms));
+        self
+    }
+
+    /// Who a request over HTTP is from. By default that is whoever has the same `Authorization`,
+    /// which changes when a token is renewed; a program that knows its users knows better.
+    pub fn principal(mut self, who: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
+        self.callers.principal = Some(Box::new(who));
+        self
+    }
+
+    /// Whether those who speak HTTP are on this machine, as they are when the server listens on
+    /// loopback only. Pages that know nobody are offered to them alone.
+    pub fn local_clients(mut self, are_local: bool) -> Self {
+        self.callers.are_local = are_local;
+        self
+    }
+
+    /// What wraps servers.
+    pub fn build(self) -> Mcp {
+        let sealer = Sealer::new(self.asker.engine().clone());
+        Mcp {
+            inner: Arc::new(Inner {
+                asker: self.asker,
+                settings: self.settings,
+                links: self.links,
+                browser: self.browser,
+                templates: self.templates,
+                callers: self.callers,
+                forms: WireForms::default(),
+                sealer,
+                claims: Claims::default(),
+                parked: ParkedCalls::default(),
+                tasks: TaskTracker::new(),
+                stop: CancellationToken::new(),
+            }),
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn template(&self, name: &str) -> Option<Form> {
+        self.templates.as_ref()?.find(name)
+    }
+
+    /// The names of forms that can be asked by name.
+    pub(crate) fn template_names(&self) -> Vec<String> {
+        self.templates
+            .as_ref()
+            .map_or_else(Vec::new, |forms| forms.names())
+    }
+
+    /// Whether a client's person could open a page. One that knows nobody is for this machine.
+    pub(crate) fn has_page_for(&self, client: &Client) -> bool {
+        let links = self.links.as_ref();
+        links.is_some_and(|links| client.is_local || links.needs_respondent())
+    }
+
+    pub(crate) fn open_browser(&self, url: &str) {
+        if let Some(open) = &self.browser {
+            open(url);
+        }
+    }
+
+    pub(crate) fn presented(&self, asked: UnixTime) -> Presented {
+        let took = self.asker.engine().now().since(asked);
+        if took < self.settings.reading_time {
+            Presented::No
+        } else {
+            Presented::Unknown
+        }
+    }
+
+    pub(crate) fn url_request(&self, message: &str, url: &str, id: &str) -> ElicitRequest {
+        ElicitRequest::url(message, url, self.settings.url_ids.then_some(id))
+    }
+}
+
+/// Who speaks to us over HTTP.
+#[derive(Default)]
+pub(crate) struct HttpCallers {
+    principal: Option<Who>,
+    are_local: bool,
+}
+
+impl Callers for HttpCallers {
+    fn principal(&self, parts: &Parts) -> String {
+        if let Some(who) = &self.principal {
+            return who(parts);
+        }
+        match parts.headers.get(AUTHORIZATION) {
+            Some(token) => blake3::hash(token.as_bytes()).to_hex().to_string(),
+            None => "anonymous".to_owned(),
+        }
+    }
+
+    fn is_local(&self, _parts: &Parts) -> bool {
+        self.are_local
+    }
+}

@@ -1,0 +1,379 @@
+//! Asks a client of the eras of 2025: a request is sent to it, and its answer awaited.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use entreat_core::{CancelReason, ElicitationId, Form, Presented, Timeout, UnixTime};
+use entreat_engine::{ActError, Ask as EngineAsk, Channel, Elicitation, Snapshot, Wait};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientResult, CustomNotification, CustomRequest, GetExtensions as _, ProgressNotificationParam,
+    ServerNotification, ServerRequest,
+};
+use rmcp::service::{OriginatingRequestId, PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::{Map, Value, json};
+use tokio_util::task::TaskTracker;
+
+use crate::call::{Asked, Call, Ended, Given, Subject, with_errors};
+use crate::drive::Link;
+use crate::error::AskError;
+use crate::wire::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult};
+
+impl Call {
+    /// Asks a form, again with the errors if the answer is not valid.
+    pub(crate) async fn push_form(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
+        let ask = self.engine_ask(asked, form, Channel::NativeForm);
+        let question = self.connection.ask(ask).await?;
+        let person = self.person(&question);
+        let mut settled = question.outcome();
+        let mut message = asked.message.to_string();
+        loop {
+            let request = self.form_request(form, &message);
+            let (reply, sent) = match self
+                .push(CREATE, request.into_params(), &mut settled)
+                .await?
+            {
+                Pushed::Settled(snapshot) => return Ended::of(&snapshot),
+                Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
+            };
+            let nothing = Value::from(Map::new());
+            let content = reply.content().unwrap_or(&nothing);
+            let done = match reply.action() {
+                Action::Accept => person.submit(content).await,
+                Action::Decline => person.decline_as(self.presented(sent)).await,
+                Action::Cancel => {
+                    let reason = CancelReason::UserCancelled;
+                    person.cancel_as(reason, self.presented(sent)).await
+                }
+            };
+            match done {
+                // What was taken is at hand; to read it back from the record would take longer.
+                Ok(_) if reply.action() == Action::Accept => return Ended::with(form, content),
+                Ok(snapshot) => return Ended::of(&snapshot),
+                Err(ActError::Invalid(refusal)) if refusal.retry_allowed => {
+                    message = with_errors(&asked.message, &refusal.errors);
+                }
+                // It ended by its deadline, or was settled elsewhere; either way it is over.
+                Err(
+                    ActError::Invalid(_) | ActError::Settled { .. } | ActError::TimedOut { .. },
+                ) => {
+                    return Ended::of(&settled.await?);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends the person to a URL.
+    pub(crate) async fn push_url(&self, asked: &Asked, url: &str) -> Result<Ended, AskError> {
+        let ask = EngineAsk::url(url)
+            .message(&asked.message)
+            .timeout(asked.timeout)
+            .channel(Channel::NativeUrl);
+        let question = self.connection.ask(ask).await?;
+        let person = self.person(&question);
+        let mut settled = question.outcome();
+        let id = question.id().to_string();
+        let request = ElicitRequest::url(&asked.message, url, Some(&id));
+        let (reply, sent) = match self
+            .push(CREATE, request.into_params(), &mut settled)
+            .await?
+        {
+            Pushed::Settled(snapshot) => return Ended::of(&snapshot),
+            Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
+        };
+        let done = match reply.action() {
+            Action::Accept => person.complete(&Value::Null).await,
+            Action::Decline => person.decline_as(self.presented(sent)).await,
+            Action::Cancel => {
+                let reason = CancelReason::UserCancelled;
+                person.cancel_as(reason, self.presented(sent)).await
+            }
+        };
+        match done {
+            Ok(snapshot) => Ended::of(&snapshot),
+            Err(_) => Ended::of(&settled.await?),
+        }
+    }
+
+    /// Sends the person to the page of a form, and waits until it is answered there.
+    pub(crate) async fn push_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
+        let ask = self.engine_ask(asked, form, Channel::NativeUrl);
+        let question = self.connection.ask(ask).await?;
+        let person = self.person(&question);
+        let mut settled = question.outcome();
+        let url = self.page_of(&question)?;
+        let id = question.id().to_string();
+        let request = ElicitRequest::url(&asked.message, &url, Some(&id));
+        let (reply, sent) = match self
+            .push(CREATE, request.into_params(), &mut settled)
+            .await?
+        {
+            Pushed::Settled(snapshot) => {
+                self.tell_complete(&id).await;
+                return Ended::of(&snapshot);
+            }
+            Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
+        };
+        let ended = match reply.action() {
+            Action::Accept => {
+                let snapshot = self.with_progress(&mut settled).await?;
+                self.tell_complete(&id).await;
+                return Ended::of(&snapshot);
+            }
+            Action::Decline => person.decline_as(self.presented(sent)).await,
+            Action::Cancel => {
+                let reason = CancelReason::UserCancelled;
+                person.cancel_as(reason, self.presented(sent)).await
+            }
+        };
+        match ended {
+            Ok(snapshot) => Ended::of(&snapshot),
+            Err(_) => Ended::of(&settled.await?),
+        }
+    }
+
+    /// Fails the call with the address of a page; the next call finds what was answered there.
+    pub(crate) async fn page_by_error(
+        &self,
+        asked: &Asked,
+        form: &Form,
+    ) -> Result<Ended, AskError> {
+        let subject = Subject::Form(form.clone());
+        let binding = &self.binding;
+        // The same question of the same call, by whoever it was.
+        let key = json!([
+            binding.principal,
+            binding.target,
+            format!("{:?}", binding.arguments),
+            asked.key,
+            format!("{:?}", self.digest(asked, &subject)),
+        ]);
+        let ask = self
+            .engine_ask(asked, form, Channel::NativeUrl)
+            .idempotency_key(&blake3::hash(key.to_string().as_bytes()).to_hex());
+        let question = self.mcp().asker.ask(ask).await?;
+        let id = question.id().to_string();
+        let snapshot = question.outcome_within(Duration::ZERO).await?;
+        if snapshot.outcome().is_some() {
+            return Ended::of(&snapshot);
+        }
+        let url = self.page_of(&question)?;
+        self.tell_when_complete(&question);
+        let request = ElicitRequest::url(&asked.message, &url, Some(&id)).into_params();
+        Err(AskError::UrlRequired {
+            key: asked.key.clone(),
+            request,
+        })
+    }
+
+    /// Opens the page of a form in the browser of this machine.
+    pub(crate) async fn open_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
+        let ask = self.engine_ask(asked, form, Channel::Page);
+        let question = self.connection.ask(ask).await?;
+        self.mcp().open_browser(&self.page_of(&question)?);
+        let mut settled = question.outcome();
+        Ended::of(&self.with_progress(&mut settled).await?)
+    }
+
+    /// Has the address of a form's page told in the result of the tool.
+    pub(crate) async fn link_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
+        let ask = self.engine_ask(asked, form, Channel::Link);
+        let question = self.connection.ask(ask).await?;
+        self.run.tell_link(Link {
+            message: asked.message.to_string(),
+            url: self.page_of(&question)?,
+        });
+        Ended::of(&question.outcome().await?)
+    }
+
+    /// Leaves a question to its page, which outlives the call.
+    pub(crate) async fn leave(
+        &self,
+        form: &Form,
+        message: &str,
+        timeout: Timeout,
+    ) -> Result<(ElicitationId, String), AskError> {
+        let asked = Asked {
+            key: "question".to_owned(),
+            message: Cow::Owned(message.to_owned()),
+            timeout,
+            by_error: false,
+        };
+        if !self.mcp().has_page_for(self.client()) {
+            return Err(AskError::NoWay {
+                key: asked.key,
+                needs: "there is no page that its person could open",
+                required: json!({}),
+            });
+        }
+        let ask = self.engine_ask(&asked, form, Channel::Link).durable();
+        let question = self.mcp().asker.ask(ask).await?;
+        let url = self.page_of(&question)?;
+        Ok((question.id(), url))
+    }
+
+    /// Asks something else than a person.
+    pub(crate) async fn push_other(&self, method: &str, params: &Value) -> Result<Ended, AskError> {
+        let mut sent = self.send(method, params.clone()).await?;
+        let reply = sent.reply().await?;
+        Ok(Ended::Answered(Given::Other(to_value(reply)?)))
+    }
+
+    /// The page of a question.
+    pub(crate) fn page_of(&self, question: &Elicitation) -> Result<String, AskError> {
+        let page = self
+            .mcp()
+            .links
+            .as_ref()
+            .and_then(|links| links.page(question.id()));
+        page.ok_or_else(|| AskError::Client("the page cannot be reached".to_owned()))
+    }
+
+    /// The question as the person sees it, who is not charged for answering.
+    fn person(&self, question: &Elicitation) -> Elicitation {
+        self.mcp().asker.engine().elicitation(question.id())
+    }
+
+    /// Whether a question that came back at once can have been on a screen.
+    pub(crate) fn presented(&self, sent: UnixTime) -> Presented {
+        self.mcp().presented(sent)
+    }
+
+    /// Sends a request and waits for its reply, or until the question has settled by itself.
+    async fn push(
+        &self,
+        method: &str,
+        params: Value,
+        settled: &mut Wait,
+    ) -> Result<Pushed, AskError> {
+        let now = self.mcp().asker.engine().now();
+        let mut sent = self.send(method, params).await?;
+        tokio::select! {
+            biased;
+            reply = sent.reply() => Ok(Pushed::Replied(reply?, now)),
+            // Dropping the request closes the client's dialog.
+            snapshot = self.with_progress(settled) => Ok(Pushed::Settled(snapshot?)),
+        }
+    }
+
+    async fn send(&self, method: &str, params: Value) -> Result<Sent, AskError> {
+        let mut request = CustomRequest::new(method, Some(params));
+        // rmcp would find it by itself, but not in a task of the handler's own.
+        let origin = OriginatingRequestId(self.id.clone());
+        request.extensions_mut().insert(origin);
+        let request = ServerRequest::CustomRequest(request);
+        let options = PeerRequestOptions::no_options();
+        let handle = self.peer.send_cancellable_request(request, options).await;
+        Ok(Sent {
+            handle: Some(handle.map_err(gone)?),
+            tasks: self.mcp().tasks.clone(),
+        })
+    }
+
+    /// Waits for an outcome, and tells the client now and then that it is being worked on.
+    pub(crate) async fn with_progress(&self, settled: &mut Wait) -> Result<Snapshot, ActError> {
+        let Some(token) = &self.client().progress else {
+            return settled.await;
+        };
+        let mcp = self.mcp();
+        let mut progress = 0.0;
+        loop {
+            tokio::select! {
+                biased;
+                snapshot = &mut *settled => return snapshot,
+                () = mcp.asker.engine().sleep(mcp.settings.progress_every) => {}
+            }
+            progress += 1.0;
+            let mut note = ProgressNotificationParam::new(token.clone(), progress);
+            note.message = Some("waiting for a person".to_owned());
+            // A client that is gone ends the call in another way.
+            let _ = self.peer.notify_progress(note).await;
+        }
+    }
+
+    /// Tells the client that a page has what it wanted.
+    async fn tell_complete(&self, id: &str) {
+        // A client that is gone needs not be told.
+        let _ = self.peer.send_notification(complete(id)).await;
+    }
+
+    /// Tells the client when a page has what it wanted, after the call has ended.
+    fn tell_when_complete(&self, question: &Elicitation) {
+        let peer = self.peer.clone();
+        let (settled, id) = (question.outcome(), question.id().to_string());
+        let stop = self.mcp().stop.clone();
+        self.mcp().tasks.spawn(async move {
+            let told = async {
+                if settled.await.is_ok() {
+                    let _ = peer.send_notification(complete(&id)).await;
+                }
+            };
+            stop.run_until_cancelled(told).await;
+        });
+    }
+}
+
+/// What came first.
+enum Pushed {
+    Replied(ClientResult, UnixTime),
+    Settled(Snapshot),
+}
+
+/// A request that was sent. Dropped before its reply, the client is told that it is off.
+struct Sent {
+    handle: Option<RequestHandle<RoleServer>>,
+    tasks: TaskTracker,
+}
+
+impl Sent {
+    async fn reply(&mut self) -> Result<ClientResult, AskError> {
+        let Some(handle) = &mut self.handle else {
+            return Err(AskError::CallEnded);
+        };
+        let reply = (&mut handle.rx).await;
+        self.handle = None;
+        match reply {
+            Ok(reply) => reply.map_err(gone),
+            Err(_) => Err(AskError::Disconnected),
+        }
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let told = async move {
+                // A client that is gone has no dialog either.
+                let _ = handle.cancel(Some("the question is off".to_owned())).await;
+            };
+            self.tasks.spawn_on(told, &runtime);
+        }
+    }
+}
+
+fn complete(id: &str) -> ServerNotification {
+    let params = json!({"elicitationId": id});
+    ServerNotification::CustomNotification(CustomNotification::new(COMPLETE, Some(params)))
+}
+
+fn elicited(reply: ClientResult) -> Result<ElicitResult, AskError> {
+    let result = ElicitResult::from_value(to_value(reply)?);
+    result.map_err(|error| AskError::Client(error.to_string()))
+}
+
+fn to_value(reply: ClientResult) -> Result<Value, AskError> {
+    match reply {
+        ClientResult::CustomResult(result) => Ok(result.0),
+        other => serde_json::to_value(other).map_err(|error| AskError::Client(error.to_string())),
+    }
+}
+
+fn gone(error: ServiceError) -> AskError {
+    match error {
+        ServiceError::McpError(error) => AskError::Client(error.message.to_string()),
+        _ => AskError::Disconnected,
+    }
+}

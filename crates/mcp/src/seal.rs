@@ -1,0 +1,159 @@
+//! Seals what a call has to remember between two rounds, which travels through the client.
+//!
+//! Encrypted and authenticated by a key ring that rotates. What a state is bound to lies inside:
+//! whoever brings it cannot tell which check failed, and our log can.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use entreat_core::UnixTime;
+use entreat_engine::Engine;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::journal::Journal;
+
+/// What keys are derived for; another purpose has others.
+const PURPOSE: &str = "entreat mcp request state";
+/// The first byte of a state; another way to seal would have another.
+const FORMAT: u8 = 1;
+const NONCE: usize = 24;
+const HEADER: usize = 1 + 4 + NONCE;
+
+/// What a state belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Binding {
+    /// Who calls.
+    pub(crate) principal: String,
+    /// The method, and the name of what is called.
+    pub(crate) target: String,
+    /// What it is called with.
+    pub(crate) arguments: Digest,
+}
+
+/// What lies in a sealed state.
+#[derive(Serialize, Deserialize)]
+struct Contents<J> {
+    binding: Binding,
+    expires: UnixTime,
+    journal: J,
+}
+
+/// Why a state is not taken. For our log: the client is told that it is not, and no more.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("it is no state of ours")]
+    Foreign,
+    #[error("its key {0} is not in the ring")]
+    Key(u32),
+    #[error("it was altered, or sealed by other keys")]
+    Altered,
+    #[error("it belongs to another principal")]
+    Principal,
+    #[error("it belongs to another call")]
+    Target,
+    #[error("it belongs to other arguments")]
+    Arguments,
+    #[error("its lifetime has ended")]
+    Expired,
+    #[error("it was used with other answers")]
+    Used,
+}
+
+/// Seals states and opens them.
+pub(crate) struct Sealer {
+    /// By version, the newest last.
+    keys: Vec<(u32, XChaCha20Poly1305)>,
+    engine: Engine,
+}
+
+/// A state that was opened: which one it is, and what it remembers.
+pub(crate) struct Opened {
+    pub(crate) id: [u8; NONCE],
+    pub(crate) expires: UnixTime,
+    pub(crate) journal: Journal,
+}
+
+impl Sealer {
+    pub(crate) fn new(engine: Engine) -> Self {
+        let mut keys: Vec<_> = engine
+            .derived_keys(PURPOSE)
+            .into_iter()
+            .map(|(version, key)| (version, XChaCha20Poly1305::new(&Key::from(*key))))
+            .collect();
+        keys.sort_unstable_by_key(|(version, _)| *version);
+        Self { keys, engine }
+    }
+
+    /// The state as text that a client can carry.
+    pub(crate) fn seal(&self, binding: &Binding, expires: UnixTime, journal: &Journal) -> String {
+        let contents = Contents {
+            binding: binding.clone(),
+            expires,
+            journal,
+        };
+        // Only maps with keys other than texts cannot be written, and there are none.
+        let text = serde_json::to_vec(&contents).unwrap_or_default();
+        let Some((version, cipher)) = self.keys.last() else {
+            return String::new();
+        };
+        let mut sealed = Vec::with_capacity(HEADER + text.len() + 16);
+        sealed.push(FORMAT);
+        sealed.extend(version.to_be_bytes());
+        let mut nonce = [0; NONCE];
+        self.engine.fill_random(&mut nonce);
+        sealed.extend(nonce);
+        let payload = Payload {
+            msg: &text,
+            aad: &sealed[..5],
+        };
+        // It fails for texts of more than 256 GiB.
+        let cipher_text = cipher.encrypt(&XNonce::from(nonce), payload);
+        sealed.extend(cipher_text.unwrap_or_default());
+        URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    /// Opens a state if it is ours, unaltered, of this call, and not too old.
+    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<Opened, Refused> {
+        let sealed = URL_SAFE_NO_PAD
+            .decode(state)
+            .map_err(|_| Refused::Foreign)?;
+        let (header, cipher_text) = sealed
+            .split_first_chunk::<HEADER>()
+            .ok_or(Refused::Foreign)?;
+        let [FORMAT, v0, v1, v2, v3, nonce @ ..] = *header else {
+            return Err(Refused::Foreign);
+        };
+        let version = u32::from_be_bytes([v0, v1, v2, v3]);
+        let key = self.keys.iter().find(|(known, _)| *known == version);
+        let (_, cipher) = key.ok_or(Refused::Key(version))?;
+        let payload = Payload {
+            msg: cipher_text,
+            aad: &header[..5],
+        };
+        let text = cipher
+            .decrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| Refused::Altered)?;
+        let contents: Contents<Journal> =
+            serde_json::from_slice(&text).map_err(|_| Refused::Foreign)?;
+        let found = contents.binding;
+        if found.principal != binding.principal {
+            return Err(Refused::Principal);
+        }
+        if found.target != binding.target {
+            return Err(Refused::Target);
+        }
+        if found.arguments != binding.arguments {
+            return Err(Refused::Arguments);
+        }
+        if self.engine.now() >= contents.expires {
+            return Err(Refused::Expired);
+        }
+        Ok(Opened {
+            id: nonce,
+            expires: contents.expires,
+            journal: contents.journal,
+        })
+    }
+}

@@ -1,0 +1,483 @@
+//! A server whose handlers can ask: itself a handler, around the one that it wraps.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rmcp::ErrorData;
+use rmcp::RoleServer;
+use rmcp::ServerHandler;
+#[expect(deprecated, reason = "legacy clients send it, and servers may answer")]
+use rmcp::model::SetLevelRequestParams;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
+    ClientNotification, ClientRequest, CompleteRequestParams, CompleteResult, CustomNotification,
+    CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult, InputRequiredResult,
+    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+};
+use rmcp::service::{
+    MaybeSendFuture, NotificationContext, RequestContext, RunningService, ServerInitializeError,
+    Service, SubscriptionContext, serve_server,
+};
+use rmcp::transport::IntoTransport;
+use serde_json::{Map, Value, json};
+
+use crate::ask::Ask;
+use crate::call::Call;
+use crate::claims::{Claimed, outcome_of};
+use crate::client::Client;
+use crate::digest::Digest;
+use crate::drive::{Driven, Handler, Waiting, drive};
+use crate::error::tool_result;
+use crate::mcp::Inner;
+use crate::parked::{RESUME, resume_tool};
+use crate::raw::{Slot, typed};
+use crate::replay::Replay;
+use crate::seal::{Binding, Opened, Refused};
+use crate::wire::{InputRequired, input_request};
+
+/// A server whose handlers can ask; made by [`Mcp::wrap`](crate::Mcp::wrap).
+pub struct Wrapped<S> {
+    inner: Arc<Inner>,
+    server: Arc<S>,
+}
+
+impl<S> Clone for Wrapped<S> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            server: self.server.clone(),
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for Wrapped<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wrapped").finish_non_exhaustive()
+    }
+}
+
+impl<S: ServerHandler> Wrapped<S> {
+    pub(crate) fn new(inner: Arc<Inner>, server: S) -> Self {
+        Self {
+            inner,
+            server: Arc::new(server),
+        }
+    }
+
+    /// The server that is wrapped.
+    pub fn server(&self) -> &S {
+        &self.server
+    }
+
+    /// Serves one connection. Comes before rmcp's own method of that name, whose results could not
+    /// say everything.
+    pub async fn serve<T, E, A>(
+        self,
+        transport: T,
+    ) -> Result<RunningService<RoleServer, Direct<S>>, ServerInitializeError>
+    where
+        T: IntoTransport<RoleServer, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        serve_server(Direct(self), transport).await
+    }
+
+    /// Runs a handler of one of the three requests that may ask.
+    async fn run<R>(
+        &self,
+        target: Target<'_>,
+        mut context: RequestContext<RoleServer>,
+        handler: impl FnOnce(Arc<S>, RequestContext<RoleServer>) -> Handler<Result<R, ErrorData>>,
+        link: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
+    ) -> Result<R, ErrorData>
+    where
+        R: From<InputRequiredResult> + Clone + Send + Sync + 'static,
+    {
+        let client = Client::of(&context, &self.inner.callers);
+        let binding = Binding {
+            principal: client.principal.clone(),
+            target: format!("{} {}", target.method, target.name),
+            arguments: Digest::of([&json!(target.arguments)]),
+        };
+        let responses = target.responses.unwrap_or_default();
+        let (state, replay) = match (client.has_rounds(), target.state) {
+            (false, _) => (None, None),
+            (true, None) => (None, Some(Replay::new(None, responses))),
+            (true, Some(text)) => {
+                let opened = self.inner.sealer.open(&text, &binding);
+                let opened = opened.map_err(|reason| refused(&reason, target.name))?;
+                let inputs = Digest::of([&Value::from_iter(responses.clone())]);
+                let Opened {
+                    id,
+                    expires,
+                    journal,
+                } = opened;
+                let replay = Replay::new(Some(journal), responses);
+                (Some((id, expires, inputs)), Some(replay))
+            }
+        };
+        let slot = Slot::of(&context.extensions);
+        let (peer, id, cancelled) = (context.peer.clone(), context.id.clone(), context.ct.clone());
+        let call = Arc::new(Call::new(
+            self.inner.clone(),
+            client,
+            (peer, id),
+            binding,
+            replay,
+            target.is_tool,
+        ));
+        context.extensions.insert(Ask::new(call.clone()));
+        let work = handler(self.server.clone(), context);
+        let finished = async {
+            let Some((id, expires, inputs)) = state.filter(|_| self.inner.settings.single_use)
+            else {
+                return self.finish(&call, work, link).await;
+            };
+            loop {
+                let now = self.inner.asker.engine().now();
+                match self.inner.claims.claim(id, inputs, expires, now) {
+                    Err(reason) => return Finished::error(refused(&reason, target.name)),
+                    Ok(Claimed::Again(first)) => {
+                        if let Some(finished) = outcome_of::<Finished<R>>(first).await {
+                            return finished;
+                        }
+                    }
+                    Ok(Claimed::Fresh(running)) => {
+                        let finished = self.finish(&call, work, link).await;
+                        running.tell(finished.clone());
+                        return finished;
+                    }
+                }
+            }
+        };
+        let finished = tokio::select! {
+            biased;
+            finished = finished => finished,
+            // Nobody waits any more; what was asked ends with the call.
+            () = cancelled.cancelled() => {
+                return Err(ErrorData::internal_error("the call was cancelled", None));
+            }
+        };
+        match finished {
+            Finished::Result(result) => result,
+            Finished::Asks(whole) => match typed(whole, slot.as_ref()) {
+                Some(result) => Ok(result.into()),
+                None => Err(ErrorData::internal_error(
+                    "the questions cannot be said",
+                    None,
+                )),
+            },
+        }
+    }
+
+    /// Drives a handler to its end, to its questions, or to a link.
+    async fn finish<R>(
+        &self,
+        call: &Arc<Call>,
+        work: Handler<Result<R, ErrorData>>,
+        link: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
+    ) -> Finished<R> {
+        match drive(work, &call.run, self.inner.settings.linger).await {
+            Driven::Done(result) => Finished::Result(result),
+            Driven::Linked(work) => Finished::Result(link(call.clone(), work)),
+            Driven::Suspended(waiting) => match self.questions(call, waiting) {
+                Ok(whole) => Finished::Asks(whole),
+                Err(error) => Finished::error(error),
+            },
+        }
+    }
+
+    /// What the client is asked, and what it has to bring back.
+    fn questions(&self, call: &Call, waiting: Vec<Waiting>) -> Result<InputRequired, ErrorData> {
+        let Some(replay) = &call.replay else {
+            return Err(ErrorData::internal_error("nothing was asked", None));
+        };
+        let settings = &self.inner.settings;
+        if let Some(key) = replay.forgotten() {
+            let now = waiting.first().map_or("", |it| it.key.as_str());
+            let message = format!(
+                "the handler asked `{key}` in the last round and `{now}` in its place now; a \
+                 handler has to ask the same when it has the same answers"
+            );
+            tracing::error!(key, now, target = call.binding.target, "{message}");
+            return Err(ErrorData::internal_error(message, None));
+        }
+        let journal = replay.journal(&waiting);
+        if journal.round > settings.rounds {
+            let message = format!("the call took more than {} rounds", settings.rounds);
+            return Err(ErrorData::internal_error(message, None));
+        }
+        let now = self.inner.asker.engine().now();
+        let deadlines = waiting.iter().map(|it| it.open.deadline);
+        let latest = deadlines.max().unwrap_or(now).max(now);
+        let expires = latest.after(settings.state_lifetime);
+        let state = self.inner.sealer.seal(&call.binding, expires, &journal);
+        if state.len() > settings.state_limit {
+            let message = format!(
+                "what the call has to remember takes {} bytes, more than {}; keep large results \
+                 elsewhere and return their names from `once`",
+                state.len(),
+                settings.state_limit
+            );
+            tracing::error!(target = call.binding.target, "{message}");
+            return Err(ErrorData::internal_error(message, None));
+        }
+        let mut requests = Map::new();
+        for question in waiting {
+            if let Some((method, params)) = question.request {
+                requests.insert(question.key, input_request(method, params));
+            }
+        }
+        Ok(InputRequired::new(requests, &state))
+    }
+}
+
+/// What is called, and what came along.
+struct Target<'a> {
+    method: &'static str,
+    name: &'a str,
+    arguments: Option<&'a JsonObject>,
+    responses: Option<BTreeMap<String, Value>>,
+    state: Option<String>,
+    is_tool: bool,
+}
+
+/// What a call came to.
+#[derive(Clone)]
+enum Finished<R> {
+    Result(Result<R, ErrorData>),
+    Asks(InputRequired),
+}
+
+impl<R> Finished<R> {
+    fn error(error: ErrorData) -> Self {
+        Self::Result(Err(error))
+    }
+}
+
+/// One message for every reason; which it was is for our log.
+fn refused(reason: &Refused, name: &str) -> ErrorData {
+    tracing::warn!(%reason, name, "a request state was refused");
+    ErrorData::invalid_params("requestState is not valid for this request", None)
+}
+
+/// Methods that are the server's own.
+macro_rules! delegate {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $output:ty;)*) => {
+        $(fn $name(
+            &self,
+            $($argument: $kind),*
+        ) -> impl Future<Output = $output> + MaybeSendFuture + '_ {
+            self.server.$name($($argument),*)
+        })*
+    };
+}
+
+type Context = RequestContext<RoleServer>;
+type Notified = NotificationContext<RoleServer>;
+
+#[expect(
+    deprecated,
+    reason = "legacy clients send them, and servers may answer"
+)]
+impl<S: ServerHandler> ServerHandler for Wrapped<S> {
+    async fn call_tool(
+        &self,
+        mut request: CallToolRequestParams,
+        context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if request.name == RESUME && self.inner.links.is_some() {
+            let client = Client::of(&context, &self.inner.callers);
+            let arguments = request.arguments.as_ref();
+            return self.inner.resume(&client.principal, arguments).await;
+        }
+        let is_legacy = !Client::of(&context, &self.inner.callers).has_rounds();
+        let (name, arguments) = (request.name.clone(), request.arguments.clone());
+        let target = Target {
+            method: "tools/call",
+            name: &name,
+            arguments: arguments.as_ref(),
+            responses: request.input_responses.take(),
+            state: request.request_state.take(),
+            is_tool: true,
+        };
+        let handler = |server: Arc<S>, context| -> Handler<_> {
+            Box::pin(async move {
+                let result = server.call_tool(request, context).await;
+                result.or_else(|error| match tool_result(&error, is_legacy) {
+                    Some(result) => Ok(result.into()),
+                    None => Err(error),
+                })
+            })
+        };
+        let link = |call: Arc<Call>, work| match call.run.take_link() {
+            Some(link) => self.inner.park(call, work, &link),
+            None => Err(ErrorData::internal_error("the link is gone", None)),
+        };
+        self.run(target, context, handler, link).await
+    }
+
+    async fn get_prompt(
+        &self,
+        mut request: GetPromptRequestParams,
+        context: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let (name, arguments) = (request.name.clone(), request.arguments.clone());
+        let target = Target {
+            method: "prompts/get",
+            name: &name,
+            arguments: arguments.as_ref(),
+            responses: request.input_responses.take(),
+            state: request.request_state.take(),
+            is_tool: false,
+        };
+        let handler = |server: Arc<S>, context| -> Handler<_> {
+            Box::pin(async move { server.get_prompt(request, context).await })
+        };
+        self.run(target, context, handler, no_link).await
+    }
+
+    async fn read_resource(
+        &self,
+        mut request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let name = request.uri.clone();
+        let target = Target {
+            method: "resources/read",
+            name: &name,
+            arguments: None,
+            responses: request.input_responses.take(),
+            state: request.request_state.take(),
+            is_tool: false,
+        };
+        let handler = |server: Arc<S>, context| -> Handler<_> {
+            Box::pin(async move { server.read_resource(request, context).await })
+        };
+        self.run(target, context, handler, no_link).await
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let client = Client::of(&context, &self.inner.callers);
+        let can_resume = self.inner.has_page_for(&client);
+        let mut listed = self.server.list_tools(request, context).await?;
+        if can_resume && listed.next_cursor.is_none() {
+            listed.tools.push(resume_tool());
+        }
+        Ok(listed)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        match name {
+            RESUME if self.inner.links.is_some() => Some(resume_tool()),
+            name => self.server.get_tool(name),
+        }
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        ServerHandler::get_info(&self.server)
+    }
+
+    fn negotiate_initialize(
+        &self,
+        request: &InitializeRequestParams,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.server.negotiate_initialize(request)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        ServerHandler::supported_protocol_versions(&self.server)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.server.accepted_subscription_filter(requested)
+    }
+
+    delegate! {
+        ping(context: Context) -> Result<(), ErrorData>;
+        initialize(request: InitializeRequestParams, context: Context)
+            -> Result<InitializeResult, ErrorData>;
+        discover(context: Context) -> Result<DiscoverResult, ErrorData>;
+        complete(request: CompleteRequestParams, context: Context)
+            -> Result<CompleteResult, ErrorData>;
+        set_level(request: SetLevelRequestParams, context: Context) -> Result<(), ErrorData>;
+        list_prompts(request: Option<PaginatedRequestParams>, context: Context)
+            -> Result<ListPromptsResult, ErrorData>;
+        list_resources(request: Option<PaginatedRequestParams>, context: Context)
+            -> Result<ListResourcesResult, ErrorData>;
+        list_resource_templates(request: Option<PaginatedRequestParams>, context: Context)
+            -> Result<ListResourceTemplatesResult, ErrorData>;
+        listen(context: SubscriptionContext) -> Result<(), ErrorData>;
+        subscribe(request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData>;
+        unsubscribe(request: UnsubscribeRequestParams, context: Context)
+            -> Result<(), ErrorData>;
+        on_custom_request(request: CustomRequest, context: Context)
+            -> Result<CustomResult, ErrorData>;
+        get_task(request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData>;
+        update_task(request: UpdateTaskParams, context: Context) -> Result<(), ErrorData>;
+        cancel_task(request: CancelTaskParams, context: Context) -> Result<(), ErrorData>;
+        on_cancelled(notification: CancelledNotificationParam, context: Notified) -> ();
+        on_progress(notification: ProgressNotificationParam, context: Notified) -> ();
+        on_initialized(context: Notified) -> ();
+        on_roots_list_changed(context: Notified) -> ();
+        on_custom_notification(notification: CustomNotification, context: Notified) -> ();
+    }
+}
+
+/// Only tools have results that can hold a link, and only they are asked by one.
+fn no_link<R>(_: Arc<Call>, _: Handler<Result<R, ErrorData>>) -> Result<R, ErrorData> {
+    Err(ErrorData::internal_error(
+        "only a tool can return a link",
+        None,
+    ))
+}
+
+/// A wrapped server on a connection of its own, whose results say everything.
+pub struct Direct<S>(Wrapped<S>);
+
+impl<S> std::fmt::Debug for Direct<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Direct").field(&self.0).finish()
+    }
+}
+
+impl<S: ServerHandler> Service<RoleServer> for Direct<S> {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        mut context: Context,
+    ) -> Result<ServerResult, ErrorData> {
+        let slot = Slot::default();
+        context.extensions.insert(slot.clone());
+        let result = Service::handle_request(&self.0, request, context).await?;
+        Ok(slot.fill(result))
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: Notified,
+    ) -> Result<(), ErrorData> {
+        Service::handle_notification(&self.0, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::supported_protocol_versions(&self.0)
+    }
+}

@@ -1,0 +1,180 @@
+//! A server with one tool, an engine on a virtual clock, and clients of any kind.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::schema::Era;
+use entreat_core::{ElicitationId, Form, UnixTime};
+use entreat_engine::{Engine, KeyRing, Links, Snapshot, SystemEntropy};
+use entreat_mcp::rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
+    ServerCapabilities, ServerConfig,
+};
+use entreat_mcp::rmcp::service::RequestContext;
+use entreat_mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
+use entreat_mcp::{Ask, Mcp, Settings};
+use entreat_testkit::VirtualClock;
+use entreat_testkit::mcp::{Client, Kind};
+use parking_lot::Mutex;
+use tokio::io::DuplexStream;
+
+pub(crate) type Told = Pin<Box<dyn Future<Output = Result<String, ErrorData>> + Send>>;
+
+/// A server whose only tool is a function.
+pub(crate) struct Server(Box<dyn Fn(Ask, JsonObject) -> Told + Send + Sync>);
+
+impl ServerHandler for Server {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let ask = Ask::of(&context)?;
+        let text = (self.0)(ask, request.arguments.unwrap_or_default()).await?;
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+}
+
+/// Pages that nobody serves; their questions are answered through the engine.
+pub(crate) struct Pages;
+
+impl Links for Pages {
+    fn page(&self, id: ElicitationId) -> Option<String> {
+        Some(format!("https://ask.example/e/{id}"))
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) clock: VirtualClock,
+    pub(crate) mcp: Mcp,
+    /// Pages that were opened in the browser.
+    pub(crate) opened: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(|mcp| mcp, Settings::default(), None).await
+    }
+
+    pub(crate) async fn with_pages() -> Self {
+        Self::with(|mcp| mcp.pages(Arc::new(Pages)), Settings::default(), None).await
+    }
+
+    pub(crate) async fn built(
+        build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
+    ) -> Self {
+        Self::with(build, Settings::default(), None).await
+    }
+
+    pub(crate) async fn with_settings(settings: Settings) -> Self {
+        Self::with(|mcp| mcp.pages(Arc::new(Pages)), settings, None).await
+    }
+
+    pub(crate) async fn with_browser() -> Self {
+        let opened: Arc<Mutex<Vec<String>>> = Arc::default();
+        let urls = opened.clone();
+        let open = move |url: &str| urls.lock().push(url.to_owned());
+        let build = |mcp: entreat_mcp::Builder| mcp.pages(Arc::new(Pages)).browser(open);
+        let mut world = Self::with(build, Settings::default(), None).await;
+        world.opened = opened;
+        world
+    }
+
+    pub(crate) async fn with_keys(keys: KeyRing) -> Self {
+        Self::with(|mcp| mcp, Settings::default(), Some(keys)).await
+    }
+
+    async fn with(
+        build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
+        settings: Settings,
+        keys: Option<KeyRing>,
+    ) -> Self {
+        let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
+        let mut engine = Engine::builder().clock(clock.clone());
+        if let Some(keys) = keys {
+            engine = engine.keys(keys);
+        }
+        let engine = engine.start().await.expect("the engine starts");
+        let mut asker = engine.asker_settings().clone();
+        asker.limits.creations_per_minute = None;
+        asker.limits.requests_per_second = None;
+        let asker = engine.asker_with("test", asker);
+        let mcp = build(Mcp::builder(asker).settings(settings)).build();
+        Self {
+            engine,
+            clock,
+            mcp,
+            opened: Arc::default(),
+        }
+    }
+
+    /// A client of a server with this tool.
+    pub(crate) async fn client<F, T>(&self, kind: Kind, tool: F) -> Client<DuplexStream>
+    where
+        F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, ErrorData>> + Send + 'static,
+    {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let tool =
+            move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
+        let server = self.mcp.wrap(Server(Box::new(tool)));
+        tokio::spawn(async move {
+            if let Ok(running) = server.serve(theirs).await {
+                let _ = running.waiting().await;
+            }
+        });
+        Client::connect(kind, ours).await
+    }
+
+    /// Answers the page under a URL.
+    pub(crate) async fn answer_page(&self, url: &str, answers: serde_json::Value) -> Snapshot {
+        let (_, id) = url.rsplit_once('/').expect("a page");
+        let id: ElicitationId = id.parse().expect("an id");
+        let question = self.engine.elicitation(id);
+        question
+            .submit(&answers)
+            .await
+            .expect("the page takes the answers")
+    }
+
+    /// Lets time pass, once everybody who waits for it does.
+    pub(crate) async fn pass(&self, time: Duration) {
+        settle().await;
+        self.clock.advance(time);
+        settle().await;
+    }
+}
+
+/// Lets every task run until it waits for something.
+pub(crate) async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) fn keys() -> KeyRing {
+    KeyRing::generate(&SystemEntropy::new().expect("randomness"))
+}
+
+/// Name: at least two characters.
+#[derive(Debug, Form)]
+pub(crate) struct Name {
+    #[form(min_length = 2)]
+    pub(crate) name: String,
+}
+
+/// A key that nobody else may see.
+#[derive(Debug, Form)]
+pub(crate) struct ApiKey {
+    #[form(sensitive)]
+    pub(crate) key: String,
+}
+
+pub(crate) const LEGACY: [Era; 2] = [Era::V2025_06_18, Era::V2025_11_25];
+pub(crate) const ROUNDS: Era = Era::V2026_07_28;
