@@ -73,6 +73,7 @@
 //! |---|---|
 //! | what a form can ask, and the rules of its answers | [`struct@Form`], [`derive@Form`], [`core`] |
 //! | asking, waiting, limits, deadlines, secrets | [`Engine`], [`Ask`], [`engine`] |
+//! | letting MCP servers ask | `Entreat::wrap`, `mcp`, with the feature `mcp` (default) |
 //! | parts joined and served | `Entreat`, `Builder`, with the feature `service` (default) |
 //! | keeping questions across restarts | `stores`, with the feature `embedded` (default) |
 //! | asking the person at this terminal | `terminal`, with the feature `terminal` (default) |
@@ -82,6 +83,8 @@
 
 pub use entreat_core as core;
 pub use entreat_engine as engine;
+#[cfg(feature = "mcp")]
+pub use entreat_mcp as mcp;
 #[cfg(feature = "service")]
 pub use entreat_service as service;
 #[cfg(feature = "embedded")]
@@ -121,6 +124,11 @@ pub use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 struct Asking;
 
 /// Compiles the Rust example that a newcomer reads first.
-#[cfg(all(doctest, feature = "service"))]
+#[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles the Rust example of the page about MCP servers.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/mcp.md")]
+struct McpServers;

@@ -4,6 +4,8 @@
 
 mod builder;
 mod error;
+#[cfg(feature = "mcp")]
+mod mcp;
 
 use std::net::SocketAddr;
 
@@ -47,6 +49,8 @@ pub struct Entreat {
     server: Option<Server>,
     public_url: Option<String>,
     folder: Option<TemplateFolder>,
+    #[cfg(feature = "mcp")]
+    mcp: entreat_mcp::Mcp,
     #[cfg(feature = "embedded")]
     embedded: Option<std::sync::Arc<entreat_stores::EmbeddedStore>>,
 }
@@ -88,6 +92,18 @@ impl Entreat {
         self.engine().asker(name)
     }
 
+    /// A server of MCP whose handlers can ask: whoever uses it, in whatever client.
+    #[cfg(feature = "mcp")]
+    pub fn wrap<S: entreat_mcp::rmcp::ServerHandler>(&self, server: S) -> entreat_mcp::Wrapped<S> {
+        self.mcp.wrap(server)
+    }
+
+    /// Entreat itself as a server of MCP, for agents that need their human.
+    #[cfg(feature = "mcp")]
+    pub fn ask_server(&self) -> entreat_mcp::Wrapped<entreat_mcp::AskServer> {
+        self.mcp.ask_server()
+    }
+
     /// Where the service listens; `None` if it was not told to.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.server.as_ref().map(|server| server.address)
@@ -107,6 +123,8 @@ impl Entreat {
     /// Ends everything: requests under way are answered, whoever waits is told to come back, and
     /// what a store keeps is on disk when this returns.
     pub async fn shutdown(self) {
+        #[cfg(feature = "mcp")]
+        self.mcp.shutdown().await;
         if let Some(server) = self.server {
             // Nobody receives it if the server has ended.
             let _ = server.end.send(());

@@ -18,6 +18,8 @@ use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+#[cfg(feature = "mcp")]
+use super::mcp::McpParts;
 use super::{Entreat, EntreatError, Server};
 
 /// The name of whoever asks without a key, from this machine.
@@ -45,6 +47,8 @@ pub struct Builder {
     uploads: Option<PathBuf>,
     upload_settings: UploadSettings,
     metrics: Option<Box<dyn Fn() -> String + Send + Sync>>,
+    #[cfg(feature = "mcp")]
+    mcp: McpParts,
 }
 
 /// An asker who is known by a key.
@@ -188,6 +192,47 @@ impl Builder {
         self
     }
 
+    /// What holds for questions of MCP servers.
+    #[cfg(feature = "mcp")]
+    pub fn mcp(mut self, settings: entreat_mcp::Settings) -> Self {
+        self.mcp.settings = settings;
+        self
+    }
+
+    /// The name under which MCP servers of this program ask; `mcp` unless said.
+    #[cfg(feature = "mcp")]
+    pub fn mcp_asker(mut self, name: impl Into<String>) -> Self {
+        self.mcp.asker = Some(name.into());
+        self
+    }
+
+    /// Who a request over HTTP to an MCP server is from; see
+    /// [`entreat_mcp::Builder::principal`].
+    #[cfg(feature = "mcp")]
+    pub fn mcp_principal(
+        mut self,
+        who: impl Fn(&entreat_mcp::Parts) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.mcp.principal = Some(Arc::new(who));
+        self
+    }
+
+    /// Whether clients that speak HTTP to an MCP server are on this machine, as they are when it
+    /// listens on loopback only.
+    #[cfg(feature = "mcp")]
+    pub fn mcp_local_clients(mut self, are_local: bool) -> Self {
+        self.mcp.are_local = are_local;
+        self
+    }
+
+    /// Opens a page in a browser of this machine, for MCP servers on the machine of the person
+    /// whose client can show neither forms nor URLs.
+    #[cfg(feature = "mcp")]
+    pub fn browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.mcp.browser = Some(Arc::new(open));
+        self
+    }
+
     /// Starts everything, on the runtime that this is called from.
     ///
     /// When this returns, the store is open, what expired while nobody was there is expired, the
@@ -224,6 +269,8 @@ impl Builder {
             server: None,
             public_url: self.public_url,
             folder: None,
+            #[cfg(feature = "mcp")]
+            mcp: self.mcp.join(&engine, &templates, None),
             #[cfg(feature = "embedded")]
             embedded,
         };
@@ -237,7 +284,11 @@ impl Builder {
             // A form is a body like any other.
             self.pages.body_timeout = self.http.body_timeout;
             match make_pages(&engine, &url, self.pages, uploads) {
-                Ok(pages) => entreat.show(pages),
+                Ok(pages) => {
+                    #[cfg(feature = "mcp")]
+                    entreat.let_servers_ask(self.mcp.join(&engine, &templates, Some(&pages)));
+                    entreat.show(pages);
+                }
                 Err(error) => {
                     entreat.shutdown().await;
                     return Err(error);
@@ -256,15 +307,7 @@ impl Builder {
         let Some((listener, address)) = listener else {
             return Ok(entreat);
         };
-        let mut askers = Askers::none();
-        for Keyed {
-            key,
-            name,
-            settings,
-        } in self.askers
-        {
-            askers = askers.with_key(&key, engine.asker_with(&name, settings));
-        }
+        let mut askers = known_by_key(&engine, self.askers);
         if may_ask_without_key(self.local_without_key, address) {
             askers = askers.with_local(engine.asker(LOCAL));
         }
@@ -338,6 +381,13 @@ impl Entreat {
     }
 }
 
+#[cfg(feature = "mcp")]
+impl Entreat {
+    fn let_servers_ask(&mut self, mcp: entreat_mcp::Mcp) {
+        self.mcp = mcp;
+    }
+}
+
 /// The folder of uploads of a store in a file.
 #[cfg(feature = "embedded")]
 fn beside(store: &std::path::Path) -> PathBuf {
@@ -351,6 +401,14 @@ fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, Op
     let mut options = EmbeddedOptions::default();
     options.validators = validators.clone();
     EmbeddedStore::open(path, options).map(Arc::new)
+}
+
+fn known_by_key(engine: &Engine, keyed: Vec<Keyed>) -> Askers {
+    let add = |askers: Askers, keyed: Keyed| {
+        let asker = engine.asker_with(&keyed.name, keyed.settings);
+        askers.with_key(&keyed.key, asker)
+    };
+    keyed.into_iter().fold(Askers::none(), add)
 }
 
 fn may_ask_without_key(said: Option<bool>, address: SocketAddr) -> bool {
