@@ -4,9 +4,12 @@
 //! itself are the house rules in [`tidy`], and those are pure functions.
 
 mod bench;
+mod conformance;
 mod crash;
+mod everything;
 mod fuzz;
 mod peers;
+mod running;
 mod screenshots;
 mod shell;
 mod test;
@@ -36,6 +39,10 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Try the service with other people's programs and in other languages
     Peers,
+    /// Run the official MCP conformance suite against the example `everything`
+    Conformance(conformance::Args),
+    /// Try the example `everything` with MCP clients of others
+    Clients,
     /// Draw every page anew, into docs/pages
     Screenshots,
     /// Kill a process that works on the embedded store, and look for what was lost
@@ -50,6 +57,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
         Command::Peers => peers::run(&root),
+        Command::Conformance(args) => conformance::run(args, &root),
+        Command::Clients => everything::run(&root),
         Command::Screenshots => screenshots::run(&root),
         Command::Crash(args) => crash::run(args, &root),
     });

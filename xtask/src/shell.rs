@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use cargo_metadata::MetadataCommand;
 
 /// Writes one line to stderr; stdout is for what a command was asked to print.
 pub(crate) fn say(line: &str) {
@@ -60,6 +61,13 @@ pub(crate) fn ensure_subcommand(folder: &Path, name: &str) -> Result<()> {
 pub(crate) fn root() -> Result<PathBuf> {
     let answer = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
     Ok(PathBuf::from(answer.trim_end()))
+}
+
+/// Where cargo puts the programs that it builds without `--release`.
+pub(crate) fn built(root: &Path) -> Result<PathBuf> {
+    let mut command = MetadataCommand::new();
+    let metadata = command.current_dir(root).no_deps().exec()?;
+    Ok(metadata.target_directory.join("debug").into())
 }
 
 /// What git prints when run in `folder`.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo, say};
-use crate::{peers, tidy};
+use crate::{conformance, everything, peers, tidy};
 
 /// All that is proven, in order.
 const STEPS: &[Step] = &[
@@ -60,6 +60,14 @@ const STEPS: &[Step] = &[
     Step {
         name: "peers",
         work: Work::Here(peers::run, "cargo xtask peers"),
+    },
+    Step {
+        name: "conformance",
+        work: Work::Here(conformance::run_all, "cargo xtask conformance"),
+    },
+    Step {
+        name: "clients",
+        work: Work::Here(everything::run, "cargo xtask clients"),
     },
     Step {
         name: "examples in docs",

@@ -1,0 +1,271 @@
+//! `cargo xtask conformance`: the official conformance suite against `examples/everything`.
+//!
+//! The suite is stricter here than by itself: a warning fails, a check that cannot be made
+//! fails, and so does a scenario that made fewer checks than it has. The numbers of checks
+//! are those of the version that `tests/peers/package.json` names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::everything;
+use crate::peers::{self, Peers};
+use crate::shell::say;
+
+/// Where the suite's program is, among the packages of npm.
+const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+
+/// Everything about elicitation, by version of the protocol. Each scenario but the last checks
+/// all messages against the protocol's schema too, which is one check more.
+const SCENARIOS: &[(&str, &[Scenario])] = &[
+    (
+        "2025-11-25",
+        &[
+            Scenario("tools-call-elicitation", 2),
+            Scenario("elicitation-sep1034-defaults", 6),
+            Scenario("elicitation-sep1330-enums", 6),
+        ],
+    ),
+    (
+        "2026-07-28",
+        &[
+            Scenario("input-required-result-basic-elicitation", 3),
+            Scenario("input-required-result-basic-sampling", 3),
+            Scenario("input-required-result-basic-list-roots", 3),
+            Scenario("input-required-result-request-state", 3),
+            Scenario("input-required-result-multiple-input-requests", 3),
+            Scenario("input-required-result-multi-round", 4),
+            Scenario("input-required-result-missing-input-response", 2),
+            Scenario("input-required-result-non-tool-request", 3),
+            Scenario("input-required-result-result-type", 2),
+            Scenario("input-required-result-unsupported-methods", 2),
+            Scenario("input-required-result-tampered-state", 2),
+            Scenario("input-required-result-capability-check", 2),
+            Scenario("input-required-result-ignore-extra-params", 2),
+            Scenario("input-required-result-validate-input", 3),
+            Scenario("server-stateless", 30),
+        ],
+    ),
+];
+
+/// What a server without changing lists has nothing to show for.
+const MAY_SKIP: [&str; 5] = [
+    "sep-2575-server-sends-subscription-ack",
+    "sep-2575-server-tags-subscription-id",
+    "sep-2575-server-honors-notification-filter",
+    "sep-2575-server-sends-prompts-list-changed-on-subscription",
+    "sep-2575-server-sends-tools-list-changed-on-subscription",
+];
+
+/// A scenario, and how many checks it makes if nothing keeps it from them.
+struct Scenario(&'static str, usize);
+
+/// What to try.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Try a server that runs already, by the address of its endpoint
+    #[arg(long)]
+    url: Option<String>,
+    /// Run only the scenarios whose names contain this
+    name: Option<String>,
+}
+
+/// The step of `cargo xtask test`: everything.
+pub(crate) fn run_all(root: &Path) -> Result<()> {
+    let args = Args {
+        url: None,
+        name: None,
+    };
+    run(&args, root)
+}
+
+/// Runs the scenarios one after the other, then prints a table of them all.
+pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
+    let peers = peers::prepare(root)?;
+    let (url, server) = if let Some(url) = &args.url {
+        (url.clone(), None)
+    } else {
+        let server = everything::serve(root)?;
+        (server.url.clone(), Some(server))
+    };
+    let wanted = args.name.as_deref().unwrap_or_default();
+    let mut lines = Vec::new();
+    for (version, scenarios) in SCENARIOS {
+        for scenario in *scenarios {
+            if scenario.0.contains(wanted) {
+                say(&format!("{version} {}", scenario.0));
+                let report = try_scenario(&peers, &url, version, scenario)?;
+                for complaint in &report.complaints {
+                    say(&format!("  {complaint}"));
+                }
+                lines.push((*version, scenario, report));
+            }
+        }
+    }
+    drop(server);
+    ensure!(!lines.is_empty(), "no scenario is called `{wanted}`");
+    say(&table(&lines));
+    let failed = lines
+        .iter()
+        .filter(|(_, _, report)| !report.complaints.is_empty())
+        .count();
+    if failed > 0 {
+        bail!("{failed} of {} scenarios failed", lines.len());
+    }
+    Ok(())
+}
+
+/// Runs one scenario and reads what it wrote down.
+fn try_scenario(peers: &Peers, url: &str, version: &str, scenario: &Scenario) -> Result<Report> {
+    let Scenario(name, expected) = *scenario;
+    let results = peers.folder().join("conformance").join(version).join(name);
+    // Of an earlier run, which would pass for this one's.
+    if results.exists() {
+        fs::remove_dir_all(&results)?;
+    }
+    let output = peers
+        .node()
+        .args([SUITE, "server", "--url", url, "--scenario", name])
+        .args(["--spec-version", version, "--output-dir"])
+        .arg(&results)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start the conformance suite")?;
+    let Some(file) = find(&results, "checks.json")? else {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let cried = String::from_utf8_lossy(&output.stderr);
+        bail!("the suite wrote no results for {name} at {version}:\n{said}{cried}");
+    };
+    let checks: Vec<Value> = serde_json::from_slice(&fs::read(&file)?)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    let mut report = judge(&checks, expected);
+    if !output.status.success() && report.complaints.is_empty() {
+        let complaint = format!("the suite ended with {}", output.status);
+        report.complaints.push(complaint);
+    }
+    Ok(report)
+}
+
+/// The file of that name, however deep.
+fn find(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if let Some(found) = find(&path, name)? {
+                return Ok(Some(found));
+            }
+        } else if path.ends_with(name) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// What became of one scenario.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Report {
+    passed: usize,
+    skipped: usize,
+    complaints: Vec<String>,
+}
+
+/// Judges the checks of a scenario more strictly than the suite does.
+fn judge(checks: &[Value], expected: usize) -> Report {
+    let mut report = Report::default();
+    for check in checks {
+        let id = check["id"].as_str().unwrap_or("a check without a name");
+        let status = check["status"].as_str().unwrap_or("no status");
+        match status {
+            "SUCCESS" => report.passed += 1,
+            "SKIPPED" if MAY_SKIP.contains(&id) => report.skipped += 1,
+            _ => {
+                let said = check["errorMessage"].as_str().unwrap_or_default();
+                report.complaints.push(format!("{status} {id}: {said}"));
+            }
+        }
+    }
+    let made = checks.len();
+    if made < expected && report.complaints.is_empty() {
+        let complaint = format!("made {made} of its {expected} checks");
+        report.complaints.push(complaint);
+    }
+    report
+}
+
+/// One line a scenario.
+fn table(lines: &[(&str, &Scenario, Report)]) -> String {
+    let mut table = format!(
+        "\n{:<48}{:<12}{:>7}{:>9}  verdict",
+        "scenario", "version", "checks", "skipped"
+    );
+    for (version, Scenario(name, expected), report) in lines {
+        let verdict = if report.complaints.is_empty() {
+            "passed"
+        } else {
+            "FAILED"
+        };
+        let checks = format!("{}/{}", report.passed, expected - report.skipped);
+        let skipped = report.skipped;
+        let line = format!("\n{name:<48}{version:<12}{checks:>7}{skipped:>9}  {verdict}");
+        table.push_str(&line);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(id: &str, status: &str) -> Value {
+        json!({"id": id, "status": status, "errorMessage": "why"})
+    }
+
+    #[test]
+    fn a_scenario_that_made_all_its_checks_passes() {
+        let checks = [check("a", "SUCCESS"), check(MAY_SKIP[0], "SKIPPED")];
+        let expected = Report {
+            passed: 1,
+            skipped: 1,
+            complaints: Vec::new(),
+        };
+        assert_eq!(judge(&checks, 2), expected);
+    }
+
+    #[test]
+    fn warnings_and_skips_without_leave_are_failures() {
+        for status in ["WARNING", "FAILURE", "SKIPPED", "INFO"] {
+            let report = judge(&[check("a", status)], 1);
+            assert_eq!(report.complaints, [format!("{status} a: why")]);
+        }
+    }
+
+    #[test]
+    fn a_scenario_that_checked_too_little_fails() {
+        let report = judge(&[check("a", "SUCCESS")], 2);
+        assert_eq!(report.complaints, ["made 1 of its 2 checks"]);
+    }
+
+    #[test]
+    fn the_table_has_a_line_a_scenario() {
+        let scenario = Scenario("server-stateless", 30);
+        let report = Report {
+            passed: 28,
+            skipped: 2,
+            complaints: Vec::new(),
+        };
+        let table = table(&[("2026-07-28", &scenario, report)]);
+        let line = table.lines().last().unwrap();
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(
+            words,
+            ["server-stateless", "2026-07-28", "28/28", "2", "passed"]
+        );
+    }
+}

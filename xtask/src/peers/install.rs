@@ -1,0 +1,171 @@
+//! Brings other people's programs into the build folder: Debian packages, npm and PyPI.
+//!
+//! What is wanted stands in `tests/peers`, to the last version. Nothing is downloaded again
+//! until that changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::shell::{self, say};
+
+/// What is needed besides Rust: a program, and the Debian package that has it.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("curl", "curl"),
+    ("python3", "python3"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
+];
+
+/// A font for the browser, which does not come with one.
+const FONT: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
+const FONT_PACKAGE: &str = "fonts-dejavu-core";
+
+/// Where the packages are listed, and the programs that use them.
+const SOURCES: &str = "tests/peers";
+
+/// A copy of the list that was installed last, kept with what it lists.
+const INSTALLED: &str = ".installed";
+
+/// Other people's programs, installed.
+pub(crate) struct Peers {
+    folder: PathBuf,
+}
+
+impl Peers {
+    /// The folder with the packages of npm, and a copy of `tests/peers` beside them.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Node.js 22, which the conformance suite asks for: Debian's may be older.
+    pub(crate) fn node(&self) -> Command {
+        let mut command = Command::new(self.folder.join("node_modules/node/bin/node"));
+        command.current_dir(&self.folder);
+        command
+    }
+
+    /// Python with the packages of PyPI.
+    pub(crate) fn python(&self) -> Command {
+        let mut command = Command::new(self.folder.join("venv/bin/python"));
+        command.current_dir(&self.folder);
+        command
+    }
+}
+
+/// Installs what is missing of other people's programs, a browser among them.
+pub(crate) fn prepare(root: &Path) -> Result<Peers> {
+    for (program, package) in PROGRAMS {
+        if !shell::works(Command::new(program).arg("--version")) {
+            debian(program, package)?;
+        }
+    }
+    if !Path::new(FONT).exists() {
+        debian("a font", FONT_PACKAGE)?;
+    }
+    let folder = root.join("target/peers");
+    copy(&root.join(SOURCES), &folder)?;
+    npm(&folder)?;
+    pypi(&folder)?;
+    Ok(Peers { folder })
+}
+
+/// Installs a Debian package, and says what for.
+fn debian(missing: &str, package: &str) -> Result<()> {
+    say(&format!("{missing} is missing; installing {package}"));
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    shell::run(&mut apt(&["update"]))?;
+    let install = ["install", "--yes", "--no-install-recommends", package];
+    shell::run(&mut apt(&install))
+}
+
+/// The programs run from beside the packages, where Node.js looks for them.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &place)?;
+        } else {
+            let wanted = fs::read(entry.path())?;
+            if fs::read(&place).ok().as_ref() != Some(&wanted) {
+                fs::write(&place, &wanted)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn npm(folder: &Path) -> Result<()> {
+    let list = fs::read(folder.join("package-lock.json"))?;
+    let note = folder.join("node_modules").join(INSTALLED);
+    if is_installed(&note, &list) {
+        return Ok(());
+    }
+    say("installing packages of npm into target/peers, Node.js 22 among them");
+    let arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+    shell::run(Command::new("npm").args(arguments).current_dir(folder))?;
+    Ok(fs::write(note, list)?)
+}
+
+fn pypi(folder: &Path) -> Result<()> {
+    let list = fs::read(folder.join("requirements.txt"))?;
+    let place = folder.join("venv");
+    let note = place.join(INSTALLED);
+    if is_installed(&note, &list) {
+        return Ok(());
+    }
+    let parts = ["-c", "import ensurepip, venv"];
+    if !shell::works(Command::new("python3").args(parts)) {
+        debian("Python's venv", "python3-venv")?;
+    }
+    say("installing packages of PyPI into target/peers/venv");
+    let make = ["-m", "venv", "--clear"];
+    shell::run(Command::new("python3").args(make).arg(&place))?;
+    let install = ["-m", "pip", "install", "--quiet"];
+    let options = ["--disable-pip-version-check", "--requirement"];
+    shell::run(
+        Command::new(place.join("bin/python"))
+            .args(install)
+            .args(options)
+            .arg(folder.join("requirements.txt")),
+    )?;
+    Ok(fs::write(note, list)?)
+}
+
+/// Whether the note of the last time lists the same. It is written last, so that an
+/// installation that broke off is begun again.
+fn is_installed(note: &Path, list: &[u8]) -> bool {
+    fs::read(note).is_ok_and(|noted| noted == list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_copied_with_its_folders_and_what_changed_is_copied_again() {
+        let scratch = std::env::temp_dir().join(format!("entreat-copy-{}", std::process::id()));
+        let (from, to) = (scratch.join("from"), scratch.join("to"));
+        fs::create_dir_all(from.join("bench")).unwrap();
+        fs::write(from.join("bench/a.mjs"), "first").unwrap();
+        copy(&from, &to).unwrap();
+        fs::write(from.join("bench/a.mjs"), "second").unwrap();
+        copy(&from, &to).unwrap();
+        let copied = fs::read_to_string(to.join("bench/a.mjs")).unwrap();
+        fs::remove_dir_all(scratch).unwrap();
+        assert_eq!(copied, "second");
+    }
+}
