@@ -7,7 +7,11 @@ use std::process::Command;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 
+use crate::peers;
 use crate::shell::{self, cargo, say};
+
+/// The family that is measured against programs of others too.
+const MCP: &str = "mcp";
 
 /// All that can be measured; what has one name is run together.
 const FAMILIES: &[Family] = &[
@@ -74,6 +78,7 @@ pub(crate) struct Args {
 
 fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+    names.push(MCP);
     names.dedup();
     names
 }
@@ -91,7 +96,36 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
             shell::run(&mut measure(family, root, pin && family.pinned, &args.pass))?;
         }
     }
+    if args.name.as_ref().is_none_or(|name| name == MCP) {
+        rivals(root, pin)?;
+    }
     Ok(())
+}
+
+/// The same tool as rivals of other languages write it: a line of JSON on stdout for each
+/// transport and era. Client and server share a core, as ours do.
+fn rivals(root: &Path, pin: bool) -> Result<()> {
+    let peers = peers::prepare(root)?;
+    for (mut command, script) in [
+        (peers.node(), "bench/typescript.mjs"),
+        (peers.python(), "bench/fastmcp_rival.py"),
+    ] {
+        command.arg(script);
+        shell::run(&mut if pin { pinned(&command) } else { command })?;
+    }
+    Ok(())
+}
+
+/// The same command, held to one core with all that it starts.
+fn pinned(command: &Command) -> Command {
+    let mut held = Command::new("taskset");
+    held.args(["-c", "0"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        held.current_dir(folder);
+    }
+    held
 }
 
 fn build(family: &Family, root: &Path) -> Command {
@@ -110,16 +144,8 @@ fn build(family: &Family, root: &Path) -> Command {
 
 fn measure(family: &Family, root: &Path, pin: bool, pass: &[OsString]) -> Command {
     let arguments = ["bench", "-p", family.package, "--bench", family.bench, "--"];
-    let mut command = if pin {
-        let mut command = Command::new("taskset");
-        command
-            .args(["-c", "0", "cargo"])
-            .args(arguments)
-            .current_dir(root);
-        command
-    } else {
-        cargo(root, &arguments)
-    };
+    let command = cargo(root, &arguments);
+    let mut command = if pin { pinned(&command) } else { command };
     command.args(pass);
     command
 }
