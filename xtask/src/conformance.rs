@@ -24,29 +24,29 @@ const SCENARIOS: &[(&str, &[Scenario])] = &[
     (
         "2025-11-25",
         &[
-            Scenario("tools-call-elicitation", 2),
-            Scenario("elicitation-sep1034-defaults", 6),
-            Scenario("elicitation-sep1330-enums", 6),
+            Scenario::new("tools-call-elicitation", 2).says("testuser"),
+            Scenario::new("elicitation-sep1034-defaults", 6),
+            Scenario::new("elicitation-sep1330-enums", 6),
         ],
     ),
     (
         "2026-07-28",
         &[
-            Scenario("input-required-result-basic-elicitation", 3),
-            Scenario("input-required-result-basic-sampling", 3),
-            Scenario("input-required-result-basic-list-roots", 3),
-            Scenario("input-required-result-request-state", 3),
-            Scenario("input-required-result-multiple-input-requests", 3),
-            Scenario("input-required-result-multi-round", 4),
-            Scenario("input-required-result-missing-input-response", 2),
-            Scenario("input-required-result-non-tool-request", 3),
-            Scenario("input-required-result-result-type", 2),
-            Scenario("input-required-result-unsupported-methods", 2),
-            Scenario("input-required-result-tampered-state", 2),
-            Scenario("input-required-result-capability-check", 2),
-            Scenario("input-required-result-ignore-extra-params", 2),
-            Scenario("input-required-result-validate-input", 3),
-            Scenario("server-stateless", 30),
+            Scenario::new("input-required-result-basic-elicitation", 3).says("Alice"),
+            Scenario::new("input-required-result-basic-sampling", 3),
+            Scenario::new("input-required-result-basic-list-roots", 3),
+            Scenario::new("input-required-result-request-state", 3).says("state-ok"),
+            Scenario::new("input-required-result-multiple-input-requests", 3),
+            Scenario::new("input-required-result-multi-round", 4),
+            Scenario::new("input-required-result-missing-input-response", 2),
+            Scenario::new("input-required-result-non-tool-request", 3),
+            Scenario::new("input-required-result-result-type", 2),
+            Scenario::new("input-required-result-unsupported-methods", 2),
+            Scenario::new("input-required-result-tampered-state", 2),
+            Scenario::new("input-required-result-capability-check", 2),
+            Scenario::new("input-required-result-ignore-extra-params", 2),
+            Scenario::new("input-required-result-validate-input", 3),
+            Scenario::new("server-stateless", 30),
         ],
     ),
 ];
@@ -60,8 +60,26 @@ const MAY_SKIP: [&str; 5] = [
     "sep-2575-server-sends-tools-list-changed-on-subscription",
 ];
 
-/// A scenario, and how many checks it makes if nothing keeps it from them.
-struct Scenario(&'static str, usize);
+/// What is asked of one scenario.
+struct Scenario {
+    name: &'static str,
+    /// How many checks it makes if nothing keeps it from them.
+    checks: usize,
+    /// What its last result has to say, where the suite asks for it and does not look.
+    says: &'static str,
+}
+
+impl Scenario {
+    const fn new(name: &'static str, checks: usize) -> Self {
+        let says = "";
+        Self { name, checks, says }
+    }
+
+    const fn says(mut self, says: &'static str) -> Self {
+        self.says = says;
+        self
+    }
+}
 
 /// What to try.
 #[derive(clap::Args)]
@@ -95,8 +113,8 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let mut lines = Vec::new();
     for (version, scenarios) in SCENARIOS {
         for scenario in *scenarios {
-            if scenario.0.contains(wanted) {
-                say(&format!("{version} {}", scenario.0));
+            if scenario.name.contains(wanted) {
+                say(&format!("{version} {}", scenario.name));
                 let report = try_scenario(&peers, &url, version, scenario)?;
                 for complaint in &report.complaints {
                     say(&format!("  {complaint}"));
@@ -120,7 +138,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
 
 /// Runs one scenario and reads what it wrote down.
 fn try_scenario(peers: &Peers, url: &str, version: &str, scenario: &Scenario) -> Result<Report> {
-    let Scenario(name, expected) = *scenario;
+    let name = scenario.name;
     let results = peers.folder().join("conformance").join(version).join(name);
     // Of an earlier run, which would pass for this one's.
     if results.exists() {
@@ -141,7 +159,7 @@ fn try_scenario(peers: &Peers, url: &str, version: &str, scenario: &Scenario) ->
     };
     let checks: Vec<Value> = serde_json::from_slice(&fs::read(&file)?)
         .with_context(|| format!("cannot read {}", file.display()))?;
-    let mut report = judge(&checks, expected);
+    let mut report = judge(&checks, scenario);
     if !output.status.success() && report.complaints.is_empty() {
         let complaint = format!("the suite ended with {}", output.status);
         report.complaints.push(complaint);
@@ -176,7 +194,7 @@ struct Report {
 }
 
 /// Judges the checks of a scenario more strictly than the suite does.
-fn judge(checks: &[Value], expected: usize) -> Report {
+fn judge(checks: &[Value], scenario: &Scenario) -> Report {
     let mut report = Report::default();
     for check in checks {
         let id = check["id"].as_str().unwrap_or("a check without a name");
@@ -190,9 +208,17 @@ fn judge(checks: &[Value], expected: usize) -> Report {
             }
         }
     }
-    let made = checks.len();
-    if made < expected && report.complaints.is_empty() {
+    if !report.complaints.is_empty() {
+        return report;
+    }
+    let (made, expected, says) = (checks.len(), scenario.checks, scenario.says);
+    if made < expected {
         let complaint = format!("made {made} of its {expected} checks");
+        report.complaints.push(complaint);
+    }
+    let results = || checks.iter().map(|check| &check["details"]["result"]);
+    if !results().any(|result| result.to_string().contains(says)) {
+        let complaint = format!("no result says `{says}`");
         report.complaints.push(complaint);
     }
     report
@@ -204,13 +230,14 @@ fn table(lines: &[(&str, &Scenario, Report)]) -> String {
         "\n{:<48}{:<12}{:>7}{:>9}  verdict",
         "scenario", "version", "checks", "skipped"
     );
-    for (version, Scenario(name, expected), report) in lines {
+    for (version, scenario, report) in lines {
+        let name = scenario.name;
         let verdict = if report.complaints.is_empty() {
             "passed"
         } else {
             "FAILED"
         };
-        let checks = format!("{}/{}", report.passed, expected - report.skipped);
+        let checks = format!("{}/{}", report.passed, scenario.checks - report.skipped);
         let skipped = report.skipped;
         let line = format!("\n{name:<48}{version:<12}{checks:>7}{skipped:>9}  {verdict}");
         table.push_str(&line);
@@ -235,26 +262,37 @@ mod tests {
             skipped: 1,
             complaints: Vec::new(),
         };
-        assert_eq!(judge(&checks, 2), expected);
+        assert_eq!(judge(&checks, &Scenario::new("s", 2)), expected);
     }
 
     #[test]
     fn warnings_and_skips_without_leave_are_failures() {
         for status in ["WARNING", "FAILURE", "SKIPPED", "INFO"] {
-            let report = judge(&[check("a", status)], 1);
+            let report = judge(&[check("a", status)], &Scenario::new("s", 1));
             assert_eq!(report.complaints, [format!("{status} a: why")]);
         }
     }
 
     #[test]
     fn a_scenario_that_checked_too_little_fails() {
-        let report = judge(&[check("a", "SUCCESS")], 2);
+        let report = judge(&[check("a", "SUCCESS")], &Scenario::new("s", 2));
         assert_eq!(report.complaints, ["made 1 of its 2 checks"]);
     }
 
     #[test]
+    fn a_result_has_to_say_what_the_suite_does_not_look_for() {
+        let mut done = check("a", "SUCCESS");
+        let scenario = Scenario::new("s", 1).says("state-ok");
+        let report = judge(std::slice::from_ref(&done), &scenario);
+        assert_eq!(report.complaints, ["no result says `state-ok`"]);
+        done["details"] = json!({"result": {"content": [{"text": "state-ok"}]}});
+        let report = judge(&[done], &scenario);
+        assert_eq!(report.complaints, [""; 0]);
+    }
+
+    #[test]
     fn the_table_has_a_line_a_scenario() {
-        let scenario = Scenario("server-stateless", 30);
+        let scenario = Scenario::new("server-stateless", 30);
         let report = Report {
             passed: 28,
             skipped: 2,
