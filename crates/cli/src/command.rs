@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod form;
 mod list;
+mod mcp;
 mod rpc;
 mod serve;
 mod status;
@@ -75,6 +76,7 @@ enum Command {
     Demo(demo::Args),
     Serve(serve::Args),
     Rpc(rpc::Args),
+    Mcp(mcp::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Ask(ask::Args),
@@ -102,6 +104,7 @@ impl Cli {
             Command::Demo(args) => demo::run(&args, context, out),
             Command::Serve(args) => serve::run(&args, context),
             Command::Rpc(args) => rpc::run(&args, context),
+            Command::Mcp(args) => mcp::run(&args, context),
             Command::Config(args) => config::run(&args, context, out),
             Command::Doctor(args) => doctor::run(&args, context, out),
             Command::Ask(args) => ask::run(&args, context, out),

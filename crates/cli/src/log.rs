@@ -53,6 +53,20 @@ impl FromStr for Filter {
     }
 }
 
+impl Filter {
+    /// Without the MCP SDK, unless it was named: it logs whole messages, answers and links among
+    /// them.
+    fn quiet(&self) -> Targets {
+        const SDK: &str = "rmcp";
+        let is_named = self.text.split(',').any(|part| part.starts_with(SDK));
+        let targets = self.targets.clone();
+        if is_named {
+            return targets;
+        }
+        targets.with_target(SDK, tracing_subscriber::filter::LevelFilter::OFF)
+    }
+}
+
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -71,7 +85,7 @@ pub(crate) fn start(
         LogFormat::Json => lines.json().boxed(),
     };
     tracing_subscriber::registry()
-        .with(lines.with_filter(filter.targets.clone()))
+        .with(lines.with_filter(filter.quiet()))
         .with(telemetry.map(Telemetry::layer))
         .try_init()
         .map_err(|error| anyhow!("cannot begin to log: {error}"))

@@ -4,6 +4,7 @@
 //! Decides nothing about forms or URLs: that is the core's. Data goes to stdout, talk to
 //! stderr, and whoever closes stdout early has what they wanted.
 
+mod browser;
 mod command;
 mod config;
 mod context;

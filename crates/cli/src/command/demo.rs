@@ -19,7 +19,7 @@ use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
 use crate::input::{MAX_ANSWER_BYTES, Source};
 use crate::signals::Signals;
-use crate::{output, runtime};
+use crate::{browser, output, runtime};
 
 /// Ask a sample question on a page, and print the answer
 ///
@@ -157,8 +157,7 @@ async fn ask(
             Err(ActError::Invalid(refusal)) => return Ok(Ended::Refused(refusal.errors)),
             Err(error) => return Err(error.into()),
         }
-    } else if !args.no_browser && may_open_a_browser(context) && open::that_detached(&link).is_ok()
-    {
+    } else if !args.no_browser && browser::may_open(context) && open::that_detached(&link).is_ok() {
         context.say(format_args!(
             "It should open in your browser. Ctrl-C ends the demo."
         ));
@@ -246,21 +245,6 @@ async fn changed(watched: &mut Option<Watched>) -> Source {
             return Source::File(watched.path.clone());
         }
     }
-}
-
-/// Whether there is a screen for a browser. Opening one where there is none may start another
-/// program, such as one for the terminal, in its place.
-fn may_open_a_browser(context: &Context) -> bool {
-    let is_set = |name| {
-        context
-            .environment()
-            .variable(name)
-            .is_some_and(|value| !value.is_empty())
-    };
-    !cfg!(target_os = "linux")
-        || is_set("DISPLAY")
-        || is_set("WAYLAND_DISPLAY")
-        || is_set("WSL_DISTRO_NAME")
 }
 
 fn report(settled: &Snapshot, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {

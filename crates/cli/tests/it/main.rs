@@ -13,6 +13,7 @@ mod help;
 mod http;
 mod input;
 mod killed;
+mod mcp;
 #[cfg(unix)]
 mod packaging;
 #[cfg(unix)]
