@@ -1,5 +1,6 @@
 //! What clients of every era see of a server that asks.
 
+mod delegation;
 mod errors;
 mod pages;
 mod push;
