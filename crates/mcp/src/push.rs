@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use entreat_core::{CancelReason, ElicitationId, Form, Presented, Timeout, UnixTime};
+use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeout, UnixTime};
 use entreat_engine::{ActError, Ask as EngineAsk, Channel, Elicitation, Snapshot, Wait};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -110,7 +110,7 @@ impl Call {
             .await?
         {
             Pushed::Settled(snapshot) => {
-                self.tell_complete(&id).await;
+                self.tell_complete(&id, &snapshot).await;
                 return Ended::of(&snapshot);
             }
             Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
@@ -118,7 +118,7 @@ impl Call {
         let ended = match reply.action() {
             Action::Accept => {
                 let snapshot = self.with_progress(&mut settled).await?;
-                self.tell_complete(&id).await;
+                self.tell_complete(&id, &snapshot).await;
                 return Ended::of(&snapshot);
             }
             Action::Decline => person.decline_as(self.presented(sent)).await,
@@ -292,10 +292,12 @@ impl Call {
         }
     }
 
-    /// Tells the client that a page has what it wanted.
-    async fn tell_complete(&self, id: &str) {
-        // A client that is gone needs not be told.
-        let _ = self.peer.send_notification(complete(id)).await;
+    /// Tells the client that a person is done with a page; with one that timed out nobody is.
+    async fn tell_complete(&self, id: &str, settled: &Snapshot) {
+        if settled.outcome() != Some(Outcome::TimedOut) {
+            // A client that is gone needs not be told.
+            let _ = self.peer.send_notification(complete(id)).await;
+        }
     }
 
     /// Tells the client when a page has what it wanted, after the call has ended.

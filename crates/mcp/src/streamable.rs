@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::serve::ListenerExt as _;
@@ -21,6 +22,10 @@ pub type HttpService<S> = RawService<StreamableHttpService<Wrapped<S>, LocalSess
 /// Where a server that serves itself is found.
 const PATH: &str = "/mcp";
 
+/// A session of the eras of 2025 in which nothing is said for so long is over. rmcp's own limit
+/// is as long as a person may think about one question, and less with extensions.
+const IDLE: Duration = Duration::from_secs(3600);
+
 impl<S: ServerHandler> Wrapped<S> {
     /// Serves the client that started this program, until it goes.
     pub async fn serve_stdio(self) -> io::Result<()> {
@@ -39,7 +44,9 @@ impl<S: ServerHandler> Wrapped<S> {
     /// refused, as the protocol demands.
     pub fn http(self, settings: StreamableHttpServerConfig) -> HttpService<S> {
         let settings = settings.enforce_origin_validation();
-        let sessions = Arc::new(LocalSessionManager::default());
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE);
+        let sessions = Arc::new(sessions);
         let make = move || Ok(self.clone());
         RawLayer.layer(StreamableHttpService::new(make, sessions, settings))
     }

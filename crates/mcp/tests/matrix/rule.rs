@@ -81,13 +81,13 @@ pub(crate) fn expected(era: Era, kind: Kind, ending: Ending) -> Seen {
         Ending::Timeout => Some("timed out"),
         Ending::Disconnect => None,
     };
-    let by_client = matches!(ending, Ending::Decline | Ending::Cancel);
+    let is_answered = matches!(ending, Ending::Accept | Ending::InvalidThenValid);
     Seen {
         shown,
         // In rounds a server has no say in the client's dialog.
         is_closed: ending == Ending::Timeout && !has_returned,
         // Nor is there an id by which a page could be told of.
-        is_completed: way == Way::Page && !has_rounds && !by_client && ending != Ending::Disconnect,
+        is_completed: way == Way::Page && !has_rounds && is_answered,
         said: said.map(str::to_owned),
         kept: if is_kept { vec![outcome] } else { Vec::new() },
     }
