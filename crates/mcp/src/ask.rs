@@ -101,8 +101,7 @@ impl Ask {
         })
     }
 
-    /// Asks a form that was read from somewhere. The answers are JSON by the ids of fields, those
-    /// that were left out left out.
+    /// Asks a form that was read from somewhere.
     pub fn form_of(&self, key: &str, message: &str, form: &Form) -> Question<'_, Answers<'static>> {
         let subject = Ok(Subject::Form(form.clone()));
         self.question(key, message, subject, Given::answers)
@@ -141,13 +140,7 @@ impl Ask {
         message: &str,
         options: &[(&str, &str)],
     ) -> Question<'_, String> {
-        let options: Vec<_> = options
-            .iter()
-            .map(|(value, title)| json!({"value": value, "title": title}))
-            .collect();
-        let field = json!({"id": "choice", "type": "select", "label": "Choice", "required": true,
-            "options": options});
-        self.one_field(key, message, &field, read_text)
+        self.one_field(key, message, &choice(options.iter().copied()), read_text)
     }
 
     /// Asks for one of the values of a type.
@@ -156,12 +149,8 @@ impl Ask {
         key: &str,
         message: &str,
     ) -> Question<'_, T> {
-        let options: Vec<_> = T::OPTIONS
-            .iter()
-            .map(|(value, title)| json!({"value": value, "title": title.unwrap_or(value)}))
-            .collect();
-        let field = json!({"id": "choice", "type": "select", "label": "Choice", "required": true,
-            "options": options});
+        let options = T::OPTIONS.iter();
+        let field = choice(options.map(|(value, title)| (*value, title.unwrap_or(value))));
         self.one_field(key, message, &field, |answer| {
             let value = read_text(answer)?;
             T::from_value(&value).ok_or(AskError::Misfit(format!("`{value}` is no option")))
@@ -280,6 +269,15 @@ impl std::fmt::Debug for Ask {
             .field("client", self.call.client())
             .finish_non_exhaustive()
     }
+}
+
+/// A field whose options are values and what the person reads.
+fn choice<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
+    let options: Vec<_> = options
+        .map(|(value, title)| json!({"value": value, "title": title}))
+        .collect();
+    json!({"id": "choice", "type": "select", "label": "Choice", "required": true,
+        "options": options})
 }
 
 fn read_text(answer: Option<&Answer<'static>>) -> Result<String, AskError> {

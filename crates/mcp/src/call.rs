@@ -210,28 +210,21 @@ impl Call {
                 required,
             })
         };
+        let by_client = |can: bool, needs, required| {
+            if can {
+                return Ok(vec![Way::Client]);
+            }
+            no_way(needs, required)
+        };
         match subject {
             Subject::Other(method, _) if *method == SAMPLE => {
-                if can.sampling {
-                    Ok(vec![Way::Client])
-                } else {
-                    no_way("it does not declare sampling", json!({"sampling": {}}))
-                }
+                let needs = "it does not declare sampling";
+                by_client(can.sampling, needs, json!({"sampling": {}}))
             }
             Subject::Other(..) => {
-                if can.roots {
-                    Ok(vec![Way::Client])
-                } else {
-                    no_way("it does not declare roots", json!({"roots": {}}))
-                }
+                by_client(can.roots, "it does not declare roots", json!({"roots": {}}))
             }
-            Subject::Url(_) => {
-                if can.url {
-                    Ok(vec![Way::Client])
-                } else {
-                    no_way("it does not show URLs", needed("url"))
-                }
-            }
+            Subject::Url(_) => by_client(can.url, "it does not show URLs", needed("url")),
             Subject::Form(form) => {
                 let needs_url = self.known(form).projection().needs_url;
                 let mut ways = Vec::new();

@@ -1,6 +1,7 @@
 //! What is known of a client, from the very request that is being answered.
 
 use entreat_core::schema::Era;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, ProgressToken};
@@ -60,14 +61,29 @@ pub(crate) struct Client {
     pub(crate) progress: Option<ProgressToken>,
 }
 
-/// Who a request over HTTP is from, and whether that is on this machine.
-pub(crate) trait Callers: Send + Sync {
-    fn principal(&self, parts: &Parts) -> String;
-    fn is_local(&self, parts: &Parts) -> bool;
+/// Who speaks to us over HTTP.
+#[derive(Default)]
+pub(crate) struct HttpCallers {
+    pub(crate) principal: Option<Who>,
+    pub(crate) are_local: bool,
+}
+
+type Who = Box<dyn Fn(&Parts) -> String + Send + Sync>;
+
+impl HttpCallers {
+    fn principal(&self, parts: &Parts) -> String {
+        if let Some(who) = &self.principal {
+            return who(parts);
+        }
+        match parts.headers.get(AUTHORIZATION) {
+            Some(token) => blake3::hash(token.as_bytes()).to_hex().to_string(),
+            None => "anonymous".to_owned(),
+        }
+    }
 }
 
 impl Client {
-    pub(crate) fn of(context: &RequestContext<RoleServer>, callers: &dyn Callers) -> Self {
+    pub(crate) fn of(context: &RequestContext<RoleServer>, callers: &HttpCallers) -> Self {
         let parts = context.extensions.get::<Parts>();
         let version = context.protocol_version();
         let era = version.and_then(|version| era_of(version.as_str()));
@@ -83,7 +99,7 @@ impl Client {
             abilities: abilities.unwrap_or_default(),
             principal: parts.map_or_else(|| "local".to_owned(), |it| callers.principal(it)),
             is_remote: parts.is_some(),
-            is_local: parts.is_none_or(|it| callers.is_local(it)),
+            is_local: parts.is_none() || callers.are_local,
             progress: context.meta.get_progress_token(),
         }
     }

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use entreat_core::{Form, Presented, UnixTime};
 use entreat_engine::{Asker, Links};
-use http::header::AUTHORIZATION;
 use http::request::Parts;
 use rmcp::ServerHandler;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::claims::Claims;
-use crate::client::{Callers, Client};
+use crate::client::{Client, HttpCallers};
 use crate::forms::WireForms;
 use crate::parked::ParkedCalls;
 use crate::seal::Sealer;
@@ -131,7 +130,6 @@ pub struct Builder {
 }
 
 type Browser = Box<dyn Fn(&str) + Send + Sync>;
-type Who = Box<dyn Fn(&Parts) -> String + Send + Sync>;
 
 pub(crate) struct Inner {
     pub(crate) asker: Asker,
@@ -281,28 +279,5 @@ impl Inner {
 
     pub(crate) fn url_request(&self, message: &str, url: &str, id: &str) -> ElicitRequest {
         ElicitRequest::url(message, url, self.settings.url_ids.then_some(id))
-    }
-}
-
-/// Who speaks to us over HTTP.
-#[derive(Default)]
-pub(crate) struct HttpCallers {
-    principal: Option<Who>,
-    are_local: bool,
-}
-
-impl Callers for HttpCallers {
-    fn principal(&self, parts: &Parts) -> String {
-        if let Some(who) = &self.principal {
-            return who(parts);
-        }
-        match parts.headers.get(AUTHORIZATION) {
-            Some(token) => blake3::hash(token.as_bytes()).to_hex().to_string(),
-            None => "anonymous".to_owned(),
-        }
-    }
-
-    fn is_local(&self, _parts: &Parts) -> bool {
-        self.are_local
     }
 }

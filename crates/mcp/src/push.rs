@@ -40,11 +40,8 @@ impl Call {
             let content = reply.content().unwrap_or(&nothing);
             let done = match reply.action() {
                 Action::Accept => person.submit(content).await,
-                Action::Decline => person.decline_as(self.presented(sent)).await,
-                Action::Cancel => {
-                    let reason = CancelReason::UserCancelled;
-                    person.cancel_as(reason, self.presented(sent)).await
-                }
+                Action::Decline => self.declined(&person, sent).await,
+                Action::Cancel => self.cancelled(&person, sent).await,
             };
             match done {
                 // What was taken is at hand; to read it back from the record would take longer.
@@ -84,11 +81,8 @@ impl Call {
         };
         let done = match reply.action() {
             Action::Accept => person.complete(&Value::Null).await,
-            Action::Decline => person.decline_as(self.presented(sent)).await,
-            Action::Cancel => {
-                let reason = CancelReason::UserCancelled;
-                person.cancel_as(reason, self.presented(sent)).await
-            }
+            Action::Decline => self.declined(&person, sent).await,
+            Action::Cancel => self.cancelled(&person, sent).await,
         };
         match done {
             Ok(snapshot) => Ended::of(&snapshot),
@@ -121,11 +115,8 @@ impl Call {
                 self.tell_complete(&id, &snapshot).await;
                 return Ended::of(&snapshot);
             }
-            Action::Decline => person.decline_as(self.presented(sent)).await,
-            Action::Cancel => {
-                let reason = CancelReason::UserCancelled;
-                person.cancel_as(reason, self.presented(sent)).await
-            }
+            Action::Decline => self.declined(&person, sent).await,
+            Action::Cancel => self.cancelled(&person, sent).await,
         };
         match ended {
             Ok(snapshot) => Ended::of(&snapshot),
@@ -231,8 +222,27 @@ impl Call {
     }
 
     /// The question as the person sees it, who is not charged for answering.
-    fn person(&self, question: &Elicitation) -> Elicitation {
+    pub(crate) fn person(&self, question: &Elicitation) -> Elicitation {
         self.mcp().asker.engine().elicitation(question.id())
+    }
+
+    /// The person decided against a question that was sent then.
+    pub(crate) async fn declined(
+        &self,
+        person: &Elicitation,
+        sent: UnixTime,
+    ) -> Result<Snapshot, ActError> {
+        person.decline_as(self.presented(sent)).await
+    }
+
+    /// The person decided nothing about a question that was sent then.
+    pub(crate) async fn cancelled(
+        &self,
+        person: &Elicitation,
+        sent: UnixTime,
+    ) -> Result<Snapshot, ActError> {
+        let reason = CancelReason::UserCancelled;
+        person.cancel_as(reason, self.presented(sent)).await
     }
 
     /// Whether a question that came back at once can have been on a screen.

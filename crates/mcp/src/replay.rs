@@ -160,15 +160,12 @@ impl Replay {
             question
         };
         if let Some(response) = response.filter(|_| by_client) {
-            let person = mcp.asker.engine().elicitation(question.id());
-            let shown = call.presented(open.asked);
+            let person = call.person(&question);
             match ElicitResult::from_value(response).map(|reply| reply.action()) {
                 Ok(Action::Accept) => open.is_visited = true,
                 // If it has settled meanwhile, that is what counts.
-                Ok(Action::Decline) => drop(person.decline_as(shown).await),
-                Ok(Action::Cancel) => {
-                    drop(person.cancel_as(CancelReason::UserCancelled, shown).await);
-                }
+                Ok(Action::Decline) => drop(call.declined(&person, open.asked).await),
+                Ok(Action::Cancel) => drop(call.cancelled(&person, open.asked).await),
                 Err(_) => {}
             }
         }

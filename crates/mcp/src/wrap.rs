@@ -87,9 +87,14 @@ impl<S: ServerHandler> Wrapped<S> {
         serve_server(Direct(self), transport).await
     }
 
+    fn client(&self, context: &RequestContext<RoleServer>) -> Client {
+        Client::of(context, &self.inner.callers)
+    }
+
     /// Runs a handler of one of the three requests that may ask.
     async fn run<R>(
         &self,
+        client: Client,
         target: Target<'_>,
         mut context: RequestContext<RoleServer>,
         handler: impl FnOnce(Arc<S>, RequestContext<RoleServer>) -> Handler<Result<R, ErrorData>>,
@@ -98,7 +103,6 @@ impl<S: ServerHandler> Wrapped<S> {
     where
         R: From<InputRequiredResult> + Clone + Send + Sync + 'static,
     {
-        let client = Client::of(&context, &self.inner.callers);
         let binding = Binding {
             principal: client.principal.clone(),
             target: format!("{} {}", target.method, target.name),
@@ -291,12 +295,12 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         mut request: CallToolRequestParams,
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
+        let client = self.client(&context);
         if request.name == RESUME && self.inner.links.is_some() {
-            let client = Client::of(&context, &self.inner.callers);
             let arguments = request.arguments.as_ref();
             return self.inner.resume(&client.principal, arguments).await;
         }
-        let is_legacy = !Client::of(&context, &self.inner.callers).has_rounds();
+        let is_legacy = !client.has_rounds();
         let (name, arguments) = (request.name.clone(), request.arguments.clone());
         let target = Target {
             method: "tools/call",
@@ -319,7 +323,7 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
             Some(link) => self.inner.park(call, work, &link),
             None => Err(ErrorData::internal_error("the link is gone", None)),
         };
-        self.run(target, context, handler, link).await
+        self.run(client, target, context, handler, link).await
     }
 
     async fn get_prompt(
@@ -339,7 +343,8 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         let handler = |server: Arc<S>, context| -> Handler<_> {
             Box::pin(async move { server.get_prompt(request, context).await })
         };
-        self.run(target, context, handler, no_link).await
+        let client = self.client(&context);
+        self.run(client, target, context, handler, no_link).await
     }
 
     async fn read_resource(
@@ -359,7 +364,8 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         let handler = |server: Arc<S>, context| -> Handler<_> {
             Box::pin(async move { server.read_resource(request, context).await })
         };
-        self.run(target, context, handler, no_link).await
+        let client = self.client(&context);
+        self.run(client, target, context, handler, no_link).await
     }
 
     async fn list_tools(
@@ -367,8 +373,7 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         request: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        let client = Client::of(&context, &self.inner.callers);
-        let can_resume = self.inner.has_page_for(&client);
+        let can_resume = self.inner.has_page_for(&self.client(&context));
         let mut listed = self.server.list_tools(request, context).await?;
         if can_resume && listed.next_cursor.is_none() {
             listed.tools.push(resume_tool());

@@ -248,6 +248,7 @@ impl Reply {
 /// A stream that ends, or messages that are no JSON, fail the test.
 pub struct Client<S> {
     kind: Kind,
+    capabilities: Value,
     lines: tokio::io::Lines<BufReader<ReadHalf<S>>>,
     writer: WriteHalf<S>,
     next: u64,
@@ -269,9 +270,15 @@ const ROUNDS: usize = 10;
 impl<S: AsyncRead + AsyncWrite> Client<S> {
     /// Connects, with a handshake where the era has one.
     pub async fn connect(kind: Kind, stream: S) -> Self {
+        Self::connect_with(kind, kind.capabilities(), stream).await
+    }
+
+    /// Connects as a client that declares these capabilities.
+    pub async fn connect_with(kind: Kind, capabilities: Value, stream: S) -> Self {
         let (reader, writer) = split(stream);
         let mut client = Self {
             kind,
+            capabilities,
             lines: BufReader::new(reader).lines(),
             writer,
             next: 0,
@@ -285,7 +292,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
                     "initialize",
                     json!({
                         "protocolVersion": kind.era.version(),
-                        "capabilities": kind.capabilities(),
+                        "capabilities": client.capabilities.clone(),
                         "clientInfo": {"name": "entreat-testkit", "version": "1"},
                     }),
                 )
@@ -369,7 +376,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
             meta.insert(about("protocolVersion"), self.kind.era.version().into());
             let info = json!({"name": "entreat-testkit", "version": "1"});
             meta.insert(about("clientInfo"), info);
-            meta.insert(about("clientCapabilities"), self.kind.capabilities());
+            meta.insert(about("clientCapabilities"), self.capabilities.clone());
         }
         if !meta.is_empty() {
             params["_meta"] = meta.into();

@@ -233,14 +233,28 @@ async fn a_question_that_was_not_seen_can_go_down_the_ladder() {
 }
 
 #[tokio::test]
-async fn whole_forms_come_along_for_clients_that_know_them() {
+async fn whole_forms_come_along_for_clients_that_know_them_and_no_others() {
     let world = World::new().await;
-    let tool = |ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) };
-    let kind = Kind::form(Era::V2025_11_25);
-    let mut client = world.client(kind, tool).await;
-    let reply = client.call("t", json!({}), |question| {
-        assert_eq!(question.params["_meta"].get("dev.entreat/forms"), None);
-        accept(json!({"text": "x"}))
-    });
-    assert_eq!(reply.await.text(), "x");
+    for era in Era::ALL {
+        for knows in [true, false] {
+            let kind = Kind::form(era);
+            let mut capabilities = kind.capabilities();
+            let place = if kind.has_rounds() {
+                "extensions"
+            } else {
+                "experimental"
+            };
+            if knows {
+                capabilities[place] = json!({"dev.entreat/forms": {}});
+            }
+            let tool = |ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) };
+            let mut client = world.client_with(kind, capabilities, tool).await;
+            let reply = client.call("t", json!({}), |question| {
+                let whole = &question.params["_meta"]["dev.entreat/forms"];
+                assert_eq!(whole["fields"][0]["id"] == "text", knows, "{era}");
+                accept(json!({"text": "x"}))
+            });
+            assert_eq!(reply.await.text(), "x");
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use entreat_core::Timeout;
 use entreat_core::schema::Era;
+use entreat_core::{Form, Timeout};
 use entreat_engine::Which;
 use entreat_mcp::{Ask, AskError, Outcome};
 use entreat_testkit::mcp::{Kind, accept, cancel, decline, visit};
@@ -65,6 +65,38 @@ async fn an_answer_that_is_not_valid_is_asked_for_again_until_the_limit() {
     };
     assert_eq!(client.call("greet", json!({}), never).await.text(), "None");
     assert_eq!(times, 3);
+}
+
+#[derive(Debug, Form)]
+enum Region {
+    #[form(title = "Europe")]
+    Eu,
+    Asia,
+}
+
+#[tokio::test]
+async fn one_of_several_is_chosen_in_every_era() {
+    let world = World::new().await;
+    let tool = |ask: Ask, _| async move {
+        let color = ask.choose("color", "Colour?", &[("r", "Red"), ("g", "Green")]);
+        let color = color.await?;
+        let region: Region = ask.choose_one("region", "Region?").await?;
+        Ok(format!("{color} {region:?}"))
+    };
+    for kind in Kind::all().filter(|kind| kind.form) {
+        let mut client = world.client(kind, tool).await;
+        let reply = client.call("t", json!({}), |question| {
+            let choice = &question.params["requestedSchema"]["properties"]["choice"];
+            let told = choice.to_string();
+            if question.message() == "Colour?" {
+                assert!(told.contains("Green"), "{told}");
+                return accept(json!({"choice": "g"}));
+            }
+            assert!(told.contains("Europe") && told.contains("asia"), "{told}");
+            accept(json!({"choice": "eu"}))
+        });
+        assert_eq!(reply.await.text(), "g Eu", "{kind:?}");
+    }
 }
 
 #[tokio::test]

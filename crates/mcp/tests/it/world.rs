@@ -17,6 +17,7 @@ use entreat_mcp::{Ask, Mcp, Settings};
 use entreat_testkit::VirtualClock;
 use entreat_testkit::mcp::{Client, Kind};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::io::DuplexStream;
 
 pub(crate) type Told = Pin<Box<dyn Future<Output = Result<String, ErrorData>> + Send>>;
@@ -120,6 +121,20 @@ impl World {
         F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
         T: Future<Output = Result<String, ErrorData>> + Send + 'static,
     {
+        self.client_with(kind, kind.capabilities(), tool).await
+    }
+
+    /// The same, of a client that declares these capabilities.
+    pub(crate) async fn client_with<F, T>(
+        &self,
+        kind: Kind,
+        capabilities: Value,
+        tool: F,
+    ) -> Client<DuplexStream>
+    where
+        F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, ErrorData>> + Send + 'static,
+    {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let tool =
             move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
@@ -129,11 +144,11 @@ impl World {
                 let _ = running.waiting().await;
             }
         });
-        Client::connect(kind, ours).await
+        Client::connect_with(kind, capabilities, ours).await
     }
 
     /// Answers the page under a URL.
-    pub(crate) async fn answer_page(&self, url: &str, answers: serde_json::Value) -> Snapshot {
+    pub(crate) async fn answer_page(&self, url: &str, answers: Value) -> Snapshot {
         let (_, id) = url.rsplit_once('/').expect("a page");
         let id: ElicitationId = id.parse().expect("an id");
         let question = self.engine.elicitation(id);
