@@ -7,6 +7,8 @@ use entreat::service::Callbacks;
 use entreat::{Builder, EmbeddedStore, Entreat, EntreatError};
 
 use crate::config::{Config, Origin};
+use crate::context::Context;
+use crate::log;
 use crate::store::Place;
 use crate::telemetry::Telemetry;
 
@@ -14,6 +16,19 @@ use crate::telemetry::Telemetry;
 pub(crate) struct Service {
     pub(crate) entreat: Entreat,
     store: Option<Arc<EmbeddedStore>>,
+}
+
+/// Begins to log, and says what there is to say about the settings; where traces go, if they do.
+pub(crate) fn announce(
+    config: &Config,
+    context: &mut Context,
+) -> anyhow::Result<Option<Telemetry>> {
+    let telemetry = config.telemetry(context.environment())?;
+    log::start(&config.log, config.log_format, telemetry.as_ref())?;
+    for remark in &config.remarks {
+        context.say(format_args!("entreat: {remark}"));
+    }
+    Ok(telemetry)
 }
 
 /// Starts a service. `place` is where its store is; `None` is in memory.

@@ -9,7 +9,7 @@ use crate::browser;
 use crate::config::{self, Config, ConfigArgs, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::{log, runtime, service};
+use crate::{runtime, service};
 
 /// Be an MCP server with which an agent asks its human
 ///
@@ -41,11 +41,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
 }
 
 async fn serve(config: &Config, port: Option<u16>, context: &mut Context) -> anyhow::Result<Exit> {
-    let telemetry = config.telemetry(context.environment())?;
-    log::start(&config.log, config.log_format, telemetry.as_ref())?;
-    for remark in &config.remarks {
-        context.say(format_args!("entreat: {remark}"));
-    }
+    let telemetry = service::announce(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let place = match config.store {
         Some(_) => config.place()?,

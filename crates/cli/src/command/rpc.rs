@@ -7,7 +7,7 @@ use tokio::io::BufReader;
 use crate::config::{self, Config, ConfigArgs, LOCAL, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::{log, runtime, service};
+use crate::{runtime, service};
 
 /// Answer the control API on stdin and stdout, one message a line
 ///
@@ -35,11 +35,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
 }
 
 async fn answer(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
-    let telemetry = config.telemetry(context.environment())?;
-    log::start(&config.log, config.log_format, telemetry.as_ref())?;
-    for remark in &config.remarks {
-        context.say(format_args!("entreat: {remark}"));
-    }
+    let telemetry = service::announce(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let place = match config.store {
         Some(_) => config.place()?,

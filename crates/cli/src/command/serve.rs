@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use crate::config::{self, Config, ConfigArgs, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::{log, measure, runtime, service};
+use crate::{measure, runtime, service};
 
 /// Serve the control API: programs of any language ask over HTTP
 ///
@@ -43,11 +43,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
 }
 
 async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
-    let telemetry = config.telemetry(context.environment())?;
-    log::start(&config.log, config.log_format, telemetry.as_ref())?;
-    for remark in &config.remarks {
-        context.say(format_args!("entreat: {remark}"));
-    }
+    let telemetry = service::announce(config, context)?;
     let mut http = config.http.clone();
     if let Some(files) = raise_file_limit() {
         http.connections = http
