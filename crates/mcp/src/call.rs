@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use entreat_core::schema::Era;
-use entreat_core::{Answers, CancelReason, Form, Outcome, Presented, Timeout};
+use entreat_core::{Answers, CancelReason, ElicitationId, Form, Outcome, Presented, Timeout};
 use entreat_engine::{Ask as EngineAsk, Channel, Connection, Snapshot};
 use rmcp::RoleServer;
 use rmcp::model::RequestId;
@@ -17,6 +17,7 @@ use crate::client::{Abilities, Client, needed};
 use crate::digest::Digest;
 use crate::drive::Run;
 use crate::error::AskError;
+use crate::extension;
 use crate::forms::Known;
 use crate::mcp::Inner;
 use crate::replay::Replay;
@@ -294,11 +295,16 @@ impl Call {
     }
 
     /// The request by which a client is asked a form.
-    pub(crate) fn form_request(&self, form: &Form, message: &str) -> ElicitRequest {
+    pub(crate) fn form_request(
+        &self,
+        form: &Form,
+        message: &str,
+        id: Option<ElicitationId>,
+    ) -> ElicitRequest {
         let schema = self.known(form).projection().requested_schema.clone();
         let request = ElicitRequest::form(self.era(), message, schema);
         if self.client.abilities.whole_forms {
-            request.with_meta(FORMS, form.definition().clone())
+            request.with_meta(FORMS, extension::whole(form, id))
         } else {
             request
         }

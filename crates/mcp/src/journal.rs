@@ -60,7 +60,7 @@ pub(crate) struct Open {
     /// How often it was another question under the same key.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) changes: u8,
-    /// The elicitation whose page was offered.
+    /// The elicitation that the engine keeps of it: for a page, or for the control API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) page: Option<ElicitationId>,
     /// Whether the person agreed to go there: now only the page can answer.

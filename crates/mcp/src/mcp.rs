@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::claims::Claims;
 use crate::client::{Client, HttpCallers};
+use crate::extension::{Control, Shown};
 use crate::forms::WireForms;
 use crate::parked::ParkedCalls;
 use crate::seal::Sealer;
@@ -126,6 +127,7 @@ pub struct Builder {
     links: Option<Arc<dyn Links>>,
     browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
+    control: Option<Box<dyn Control>>,
     callers: HttpCallers,
 }
 
@@ -137,6 +139,8 @@ pub(crate) struct Inner {
     pub(crate) links: Option<Arc<dyn Links>>,
     pub(crate) browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
+    pub(crate) control: Option<Box<dyn Control>>,
+    pub(crate) shown: Shown,
     pub(crate) callers: HttpCallers,
     pub(crate) forms: WireForms,
     pub(crate) sealer: Sealer,
@@ -156,6 +160,7 @@ impl Mcp {
             links: None,
             browser: None,
             templates: None,
+            control: None,
             callers: HttpCallers::default(),
         }
     }
@@ -208,6 +213,12 @@ impl Builder {
         self
     }
 
+    /// The control API, which clients may call that know the extension.
+    pub fn control(mut self, control: impl Control + 'static) -> Self {
+        self.control = Some(Box::new(control));
+        self
+    }
+
     /// Who a request over HTTP is from. By default that is whoever has the same `Authorization`,
     /// which changes when a token is renewed; a program that knows its users knows better.
     pub fn principal(mut self, who: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
@@ -232,6 +243,8 @@ impl Builder {
                 links: self.links,
                 browser: self.browser,
                 templates: self.templates,
+                control: self.control,
+                shown: Shown::default(),
                 callers: self.callers,
                 forms: WireForms::default(),
                 sealer,

@@ -25,10 +25,13 @@ impl Call {
         let ask = self.engine_ask(asked, form, Channel::NativeForm);
         let question = self.connection.ask(ask).await?;
         let person = self.person(&question);
+        let id = self.has_control().then(|| question.id());
+        let principal = &self.client().principal;
+        let _showing = id.map(|id| self.mcp().shown.show(id, principal));
         let mut settled = question.outcome();
         let mut message = asked.message.to_string();
         loop {
-            let request = self.form_request(form, &message);
+            let request = self.form_request(form, &message, id);
             let (reply, sent) = match self
                 .push(CREATE, request.into_params(), &mut settled)
                 .await?

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use entreat_core::{CancelReason, Form, Mode, UnixTime};
+use entreat_core::{Answers, CancelReason, Form, Mode, UnixTime};
 use entreat_engine::Channel;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::call::{Asked, Call, Ended, Given, Subject, with_errors};
 use crate::drive::Waiting;
 use crate::error::AskError;
+use crate::extension::ending_of;
 use crate::journal::{Ending, Journal, Kept, Open};
 use crate::wire::{Action, CREATE, ElicitResult};
 
@@ -85,18 +86,30 @@ impl Replay {
             Found::Ended(ending) => return self.replayed(call, subject, ending).await,
             Found::Open(open, response) => (open, response),
         };
-        let mut message = asked.message.to_string();
-        if call.mcp().asker.engine().now() >= open.deadline {
-            return self
-                .end(call, asked, subject, &open, Ending::TimedOut)
-                .await;
+        // Looks up hosts, perhaps: not to be dropped half-way while other questions are open.
+        let busy = call.run.busy();
+        let record = match subject {
+            Subject::Form(form) => call.record(asked, form, &mut open).await?,
+            Subject::Url(_) | Subject::Other(..) => None,
+        };
+        let settled = record.as_ref().and_then(ending_of);
+        let ending = settled.or_else(|| Self::overdue(call, &open));
+        if let Some(ending) = ending {
+            return self.end(call, asked, subject, &open, ending).await;
         }
+        let mut message = asked.message.to_string();
         if let Some(response) = response {
             let ending = match subject {
                 Subject::Other(..) => Some(Ending::Content(response)),
                 Subject::Form(_) | Subject::Url(_) => {
                     match self.judge(call, subject, &mut open, response).await {
                         Judged::Over(ending) => Some(ending),
+                        Judged::Answered(answers, content) => {
+                            let ending = Ending::Content(content);
+                            call.settle_record(&open, &ending).await;
+                            self.keep(asked, &open, ending);
+                            return Ok(Ended::Answered(Given::Answers(answers)));
+                        }
                         Judged::Again(errors) => {
                             message = with_errors(&asked.message, &errors);
                             None
@@ -110,7 +123,11 @@ impl Replay {
             }
         }
         let request = match subject {
-            Subject::Form(form) => (CREATE, call.form_request(form, &message).into_params()),
+            Subject::Form(form) => (
+                CREATE,
+                call.form_request(form, &message, record.map(|it| it.id()))
+                    .into_params(),
+            ),
             Subject::Url(url) => {
                 let policy = entreat_core::url_guard::Policy::web();
                 let judged = call.mcp().asker.engine().judge_url(url, &policy).await;
@@ -124,6 +141,7 @@ impl Replay {
             }
             Subject::Other(method, params) => (*method, params.clone()),
         };
+        drop(busy);
         Err(call.run.park(&asked.key, Some(request), open).await)
     }
 
@@ -141,6 +159,8 @@ impl Replay {
             Found::Ended(ending) => return self.replayed(call, &subject, ending).await,
             Found::Open(open, response) => (open, response),
         };
+        // What was asked of the engine is not to be lost half-way.
+        let busy = call.run.busy();
         let mcp = call.mcp();
         let question = if let Some(id) = open.page {
             mcp.asker.elicitation(id)
@@ -174,10 +194,7 @@ impl Replay {
         } else {
             Duration::ZERO
         };
-        let snapshot = {
-            let _busy = call.run.busy();
-            question.outcome_within(wait).await?
-        };
+        let snapshot = question.outcome_within(wait).await?;
         if snapshot.outcome().is_some() {
             let ending = Ending::Page(question.id());
             self.keep(asked, &open, ending);
@@ -190,6 +207,7 @@ impl Replay {
             let request = mcp.url_request(&asked.message, &url, &asked.key);
             Some((CREATE, request.into_params()))
         };
+        drop(busy);
         Err(call.run.park(&asked.key, request, open).await)
     }
 
@@ -263,8 +281,9 @@ impl Replay {
                 let content = reply.content().cloned();
                 let content = content.unwrap_or_else(|| Map::new().into());
                 let engine = call.mcp().asker.engine();
-                match engine.check_answers(form, &content).await {
-                    Ok(_) => Judged::Over(Ending::Content(content)),
+                let checked = engine.check_answers(form, &content).await;
+                match checked.map(Answers::into_owned) {
+                    Ok(answers) => Judged::Answered(answers, content),
                     Err(errors) => {
                         open.attempts += 1;
                         if open.attempts < call.mcp().asker.retry_limit() {
@@ -277,6 +296,12 @@ impl Replay {
             }
             (Action::Accept, _) => Judged::Over(Ending::Content(Value::Null)),
         }
+    }
+
+    /// The end of a question whose time is over.
+    fn overdue(call: &Call, open: &Open) -> Option<Ending> {
+        let is_over = call.mcp().asker.engine().now() >= open.deadline;
+        is_over.then_some(Ending::TimedOut)
     }
 
     /// Whether a question that came back at once can have been on a screen; nobody knows of one
@@ -297,6 +322,7 @@ impl Replay {
         open: &Open,
         ending: Ending,
     ) -> Result<Ended, AskError> {
+        call.settle_record(open, &ending).await;
         self.keep(asked, open, ending.clone());
         self.replayed(call, subject, ending).await
     }
@@ -343,6 +369,8 @@ enum Found {
 
 enum Judged {
     Over(Ending),
+    /// Valid: the answers, and the content that they were read from.
+    Answered(Answers<'static>, Value),
     /// Not valid, with room for another try.
     Again(Vec<entreat_core::FieldError>),
     /// No answer at all.

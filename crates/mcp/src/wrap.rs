@@ -368,6 +368,18 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         self.run(client, target, context, handler, no_link).await
     }
 
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: Context,
+    ) -> Result<CustomResult, ErrorData> {
+        let client = self.client(&context);
+        match self.inner.extension(&client, &request).await {
+            Some(answer) => answer,
+            None => self.server.on_custom_request(request, context).await,
+        }
+    }
+
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -428,8 +440,6 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         subscribe(request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData>;
         unsubscribe(request: UnsubscribeRequestParams, context: Context)
             -> Result<(), ErrorData>;
-        on_custom_request(request: CustomRequest, context: Context)
-            -> Result<CustomResult, ErrorData>;
         get_task(request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData>;
         update_task(request: UpdateTaskParams, context: Context) -> Result<(), ErrorData>;
         cancel_task(request: CancelTaskParams, context: Context) -> Result<(), ErrorData>;

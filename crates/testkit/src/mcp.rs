@@ -35,6 +35,8 @@
 //! # }
 //! ```
 
+mod http;
+
 use std::fmt;
 
 use entreat_core::schema::Era;
@@ -43,6 +45,8 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, ReadHalf,
     WriteHalf, split,
 };
+
+pub use http::{HttpAnswer, HttpClient};
 
 /// What a client speaks and can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -261,18 +261,19 @@ impl Builder {
         }
         let engine = engine.start().await?;
         let templates = Templates::default();
+        let rpc = Rpc::new(engine.clone())
+            .with_templates(templates.clone())
+            .with_validators(self.validators.clone());
         let mut entreat = Entreat {
-            rpc: Rpc::new(engine.clone())
-                .with_templates(templates.clone())
-                .with_validators(self.validators.clone()),
             pages: None,
             server: None,
             public_url: self.public_url,
             folder: None,
             #[cfg(feature = "mcp")]
-            mcp: self.mcp.join(&engine, &templates, None),
+            mcp: self.mcp.join(&rpc, None),
             #[cfg(feature = "embedded")]
             embedded,
+            rpc,
         };
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let address = listener.as_ref().map(|(_, address)| *address);
@@ -286,7 +287,7 @@ impl Builder {
             match make_pages(&engine, &url, self.pages, uploads) {
                 Ok(pages) => {
                     #[cfg(feature = "mcp")]
-                    entreat.let_servers_ask(self.mcp.join(&engine, &templates, Some(&pages)));
+                    entreat.let_servers_ask(self.mcp.join(&entreat.rpc, Some(&pages)));
                     entreat.show(pages);
                 }
                 Err(error) => {

@@ -1,12 +1,14 @@
 //! What a program says about the MCP servers that it wraps.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use entreat_core::Form;
 use entreat_engine::{Asker, Engine};
-use entreat_mcp::{Forms, Mcp, Parts, Settings};
+use entreat_mcp::{Control, Forms, Mcp, Parts, Settings};
 use entreat_service::page::Pages;
-use entreat_service::rpc::Templates;
+use entreat_service::rpc::{Rpc, Session, Templates};
+use serde_json::Value;
 
 /// Everything that is said, to be joined with parts that exist only later.
 #[derive(Default)]
@@ -22,16 +24,17 @@ type Who = dyn Fn(&Parts) -> String + Send + Sync;
 type Browser = dyn Fn(&str) + Send + Sync;
 
 impl McpParts {
-    pub(super) fn join(
-        &self,
-        engine: &Engine,
-        templates: &Templates,
-        pages: Option<&Pages>,
-    ) -> Mcp {
-        let mut mcp = Mcp::builder(self.asker(engine))
+    pub(super) fn join(&self, rpc: &Rpc, pages: Option<&Pages>) -> Mcp {
+        let asker = self.asker(rpc.engine());
+        let control = ControlApi {
+            rpc: rpc.clone(),
+            session: Session::new(asker.clone()),
+        };
+        let mut mcp = Mcp::builder(asker)
             .settings(self.settings.clone())
             .local_clients(self.are_local)
-            .templates(ByName(templates.clone()));
+            .control(control)
+            .templates(ByName(rpc.templates().clone()));
         if let Some(pages) = pages {
             mcp = mcp.pages(Arc::new(pages.clone()));
         }
@@ -65,5 +68,23 @@ impl Forms for ByName {
 
     fn names(&self) -> Vec<String> {
         self.0.names()
+    }
+}
+
+/// The control API, as clients of MCP servers may call it.
+struct ControlApi {
+    rpc: Rpc,
+    session: Session,
+}
+
+impl Control for ControlApi {
+    fn answer(&self, request: Value) -> Pin<Box<dyn Future<Output = Value> + Send>> {
+        let answering = self
+            .rpc
+            .answer(&self.session, request.to_string().as_bytes());
+        Box::pin(async move {
+            let answer = answering.await.body.unwrap_or_default();
+            serde_json::from_str(&answer).unwrap_or_default()
+        })
     }
 }

@@ -2,6 +2,11 @@
 
 #![cfg(all(feature = "service", feature = "embedded"))]
 
+#[cfg(feature = "mcp")]
+mod asking;
+#[cfg(feature = "mcp")]
+mod extension;
+
 use std::net::SocketAddr;
 
 use entreat::core::{Objection, Validators};

@@ -2,6 +2,7 @@
 
 mod delegation;
 mod errors;
+mod extension;
 mod pages;
 mod push;
 mod rounds;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use entreat_core::schema::Era;
 use entreat_mcp::Ask;
 use entreat_mcp::rmcp::ErrorData;
-use entreat_testkit::mcp::{Kind, Reply, accept, decline, visit};
+use entreat_testkit::mcp::{Kind, Reply, decline, visit};
 use serde_json::{Value, json};
 
 use crate::world::{ApiKey, ROUNDS, World, settle};
@@ -229,32 +229,5 @@ async fn a_question_that_was_not_seen_can_go_down_the_ladder() {
         world.answer_page(&url, json!({"text": "Ada"})).await;
         let reply = client.round("resume_question", question, json!({})).await;
         assert_eq!(reply.text(), "Ada");
-    }
-}
-
-#[tokio::test]
-async fn whole_forms_come_along_for_clients_that_know_them_and_no_others() {
-    let world = World::new().await;
-    for era in Era::ALL {
-        for knows in [true, false] {
-            let kind = Kind::form(era);
-            let mut capabilities = kind.capabilities();
-            let place = if kind.has_rounds() {
-                "extensions"
-            } else {
-                "experimental"
-            };
-            if knows {
-                capabilities[place] = json!({"dev.entreat/forms": {}});
-            }
-            let tool = |ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) };
-            let mut client = world.client_with(kind, capabilities, tool).await;
-            let reply = client.call("t", json!({}), |question| {
-                let whole = &question.params["_meta"]["dev.entreat/forms"];
-                assert_eq!(whole["fields"][0]["id"] == "text", knows, "{era}");
-                accept(json!({"text": "x"}))
-            });
-            assert_eq!(reply.await.text(), "x");
-        }
     }
 }

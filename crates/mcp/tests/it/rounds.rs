@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use entreat_core::Timeout;
+use entreat_core::{Form, Timeout};
+use entreat_engine::SystemClock;
 use entreat_mcp::rmcp::ErrorData;
 use entreat_mcp::{Ask, Outcome};
-use entreat_testkit::mcp::{Kind, Question, accept, decline};
+use entreat_testkit::ScriptedResolver;
+use entreat_testkit::mcp::{Kind, Question, accept, decline, visit};
 use serde_json::{Value, json};
 
 use crate::world::{Name, ROUNDS, World, keys};
@@ -95,6 +97,48 @@ async fn a_handler_that_also_waits_for_something_else_is_given_time_to_get_it() 
     let mut client = world.client(kind(), tool).await;
     let reply = client.call("t", json!({}), |_| accept(json!({"text": "x"})));
     assert_eq!(reply.await.text(), "xx");
+}
+
+/// Hosts take longer than a handler may wait for other things.
+#[tokio::test(start_paused = true)]
+async fn a_question_whose_hosts_are_being_looked_up_is_not_left_behind() {
+    let resolver = ScriptedResolver::new()
+        .answers("slow.example.com", &["93.184.215.14"])
+        .delayed(SystemClock::new(), Duration::from_secs(1));
+    let world = World::with_resolver(resolver).await;
+    let form = json!({"id": "site", "title": "Site", "fields": [
+        {"id": "url", "type": "url", "label": "URL", "required": true}]});
+    let form = Form::from_value(&form).unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = runs.clone();
+    let tool = move |ask: Ask, _| {
+        let (form, counted) = (form.clone(), counted.clone());
+        async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let visit = ask.url("visit", "Go there.", "https://slow.example.com/");
+            let (name, site, ()) = tokio::try_join!(
+                ask.text("name", "Who?").into_future(),
+                ask.form_of("site", "Where?", &form).into_future(),
+                visit.into_future(),
+            )?;
+            Ok(format!("{name} {}", site.reveal().to_json()["url"]))
+        }
+    };
+    let mut client = world.client(Kind::whole(ROUNDS), tool).await;
+    let mut asked = Vec::new();
+    let reply = client.call("t", json!({}), |question| {
+        asked.extend(question.key.clone());
+        match question.key.as_deref() {
+            Some("name") => accept(json!({"text": "Ada"})),
+            Some("site") => accept(json!({"url": "https://slow.example.com/a"})),
+            _ => visit(),
+        }
+    });
+    let text = reply.await.text().to_owned();
+    assert_eq!(text, "Ada \"https://slow.example.com/a\"");
+    // Everything went out in the first round, and nobody was asked twice.
+    assert_eq!(asked, ["name", "site", "visit"]);
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use entreat_core::schema::Era;
 use entreat_core::{ElicitationId, Form, UnixTime};
-use entreat_engine::{Engine, KeyRing, Links, Snapshot, SystemEntropy};
+use entreat_engine::{
+    Builder as EngineBuilder, Engine, KeyRing, Links, Resolver, Snapshot, SystemEntropy,
+};
 use entreat_mcp::rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
     ServerCapabilities, ServerConfig,
@@ -91,16 +93,30 @@ impl World {
         Self::with(|mcp| mcp, Settings::default(), Some(keys)).await
     }
 
+    pub(crate) async fn with_resolver(resolver: impl Resolver) -> Self {
+        let engine = Engine::builder().resolver(resolver);
+        Self::on(engine, |mcp| mcp, Settings::default()).await
+    }
+
     async fn with(
         build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
         settings: Settings,
         keys: Option<KeyRing>,
     ) -> Self {
-        let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
-        let mut engine = Engine::builder().clock(clock.clone());
+        let mut engine = Engine::builder();
         if let Some(keys) = keys {
             engine = engine.keys(keys);
         }
+        Self::on(engine, build, settings).await
+    }
+
+    async fn on(
+        engine: EngineBuilder,
+        build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
+        settings: Settings,
+    ) -> Self {
+        let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
+        let engine = engine.clock(clock.clone());
         let engine = engine.start().await.expect("the engine starts");
         let mut asker = engine.asker_settings().clone();
         asker.limits.creations_per_minute = None;

@@ -1,0 +1,196 @@
+//! Clients over Streamable HTTP, for what a stream of lines cannot show: headers, sessions, and
+//! several servers behind one address.
+
+use std::net::SocketAddr;
+
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::TcpStream;
+
+use super::{Kind, Reply};
+
+/// A client over Streamable HTTP. Each request has a connection of its own.
+///
+/// What goes wrong with a connection fails the test.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    /// Where the next request goes, under `/mcp`.
+    pub address: SocketAddr,
+    kind: Kind,
+    capabilities: Value,
+    headers: String,
+    session: Option<String>,
+}
+
+/// What a request is answered with, as it comes.
+#[derive(Debug)]
+pub struct HttpAnswer {
+    /// The status of HTTP.
+    pub status: u16,
+    session: Option<String>,
+    lines: Lines<BufReader<TcpStream>>,
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "whatever goes wrong fails the test"
+)]
+impl HttpClient {
+    /// A client that has said nothing yet.
+    pub fn new(kind: Kind, address: SocketAddr) -> Self {
+        Self {
+            address,
+            kind,
+            capabilities: kind.capabilities(),
+            headers: String::new(),
+            session: None,
+        }
+    }
+
+    /// The same, with other capabilities.
+    #[must_use]
+    pub fn declaring(mut self, capabilities: Value) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// The same, with a header on every request from now on.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.extend([name, ": ", value, "\r\n"]);
+        self
+    }
+
+    /// Begins a session, where the era has one.
+    pub async fn begin(mut self) -> Self {
+        if self.kind.has_rounds() {
+            return self;
+        }
+        let info = json!({"name": "entreat-testkit", "version": "1"});
+        let params = json!({"protocolVersion": self.kind.era.version(),
+            "capabilities": self.capabilities, "clientInfo": info});
+        let mut answer = self.send("initialize", params).await;
+        let greeted = answer.reply().await;
+        assert_eq!(
+            greeted.result()["protocolVersion"],
+            self.kind.era.version(),
+            "{greeted:?}"
+        );
+        self.session = answer.session.take();
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.post(&ready, "").await;
+        self
+    }
+
+    /// One round of a call, with what else its parameters have; answers nothing.
+    pub async fn round(&self, tool: &str, arguments: Value, extra: Value) -> Reply {
+        self.call(tool, arguments, extra).await.reply().await
+    }
+
+    /// Calls a tool.
+    pub async fn call(&self, tool: &str, arguments: Value, extra: Value) -> HttpAnswer {
+        let mut params = json!({"name": tool, "arguments": arguments});
+        if let (Some(params), Value::Object(extra)) = (params.as_object_mut(), extra) {
+            params.extend(extra);
+        }
+        self.send("tools/call", params).await
+    }
+
+    /// Sends a request.
+    pub async fn send(&self, method: &str, mut params: Value) -> HttpAnswer {
+        let mut headers = String::new();
+        if self.kind.has_rounds() {
+            let about = |name| format!("io.modelcontextprotocol/{name}");
+            let mut meta = Map::new();
+            meta.insert(about("protocolVersion"), self.kind.era.version().into());
+            let info = json!({"name": "entreat-testkit", "version": "1"});
+            meta.insert(about("clientInfo"), info);
+            meta.insert(about("clientCapabilities"), self.capabilities.clone());
+            params["_meta"] = meta.into();
+            headers.extend(["mcp-method: ", method, "\r\n"]);
+            if let Some(name) = params["name"].as_str() {
+                headers.extend(["mcp-name: ", name, "\r\n"]);
+            }
+        }
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.post(&message, &headers).await
+    }
+
+    /// Answers a question that was sent as a request.
+    pub async fn answer(&self, id: &Value, result: &Value) {
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        self.post(&message, "").await;
+    }
+
+    async fn post(&self, message: &Value, headers: &str) -> HttpAnswer {
+        let body = message.to_string();
+        let session = match &self.session {
+            Some(session) => format!("mcp-session-id: {session}\r\n"),
+            None => String::new(),
+        };
+        // The older version has no chunks, which would have to be read apart.
+        let head = format!(
+            "POST /mcp HTTP/1.0\r\nhost: {}\r\naccept: application/json, text/event-stream\r\n\
+             mcp-protocol-version: {}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n{session}{headers}{}\r\n",
+            self.address,
+            self.kind.era.version(),
+            body.len(),
+            self.headers,
+        );
+        let stream = TcpStream::connect(self.address).await;
+        let mut stream = stream.expect("the server listens");
+        let written = stream.write_all(format!("{head}{body}").as_bytes()).await;
+        written.expect("the server reads");
+        let mut lines = BufReader::new(stream).lines();
+        let first = lines.next_line().await.ok().flatten().unwrap_or_default();
+        let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let mut session = None;
+        while let Ok(Some(line)) = lines.next_line().await
+            && !line.is_empty()
+        {
+            if let Some((name, value)) = line.split_once(": ")
+                && name.eq_ignore_ascii_case("mcp-session-id")
+            {
+                session = Some(value.to_owned());
+            }
+        }
+        HttpAnswer {
+            status: status.unwrap_or_default(),
+            session,
+            lines,
+        }
+    }
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "whatever goes wrong fails the test"
+)]
+impl HttpAnswer {
+    /// The next message of it; `None` at its end.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            let line = self.lines.next_line().await.expect("the server writes")?;
+            let text = line.strip_prefix("data:").unwrap_or(&line).trim();
+            if text.starts_with('{') {
+                return Some(serde_json::from_str(text).expect("messages are JSON"));
+            }
+        }
+    }
+
+    /// What the request came to; what else comes is passed over.
+    #[expect(clippy::panic, reason = "whatever goes wrong fails the test")]
+    pub async fn reply(&mut self) -> Reply {
+        while let Some(mut message) = self.next().await {
+            if message.get("method").is_some() {
+                continue;
+            }
+            return match message.get_mut("error") {
+                Some(error) => Reply::Error(error.take()),
+                None => Reply::Result(message["result"].take()),
+            };
+        }
+        panic!("no reply, status {}", self.status)
+    }
+}
