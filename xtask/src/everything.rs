@@ -10,14 +10,11 @@ use anyhow::Result;
 
 use crate::peers;
 use crate::running::Running;
-use crate::shell::{self, cargo};
+use crate::shell;
 
-/// Builds the example as the tests build it; where it is then.
+/// Builds the example; where it is then.
 fn build(root: &Path) -> Result<PathBuf> {
-    let all = ["build", "--workspace", "--all-features"];
-    let mut command = cargo(root, &all);
-    shell::run(command.args(["--example", "everything"]))?;
-    Ok(shell::built(root)?.join("examples/everything"))
+    Ok(shell::build(root)?.join("examples/everything"))
 }
 
 /// The example over HTTP, on a free port.

@@ -14,16 +14,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::running::Running;
-use crate::shell::{self, cargo, say};
+use crate::shell::{self, say};
 
 pub(crate) use install::{Peers, prepare};
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let peers = prepare(root)?;
-    // As the tests build it, so that it is there already.
-    let build = ["build", "--workspace", "--all-features", "--bin", "entreat"];
-    shell::run(&mut cargo(root, &build))?;
-    let mut serve = Command::new(shell::built(root)?.join("entreat"));
+    let mut serve = Command::new(shell::build(root)?.join("entreat"));
     serve.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory"]);
     let service = Running::start(&mut serve)?;
     let url = &service.url;

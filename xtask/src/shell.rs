@@ -63,6 +63,17 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(PathBuf::from(answer.trim_end()))
 }
 
+/// Builds every program and example as the tests build them, so that they are there already; where
+/// they are then.
+///
+/// One program alone would be built without what tests need, and with it everything below that
+/// has other features then: `--examples` brings those in.
+pub(crate) fn build(root: &Path) -> Result<PathBuf> {
+    let all = ["build", "--workspace", "--all-features"];
+    run(cargo(root, &all).args(["--bins", "--examples"]))?;
+    built(root)
+}
+
 /// Where cargo puts the programs that it builds without `--release`.
 pub(crate) fn built(root: &Path) -> Result<PathBuf> {
     let mut command = MetadataCommand::new();

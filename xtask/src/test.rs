@@ -71,7 +71,8 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "examples in docs",
-        work: Work::Cargo(&["test", "--doc", "--workspace"], &[]),
+        // With the features of the tests, or everything would be built once more.
+        work: Work::Cargo(&["test", "--doc", "--workspace", "--all-features"], &[]),
     },
 ];
 
