@@ -335,6 +335,9 @@ impl Inner {
         while self.store.purge(before, BATCH).await? == BATCH {
             tokio::task::yield_now().await;
         }
+        while self.store.purge_claims(now, BATCH).await? == BATCH {
+            tokio::task::yield_now().await;
+        }
         self.ledgers.close_quiet(now);
         self.chores.forget_ends(now.before(IN_FLIGHT));
         self.chores

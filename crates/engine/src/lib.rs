@@ -10,6 +10,7 @@
 
 mod ask;
 mod asker;
+mod claims;
 mod connection;
 mod courier;
 mod elicitation;

@@ -4,6 +4,7 @@
 //! only if nobody replaced it before. The suite `store_contract` of the test kit holds every store to
 //! what is written here.
 
+mod claims;
 mod memory;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use std::task::{Context, Poll};
 
 use entreat_core::{ElicitationId, Status, UnixTime};
 
+pub use claims::{Claim, ClaimKey};
 pub use memory::MemoryStore;
 
 use crate::record::{Record, Version};
@@ -75,6 +77,25 @@ pub trait Store: Send + Sync + 'static {
 
     /// Keeps a small text of the engine's own, replacing what was there.
     fn keep_note(&self, name: &'static str, text: String) -> Reply<()>;
+
+    /// Keeps a claim, whose outcome is not known yet, unless there is one under its key already:
+    /// then nothing changes, and that one is returned.
+    fn claim(&self, claim: Claim) -> Reply<Option<Claim>>;
+
+    /// Keeps what came of a claim. The first outcome stays; one of a claim that is not there is
+    /// dropped.
+    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()>;
+
+    /// Forgets a claim with these inputs that has no outcome, and no other.
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()>;
+
+    /// Forgets up to `limit` claims that have expired by then, and says how many.
+    fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize>;
+
+    /// Whether what is kept is still there after this process.
+    fn outlives_process(&self) -> bool {
+        false
+    }
 }
 
 /// What became of a new record.

@@ -194,7 +194,7 @@ impl Ask {
     /// each time. An effect that failed runs again.
     ///
     /// Once per call means per state that the client holds: one that sends an older state again
-    /// is refused as long as this process remembers it.
+    /// is refused as long as this process or its store remembers it.
     pub async fn once<T, E, F, W>(&self, key: &str, effect: F) -> Result<T, E>
     where
         T: Serialize + DeserializeOwned,

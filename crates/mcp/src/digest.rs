@@ -22,6 +22,10 @@ impl Digest {
         Self(u128::from_le_bytes(bytes))
     }
 
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
     /// As a value, of which others can be digests.
     pub(crate) fn to_value(self) -> Value {
         format!("{:032x}", self.0).into()

@@ -23,6 +23,7 @@ mod replay;
 
 mod claims;
 mod digest;
+mod finished;
 mod forms;
 mod journal;
 mod seal;

@@ -39,7 +39,8 @@ pub struct Settings {
     pub state_limit: usize,
     /// How many rounds a call may take.
     pub rounds: u16,
-    /// Whether a state is good for one set of answers only, as far as this process knows.
+    /// Whether a state is good for one set of answers only, as far as this process and its store
+    /// know.
     pub single_use: bool,
     /// Whether URL requests have an id since 2026-07-28, where none is foreseen: some clients
     /// want it.

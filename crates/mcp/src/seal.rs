@@ -9,6 +9,7 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use entreat_core::UnixTime;
 use entreat_engine::Engine;
+use rmcp::ErrorData;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -95,30 +96,42 @@ impl Sealer {
         };
         // Only maps with keys other than texts cannot be written, and there are none.
         let text = serde_json::to_vec(&contents).unwrap_or_default();
+        URL_SAFE_NO_PAD.encode(self.encrypt(&text, &[]))
+    }
+
+    /// What came of a state, to be kept in a store.
+    pub(crate) fn seal_outcome(&self, id: [u8; NONCE], text: &[u8]) -> Vec<u8> {
+        self.encrypt(text, &outcome_of(id))
+    }
+
+    pub(crate) fn open_outcome(&self, id: [u8; NONCE], sealed: &[u8]) -> Result<Vec<u8>, Refused> {
+        self.decrypt(sealed, &outcome_of(id)).map(|(_, text)| text)
+    }
+
+    /// Encrypts under the newest key, bound to something.
+    fn encrypt(&self, text: &[u8], bound: &[u8]) -> Vec<u8> {
         let Some((version, cipher)) = self.keys.last() else {
-            return String::new();
+            return Vec::new();
         };
         let mut sealed = Vec::with_capacity(HEADER + text.len() + 16);
         sealed.push(FORMAT);
         sealed.extend(version.to_be_bytes());
         let mut nonce = [0; NONCE];
         self.engine.fill_random(&mut nonce);
+        let aad = [&sealed[..], bound].concat();
         sealed.extend(nonce);
         let payload = Payload {
-            msg: &text,
-            aad: &sealed[..5],
+            msg: text,
+            aad: &aad,
         };
         // It fails for texts of more than 256 GiB.
         let cipher_text = cipher.encrypt(&XNonce::from(nonce), payload);
         sealed.extend(cipher_text.unwrap_or_default());
-        URL_SAFE_NO_PAD.encode(sealed)
+        sealed
     }
 
-    /// Opens a state if it is ours, unaltered, of this call, and not too old.
-    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<Opened, Refused> {
-        let sealed = URL_SAFE_NO_PAD
-            .decode(state)
-            .map_err(|_| Refused::Foreign)?;
+    /// What was encrypted, and under which nonce.
+    fn decrypt(&self, sealed: &[u8], bound: &[u8]) -> Result<([u8; NONCE], Vec<u8>), Refused> {
         let (header, cipher_text) = sealed
             .split_first_chunk::<HEADER>()
             .ok_or(Refused::Foreign)?;
@@ -128,13 +141,21 @@ impl Sealer {
         let version = u32::from_be_bytes([v0, v1, v2, v3]);
         let key = self.keys.iter().find(|(known, _)| *known == version);
         let (_, cipher) = key.ok_or(Refused::Key(version))?;
+        let aad = [&header[..5], bound].concat();
         let payload = Payload {
             msg: cipher_text,
-            aad: &header[..5],
+            aad: &aad,
         };
-        let text = cipher
-            .decrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| Refused::Altered)?;
+        let text = cipher.decrypt(&XNonce::from(nonce), payload);
+        Ok((nonce, text.map_err(|_| Refused::Altered)?))
+    }
+
+    /// Opens a state if it is ours, unaltered, of this call, and not too old.
+    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<Opened, Refused> {
+        let sealed = URL_SAFE_NO_PAD
+            .decode(state)
+            .map_err(|_| Refused::Foreign)?;
+        let (nonce, text) = self.decrypt(&sealed, &[])?;
         let contents: Contents<Journal> =
             serde_json::from_slice(&text).map_err(|_| Refused::Foreign)?;
         let found = contents.binding;
@@ -156,4 +177,15 @@ impl Sealer {
             journal: contents.journal,
         })
     }
+}
+
+/// What the outcome of a state is bound to, so that no state is taken for one.
+fn outcome_of(id: [u8; NONCE]) -> Vec<u8> {
+    [b"outcome of ", &id[..]].concat()
+}
+
+/// One message for every reason; which it was is for our log.
+pub(crate) fn refused(reason: &Refused, name: &str) -> ErrorData {
+    tracing::warn!(%reason, name, "a request state was refused");
+    ErrorData::invalid_params("requestState is not valid for this request", None)
 }

@@ -13,11 +13,11 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
     ClientNotification, ClientRequest, CompleteRequestParams, CompleteResult, CustomNotification,
     CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
-    GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult, InputRequiredResult,
-    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, ServerResult, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{
     MaybeSendFuture, NotificationContext, RequestContext, RunningService, ServerInitializeError,
@@ -28,16 +28,17 @@ use serde_json::{Map, Value, json};
 
 use crate::ask::Ask;
 use crate::call::Call;
-use crate::claims::{Claimed, outcome_of};
+use crate::claims::Use;
 use crate::client::Client;
 use crate::digest::Digest;
 use crate::drive::{Driven, Handler, Waiting, drive};
 use crate::error::tool_result;
+use crate::finished::{Finished, Keepable};
 use crate::mcp::Inner;
 use crate::parked::{RESUME, resume_tool};
 use crate::raw::{Slot, typed};
 use crate::replay::Replay;
-use crate::seal::{Binding, Opened, Refused};
+use crate::seal::{Binding, Opened, refused};
 use crate::wire::{InputRequired, input_request};
 
 /// A server whose handlers can ask; made by [`Mcp::wrap`](crate::Mcp::wrap).
@@ -101,7 +102,7 @@ impl<S: ServerHandler> Wrapped<S> {
         link: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
     ) -> Result<R, ErrorData>
     where
-        R: From<InputRequiredResult> + Clone + Send + Sync + 'static,
+        R: Keepable,
     {
         let binding = Binding {
             principal: client.principal.clone(),
@@ -122,7 +123,12 @@ impl<S: ServerHandler> Wrapped<S> {
                     journal,
                 } = opened;
                 let replay = Replay::new(Some(journal), responses);
-                (Some((id, expires, inputs)), Some(replay))
+                let used = Use {
+                    id,
+                    inputs,
+                    expires,
+                };
+                (Some(used), Some(replay))
             }
         };
         let slot = Slot::of(&context.extensions);
@@ -138,25 +144,10 @@ impl<S: ServerHandler> Wrapped<S> {
         context.extensions.insert(Ask::new(call.clone()));
         let work = handler(self.server.clone(), context);
         let finished = async {
-            let Some((id, expires, inputs)) = state.filter(|_| self.inner.settings.single_use)
-            else {
-                return self.finish(&call, work, link).await;
-            };
-            loop {
-                let now = self.inner.asker.engine().now();
-                match self.inner.claims.claim(id, inputs, expires, now) {
-                    Err(reason) => return Finished::error(refused(&reason, target.name)),
-                    Ok(Claimed::Again(first)) => {
-                        if let Some(finished) = outcome_of::<Finished<R>>(first).await {
-                            return finished;
-                        }
-                    }
-                    Ok(Claimed::Fresh(running)) => {
-                        let finished = self.finish(&call, work, link).await;
-                        running.tell(finished.clone());
-                        return finished;
-                    }
-                }
+            let finish = self.finish(&call, work, link);
+            match state.filter(|_| self.inner.settings.single_use) {
+                Some(used) => self.inner.once_per_state(used, target.name, finish).await,
+                None => finish.await,
             }
         };
         let finished = tokio::select! {
@@ -168,7 +159,7 @@ impl<S: ServerHandler> Wrapped<S> {
             }
         };
         match finished {
-            Finished::Result(result) => result,
+            Finished::Result(result) | Finished::Linked(result) => result,
             Finished::Asks(whole) => match typed(whole, slot.as_ref()) {
                 Some(result) => Ok(result.into()),
                 None => Err(ErrorData::internal_error(
@@ -188,7 +179,7 @@ impl<S: ServerHandler> Wrapped<S> {
     ) -> Finished<R> {
         match drive(work, &call.run, self.inner.settings.linger).await {
             Driven::Done(result) => Finished::Result(result),
-            Driven::Linked(work) => Finished::Result(link(call.clone(), work)),
+            Driven::Linked(work) => Finished::Linked(link(call.clone(), work)),
             Driven::Suspended(waiting) => match self.questions(call, waiting) {
                 Ok(whole) => Finished::Asks(whole),
                 Err(error) => Finished::error(error),
@@ -249,25 +240,6 @@ struct Target<'a> {
     responses: Option<BTreeMap<String, Value>>,
     state: Option<String>,
     is_tool: bool,
-}
-
-/// What a call came to.
-#[derive(Clone)]
-enum Finished<R> {
-    Result(Result<R, ErrorData>),
-    Asks(InputRequired),
-}
-
-impl<R> Finished<R> {
-    fn error(error: ErrorData) -> Self {
-        Self::Result(Err(error))
-    }
-}
-
-/// One message for every reason; which it was is for our log.
-fn refused(reason: &Refused, name: &str) -> ErrorData {
-    tracing::warn!(%reason, name, "a request state was refused");
-    ErrorData::invalid_params("requestState is not valid for this request", None)
 }
 
 /// Methods that are the server's own.

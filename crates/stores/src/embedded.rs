@@ -10,6 +10,7 @@
 
 mod backup;
 mod batch;
+mod claims;
 mod job;
 mod live;
 mod open;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime, Validators};
-use entreat_engine::store::{Created, Due, Promise, Query, Reply, Which};
+use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply, Which};
 use entreat_engine::{MemoryStore, Record, Store, StoreError, Subject};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -33,6 +34,7 @@ use tokio::sync::mpsc;
 pub use backup::BackupError;
 pub use open::OpenError;
 
+use self::claims::ClaimJob;
 use self::job::{Job, Ticket};
 use self::readers::Readers;
 use self::writer::{Queues, Writer};
@@ -282,6 +284,34 @@ impl Store for EmbeddedStore {
             text,
             ticket,
         })
+    }
+
+    fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
+        hand_over(&self.queues.prompt, "claim something", |ticket| {
+            Job::Claims(ClaimJob::Claim(claim, ticket))
+        })
+    }
+
+    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
+        hand_over(&self.queues.prompt, "keep an outcome", |ticket| {
+            Job::Claims(ClaimJob::End(key, outcome, ticket))
+        })
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
+        hand_over(&self.queues.prompt, "release a claim", |ticket| {
+            Job::Claims(ClaimJob::Release(key, inputs, ticket))
+        })
+    }
+
+    fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
+        hand_over(&self.queues.unhurried, "purge claims", |ticket| {
+            Job::Claims(ClaimJob::Purge(expired_by, limit, ticket))
+        })
+    }
+
+    fn outlives_process(&self) -> bool {
+        true
     }
 }
 

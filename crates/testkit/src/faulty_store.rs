@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::store::{Created, Due, Promise, Query, Reply};
+use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply};
 use entreat_engine::{Record, Store, StoreError};
 use parking_lot::Mutex;
 
@@ -72,11 +72,19 @@ pub enum Call {
     Note,
     /// [`Store::keep_note`]
     KeepNote,
+    /// [`Store::claim`]
+    Claim,
+    /// [`Store::end_claim`]
+    EndClaim,
+    /// [`Store::release_claim`]
+    ReleaseClaim,
+    /// [`Store::purge_claims`]
+    PurgeClaims,
 }
 
 impl Call {
     /// Every method.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Create,
         Self::Load,
         Self::Commit,
@@ -86,6 +94,10 @@ impl Call {
         Self::Purge,
         Self::Note,
         Self::KeepNote,
+        Self::Claim,
+        Self::EndClaim,
+        Self::ReleaseClaim,
+        Self::PurgeClaims,
     ];
 }
 
@@ -277,6 +289,28 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
         self.call(Call::KeepNote, |store| store.keep_note(name, text))
+    }
+
+    fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
+        self.call(Call::Claim, |store| store.claim(claim))
+    }
+
+    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
+        self.call(Call::EndClaim, |store| store.end_claim(key, outcome))
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
+        self.call(Call::ReleaseClaim, |store| store.release_claim(key, inputs))
+    }
+
+    fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
+        self.call(Call::PurgeClaims, |store| {
+            store.purge_claims(expired_by, limit)
+        })
+    }
+
+    fn outlives_process(&self) -> bool {
+        self.store.outlives_process()
     }
 }
 

@@ -5,6 +5,7 @@
 //! process have [`what_was_acknowledged_is_there_after_a_restart`] to keep besides.
 
 mod alarms;
+mod claims;
 mod durable;
 mod lists;
 mod purging;
@@ -19,6 +20,10 @@ pub use alarms::{
     alarms_are_named_in_time_and_never_early, alarms_behave_like_a_sorted_list,
     an_outcome_to_be_delivered_is_due_and_stays, due_records_are_named_up_to_the_limit,
     settled_records_have_no_alarm,
+};
+pub use claims::{
+    a_claim_keeps_its_first_outcome, a_released_claim_is_free_and_others_stay,
+    expired_claims_are_forgotten_up_to_the_limit, of_many_claims_of_one_key_the_first_holds,
 };
 pub use durable::what_was_acknowledged_is_there_after_a_restart;
 pub use lists::{
@@ -59,10 +64,12 @@ pub use steps::{
 macro_rules! store_contract {
     ($make:expr) => {
         $crate::store_contract! { @ $make =>
+            a_claim_keeps_its_first_outcome
             a_key_names_the_first_record_of_its_asker
             a_large_payload_is_kept
             a_new_record_is_loaded_as_it_was_kept
             a_record_with_everything_is_kept
+            a_released_claim_is_free_and_others_stay
             a_sealed_payload_is_kept_bit_by_bit
             a_settled_record_takes_further_steps
             a_step_for_an_unknown_record_is_missing
@@ -73,9 +80,11 @@ macro_rules! store_contract {
             an_asker_finds_its_own_record
             an_outcome_to_be_delivered_is_due_and_stays
             due_records_are_named_up_to_the_limit
+            expired_claims_are_forgotten_up_to_the_limit
             lists_are_newest_first_and_come_in_pages
             lists_are_those_of_an_asker_and_of_a_state
             notes_are_kept_by_name
+            of_many_claims_of_one_key_the_first_holds
             of_many_creations_with_one_key_exactly_one_is_kept
             of_many_steps_for_one_version_one_wins
             purged_keys_can_be_used_again

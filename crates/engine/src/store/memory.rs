@@ -16,6 +16,7 @@ use entreat_core::{ElicitationId, UnixTime};
 use parking_lot::Mutex;
 
 use self::shard::Shard;
+use super::claims::{Claim, ClaimBook, ClaimKey};
 use super::{Created, Due, Promise, Query, Reply, Store};
 use crate::record::Record;
 
@@ -26,6 +27,7 @@ pub struct MemoryStore {
     /// comes with another id.
     keys: Mutex<HashMap<Key, ElicitationId>>,
     notes: Mutex<HashMap<&'static str, String>>,
+    claims: Mutex<ClaimBook>,
 }
 
 type Key = (Arc<str>, Box<str>);
@@ -40,6 +42,7 @@ impl MemoryStore {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             keys: Mutex::default(),
             notes: Mutex::default(),
+            claims: Mutex::default(),
         }
     }
 
@@ -163,5 +166,23 @@ impl Store for MemoryStore {
     fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
         self.notes.lock().insert(name, text);
         Promise::ready(Ok(()))
+    }
+
+    fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
+        Promise::ready(Ok(self.claims.lock().claim(claim)))
+    }
+
+    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
+        self.claims.lock().end(key, outcome);
+        Promise::ready(Ok(()))
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
+        self.claims.lock().release(key, inputs);
+        Promise::ready(Ok(()))
+    }
+
+    fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
+        Promise::ready(Ok(self.claims.lock().purge(expired_by, limit)))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use entreat_core::{ElicitationId, Form, UnixTime};
-use entreat_engine::store::{Created, Due, MemoryStore, Query, Reply};
+use entreat_engine::store::{Claim, ClaimKey, Created, Due, MemoryStore, Query, Reply};
 use entreat_engine::{
     ActError, Ask, Engine, Heard, KeyRing, Record, StartError, Store, VaultError,
 };
@@ -66,6 +66,18 @@ impl Store for Witness {
     fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
         write!(self.seen.lock().unwrap(), "{text}").unwrap();
         self.kept.keep_note(name, text)
+    }
+    fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
+        self.kept.claim(claim)
+    }
+    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
+        self.kept.end_claim(key, outcome)
+    }
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
+        self.kept.release_claim(key, inputs)
+    }
+    fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
+        self.kept.purge_claims(expired_by, limit)
     }
 }
 

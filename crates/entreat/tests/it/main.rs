@@ -6,6 +6,12 @@
 mod asking;
 #[cfg(feature = "mcp")]
 mod extension;
+#[cfg(feature = "mcp")]
+mod principals;
+#[cfg(feature = "mcp")]
+mod processes;
+#[cfg(feature = "mcp")]
+mod single_use;
 
 use std::net::SocketAddr;
 

@@ -12,6 +12,7 @@ use entreat_engine::store::Created;
 use entreat_engine::{Record, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
+use super::claims::Claims;
 use super::job::Job;
 use super::pace::{Stopwatch, Timing};
 use crate::forms::{Digest, KeptForm};
@@ -35,6 +36,7 @@ pub(super) struct Batch<'c> {
     release_form: Statement<'c>,
     free_form: Statement<'c>,
     note: Statement<'c>,
+    claims: Claims<'c>,
     forms: FormUses,
 }
 
@@ -92,6 +94,7 @@ impl<'c> Batch<'c> {
                 "INSERT INTO note (name, text) VALUES (?1, ?2)
                  ON CONFLICT DO UPDATE SET text = excluded.text",
             )?,
+            claims: Claims::prepare(connection)?,
             forms: FormUses::default(),
         })
     }
@@ -123,6 +126,7 @@ impl<'c> Batch<'c> {
                     settled_before,
                     ticket,
                 } => ticket.answer = Some(Ok(self.purge(ids, *settled_before)?)),
+                Job::Claims(job) => self.claims.write(job)?,
                 Job::Note { name, text, ticket } => {
                     self.note.execute([&**name, &**text])?;
                     ticket.answer = Some(Ok(()));

@@ -7,6 +7,7 @@ use entreat_engine::store::Created;
 use entreat_engine::{MemoryStore, Record, Store, StoreError};
 use tokio::sync::oneshot;
 
+use super::claims::ClaimJob;
 use super::writer::Outage;
 use crate::forms::KeptForm;
 
@@ -34,6 +35,8 @@ pub(super) enum Job {
         settled_before: UnixTime,
         ticket: Ticket<usize>,
     },
+    /// Something with claims.
+    Claims(ClaimJob),
     /// A small text of the engine's own.
     Note {
         name: &'static str,
@@ -67,6 +70,7 @@ impl Job {
             }
             Self::Purge { ticket, .. } => ticket.send(),
             Self::Note { ticket, .. } => ticket.send(),
+            Self::Claims(job) => job.publish(),
         }
     }
 
@@ -76,6 +80,7 @@ impl Job {
             Self::Create { ticket, .. } => ticket.fail(outage),
             Self::Commit { ticket, .. } | Self::Note { ticket, .. } => ticket.fail(outage),
             Self::Purge { ticket, .. } => ticket.fail(outage),
+            Self::Claims(job) => job.fail(outage),
         }
     }
 }
@@ -96,13 +101,13 @@ impl<T> Ticket<T> {
 
     // In both, whoever has stopped waiting does not want to know.
 
-    fn send(self) {
+    pub(super) fn send(self) {
         if let Some(answer) = self.answer {
             drop(self.sender.send(answer));
         }
     }
 
-    fn fail(self, outage: &Outage) {
+    pub(super) fn fail(self, outage: &Outage) {
         drop(self.sender.send(Err(outage.as_error())));
     }
 }

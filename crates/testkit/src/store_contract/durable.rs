@@ -4,12 +4,13 @@ use entreat_core::Command;
 use entreat_engine::Store;
 use entreat_engine::store::{Created, Query, Which};
 
+use super::claims::claim;
 use super::{at, kept, loaded};
 use crate::records::{self, assert_same};
 
 /// Everything that was acknowledged is there after the store was let go and opened again:
-/// records in every state, keys, alarms, outcomes to be
-/// delivered, notes, and what was purged stays away.
+/// records in every state, keys, alarms, outcomes to be delivered, notes, claims, and what was
+/// purged stays away.
 ///
 /// Takes what opens the store, always the same one, and what lets go of it.
 pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
@@ -37,6 +38,12 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
     kept(store.commit(records::declined(&purged, at(3)))).await;
     assert_eq!(kept(store.purge(at(4), 10)).await, 1);
     kept(store.keep_note("note", "text".into())).await;
+    let open_claim = claim(1, 1, at(1_000));
+    kept(store.claim(open_claim.clone())).await;
+    let mut ended_claim = claim(2, 1, at(1_000));
+    kept(store.claim(ended_claim.clone())).await;
+    kept(store.end_claim(ended_claim.key, b"outcome".to_vec())).await;
+    ended_claim.outcome = Some((*b"outcome").into());
     close(store).await;
 
     for restart in 0..2 {
@@ -46,6 +53,10 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
         }
         assert!(kept(store.load(purged.id)).await.is_none());
         assert_eq!(kept(store.note("note")).await.as_deref(), Some("text"));
+        for first in [&open_claim, &ended_claim] {
+            let again = claim(first.key[0], 9, at(2_000));
+            assert_eq!(kept(store.claim(again)).await.as_ref(), Some(first));
+        }
         let mut census = kept(store.census()).await;
         census.sort_unstable();
         assert_eq!(census, [("one".into(), 1), ("other".into(), 1)]);

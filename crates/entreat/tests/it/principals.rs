@@ -1,0 +1,90 @@
+//! A state belongs to whoever was asked.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use entreat::Entreat;
+use entreat::core::schema::Era;
+use entreat_testkit::mcp::{HttpClient, Kind, accept};
+use serde_json::json;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::asking::Server;
+
+/// Everything that is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// What was logged since the last look.
+    fn take(&self) -> String {
+        let bytes = std::mem::take(&mut *self.0.lock().expect("nobody panicked"));
+        String::from_utf8(bytes).expect("logs are text")
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panicked").extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Each user by a header, once as a program reads it, and once by the default.
+#[tokio::test]
+async fn a_state_of_one_principal_is_refused_to_another_and_only_the_log_says_why() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(log.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let by_program = Entreat::builder().mcp_principal(|parts| {
+        let user = parts.headers.get("x-user").and_then(|it| it.to_str().ok());
+        user.unwrap_or_default().to_owned()
+    });
+    let kind = Kind::form(Era::V2026_07_28);
+    for (builder, header) in [
+        (by_program, "x-user"),
+        (Entreat::builder(), "authorization"),
+    ] {
+        let entreat = builder.start().await.unwrap();
+        let server = Server::new(|ask| async move { Ok(ask.text("name", "Who?").await?) });
+        let address = server.listen(&entreat).await;
+        let client = |user: &str| HttpClient::new(kind, address).with_header(header, user);
+        let ada = client("Bearer ada");
+        let asked = ada.round("t", json!({}), json!({})).await;
+        let extra = json!({"requestState": asked.state(),
+            "inputResponses": {"name": accept(json!({"text": "Ada"}))}});
+        log.take();
+        for other in [client("Bearer eve"), HttpClient::new(kind, address)] {
+            let mut answer = other.call("t", json!({}), extra.clone()).await;
+            let refused = answer.reply().await;
+            let one_message = "requestState is not valid for this request";
+            assert_eq!(refused.error(), (-32602, one_message));
+            assert!(!format!("{refused:?}").contains("principal"), "{refused:?}");
+            let logged = log.take();
+            assert!(
+                logged.contains("it belongs to another principal"),
+                "{logged}"
+            );
+            assert!(!logged.contains("Ada"), "{logged}");
+        }
+        // It was not used up by them.
+        let reply = ada.round("t", json!({}), extra).await;
+        assert_eq!(reply.text(), "Ada");
+        entreat.shutdown().await;
+    }
+}

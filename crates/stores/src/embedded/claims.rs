@@ -1,0 +1,111 @@
+//! Claims on disk.
+//!
+//! They are not held in memory: whoever claims remembers what this process has claimed, and asks
+//! here only for what it does not know.
+
+use std::sync::Arc;
+
+use entreat_core::UnixTime;
+use entreat_engine::store::{Claim, ClaimKey};
+use rusqlite::{Connection, OptionalExtension as _, Statement, params};
+
+use super::batch::milliseconds;
+use super::job::Ticket;
+use super::writer::Outage;
+
+/// Something to be done with claims.
+pub(super) enum ClaimJob {
+    Claim(Claim, Ticket<Option<Claim>>),
+    End(ClaimKey, Vec<u8>, Ticket<()>),
+    Release(ClaimKey, [u8; 16], Ticket<()>),
+    Purge(UnixTime, usize, Ticket<usize>),
+}
+
+impl ClaimJob {
+    pub(super) fn publish(self) {
+        match self {
+            Self::Claim(_, ticket) => ticket.send(),
+            Self::End(_, _, ticket) | Self::Release(_, _, ticket) => ticket.send(),
+            Self::Purge(_, _, ticket) => ticket.send(),
+        }
+    }
+
+    pub(super) fn fail(self, outage: &Outage) {
+        match self {
+            Self::Claim(_, ticket) => ticket.fail(outage),
+            Self::End(_, _, ticket) | Self::Release(_, _, ticket) => ticket.fail(outage),
+            Self::Purge(_, _, ticket) => ticket.fail(outage),
+        }
+    }
+}
+
+/// The statements about claims, prepared once.
+pub(super) struct Claims<'c> {
+    claim: Statement<'c>,
+    first: Statement<'c>,
+    end: Statement<'c>,
+    release: Statement<'c>,
+    purge: Statement<'c>,
+}
+
+impl<'c> Claims<'c> {
+    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        let prepare = |sql| connection.prepare(sql);
+        Ok(Self {
+            claim: prepare(
+                "INSERT INTO claim (key, inputs, expires) VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO NOTHING",
+            )?,
+            first: prepare("SELECT inputs, expires, outcome FROM claim WHERE key = ?1")?,
+            end: prepare("UPDATE claim SET outcome = ?2 WHERE key = ?1 AND outcome IS NULL")?,
+            release: prepare(
+                "DELETE FROM claim WHERE key = ?1 AND inputs = ?2 AND outcome IS NULL",
+            )?,
+            purge: prepare(
+                "DELETE FROM claim WHERE key IN
+                     (SELECT key FROM claim WHERE expires <= ?1 ORDER BY expires LIMIT ?2)",
+            )?,
+        })
+    }
+
+    /// Does a job within a transaction; its answer is noted in it.
+    pub(super) fn write(&mut self, job: &mut ClaimJob) -> rusqlite::Result<()> {
+        match job {
+            ClaimJob::Claim(claim, ticket) => ticket.answer = Some(Ok(self.claim(claim)?)),
+            ClaimJob::End(key, outcome, ticket) => {
+                self.end.execute(params![&*key, &*outcome])?;
+                ticket.answer = Some(Ok(()));
+            }
+            ClaimJob::Release(key, inputs, ticket) => {
+                self.release.execute(params![&*key, &*inputs])?;
+                ticket.answer = Some(Ok(()));
+            }
+            ClaimJob::Purge(expired_by, limit, ticket) => {
+                let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
+                let until = milliseconds(*expired_by);
+                ticket.answer = Some(Ok(self.purge.execute(params![until, limit])?));
+            }
+        }
+        Ok(())
+    }
+
+    fn claim(&mut self, claim: &Claim) -> rusqlite::Result<Option<Claim>> {
+        let expires = milliseconds(claim.expires);
+        let made = self
+            .claim
+            .execute(params![claim.key, claim.inputs, expires])?;
+        if made == 1 {
+            return Ok(None);
+        }
+        let first = self.first.query_row([claim.key], |row| {
+            let outcome: Option<Vec<u8>> = row.get(2)?;
+            Ok(Claim {
+                key: claim.key,
+                inputs: row.get(0)?,
+                expires: UnixTime::from_millis(row.get::<_, i64>(1)?.unsigned_abs()),
+                outcome: outcome.map(Arc::from),
+            })
+        });
+        first.optional()
+    }
+}

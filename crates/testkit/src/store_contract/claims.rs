@@ -1,0 +1,95 @@
+//! What may be used once.
+
+use std::sync::Arc;
+
+use entreat_core::UnixTime;
+use entreat_engine::Store;
+use entreat_engine::store::Claim;
+use tokio::task::JoinSet;
+
+use super::{at, broken, kept};
+
+/// A claim that is told apart by a number, with inputs that are too.
+pub(super) fn claim(number: u8, inputs: u8, expires: UnixTime) -> Claim {
+    Claim {
+        key: [number; 24],
+        inputs: [inputs; 16],
+        expires,
+        outcome: None,
+    }
+}
+
+/// However many come at once, one is first, and all others are told which.
+pub async fn of_many_claims_of_one_key_the_first_holds(store: Arc<impl Store>) {
+    let mut callers = JoinSet::new();
+    for caller in 0..64 {
+        let store = store.clone();
+        callers.spawn(async move {
+            let claim = claim(7, caller, at(1_000));
+            (claim.clone(), kept(store.claim(claim)).await)
+        });
+    }
+    let (mut fresh, mut told) = (Vec::new(), Vec::new());
+    while let Some(done) = callers.join_next().await {
+        match done {
+            Ok((claim, None)) => fresh.push(claim),
+            Ok((_, Some(first))) => told.push(first),
+            Err(error) => broken(&format!("{error}")),
+        }
+    }
+    assert_eq!((fresh.len(), told.len()), (1, 63));
+    assert!(told.iter().all(|first| *first == fresh[0]), "{told:?}");
+    // Another key is another claim.
+    assert_eq!(kept(store.claim(claim(8, 0, at(1_000)))).await, None);
+}
+
+/// What came of a claim is there for whoever comes later, bit by bit, and does not change.
+pub async fn a_claim_keeps_its_first_outcome(store: Arc<impl Store>) {
+    let first = claim(1, 1, at(1_000));
+    kept(store.claim(first.clone())).await;
+    let outcome: Vec<u8> = (0..=255).collect();
+    kept(store.end_claim(first.key, outcome.clone())).await;
+    kept(store.end_claim(first.key, b"other".to_vec())).await;
+    let found = kept(store.claim(claim(1, 2, at(2_000)))).await;
+    let outcome = Some(outcome.into());
+    assert_eq!(found, Some(Claim { outcome, ..first }));
+    // What nobody claimed has no outcome to keep.
+    kept(store.end_claim([9; 24], b"lost".to_vec())).await;
+    assert_eq!(kept(store.claim(claim(9, 1, at(1_000)))).await, None);
+}
+
+/// A claim that came to nothing can be made again, with other inputs too.
+pub async fn a_released_claim_is_free_and_others_stay(store: Arc<impl Store>) {
+    for number in 1..=3 {
+        kept(store.claim(claim(number, 1, at(1_000)))).await;
+    }
+    kept(store.end_claim([2; 24], b"done".to_vec())).await;
+    kept(store.release_claim([1; 24], [1; 16])).await;
+    kept(store.release_claim([2; 24], [1; 16])).await;
+    kept(store.release_claim([3; 24], [2; 16])).await;
+    let mut is_free = Vec::new();
+    for number in 1..=3 {
+        let found = kept(store.claim(claim(number, 2, at(1_000)))).await;
+        is_free.push(found.is_none());
+    }
+    // The second has an outcome, and the third was made with other inputs.
+    assert_eq!(is_free, [true, false, false]);
+}
+
+/// Claims go at the moment at which they expire, those that end first first.
+pub async fn expired_claims_are_forgotten_up_to_the_limit(store: Arc<impl Store>) {
+    for number in 1..=6 {
+        let expires = at(10 * (7 - u64::from(number)));
+        kept(store.claim(claim(number, 1, expires))).await;
+    }
+    kept(store.end_claim([6; 24], b"done".to_vec())).await;
+    assert_eq!(kept(store.purge_claims(at(9), 10)).await, 0);
+    assert_eq!(kept(store.purge_claims(at(40), 3)).await, 3);
+    let is_there = async |number| {
+        let found = kept(store.claim(claim(number, 2, at(0)))).await;
+        found.is_some_and(|first| first.inputs == [1; 16])
+    };
+    for number in 1..=6 {
+        assert_eq!(is_there(number).await, number <= 3, "number {number}");
+    }
+}
