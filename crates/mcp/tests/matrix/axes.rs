@@ -43,7 +43,7 @@ impl Kind {
 /// How client and server reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
-    /// Lines of JSON, as on standard input and output.
+    /// Standard input and output of a process of its own.
     Stdio,
     /// Streamable HTTP.
     Http,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use entreat_core::Outcome;
 use entreat_core::schema::Era;
-use entreat_engine::{Heard, Subscription};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
@@ -22,8 +21,7 @@ pub(crate) async fn run(
     ending: Ending,
     expected: &Seen,
 ) -> Seen {
-    let world = World::new().await;
-    let events = world.engine.subscribe();
+    let (world, wire) = World::new(transport).await;
     let log = watch::Sender::new(Log::default());
     let wakes = Arc::new(Notify::new());
     let person = Person {
@@ -33,8 +31,7 @@ pub(crate) async fn run(
         log: log.clone(),
         wakes: wakes.clone(),
     };
-    let (client, serving) = world.connect((era, kind, transport), person).await;
-    let client = Arc::new(client);
+    let client = Arc::new(world.connect((era, kind, wire), person).await);
     let calling = tokio::spawn(call(client.clone(), "ask", None));
     let said = if expected.shown == [Shown::Link] {
         let linked = calling.await.unwrap();
@@ -42,7 +39,7 @@ pub(crate) async fn run(
         let (url, question) = link_of(&linked);
         world.visit(url, ending).await;
         if ending == Ending::Timeout {
-            world.clock.advance(PATIENCE);
+            world.advance(PATIENCE).await;
         }
         if ending == Ending::Disconnect {
             None
@@ -59,7 +56,7 @@ pub(crate) async fn run(
             None
         } else {
             if ending == Ending::Timeout {
-                world.clock.advance(PATIENCE);
+                world.advance(PATIENCE).await;
                 if !expected.is_closed {
                     wakes.notify_one();
                 }
@@ -69,21 +66,16 @@ pub(crate) async fn run(
     };
     if ending == Ending::Disconnect {
         client.cancellation_token().cancel();
-        if transport == Transport::Stdio {
-            serving.await.unwrap();
-        }
+        world.is_left().await;
         if expected.kept == [Outcome::TimedOut] {
-            world.clock.advance(PATIENCE);
+            world.advance(PATIENCE).await;
         }
     }
     until(&log, |log| {
         log.is_closed >= expected.is_closed && log.is_completed >= expected.is_completed
     })
     .await;
-    let kept = ended(events, expected.kept.len()).await;
-    // Nothing is left behind, whoever went away.
-    until(&world.at_work, |number| *number == 0).await;
-    assert_eq!(world.engine.live(), 0);
+    let kept = world.end(expected.kept.len()).await;
     let log = log.borrow();
     // An answer on the page may overtake the client's own reply, whose dialog is closed then.
     let may_be_overtaken = expected.is_completed && !expected.is_closed;
@@ -125,15 +117,4 @@ fn link_of(text: &str) -> (&str, &str) {
 /// Waits until something holds.
 async fn until<T>(shared: &watch::Sender<T>, holds: impl FnMut(&T) -> bool) {
     shared.subscribe().wait_for(holds).await.unwrap();
-}
-
-/// How so many questions ended, and all that ended meanwhile.
-async fn ended(mut events: Subscription, number: usize) -> Vec<Outcome> {
-    let mut ended = Vec::new();
-    while ended.len() < number {
-        if let Some(Heard::Event(event)) = events.next().await {
-            ended.extend(event.snapshot().outcome());
-        }
-    }
-    ended
 }

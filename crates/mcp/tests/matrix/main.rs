@@ -1,7 +1,7 @@
 //! One tool against every kind of client: each era, whatever the client can show, both transports,
 //! and every way in which a question can end.
 //!
-//! The client is rmcp's own. What has to happen in a cell is said by a rule and not by a list;
+//! The client is rmcp's own. On stdio the server is a process of its own for each cell. What has to happen in a cell is said by a rule and not by a list;
 //! `--nocapture` shows the table of what did happen.
 
 #![expect(
@@ -11,6 +11,7 @@
 
 mod axes;
 mod cell;
+mod child;
 mod person;
 mod rule;
 mod world;

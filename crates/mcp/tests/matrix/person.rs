@@ -76,7 +76,7 @@ impl ClientHandler for Person {
             ElicitRequestParams::UrlElicitationParams { url, .. } => (Shown::Url, Some(url)),
             other => panic!("no question: {other:?}"),
         };
-        self.world.clock.advance(READING);
+        self.world.advance(READING).await;
         self.log.send_modify(|log| log.shown.push(shown));
         // A dialog that was closed is answered by nobody.
         match context

@@ -1,13 +1,14 @@
-//! A server with one tool that asks, its pages, and a clock that only the test moves.
+//! A server with one tool that asks, its pages, and a clock that only the test moves, here or in
+//! another process.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use entreat_core::schema::Era;
-use entreat_core::{CancelReason, ElicitationId, Form, Presented, Timeout, UnixTime};
-use entreat_engine::{ActError, Engine, Links};
-use entreat_mcp::{Ask, Mcp, Outcome, Settings, Wrapped};
+use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeout, UnixTime};
+use entreat_engine::{ActError, Engine, Heard, Links, Subscription};
+use entreat_mcp::{Ask, Mcp, Settings, Wrapped};
 use entreat_testkit::VirtualClock;
 use rmcp::model::{ClientConfig, Implementation, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
@@ -16,10 +17,11 @@ use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::{Mutex, watch};
 
 use crate::axes::{Ending, Kind, Transport};
+use crate::child::Child;
 use crate::person::Person;
 
 /// How long the tool waits for an answer.
@@ -31,15 +33,102 @@ pub(crate) type Client = RunningService<RoleClient, Person>;
 
 /// What is on the other side of the client.
 #[derive(Clone)]
-pub(crate) struct World {
-    pub(crate) engine: Engine,
-    pub(crate) clock: VirtualClock,
-    server: Wrapped<Asking>,
-    /// How many handlers are at work.
-    pub(crate) at_work: watch::Sender<usize>,
+pub(crate) enum World {
+    /// In this process, over HTTP.
+    Here(Here),
+    /// In a process of its own, over its standard input and output.
+    There(Arc<Child>),
+}
+
+/// How the client reaches it.
+pub(crate) enum Wire {
+    Http,
+    Pipes((ChildStdout, ChildStdin)),
 }
 
 impl World {
+    pub(crate) async fn new(transport: Transport) -> (Self, Wire) {
+        match transport {
+            Transport::Http => (Self::Here(Here::new().await), Wire::Http),
+            Transport::Stdio => {
+                let (child, pipes) = Child::start().await;
+                (Self::There(Arc::new(child)), Wire::Pipes(pipes))
+            }
+        }
+    }
+
+    /// Connects a client.
+    pub(crate) async fn connect(
+        &self,
+        (era, kind, wire): (Era, Kind, Wire),
+        mut person: Person,
+    ) -> Client {
+        let version = ProtocolVersion::KNOWN_VERSIONS.iter();
+        let version = version.clone().find(|it| it.as_str() == era.version());
+        let version = version.unwrap().clone();
+        let name = Implementation::new("matrix", "1.0.0");
+        person.config = ClientConfig::new(kind.capabilities(), name);
+        let lifecycle = if era == Era::V2026_07_28 {
+            ClientLifecycleMode::Discover {
+                preferred_versions: vec![version],
+            }
+        } else {
+            person.config.protocol_version = version;
+            ClientLifecycleMode::Initialize
+        };
+        let client = match (wire, self) {
+            (Wire::Http, Self::Here(here)) => {
+                let transport = StreamableHttpClientTransport::from_uri(here.listen().await);
+                person.serve_with_lifecycle(transport, lifecycle).await
+            }
+            (Wire::Pipes(pipes), _) => person.serve_with_lifecycle(pipes, lifecycle).await,
+            (Wire::Http, Self::There(_)) => panic!("a child does not listen"),
+        };
+        client.unwrap()
+    }
+
+    pub(crate) async fn advance(&self, time: Duration) {
+        match self {
+            Self::Here(here) => here.clock.advance(time),
+            Self::There(child) => child.advance(time).await,
+        }
+    }
+
+    pub(crate) async fn visit(&self, url: &str, ending: Ending) {
+        match self {
+            Self::Here(here) => here.visit(url, ending).await,
+            Self::There(child) => child.visit(url, ending).await,
+        }
+    }
+
+    /// Waits until the connection of a client that went away has ended, where there is one.
+    pub(crate) async fn is_left(&self) {
+        if let Self::There(child) = self {
+            child.has_ended().await;
+        }
+    }
+
+    /// How so many questions ended; then nothing is left behind, whoever went away.
+    pub(crate) async fn end(&self, number: usize) -> Vec<Outcome> {
+        match self {
+            Self::Here(here) => here.end(number).await,
+            Self::There(child) => child.end(number).await,
+        }
+    }
+}
+
+/// A server, its engine, and its clock.
+#[derive(Clone)]
+pub(crate) struct Here {
+    engine: Engine,
+    pub(crate) clock: VirtualClock,
+    pub(crate) server: Wrapped<Asking>,
+    /// How many handlers are at work.
+    at_work: watch::Sender<usize>,
+    events: Arc<Mutex<Subscription>>,
+}
+
+impl Here {
     pub(crate) async fn new() -> Self {
         let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
         let engine = Engine::builder().clock(clock.clone());
@@ -56,57 +145,38 @@ impl World {
         let server = mcp.wrap(Asking {
             at_work: at_work.clone(),
         });
+        let events = Arc::new(Mutex::new(engine.subscribe()));
         Self {
             engine,
             clock,
             server,
             at_work,
+            events,
         }
     }
 
-    /// Connects a client, and gives the task of its server too.
-    pub(crate) async fn connect(
-        &self,
-        (era, kind, transport): (Era, Kind, Transport),
-        mut person: Person,
-    ) -> (Client, JoinHandle<()>) {
-        let version = ProtocolVersion::KNOWN_VERSIONS.iter();
-        let version = version.clone().find(|it| it.as_str() == era.version());
-        let version = version.unwrap().clone();
-        let name = Implementation::new("matrix", "1.0.0");
-        person.config = ClientConfig::new(kind.capabilities(), name);
-        let lifecycle = if era == Era::V2026_07_28 {
-            ClientLifecycleMode::Discover {
-                preferred_versions: vec![version],
-            }
-        } else {
-            person.config.protocol_version = version;
-            ClientLifecycleMode::Initialize
-        };
-        let server = self.server.clone();
-        match transport {
-            Transport::Stdio => {
-                let (ours, theirs) = tokio::io::duplex(64 << 10);
-                let serving = tokio::spawn(async move {
-                    let running = server.serve(ours).await.unwrap();
-                    running.waiting().await.unwrap();
-                });
-                let client = person.serve_with_lifecycle(theirs, lifecycle).await;
-                (client.unwrap(), serving)
-            }
-            Transport::Http => {
-                let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-                let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-                let settings = StreamableHttpServerConfig::default();
-                let app = Router::new().route_service("/mcp", server.http(settings));
-                let serving = tokio::spawn(async move {
-                    axum::serve(listener, app).await.unwrap();
-                });
-                let transport = StreamableHttpClientTransport::from_uri(url);
-                let client = person.serve_with_lifecycle(transport, lifecycle).await;
-                (client.unwrap(), serving)
+    /// Serves HTTP for as long as the test runs; where.
+    async fn listen(&self) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let settings = StreamableHttpServerConfig::default();
+        let app = Router::new().route_service("/mcp", self.server.clone().http(settings));
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        url
+    }
+
+    pub(crate) async fn end(&self, number: usize) -> Vec<Outcome> {
+        let mut events = self.events.lock().await;
+        let mut ended = Vec::new();
+        while ended.len() < number {
+            if let Some(Heard::Event(event)) = events.next().await {
+                ended.extend(event.snapshot().outcome());
             }
         }
+        let mut at_work = self.at_work.subscribe();
+        at_work.wait_for(|number| *number == 0).await.unwrap();
+        assert_eq!(self.engine.live(), 0);
+        ended
     }
 
     /// What the person does on a page.
@@ -146,7 +216,7 @@ struct Name {
     name: String,
 }
 
-struct Asking {
+pub(crate) struct Asking {
     at_work: watch::Sender<usize>,
 }
 
@@ -158,10 +228,10 @@ impl Asking {
         let question = ask.form::<Name>("name", "What is your name?");
         let outcome = question.timeout(Timeout::of(PATIENCE)).outcome().await?;
         Ok(match outcome {
-            Outcome::Answered(Name { name }) => format!("answered {name}"),
-            Outcome::Declined { shown } => format!("declined{}", unseen(shown)),
-            Outcome::Cancelled { shown, .. } => format!("cancelled{}", unseen(shown)),
-            Outcome::TimedOut => "timed out".to_owned(),
+            entreat_mcp::Outcome::Answered(Name { name }) => format!("answered {name}"),
+            entreat_mcp::Outcome::Declined { shown } => format!("declined{}", unseen(shown)),
+            entreat_mcp::Outcome::Cancelled { shown, .. } => format!("cancelled{}", unseen(shown)),
+            entreat_mcp::Outcome::TimedOut => "timed out".to_owned(),
         })
     }
 }
