@@ -49,7 +49,7 @@ pub use entropy::{Entropy, SystemEntropy};
 pub use error::{ActError, AskError, Refusal, StartError};
 pub use events::{Event, Heard, Subscription};
 pub use limits::Limits;
-pub use links::Links;
+pub use links::{Links, Opening};
 pub use record::{
     Channel, Delivery, Entry, Extras, Held, Payload, Record, Request, Subject, Version,
 };

@@ -51,6 +51,8 @@ pub struct Entreat {
     folder: Option<TemplateFolder>,
     #[cfg(feature = "mcp")]
     mcp: entreat_mcp::Mcp,
+    #[cfg(feature = "mcp")]
+    remote: Option<entreat_service::RemotePages>,
     #[cfg(feature = "embedded")]
     embedded: Option<std::sync::Arc<entreat_stores::EmbeddedStore>>,
 }
@@ -136,6 +138,10 @@ impl Entreat {
             folder.close().await;
         }
         self.rpc.engine().shutdown().await;
+        #[cfg(feature = "mcp")]
+        if let Some(remote) = self.remote {
+            remote.close().await;
+        }
         #[cfg(feature = "embedded")]
         if let Some(store) = self.embedded {
             store.close().await;

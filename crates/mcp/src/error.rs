@@ -93,6 +93,9 @@ pub enum AskError {
     /// The URL is not safe.
     #[error("the URL is not safe")]
     UnsafeUrl(#[source] UrlError),
+    /// Nobody could be sent to the page; the log may say why.
+    #[error("the page cannot be reached")]
+    NoPage,
     /// The client answered with an error.
     #[error("the client answered with an error: {0}")]
     Client(String),

@@ -99,7 +99,7 @@ impl Call {
         let question = self.connection.ask(ask).await?;
         let person = self.person(&question);
         let mut settled = question.outcome();
-        let url = self.page_of(&question)?;
+        let url = self.page_of(&question).await?;
         let id = question.id().to_string();
         let request = ElicitRequest::url(&asked.message, &url, Some(&id));
         let (reply, sent) = match self
@@ -152,7 +152,7 @@ impl Call {
         if snapshot.outcome().is_some() {
             return Ended::of(&snapshot);
         }
-        let url = self.page_of(&question)?;
+        let url = self.page_of(&question).await?;
         self.tell_when_complete(&question);
         let request = ElicitRequest::url(&asked.message, &url, Some(&id)).into_params();
         Err(AskError::UrlRequired {
@@ -165,7 +165,7 @@ impl Call {
     pub(crate) async fn open_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
         let ask = self.engine_ask(asked, form, Channel::Page);
         let question = self.connection.ask(ask).await?;
-        self.mcp().open_browser(&self.page_of(&question)?);
+        self.mcp().open_browser(&self.page_of(&question).await?);
         let mut settled = question.outcome();
         Ended::of(&self.with_progress(&mut settled).await?)
     }
@@ -176,7 +176,7 @@ impl Call {
         let question = self.connection.ask(ask).await?;
         self.run.tell_link(Link {
             message: asked.message.to_string(),
-            url: self.page_of(&question)?,
+            url: self.page_of(&question).await?,
         });
         Ended::of(&question.outcome().await?)
     }
@@ -203,7 +203,7 @@ impl Call {
         }
         let ask = self.engine_ask(&asked, form, Channel::Link).durable();
         let question = self.mcp().asker.ask(ask).await?;
-        let url = self.page_of(&question)?;
+        let url = self.page_of(&question).await?;
         Ok((question.id(), url))
     }
 
@@ -215,13 +215,18 @@ impl Call {
     }
 
     /// The page of a question.
-    pub(crate) fn page_of(&self, question: &Elicitation) -> Result<String, AskError> {
-        let page = self
-            .mcp()
-            .links
-            .as_ref()
-            .and_then(|links| links.page(question.id()));
-        page.ok_or_else(|| AskError::Client("the page cannot be reached".to_owned()))
+    pub(crate) async fn page_of(&self, question: &Elicitation) -> Result<String, AskError> {
+        let page = match &self.mcp().links {
+            Some(links) => links.open(self.person(question)).await,
+            None => None,
+        };
+        if let Some(page) = page {
+            return Ok(page);
+        }
+        // Nobody could answer it; that it may have ended by itself does not matter.
+        let reason = CancelReason::AskerCancelled;
+        drop(self.person(question).cancel(reason).await);
+        Err(AskError::NoPage)
     }
 
     /// The question as the person sees it, who is not charged for answering.

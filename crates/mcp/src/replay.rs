@@ -174,7 +174,7 @@ impl Replay {
             let question = mcp.asker.ask(call.engine_ask(asked, form, channel)).await?;
             open.page = Some(question.id());
             if !by_client {
-                mcp.open_browser(&call.page_of(&question)?);
+                mcp.open_browser(&call.page_of(&question).await?);
                 open.is_visited = true;
             }
             question
@@ -203,7 +203,7 @@ impl Replay {
         let request = if open.is_visited {
             None
         } else {
-            let url = call.page_of(&question)?;
+            let url = call.page_of(&question).await?;
             let request = mcp.url_request(&asked.message, &url, &asked.key);
             Some((CREATE, request.into_params()))
         };

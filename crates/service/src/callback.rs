@@ -96,12 +96,7 @@ impl Callbacks {
     /// Signs with each of these secrets, so that one can be replaced while both hold; trusts the
     /// certificates that the system trusts.
     pub fn new(secrets: impl Into<Arc<[SigningSecret]>>) -> Result<Self, CallbackError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .and_then(BuilderVerifierExt::with_platform_verifier)
-            .map_err(CallbackError::Certificates)?
-            .with_no_client_auth();
+        let tls = trusting_the_system().map_err(CallbackError::Certificates)?;
         Self::with_tls(secrets, tls)
     }
 
@@ -160,6 +155,15 @@ impl Callbacks {
             .body(Full::new(Bytes::from(body)))?;
         Ok(request)
     }
+}
+
+/// TLS for calls to others, whose certificates the system has to trust.
+pub(crate) fn trusting_the_system() -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier)?;
+    Ok(tls.with_no_client_auth())
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -225,6 +225,22 @@ impl Builder {
         self
     }
 
+    /// Sends people to the pages of another Entreat, which knows this program by a key: for MCP
+    /// servers in a program that serves no pages itself. Their questions are asked there too, and
+    /// what is answered there is answered here.
+    #[cfg(feature = "mcp")]
+    pub fn remote_pages(mut self, url: impl Into<String>, key: impl Into<String>) -> Self {
+        self.mcp.remote = Some((url.into(), key.into()));
+        self
+    }
+
+    /// The same, for one whose rules about people are already said.
+    #[cfg(feature = "mcp")]
+    pub fn pages_of(mut self, remote: entreat_service::RemotePages) -> Self {
+        self.mcp.remote_pages = Some(remote);
+        self
+    }
+
     /// Opens a page in a browser of this machine, for MCP servers on the machine of the person
     /// whose client can show neither forms nor URLs.
     #[cfg(feature = "mcp")]
@@ -238,6 +254,8 @@ impl Builder {
     /// When this returns, the store is open, what expired while nobody was there is expired, the
     /// templates are loaded, and the server answers.
     pub async fn start(mut self) -> Result<Entreat, EntreatError> {
+        #[cfg(feature = "mcp")]
+        let remote = self.mcp.find_remote()?;
         let listener = self.bind()?;
         let mut engine = Engine::builder().settings(self.settings);
         if let Some(keys) = self.sealing {
@@ -271,6 +289,8 @@ impl Builder {
             folder: None,
             #[cfg(feature = "mcp")]
             mcp: self.mcp.join(&rpc, None),
+            #[cfg(feature = "mcp")]
+            remote,
             #[cfg(feature = "embedded")]
             embedded,
             rpc,

@@ -38,6 +38,10 @@ pub enum EntreatError {
     /// The system gives no randomness, without which links could be guessed.
     #[error("the system gives no randomness")]
     Entropy(#[source] io::Error),
+    /// The pages of another service cannot be used.
+    #[cfg(feature = "mcp")]
+    #[error("the pages of another service cannot be used")]
+    Remote(#[from] entreat_service::RemoteError),
     /// The folder of templates cannot be read.
     #[error(transparent)]
     Templates(#[from] FolderError),

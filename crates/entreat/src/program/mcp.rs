@@ -8,6 +8,7 @@ use entreat_engine::{Asker, Engine};
 use entreat_mcp::{Control, Forms, Mcp, Parts, Settings};
 use entreat_service::page::Pages;
 use entreat_service::rpc::{Rpc, Session, Templates};
+use entreat_service::{RemoteError, RemotePages};
 use serde_json::Value;
 
 /// Everything that is said, to be joined with parts that exist only later.
@@ -18,12 +19,23 @@ pub(super) struct McpParts {
     pub(super) principal: Option<Arc<Who>>,
     pub(super) are_local: bool,
     pub(super) browser: Option<Arc<Browser>>,
+    /// Address and key of a service whose pages are used.
+    pub(super) remote: Option<(String, String)>,
+    pub(super) remote_pages: Option<RemotePages>,
 }
 
 type Who = dyn Fn(&Parts) -> String + Send + Sync;
 type Browser = dyn Fn(&str) + Send + Sync;
 
 impl McpParts {
+    /// Makes out which pages of another service are used.
+    pub(super) fn find_remote(&mut self) -> Result<Option<RemotePages>, RemoteError> {
+        if let Some((url, key)) = &self.remote {
+            self.remote_pages = Some(RemotePages::new(url, key)?);
+        }
+        Ok(self.remote_pages.clone())
+    }
+
     pub(super) fn join(&self, rpc: &Rpc, pages: Option<&Pages>) -> Mcp {
         let asker = self.asker(rpc.engine());
         let control = ControlApi {
@@ -35,7 +47,9 @@ impl McpParts {
             .local_clients(self.are_local)
             .control(control)
             .templates(ByName(rpc.templates().clone()));
-        if let Some(pages) = pages {
+        if let Some(remote) = &self.remote_pages {
+            mcp = mcp.pages(Arc::new(remote.clone()));
+        } else if let Some(pages) = pages {
             mcp = mcp.pages(Arc::new(pages.clone()));
         }
         if let Some(who) = self.principal.clone() {

@@ -11,6 +11,8 @@ mod principals;
 #[cfg(feature = "mcp")]
 mod processes;
 #[cfg(feature = "mcp")]
+mod remote;
+#[cfg(feature = "mcp")]
 mod single_use;
 
 use std::net::SocketAddr;
