@@ -53,14 +53,19 @@ async fn asked(events: &mut Subscription) -> ElicitationId {
     }
 }
 
+/// How the next question ended there, which happens soon.
 async fn ended(events: &mut Subscription) -> Outcome {
-    loop {
-        if let Some(Heard::Event(event)) = events.next().await
-            && let Some(outcome) = event.snapshot().outcome()
-        {
-            return outcome;
+    let end = async {
+        loop {
+            if let Some(Heard::Event(event)) = events.next().await
+                && let Some(outcome) = event.snapshot().outcome()
+            {
+                return outcome;
+            }
         }
-    }
+    };
+    let soon = tokio::time::timeout(Duration::from_secs(30), end);
+    soon.await.expect("it ends there too")
 }
 
 /// What a browser gets there.
@@ -150,8 +155,7 @@ async fn what_ends_on_one_side_ends_on_the_other() {
     begin(&mut client, kind).await;
     asked(&mut fresh).await;
     drop(client);
-    let soon = tokio::time::timeout(Duration::from_secs(30), ended(&mut fresh));
-    assert_eq!(soon.await, Ok(withdrawn));
+    assert_eq!(ended(&mut fresh).await, withdrawn);
     program.shutdown().await;
     assert_eq!(service.engine().live(), 0);
     service.shutdown().await;
