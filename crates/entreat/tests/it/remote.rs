@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use entreat::core::schema::Era;
+use entreat::core::{ReferenceKind, Upload};
 use entreat::engine::Heard;
 use entreat::{AskerSettings, CancelReason, ElicitationId, Entreat, Form, Outcome, Subscription};
 use entreat_testkit::mcp::{Client, Kind, decline, visit};
@@ -119,6 +120,38 @@ async fn a_secret_is_given_on_the_page_of_the_other_service() {
         };
         assert_eq!(reply.text(), format!("{} letters", CANARY.len()));
         assert!(!client.transcript.concat().contains(CANARY));
+    }
+    program.shutdown().await;
+    service.shutdown().await;
+}
+
+/// A document.
+#[derive(Form)]
+struct Document {
+    document: Upload<'static>,
+}
+
+#[tokio::test]
+async fn a_file_comes_from_the_other_service_whole_or_as_its_link() {
+    let (service, program) = both().await;
+    let kind = Kind::url(Era::V2025_11_25);
+    let server = Server::new(|ask| async move {
+        let Document { document } = ask.form("document", "A document?").await?;
+        Ok(format!("{} {}", document.filename(), document.size()))
+    });
+    let mut client = server.client(&program, kind, kind.capabilities()).await;
+    let link = json!({"type": "url", "location": "https://ask.example.com/files/a"});
+    for content in [json!("YWJj"), link] {
+        let mut events = service.engine().subscribe();
+        let (call, ..) = begin(&mut client, kind).await;
+        let there = service.engine().elicitation(asked(&mut events).await);
+        let file = json!({"filename": "a.txt", "content_type": "text/plain", "size": 3,
+            "content": content});
+        // As the page does with what it was sent.
+        let there = there.vouching_for(ReferenceKind::Url);
+        there.submit(&json!({"document": file})).await.unwrap();
+        let reply = client.reply_to(call, |_| unreachable!()).await;
+        assert_eq!(reply.text(), "a.txt 3");
     }
     program.shutdown().await;
     service.shutdown().await;
