@@ -1,16 +1,21 @@
 //! Asks a person at a terminal.
 //!
-//! [`plain`] asks in linear prompts that never redraw: fit for screen readers, logs and
-//! pipes. It talks through a [`Console`], of which [`StdConsole`] is the one that people
-//! sit at; tests bring their own.
+//! A [`Terminal`] is the one way to the person: it asks a [`Question`], shows a [`UrlCard`], and
+//! says a line in between. It has two looks. The full one redraws the screen; its model is pure
+//! (`full/model.rs`), and a thin shell around it reads keys and draws. [`plain`] asks in linear
+//! prompts that never redraw: fit for screen readers, logs and pipes.
 //!
 //! Deliberately absent: rules. Whether an answer is valid and which question comes next is
-//! asked of [the form](struct@entreat_core::Form) after every line. Absent too: signals, time
-//! limits and the environment. Whoever ends the program calls [`Restorer::restore`] first, so
-//! that no terminal is left without echo.
+//! asked of [the form](struct@entreat_core::Form) after every key or line. Absent too: signals,
+//! the ends of deadlines and the environment. Whoever ends a question drops the future that asks
+//! it, and the terminal is as it was.
 
 mod console;
+mod lines;
+mod question;
 mod reply;
+mod terminal;
+mod wire;
 
 mod safe_text;
 mod typography;
@@ -20,5 +25,8 @@ mod review;
 
 pub mod plain;
 
-pub use console::{Console, DEFAULT_WIDTH, Restorer, StdConsole};
+pub use console::{Console, DEFAULT_WIDTH};
+pub use question::{CardReply, Filled, Look, Mode, OpenedReply, Question, UrlCard};
 pub use reply::Reply;
+pub use terminal::Terminal;
+pub use wire::{Desk, News, Wire, Word};

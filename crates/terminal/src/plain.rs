@@ -22,6 +22,7 @@
 //! | `:help` | this question again, and the commands |
 //! | `:decline` | refuses to answer |
 //! | `:cancel`, the end of the input | leaves without a decision |
+//! | `:extend` | asks for more time, where there is a deadline |
 //! | `::…` | an answer that begins with a colon |
 //!
 //! A required boolean is shown off: Enter says no. A file that takes several is answered
@@ -33,13 +34,15 @@
 //! Texts of several lines cannot be typed, and a terminal itself takes no more than some
 //! 4000 bytes a line.
 
+pub(crate) mod cards;
+pub(crate) mod desk;
 mod dialogue;
 mod page;
 mod question;
 
 use std::io;
 
-use entreat_core::{FieldError, Form, Messages};
+use entreat_core::{FieldError, Form, Messages, Script};
 use serde_json::{Map, Value};
 
 use crate::{Console, Reply};
@@ -89,6 +92,8 @@ pub struct Plain<'a> {
     messages: &'a Messages,
     asker: Option<&'a str>,
     message: Option<&'a str>,
+    script: Option<&'a Script>,
+    notices: &'a [String],
     listener: Option<&'a dyn Fn(&Value)>,
 }
 
@@ -100,6 +105,8 @@ impl<'a> Plain<'a> {
             messages,
             asker: None,
             message: None,
+            script: None,
+            notices: &[],
             listener: None,
         }
     }
@@ -113,6 +120,18 @@ impl<'a> Plain<'a> {
     /// Says why it is asked, in the asker's words.
     pub fn message(mut self, message: &'a str) -> Self {
         self.message = Some(message);
+        self
+    }
+
+    /// Says what a script says, between what it asks; the form is the script's.
+    pub fn script(mut self, script: &'a Script) -> Self {
+        self.script = Some(script);
+        self
+    }
+
+    /// Says beforehand what the person should know, in Entreat's words.
+    pub fn notices(mut self, notices: &'a [String]) -> Self {
+        self.notices = notices;
         self
     }
 

@@ -36,12 +36,26 @@ fn strip(text: &str, line_end: char) -> String {
     safe
 }
 
-/// Control characters, and marks, embeddings, overrides and isolates of direction.
-fn is_acted_on(c: char) -> bool {
+/// Control characters; marks, embeddings, overrides and isolates of direction; and what cannot be
+/// seen and joins nothing, so that no word hides within another. Joiners stay: Persian and emoji
+/// are written with them.
+pub(crate) fn is_acted_on(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{61c}'
+            '\u{ad}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{180e}'
+                | '\u{200b}'
+                | '\u{2060}'..='\u{2064}'
+                | '\u{206a}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+                | '\u{61c}'
                 | '\u{200e}'
                 | '\u{200f}'
                 | '\u{202a}'..='\u{202e}'
@@ -103,6 +117,8 @@ mod tests {
             ("a\tb\nc\u{2028}d", "a b c d"),
             ("a\u{1b}]open\nb", "a b"),
             ("a\u{1b}", "a"),
+            ("pay\u{200b}pal\u{e0041}\u{feff}\u{ad}", "paypal"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
         ] {
             assert_eq!(one_line(given), shown, "{given:?}");
         }

@@ -4,6 +4,8 @@
 //! within `“ ”` in a line of Entreat's; quotation marks inside it are made plain, so that
 //! nobody breaks out. A line that goes on below is indented.
 
+use std::time::Duration;
+
 use textwrap::Options;
 
 use crate::safe_text;
@@ -87,6 +89,35 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// A length of time as people say it, rounded up to a second.
+pub(crate) fn time_left(left: Duration) -> String {
+    let seconds = left.as_millis().div_ceil(1000);
+    let (number, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        _ => (seconds / 60, "minute"),
+    };
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{s}")
+}
+
+/// The text for a terminal that shows ASCII alone. Marks of Entreat's become their like; what has
+/// none becomes a question mark, so that nothing disappears unseen.
+pub(crate) fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '│' => plain.push('|'),
+            '─' => plain.push('-'),
+            '“' | '”' | '„' | '‟' => plain.push('"'),
+            '’' | '‘' => plain.push('\''),
+            '…' => plain.push_str("..."),
+            c if c.is_ascii() => plain.push(c),
+            _ => plain.push('?'),
+        }
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +176,22 @@ mod tests {
         ] {
             assert_eq!(size(bytes), words);
         }
+    }
+
+    #[test]
+    fn the_time_left_is_told_in_words() {
+        for (millis, words) in [
+            (900, "1 second"),
+            (119_000, "119 seconds"),
+            (150_000, "2 minutes"),
+            (599_990, "10 minutes"),
+        ] {
+            assert_eq!(time_left(Duration::from_millis(millis)), words);
+        }
+    }
+
+    #[test]
+    fn a_terminal_without_unicode_gets_ascii_alone() {
+        assert_eq!(ascii("│ “Zoë”…"), "| \"Zo?\"...");
     }
 }

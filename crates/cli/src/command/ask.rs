@@ -7,7 +7,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use entreat::terminal::StdConsole;
+use entreat::terminal::{Question, Terminal};
 use entreat::{
     Ask, CancelReason, Catalogue, Channel, Engine, Outcome, Settings, Snapshot, Timeout,
 };
@@ -21,7 +21,6 @@ use crate::store::{Opened, StoreArgs};
 use crate::{duration, output, runtime};
 
 mod conversation;
-mod watched;
 
 /// Ask the person at this terminal a form and print the answers
 ///
@@ -112,15 +111,19 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
             let asker = keeper
                 .engine()
                 .asker(args.asker.as_deref().unwrap_or(ASKER));
-            let question = asker.ask(ask).await?;
+            let put = asker.ask(ask).await?;
+            let mut question = Question::new(form, messages);
+            if let Some(name) = &args.asker {
+                question = question.asker(name);
+            }
+            if let Some(message) = &args.message {
+                question = question.message(message);
+            }
             let conversation = Conversation {
-                form,
-                messages,
-                asker: args.asker.clone(),
-                message: args.message.clone(),
-                events: asker.subscribe(),
-                question,
                 engine: keeper.engine().clone(),
+                events: asker.subscribe(),
+                asked: put,
+                question,
             };
             ask_here(conversation).await
         };
@@ -145,13 +148,13 @@ impl Args {
 
 /// Asks on this terminal, and gives it back however that ends.
 async fn ask_here(conversation: Conversation) -> anyhow::Result<(Ending, Snapshot)> {
-    let console = StdConsole::new();
-    let restorer = console.restorer();
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let question = conversation.question.clone();
-    let ending = conversation.hold(console, signals.next()).await;
-    restorer.restore();
-    let ending = ending?;
+    let question = conversation.asked.clone();
+    let mut terminal = Terminal::piped(true);
+    let ending = conversation.hold(&mut terminal, signals.next()).await?;
+    if ending == Ending::Nobody {
+        question.cancel(CancelReason::UserCancelled).await?;
+    }
     // The asker's view: with the secrets that it asked for.
     let settled = question.outcome().await?;
     Ok((ending, settled))
@@ -164,10 +167,6 @@ fn report(
     context: &mut Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    if ending.within_a_line {
-        // Whatever is said next begins at the margin.
-        context.say(format_args!(""));
-    }
     let why = match settled.outcome() {
         Some(Outcome::Completed) => {
             if !args.json {
@@ -180,13 +179,18 @@ fn report(
             }
             return Ok(Exit::Clean);
         }
-        Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending.input_ended => {
+        Some(Outcome::Cancelled(CancelReason::UserCancelled))
+            if matches!(ending, Ending::InputEnded | Ending::Nobody) =>
+        {
             "the input ended before the answers were sent, and the question was cancelled"
         }
         outcome => output::why_unanswered(outcome),
     };
     context.say(format_args!("entreat: not answered: {why}"));
-    Ok(ending.signal.unwrap_or(Exit::Found))
+    Ok(match ending {
+        Ending::Signal(exit) => exit,
+        Ending::Settled | Ending::InputEnded | Ending::Nobody => Exit::Found,
+    })
 }
 
 /// What keeps the question.

@@ -9,7 +9,7 @@ const MAX_BYTES: usize = 1 << 20;
 ///
 /// A line that is too long or not UTF-8 is passed over and is an error of kind
 /// `InvalidData`, which never holds what was typed.
-pub(super) fn read(input: &mut impl BufRead) -> io::Result<Option<String>> {
+pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let limit = MAX_BYTES as u64 + 1;
     if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {

@@ -5,7 +5,9 @@
 
 use std::io;
 
-use entreat_core::{Constraint, Field, FieldError, Form, Messages, Progress, Settings};
+use entreat_core::{
+    Constraint, Field, FieldError, Form, Messages, Progress, Script, ScriptStep, Settings,
+};
 use serde_json::{Map, Value};
 
 use super::Plain;
@@ -20,6 +22,10 @@ pub(super) struct Dialogue<'d> {
     pub(super) messages: &'d Messages,
     asker: Option<&'d str>,
     message: Option<&'d str>,
+    script: Option<&'d Script>,
+    /// By step of the script: said already.
+    said: Vec<bool>,
+    notices: &'d [String],
     listener: Option<&'d dyn Fn(&Value)>,
     pub(super) page: Page<'d>,
     /// The draft: an object of raw answers.
@@ -54,6 +60,9 @@ impl<'d> Dialogue<'d> {
             messages: plain.messages,
             asker: plain.asker,
             message: plain.message,
+            script: plain.script,
+            said: vec![false; plain.script.map_or(0, |script| script.steps().len())],
+            notices: plain.notices,
             listener: plain.listener,
             page: Page::new(console),
             answers: draft.into(),
@@ -78,9 +87,14 @@ impl<'d> Dialogue<'d> {
             None => self.page.own("You are asked:")?,
         }
         let title = one_line(self.form.title());
-        let parts = [self.message, Some(&*title), self.form.description()];
+        // A script has no title of its asker's.
+        let title = Some(&*title).filter(|_| self.script.is_none());
+        let parts = [self.message, title, self.form.description()];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         self.page.theirs(&parts.join("\n\n"))?;
+        for notice in self.notices {
+            self.page.own(&one_line(notice))?;
+        }
         self.page.blank()?;
         self.page
             .own("Type each answer and press Enter, or type a command:")?;
@@ -104,7 +118,9 @@ impl<'d> Dialogue<'d> {
 
     pub(super) fn run(&mut self) -> io::Result<Reply> {
         loop {
-            let Some(place) = self.next_place() else {
+            let next = self.next_place();
+            self.say_before(next)?;
+            let Some(place) = next else {
                 match self.finish()? {
                     Some(reply) => return Ok(reply),
                     None => continue,
@@ -128,6 +144,32 @@ impl<'d> Dialogue<'d> {
                 Turn::Left(reply) => return Ok(reply),
             }
         }
+    }
+
+    /// Says what the script says before the field at a place, or at its end; each thing once.
+    fn say_before(&mut self, place: Option<usize>) -> io::Result<()> {
+        let Some(script) = self.script else {
+            return Ok(());
+        };
+        let next = place.map(|place| self.form.fields()[place].id());
+        let progress = self.form.progress(&self.answers, &Settings::default());
+        let mut words = Vec::new();
+        for (said, step) in self.said.iter_mut().zip(script.steps()) {
+            match step {
+                ScriptStep::Ask(field) if Some(field.id()) == next => break,
+                ScriptStep::Say(text, _) if !*said && progress.takes(&step) => {
+                    *said = true;
+                    words.push(text);
+                }
+                ScriptStep::Ask(_) | ScriptStep::Say(..) => {}
+            }
+        }
+        drop(progress);
+        for words in words {
+            self.page.blank()?;
+            self.page.theirs(words)?;
+        }
+        Ok(())
     }
 
     /// The first field that takes part and was not asked or told.

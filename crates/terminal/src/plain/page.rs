@@ -57,7 +57,12 @@ impl<'c> Page<'c> {
     }
 
     pub(super) fn commands(&mut self) -> io::Result<()> {
-        COMMANDS.iter().try_for_each(|line| self.own(line))
+        let [others @ .., colon] = &COMMANDS;
+        others.iter().try_for_each(|line| self.own(line))?;
+        if self.console.can_extend() {
+            self.own(":extend   ask for more time")?;
+        }
+        self.own(colon)
     }
 
     pub(super) fn blank(&mut self) -> io::Result<()> {

@@ -4,44 +4,28 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use entreat::core::Catalogue;
+use entreat::core::{Catalogue, Form};
 use entreat::engine::{Clock, Resolver};
 use entreat::{Ask, Asker, Outcome, Snapshot, Status};
 use entreat_testkit::{ScriptedResolver, VirtualClock};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::*;
 
-/// What the person does next.
-enum Deed {
-    Types(&'static str),
-    /// The terminal breaks.
-    Breaks,
-}
+/// What is on the screen.
+#[derive(Clone, Default)]
+struct Screen(Arc<Mutex<String>>);
 
-/// A console that waits for deeds; the input ends with their sender.
-struct Wire {
-    deeds: std::sync::mpsc::Receiver<Deed>,
-    screen: Arc<Mutex<String>>,
-}
+impl io::Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(bytes).unwrap();
+        self.0.lock().unwrap().push_str(text);
+        Ok(bytes.len())
+    }
 
-impl Console for Wire {
-    fn say(&mut self, line: &str) -> io::Result<()> {
-        self.screen.lock().unwrap().extend([line, "\n"]);
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-
-    fn read_line(&mut self, prompt: &str) -> io::Result<Option<String>> {
-        self.say(prompt)?;
-        match self.deeds.recv() {
-            Ok(Deed::Types(line)) => Ok(Some(line.to_owned())),
-            Ok(Deed::Breaks) => Err(io::Error::other("the cable is cut")),
-            Err(_) => Ok(None),
-        }
-    }
-
-    fn read_secret(&mut self, prompt: &str) -> io::Result<Option<String>> {
-        self.read_line(prompt)
     }
 }
 
@@ -51,9 +35,10 @@ struct World {
     asker: Asker,
     question: Elicitation,
     conversation: Option<Conversation>,
-    wire: Option<Wire>,
-    person: Option<std::sync::mpsc::Sender<Deed>>,
-    screen: Arc<Mutex<String>>,
+    terminal: Option<Terminal>,
+    /// The input ends when this is dropped.
+    person: Option<mpsc::Sender<io::Result<Option<String>>>>,
+    screen: Screen,
 }
 
 impl World {
@@ -69,22 +54,17 @@ impl World {
         let asker = engine.asker("test");
         let ask = Ask::terminal(form.clone()).size_limit(1000);
         let question = asker.ask(ask).await.unwrap();
-        let (person, deeds) = std::sync::mpsc::channel();
-        let screen = Arc::new(Mutex::new(String::new()));
+        let (person, lines) = mpsc::channel(9);
+        let screen = Screen::default();
+        let messages = Catalogue::default().messages(["en"]);
         let conversation = Conversation {
             engine: engine.clone(),
-            question: question.clone(),
+            asked: question.clone(),
             events: asker.subscribe(),
-            form,
-            messages: Catalogue::default().messages(["en"]),
-            asker: None,
-            message: None,
+            question: Question::new(form, messages),
         };
         Self {
-            wire: Some(Wire {
-                deeds,
-                screen: screen.clone(),
-            }),
+            terminal: Some(Terminal::wired(lines, screen.clone())),
             person: Some(person),
             conversation: Some(conversation),
             screen,
@@ -95,22 +75,26 @@ impl World {
     }
 
     async fn of(fields: Value) -> Self {
-        let clock = VirtualClock::new(entreat::UnixTime::from_millis(1_700_000_000_000));
+        let clock = VirtualClock::new(UnixTime::from_millis(1_700_000_000_000));
         Self::new(fields, clock, ScriptedResolver::new()).await
     }
 
     fn types(&self, lines: &[&'static str]) {
         let person = self.person.as_ref().unwrap();
         for line in lines {
-            person.send(Deed::Types(line)).unwrap();
+            person.try_send(Ok(Some((*line).to_owned()))).unwrap();
         }
     }
 
     /// Begins; nobody sends a signal.
     fn begin(&mut self) -> tokio::task::JoinHandle<anyhow::Result<Ending>> {
-        let (conversation, wire) = (self.conversation.take(), self.wire.take());
-        let signal = std::future::pending();
-        tokio::spawn(conversation.unwrap().hold(wire.unwrap(), signal))
+        let conversation = self.conversation.take().unwrap();
+        let mut terminal = self.terminal.take().unwrap();
+        tokio::spawn(async move {
+            conversation
+                .hold(&mut terminal, std::future::pending())
+                .await
+        })
     }
 
     /// Waits until the screen shows this.
@@ -129,7 +113,7 @@ impl World {
     }
 
     fn screen(&self) -> String {
-        self.screen.lock().unwrap().clone()
+        self.screen.0.lock().unwrap().clone()
     }
 
     async fn outcome(&self) -> Snapshot {
@@ -157,7 +141,7 @@ async fn each_answer_is_kept_as_a_draft_before_the_next_is_given() {
     let drafted = world.question.drafted().await.unwrap();
     assert_eq!(Value::from(drafted), json!({"name": "Ada"}));
     world.types(&["hunter2", ""]);
-    assert_eq!(talk.await.unwrap().unwrap(), Ending::default());
+    assert_eq!(talk.await.unwrap().unwrap(), Ending::Settled);
     let result = world.outcome().await.result();
     assert_eq!(result, Some(json!({"name": "Ada", "key": "hunter2"})));
 }
@@ -168,7 +152,7 @@ async fn what_only_the_engine_can_refuse_is_asked_again_until_the_attempts_are_u
         .answers("a.example.com", &["10.0.0.1"])
         .answers("b.example.com", &["127.0.0.1"])
         .answers("c.example.com", &["169.254.169.254"]);
-    let clock = VirtualClock::new(entreat::UnixTime::from_millis(1_700_000_000_000));
+    let clock = VirtualClock::new(UnixTime::from_millis(1_700_000_000_000));
     let url = json!([{"id": "url", "type": "url", "label": "Address", "required": true}]);
     let mut world = World::new(url, clock, resolver).await;
     let talk = world.begin();
@@ -186,7 +170,7 @@ async fn what_only_the_engine_can_refuse_is_asked_again_until_the_attempts_are_u
 #[tokio::test]
 async fn an_answer_that_is_refused_once_may_be_mended() {
     let resolver = ScriptedResolver::new().answers("a.example.com", &["10.0.0.1"]);
-    let clock = VirtualClock::new(entreat::UnixTime::from_millis(1_700_000_000_000));
+    let clock = VirtualClock::new(UnixTime::from_millis(1_700_000_000_000));
     let url = json!([{"id": "url", "type": "url", "label": "Address", "required": true}]);
     let mut world = World::new(url, clock, resolver).await;
     let talk = world.begin();
@@ -210,7 +194,7 @@ async fn answers_that_are_too_large_can_be_shortened() {
 
 #[tokio::test]
 async fn a_deadline_ends_the_prompts_and_what_is_typed_then_goes_nowhere() {
-    let clock = VirtualClock::new(entreat::UnixTime::from_millis(1_700_000_000_000));
+    let clock = VirtualClock::new(UnixTime::from_millis(1_700_000_000_000));
     let mut world = World::new(name(), clock.clone(), ScriptedResolver::new()).await;
     let mut events = world.asker.subscribe();
     let talk = world.begin();
@@ -228,15 +212,13 @@ async fn a_deadline_ends_the_prompts_and_what_is_typed_then_goes_nowhere() {
     world.sees("Time runs out: 59 seconds left.").await;
 
     // Its prompt again: the empty line was no answer.
-    while world.screen().matches("> \n").count() < 2 {
-        tokio::task::yield_now().await;
-    }
+    world.sees("left. :extend asks for more.\n> ").await;
     clock.advance(Duration::from_secs(60));
     let ending = talk.await.unwrap().unwrap();
-    assert!(ending.within_a_line && ending.signal.is_none());
+    assert_eq!(ending, Ending::Settled);
     assert_eq!(world.outcome().await.outcome(), Some(Outcome::TimedOut));
     let screen = world.screen();
-    world.types(&["Ada"]);
+    assert!(screen.ends_with("> \n"), "{screen}");
     drop(world.person.take());
     assert_eq!(world.screen(), screen);
 }
@@ -244,10 +226,11 @@ async fn a_deadline_ends_the_prompts_and_what_is_typed_then_goes_nowhere() {
 #[tokio::test]
 async fn a_signal_cancels() {
     let mut world = World::of(name()).await;
-    let (conversation, wire) = (world.conversation.take(), world.wire.take());
+    let conversation = world.conversation.take().unwrap();
+    let mut terminal = world.terminal.take().unwrap();
     let signal = async { Exit::Interrupted };
-    let ending = conversation.unwrap().hold(wire.unwrap(), signal).await;
-    assert_eq!(ending.unwrap().signal, Some(Exit::Interrupted));
+    let ending = conversation.hold(&mut terminal, signal).await;
+    assert_eq!(ending.unwrap(), Ending::Signal(Exit::Interrupted));
     let reason = CancelReason::UserCancelled;
     let outcome = world.outcome().await.outcome();
     assert_eq!(outcome, Some(Outcome::Cancelled(reason)));
@@ -259,7 +242,8 @@ async fn a_console_that_breaks_leaves_no_open_question() {
     let mut world = World::of(name()).await;
     let talk = world.begin();
     let person = world.person.as_ref().unwrap();
-    person.send(Deed::Breaks).unwrap();
+    let broken = io::Error::other("the cable is cut");
+    person.try_send(Err(broken)).unwrap();
     let error = talk.await.unwrap().unwrap_err();
     assert_eq!(
         format!("{error:#}"),
@@ -270,14 +254,46 @@ async fn a_console_that_breaks_leaves_no_open_question() {
 
 #[tokio::test]
 async fn the_end_of_the_input_is_told_from_a_cancel() {
-    for (lines, input_ended) in [(&[":cancel"][..], false), (&[], true)] {
-        let mut world = World::of(name()).await;
+    for (lines, expected) in [
+        (&[":cancel"][..], Ending::Settled),
+        (&["::"], Ending::InputEnded),
+    ] {
+        let mut world = World::of(json!([
+            {"id": "name", "type": "text", "label": "Name", "required": true},
+            {"id": "age", "type": "number", "label": "Age", "required": true},
+        ]))
+        .await;
         let talk = world.begin();
         world.types(lines);
         drop(world.person.take());
-        assert_eq!(talk.await.unwrap().unwrap().input_ended, input_ended);
+        assert_eq!(talk.await.unwrap().unwrap(), expected);
         let reason = CancelReason::UserCancelled;
         let outcome = world.outcome().await.outcome();
         assert_eq!(outcome, Some(Outcome::Cancelled(reason)));
     }
+}
+
+#[tokio::test]
+async fn where_nobody_ever_says_anything_the_question_stays_open() {
+    let mut world = World::of(name()).await;
+    let talk = world.begin();
+    drop(world.person.take());
+    assert_eq!(talk.await.unwrap().unwrap(), Ending::Nobody);
+    world.stands(|seen| seen.outcome().is_none()).await;
+}
+
+#[tokio::test]
+async fn more_time_can_be_asked_for_until_there_is_none() {
+    let clock = VirtualClock::new(UnixTime::from_millis(1_700_000_000_000));
+    let mut world = World::new(name(), clock, ScriptedResolver::new()).await;
+    let talk = world.begin();
+    world.types(&[":extend"]);
+    world.sees("You have 15 minutes now.").await;
+    world.types(&[":extend"]);
+    world.sees("You have 20 minutes now.").await;
+    world.types(&[":extend"]);
+    world.sees("There is no more time to be had.").await;
+    world.types(&["Ada"]);
+    assert_eq!(talk.await.unwrap().unwrap(), Ending::Settled);
+    assert_eq!(world.outcome().await.lifecycle().extensions(), 2);
 }
