@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::context::{Context, Exit};
 
 mod ask;
+mod attach;
 mod backup;
 mod cancel;
 mod completions;
@@ -67,8 +68,11 @@ Environment:
 
 Exit codes:
   0  answered, valid, sound or allowed; a service that ended as it was told to
-  1  no answer, an invalid one, problems in a form or set-up, a blocked URL, no such elicitation
+  1  an invalid answer, problems in a form or set-up, a blocked URL, no such elicitation
   2  wrong usage, a file or store that cannot be opened, a broken form where a sound one is needed
+  3  declined
+  4  cancelled
+  5  out of time
   130 and other codes above 128: a signal ended it, 130 is Ctrl-C";
 
 #[derive(Subcommand)]
@@ -80,6 +84,7 @@ enum Command {
     Config(config::Args),
     Doctor(doctor::Args),
     Ask(ask::Args),
+    Attach(attach::Args),
     List(list::Args),
     Status(status::Args),
     Cancel(cancel::Args),
@@ -108,6 +113,7 @@ impl Cli {
             Command::Config(args) => config::run(&args, context, out),
             Command::Doctor(args) => doctor::run(&args, context, out),
             Command::Ask(args) => ask::run(&args, context, out),
+            Command::Attach(args) => attach::run(&args, context),
             Command::List(args) => list::run(&args, context, out),
             Command::Status(args) => status::run(&args, context, out),
             Command::Cancel(args) => cancel::run(&args, context, out),

@@ -18,6 +18,12 @@ pub(crate) enum Exit {
     Found = 1,
     /// The command could not do its work.
     Trouble = 2,
+    /// The person refused to answer.
+    Declined = 3,
+    /// The person left, or the question was cancelled otherwise.
+    Cancelled = 4,
+    /// Nobody answered in time.
+    TimedOut = 5,
     /// The terminal was closed, as shells count signals: 128 and the signal's number.
     HungUp = 129,
     /// Somebody pressed Ctrl-C.

@@ -14,6 +14,8 @@ pub(crate) struct Environment {
     pub(crate) store: Option<PathBuf>,
     /// `ENTREAT_KEYS`.
     pub(crate) keys: Option<PathBuf>,
+    /// Where this person is at home.
+    pub(crate) home: Option<PathBuf>,
     /// Where this person's programs keep their data.
     pub(crate) data_folder: Option<PathBuf>,
     variables: Variables,
@@ -35,6 +37,15 @@ impl Environment {
         Self::of(std::env::vars_os())
     }
 
+    /// One that says this, for tests.
+    #[cfg(test)]
+    pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
+        let owned = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        Self::of(owned)
+    }
+
     fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let variables = variables.into_iter().filter(|(_, value)| !value.is_empty());
         let variables = Variables(variables.collect());
@@ -49,6 +60,7 @@ impl Environment {
                 .and_then(|locale| language_tag(locale.to_str()?))
                 .into_iter()
                 .collect(),
+            home: absolute("HOME"),
             store: path("ENTREAT_STORE"),
             keys: path("ENTREAT_KEYS"),
             data_folder: absolute("XDG_DATA_HOME")
@@ -86,11 +98,7 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Environment {
-        Environment::of(
-            variables
-                .iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        )
+        Environment::with(variables)
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod environment;
 mod input;
 mod keys;
 mod log;
+mod look;
 mod measure;
 mod output;
 mod remote;

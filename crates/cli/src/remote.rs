@@ -22,6 +22,8 @@ use crate::output;
 
 /// The variable of the key.
 pub(crate) const KEY_VARIABLE: &str = "ENTREAT_API_KEY";
+/// Where a service listens if nobody says otherwise.
+pub(crate) const HERE: &str = "http://127.0.0.1:7171";
 /// How long a service may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest answer: a page of records.
@@ -54,6 +56,17 @@ pub(crate) enum RemoteError {
     /// It is over.
     #[error("the elicitation is over already: {state}")]
     Settled { state: String },
+    /// The answers are not valid.
+    #[error("the answers are not valid")]
+    Invalid {
+        /// What is wrong, as it came.
+        errors: Vec<Value>,
+        /// That was the last attempt.
+        is_last: bool,
+    },
+    /// The answers are too large.
+    #[error("the answers have {size} bytes, and {limit} are taken")]
+    TooLarge { size: u64, limit: u64 },
     /// Anything else, in the service's words.
     #[error("{0}")]
     Refused(String),
@@ -65,21 +78,27 @@ impl RemoteArgs {
         let Some(url) = &self.url else {
             return Ok(None);
         };
+        Remote::at(url, self.key.as_deref(), environment).map(Some)
+    }
+}
+
+impl Remote {
+    /// The service at a URL; the key is taken from the environment if none is given.
+    pub(crate) fn at(
+        url: &str,
+        key: Option<&str>,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
         let url = Url::parse(url).context("--url is no URL, such as http://127.0.0.1:7171")?;
         ensure!(
             url.scheme() == "http",
             "--url begins with http://: this command speaks no other protocol"
         );
         let by_variable = || environment.variable(KEY_VARIABLE)?.to_str();
-        let key = self.key.as_deref().or_else(by_variable);
-        Ok(Some(Remote {
-            url,
-            key: key.map(str::to_owned),
-        }))
+        let key = key.or_else(by_variable).map(str::to_owned);
+        Ok(Self { url, key })
     }
-}
 
-impl Remote {
     /// Calls a method. The outer error is that no answer could be had.
     pub(crate) async fn call(
         &self,
@@ -137,6 +156,17 @@ fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteE
         Some(-32012) => RemoteError::NotFound,
         Some(-32009) => RemoteError::Settled {
             state: text(&error["data"], "state"),
+        },
+        Some(code @ (-32007 | -32015)) => RemoteError::Invalid {
+            errors: match error["data"]["errors"].as_array() {
+                Some(errors) => errors.clone(),
+                None => Vec::new(),
+            },
+            is_last: code == -32015,
+        },
+        Some(-32013) => RemoteError::TooLarge {
+            size: error["data"]["size"].as_u64().unwrap_or_default(),
+            limit: error["data"]["limit"].as_u64().unwrap_or_default(),
         },
         Some(-32016) => RemoteError::Settled {
             state: "timeout".to_owned(),

@@ -361,6 +361,40 @@ pub struct FieldError {
     pub path: Vec<PathStep>,
 }
 
+impl FieldError {
+    /// Reads an error that crossed a wire; `None` if it lacks the field or the sentence.
+    ///
+    /// ```
+    /// use entreat_core::{Catalogue, FieldError, Form};
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+    ///     {"id": "name", "type": "text", "label": "Name", "required": true}]}))?;
+    /// let violations = form.check(&json!({})).unwrap_err();
+    /// let error = &violations.errors(&Catalogue::default().messages(["en"]))[0];
+    /// let sent = serde_json::to_value(error)?;
+    /// assert_eq!(FieldError::from_json(&sent).as_ref(), Some(error));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_json(error: &Value) -> Option<Self> {
+        let text = |key: &str| error.get(key)?.as_str().map(str::to_owned);
+        let steps = error.get("path").and_then(Value::as_array);
+        let step = |step: &Value| match step.as_u64() {
+            Some(index) => usize::try_from(index).ok().map(PathStep::Index),
+            None => Some(PathStep::Key(step.as_str()?.to_owned().into())),
+        };
+        Some(Self {
+            field: text("field")?,
+            code: VALIDATION_FAILED,
+            message: text("message")?,
+            constraint: text("constraint").unwrap_or_default(),
+            expected: error.get("expected").cloned().unwrap_or_default(),
+            actual: error.get("actual").cloned(),
+            path: steps.into_iter().flatten().filter_map(step).collect(),
+        })
+    }
+}
+
 /// A step on the way to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathStep {

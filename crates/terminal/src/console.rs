@@ -9,6 +9,7 @@ mod talk;
 
 use std::io;
 
+pub(crate) use echo::size;
 pub(crate) use talk::{Held, Talk};
 
 /// The width in columns where nobody knows better.

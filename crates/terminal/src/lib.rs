@@ -23,6 +23,7 @@ mod typography;
 mod prompt;
 mod review;
 
+mod full;
 pub mod plain;
 
 pub use console::{Console, DEFAULT_WIDTH};

@@ -36,7 +36,7 @@
 
 pub(crate) mod cards;
 pub(crate) mod desk;
-mod dialogue;
+pub(crate) mod dialogue;
 mod page;
 mod question;
 

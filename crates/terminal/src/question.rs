@@ -1,5 +1,6 @@
 //! What is asked, and what came of it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use entreat_core::jiff::civil::Date;
@@ -53,6 +54,7 @@ pub struct Question {
     pub(crate) notices: Vec<String>,
     pub(crate) script: Option<Script>,
     pub(crate) today: Option<Date>,
+    pub(crate) home: Option<PathBuf>,
     pub(crate) time: Option<Time>,
 }
 
@@ -83,6 +85,7 @@ impl Question {
             notices: Vec::new(),
             script: None,
             today: None,
+            home: None,
             time: None,
         }
     }
@@ -139,6 +142,12 @@ impl Question {
     /// The day that a calendar begins at.
     pub fn today(mut self, today: Date) -> Self {
         self.today = Some(today);
+        self
+    }
+
+    /// The folder that a `~` at the beginning of a path stands for.
+    pub fn home(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.home = Some(folder.into());
         self
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use tokio::sync::mpsc;
 
 use crate::console::Talk;
+use crate::full;
 use crate::lines::Lines;
 use crate::plain::{cards, desk};
 use crate::question::{CardReply, Filled, Look, Mode, OpenedReply, Question, UrlCard};
@@ -47,6 +48,7 @@ pub struct Terminal {
     look: Look,
     talk: Talk,
     lines: Lines,
+    inputs: full::Inputs,
 }
 
 impl Terminal {
@@ -63,6 +65,7 @@ impl Terminal {
             look,
             talk: Talk::new(io::stderr(), true, look.unicode),
             lines: Lines::of_stdin(),
+            inputs: full::Inputs::default(),
         })
     }
 
@@ -72,6 +75,7 @@ impl Terminal {
             look: plain(unicode),
             talk: Talk::new(io::stderr(), io::stdin().is_terminal(), unicode),
             lines: Lines::of_stdin(),
+            inputs: full::Inputs::default(),
         }
     }
 
@@ -85,6 +89,7 @@ impl Terminal {
             look: plain(true),
             talk: Talk::new(talk, false, true),
             lines: Lines::brought(lines),
+            inputs: full::Inputs::default(),
         }
     }
 
@@ -93,9 +98,8 @@ impl Terminal {
     /// Fails when the terminal does.
     pub async fn fill(&mut self, question: &Question, wire: &mut Wire) -> io::Result<Filled> {
         match self.look.mode {
-            Mode::Full | Mode::Plain => {
-                desk::fill(&mut self.talk, &mut self.lines, question, wire).await
-            }
+            Mode::Full => full::fill(&mut self.inputs, self.look, question, wire).await,
+            Mode::Plain => desk::fill(&mut self.talk, &mut self.lines, question, wire).await,
         }
     }
 
@@ -104,7 +108,8 @@ impl Terminal {
     /// Opens nothing. Fails when the terminal does.
     pub async fn card(&mut self, card: &UrlCard) -> io::Result<CardReply> {
         match self.look.mode {
-            Mode::Full | Mode::Plain => cards::card(&mut self.talk, &mut self.lines, card).await,
+            Mode::Full => full::card(&mut self.inputs, self.look, card).await,
+            Mode::Plain => cards::card(&mut self.talk, &mut self.lines, card).await,
         }
     }
 
@@ -112,7 +117,8 @@ impl Terminal {
     /// that everything there is done.
     pub async fn opened(&mut self, card: &UrlCard) -> io::Result<OpenedReply> {
         match self.look.mode {
-            Mode::Full | Mode::Plain => cards::opened(&mut self.talk, &mut self.lines, card).await,
+            Mode::Full => full::opened(&mut self.inputs, self.look, card).await,
+            Mode::Plain => cards::opened(&mut self.talk, &mut self.lines, card).await,
         }
     }
 

@@ -3,37 +3,74 @@
 //! The question goes through the engine like any other: it has a deadline, a limit of attempts
 //! and one outcome. What may be answered is decided there and by the form, never here.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use entreat::terminal::{Question, Terminal};
+use entreat::core::jiff::Zoned;
+use entreat::terminal::Terminal;
 use entreat::{
-    Ask, CancelReason, Catalogue, Channel, Engine, Outcome, Settings, Snapshot, Timeout,
+    Ask, CancelReason, Catalogue, Channel, Messages, Outcome, Settings, Snapshot, Timeout,
 };
 
 use self::conversation::{Conversation, Ending};
+use self::keeper::Keeper;
+use self::print::Print;
+use self::subject::Subject;
 use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
 use crate::input::Source;
+use crate::look::look;
 use crate::signals::Signals;
-use crate::store::{Opened, StoreArgs};
+use crate::store::{Place, StoreArgs};
 use crate::{duration, output, runtime};
 
 mod conversation;
+mod keeper;
+mod page;
+mod print;
+mod subject;
 
-/// Ask the person at this terminal a form and print the answers
+/// Ask the person at this terminal and print the answers
 ///
-/// Prints the answers as one line of JSON, secrets included. The questions stand on stderr, one
-/// after the other, and nothing is redrawn, so that a screen reader can follow; answers are
-/// lines of stdin, so that a script can give them.
+/// Takes the whole screen, on stderr, and prints the answers as one line of JSON, secrets included.
+/// With --plain, ACCESSIBLE=1 or TERM=dumb the questions come as lines, one after the other, and
+/// nothing is redrawn, so that a screen reader can follow. Where stdin is no terminal, its lines
+/// are the answers; where it is empty, the question waits on a page of this machine.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(after_help = AFTER_HELP)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+#[command(group = clap::ArgGroup::new("output"))]
 pub(crate) struct Args {
     /// The form: JSON, YAML or TOML
-    #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath)]
-    form: Source,
-    /// How long the person has, such as 90s or 5m; 1s to 10m [default: the form's, else 10m]
+    #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath, group = "what")]
+    form: Option<Source>,
+    /// Ask the form of this name in the folder of forms
+    #[arg(long, value_name = "NAME", group = "what")]
+    template: Option<String>,
+    /// The folder of forms [default: `$ENTREAT_FORMS`]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, requires = "template")]
+    forms: Option<PathBuf>,
+    /// Ask for one line of text, and print it as it is
+    #[arg(long, value_name = "TEXT", group = "what")]
+    prompt: Option<String>,
+    /// The line is a secret, and typed unseen
+    #[arg(long, requires = "prompt")]
+    sensitive: bool,
+    /// Run a script: a list of {"say": text} and {"ask": field}, step by step
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, group = "what")]
+    script: Option<Source>,
+    /// Fill in an answer beforehand; may be given several times. Lists have commas between
+    #[arg(
+        long = "default",
+        value_name = "ID=VALUE",
+        conflicts_with_all = ["prompt", "script"]
+    )]
+    defaults: Vec<String>,
+    /// How long the person has, such as 90s or 5m; 1s to 10m [default: the form's, else 10m; 30s
+    /// for --prompt]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
     /// Who asks, for the person to see
@@ -42,14 +79,29 @@ pub(crate) struct Args {
     /// Why it is asked, for the person to see
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
+    /// Ask in lines that are never redrawn
+    #[arg(long, conflicts_with = "browser")]
+    plain: bool,
+    /// Ask on a page in the browser, on a port that only this machine can reach
+    #[arg(long)]
+    browser: bool,
     /// Keep the question in the store, where `entreat list` finds it; --store implies it
     ///
     /// Without either, nothing is written to disk.
     #[arg(long)]
     keep: bool,
     /// Print the whole record, also when there is no answer
-    #[arg(long)]
+    #[arg(long, group = "output")]
     json: bool,
+    /// Print a line NAME='value' for each field, for a shell to `eval`
+    ///
+    /// Names are ids in upper case, with _ for what a name cannot have. A list has one item a
+    /// line; what was not answered is empty.
+    #[arg(long, group = "output")]
+    env: bool,
+    /// Print the answer to this field alone, as it is
+    #[arg(long, value_name = "ID", group = "output")]
+    field: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -59,31 +111,45 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "\
 Examples:
   entreat ask greeting.json
-  name=$(entreat ask greeting.json | jq -r .name)
+  name=$(entreat ask greeting.json --field name) || exit
+  eval \"$(entreat ask deploy.yaml --env)\" && echo \"$TARGET\"
+  token=$(entreat ask --prompt \"Token?\" --sensitive)
   entreat ask deploy.yaml --asker \"Deploy robot\" --message \"Version 7 is ready\" --timeout 5m
+  entreat ask deploy.yaml --default target=staging --browser
   printf 'Ada\\n' | entreat ask greeting.json
   entreat ask deploy.yaml --store questions.db && entreat list --store questions.db
 
-The person may type :back, :help, :decline (a decision not to answer) or :cancel at any time.
-Secrets are typed unseen. A store holds them sealed, with keys in a file beside it.
+The keys are on the screen: Tab, Shift-Tab and Enter move, Ctrl-R shows everything once more before
+it is sent, Ctrl-X declines (a decision not to answer), Esc or Ctrl-C cancels, Ctrl-T asks for more
+time. In lines, the person types :back, :help, :decline, :cancel or :extend. Secrets are typed
+unseen. A store holds them sealed, with keys in a file beside it.
 
-Exit codes: 0 answered; 1 not answered: declined, cancelled, out of time or of attempts; 2 wrong
-usage, a form that is broken or cannot be read, a store that cannot be opened; 130 Ctrl-C (143
-ended, 129 terminal closed): the question is cancelled then.";
+NO_COLOR turns colours off; a locale that is not UTF-8 leaves nothing but ASCII.
+
+Exit codes: 0 answered; 3 declined; 4 cancelled, also by Ctrl-C on the screen, by the end of the
+input, or after too many attempts; 5 out of time; 2 wrong usage, a form that is broken or cannot be
+read, a store that cannot be opened. A signal cancels too: 130 Ctrl-C in lines or on a page, 143
+ended, 129 terminal closed.";
 
 /// The asker's name in the store when none is given.
 const ASKER: &str = "cli";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let is_stdin = |source: &Option<Source>| *source == Some(Source::Stdin);
     ensure!(
-        args.form != Source::Stdin,
+        !is_stdin(&args.form) && !is_stdin(&args.script),
         "the form cannot come from stdin: the answers are read there; put it in a file"
     );
     ensure!(
         args.is_kept() || !args.store.names_keys(),
         "--keys belongs to a store: add --store PATH or --keep"
     );
-    let form = args.notation.load_form(&args.form, context)?;
+    let subject = Subject::read(args, context)?;
+    let print = match &args.field {
+        Some(id) => Print::field(subject.form(), id)?,
+        None if args.env => Print::variables(subject.form())?,
+        None => Print::Result,
+    };
     let languages = context.languages().iter().map(String::as_str);
     let messages = Catalogue::default().messages(languages);
     let mut settings = Settings::default();
@@ -93,49 +159,29 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     } else {
         None
     };
-
-    let mut ask = Ask::terminal(form.clone()).channel(Channel::Terminal);
-    if let Some(message) = &args.message {
-        ask = ask.message(message);
-    }
-    if let Some(timeout) = args.timeout {
-        ask = ask.timeout(Timeout::of(timeout));
-    }
-
-    let (ending, settled) = runtime::block_on(async {
-        let keeper = match &place {
-            Some(place) => Keeper::Store(place.open_or_create(settings).await?),
-            None => Keeper::Memory(Engine::builder().settings(settings).start().await?),
-        };
-        let asked = async {
-            let asker = keeper
-                .engine()
-                .asker(args.asker.as_deref().unwrap_or(ASKER));
-            let put = asker.ask(ask).await?;
-            let mut question = Question::new(form, messages);
-            if let Some(name) = &args.asker {
-                question = question.asker(name);
-            }
-            if let Some(message) = &args.message {
-                question = question.message(message);
-            }
-            let conversation = Conversation {
-                engine: keeper.engine().clone(),
-                events: asker.subscribe(),
-                asked: put,
-                question,
-            };
-            ask_here(conversation).await
-        };
-        let asked = asked.await;
-        keeper.close().await;
-        asked
-    })?;
-
+    let job = Job {
+        args,
+        subject,
+        messages,
+    };
+    let place = place.as_ref();
+    let (ending, settled) = if args.browser {
+        runtime::block_on_all(page::ask(&job, place, settings, true, context))?
+    } else {
+        let asked = runtime::block_on(ask_here(&job, place, settings.clone(), context))?;
+        if asked.0 == Ending::Nobody {
+            context.say(format_args!(
+                "entreat: nobody can answer here: stdin is empty, and no terminal"
+            ));
+            runtime::block_on_all(page::ask(&job, place, settings, false, context))?
+        } else {
+            asked
+        }
+    };
     if args.json {
         output::line(out, &settled)?;
     }
-    report(ending, &settled, args, context, out)
+    report(ending, &settled, &print, args, context, out)
 }
 
 impl Args {
@@ -146,31 +192,99 @@ impl Args {
     }
 }
 
+/// What is to be asked, wherever that is.
+struct Job<'a> {
+    args: &'a Args,
+    subject: Subject,
+    messages: Messages,
+}
+
+impl Job<'_> {
+    fn asker(&self) -> &str {
+        self.args.asker.as_deref().unwrap_or(ASKER)
+    }
+
+    fn ask(&self, on_page: bool) -> anyhow::Result<Ask> {
+        let mut ask = self.subject.ask(on_page)?;
+        if let Some(message) = &self.args.message {
+            ask = ask.message(message);
+        }
+        if let Some(timeout) = self.args.timeout {
+            ask = ask.timeout(Timeout::of(timeout));
+        }
+        Ok(ask)
+    }
+}
+
 /// Asks on this terminal, and gives it back however that ends.
-async fn ask_here(conversation: Conversation) -> anyhow::Result<(Ending, Snapshot)> {
+async fn ask_here(
+    job: &Job<'_>,
+    place: Option<&Place>,
+    settings: Settings,
+    context: &Context,
+) -> anyhow::Result<(Ending, Snapshot)> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let question = conversation.asked.clone();
-    let mut terminal = Terminal::piped(true);
+    let keeper = Keeper::open(place, settings).await?;
+    let asked = converse(job, &keeper, context, &mut signals).await;
+    keeper.close().await;
+    asked
+}
+
+async fn converse(
+    job: &Job<'_>,
+    keeper: &Keeper,
+    context: &Context,
+    signals: &mut Signals,
+) -> anyhow::Result<(Ending, Snapshot)> {
+    let look = look(context.environment(), job.args.plain);
+    let asker = keeper.engine().asker(job.asker());
+    let put = asker
+        .ask(job.ask(false)?.channel(Channel::Terminal))
+        .await?;
+    let form = put.status().await?.record().request.subject.form().cloned();
+    let form = form.context("there is no form to show")?;
+    let mut question = job.subject.question(form, job.messages.clone());
+    if let Some(name) = &job.args.asker {
+        question = question.asker(name);
+    }
+    if let Some(message) = &job.args.message {
+        question = question.message(message);
+    }
+    if let Some(home) = &context.environment().home {
+        question = question.home(home);
+    }
+    let conversation = Conversation {
+        engine: keeper.engine().clone(),
+        events: asker.subscribe(),
+        asked: put.clone(),
+        question: question.today(Zoned::now().date()),
+    };
+    let mut terminal = if std::io::stdin().is_terminal() {
+        Terminal::open(look).unwrap_or_else(|_| Terminal::piped(look.unicode))
+    } else {
+        Terminal::piped(look.unicode)
+    };
     let ending = conversation.hold(&mut terminal, signals.next()).await?;
     if ending == Ending::Nobody {
-        question.cancel(CancelReason::UserCancelled).await?;
+        // It is asked anew elsewhere.
+        put.cancel(CancelReason::AskerCancelled).await?;
     }
     // The asker's view: with the secrets that it asked for.
-    let settled = question.outcome().await?;
-    Ok((ending, settled))
+    Ok((ending, put.outcome().await?))
 }
 
 fn report(
     ending: Ending,
     settled: &Snapshot,
+    print: &Print,
     args: &Args,
     context: &mut Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let why = match settled.outcome() {
+    let (why, exit) = match settled.outcome() {
         Some(Outcome::Completed) => {
             if !args.json {
-                output::line(out, &settled.result())?;
+                print.print(&settled.result().unwrap_or_default(), out)?;
             }
             if !settled.missing().is_empty() {
                 let missing = settled.missing().join(", ");
@@ -179,38 +293,25 @@ fn report(
             }
             return Ok(Exit::Clean);
         }
-        Some(Outcome::Cancelled(CancelReason::UserCancelled))
-            if matches!(ending, Ending::InputEnded | Ending::Nobody) =>
-        {
-            "the input ended before the answers were sent, and the question was cancelled"
-        }
-        outcome => output::why_unanswered(outcome),
+        Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending == Ending::InputEnded => (
+            "the input ended before the answers were sent, and the question was cancelled",
+            Exit::Cancelled,
+        ),
+        outcome => (output::why_unanswered(outcome), unanswered(outcome)),
     };
     context.say(format_args!("entreat: not answered: {why}"));
     Ok(match ending {
-        Ending::Signal(exit) => exit,
-        Ending::Settled | Ending::InputEnded | Ending::Nobody => Exit::Found,
+        Ending::Signal(signal) => signal,
+        Ending::Settled | Ending::InputEnded | Ending::Nobody => exit,
     })
 }
 
-/// What keeps the question.
-enum Keeper {
-    Memory(Engine),
-    Store(Opened),
-}
-
-impl Keeper {
-    fn engine(&self) -> &Engine {
-        match self {
-            Self::Memory(engine) => engine,
-            Self::Store(opened) => &opened.engine,
-        }
-    }
-
-    async fn close(self) {
-        match self {
-            Self::Memory(engine) => engine.shutdown().await,
-            Self::Store(opened) => opened.close().await,
-        }
+/// The exit code of a question that has no answer.
+pub(super) fn unanswered(outcome: Option<Outcome>) -> Exit {
+    match outcome {
+        Some(Outcome::Completed) => Exit::Clean,
+        Some(Outcome::Declined) => Exit::Declined,
+        Some(Outcome::TimedOut) => Exit::TimedOut,
+        Some(Outcome::Cancelled(_)) | None => Exit::Cancelled,
     }
 }

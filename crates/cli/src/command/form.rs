@@ -72,7 +72,7 @@ enum Notation {
 
 impl NotationArg {
     /// Reads a document. The outer error is about the file, the inner one about its text.
-    fn read(
+    pub(super) fn read(
         &self,
         source: &Source,
         context: &mut Context,
@@ -143,10 +143,10 @@ impl fmt::Display for Located<'_> {
 
 /// A document that is not what the command needs, with all its problems.
 #[derive(Debug)]
-struct Broken(String);
+pub(super) struct Broken(String);
 
 impl Broken {
-    fn new(needed: &str, source: &Source, problems: &Problems) -> Self {
+    pub(super) fn new(needed: &str, source: &Source, problems: &Problems) -> Self {
         let mut words = format!("{source} is not {needed}");
         for problem in problems {
             words.push('\n');

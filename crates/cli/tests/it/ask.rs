@@ -1,7 +1,10 @@
 //! `entreat ask` through pipes.
 
+use std::io::Read as _;
+
 use serde_json::json;
 
+use crate::http;
 use crate::session::Session;
 use crate::{Run, entreat, entreat_with};
 
@@ -35,30 +38,141 @@ fn wrong_answers_are_asked_again() {
 }
 
 #[test]
-fn every_way_not_to_answer_has_its_sentence() {
-    for (typed, words) in [
-        ("ada\n:decline\n", "the question was declined"),
-        ("ada\n:cancel\n", "the question was cancelled"),
-        (
-            "",
-            "the input ended before the answers were sent, and the question was cancelled",
-        ),
+fn every_way_not_to_answer_has_its_code_and_its_sentence() {
+    for (typed, code, words) in [
+        ("ada\n:decline\n", 3, "the question was declined"),
+        ("ada\n:cancel\n", 4, "the question was cancelled"),
         (
             "ada\n",
+            4,
             "the input ended before the answers were sent, and the question was cancelled",
         ),
     ] {
         let run = entreat_with(ASK, typed);
-        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{typed:?}");
+        assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{typed:?}");
         assert_eq!(last_words(&run), format!("entreat: not answered: {words}"));
     }
+}
+
+/// The address and path of the page that a run says its question waits at.
+fn page_of(session: &Session) -> (String, String) {
+    let link = session.line_with("http://127.0.0.1:");
+    let link = link.trim().trim_start_matches("http://");
+    let (address, path) = link.split_once('/').expect("a link has a path");
+    (address.to_owned(), format!("/{path}"))
+}
+
+/// Answers the only question of a page.
+fn answer(session: &Session, name: &str) {
+    let (address, link) = page_of(session);
+    let mut page = String::new();
+    let mut stream = http::begin(&address, &format!("GET {link}"), None, "");
+    stream.read_to_string(&mut page).expect("the page is text");
+    let between = |before: &str, after: &str| {
+        let (_, rest) = page.split_once(before).expect("the page has it");
+        rest.split_once(after).expect("it ends").0.to_owned()
+    };
+    let (csrf, here) = (
+        between("name=\"_csrf\" value=\"", "\""),
+        between("action=\"", "\""),
+    );
+    let lines = format!(
+        "cookie: {}\r\norigin: null\r\n",
+        between("set-cookie: ", ";")
+    );
+    let body = format!("_csrf={csrf}&_f=0&f.name={name}&_do=send");
+    let sent = http::begin_with(&address, &format!("POST {here}"), &lines, &body);
+    assert_eq!(http::read_answer(sent).status, 303);
+}
+
+#[test]
+fn where_nobody_can_answer_the_question_waits_on_a_page_and_never_answers_itself() {
+    let mut session = Session::start(&["ask", "greeting.json"]);
+    session.close_stdin();
+    session.wait_for("nobody can answer here: stdin is empty, and no terminal");
+    answer(&session, "Ada");
+    let run = session.wait();
+    assert_eq!((run.code, run.stdout.as_str()), (0, "{\"name\":\"Ada\"}\n"));
+
+    let run = entreat(&["ask", "greeting.json", "--timeout", "1s"]);
+    assert_eq!((run.code, run.stdout.as_str()), (5, ""));
+}
+
+#[test]
+fn a_page_can_be_asked_for() {
+    let session = Session::start(&["ask", "greeting.json", "--browser", "--field", "name"]);
+    answer(&session, "Zo%C3%AB");
+    let run = session.wait();
+    assert_eq!((run.code, run.stdout.as_str()), (0, "Zoë\n"));
+}
+
+#[test]
+fn a_shell_can_read_the_answers() {
+    let typed = "it's $(me)\nhunter2hunter2\n\n\n";
+    let run = entreat_with(&["ask", "secret.yaml", "--env"], typed);
+    let expected = "USER='it'\\''s $(me)'\nTOKEN='hunter2hunter2'\nDAYS='7'\n";
+    assert_eq!((run.code, run.stdout.as_str()), (0, expected));
+    let run = entreat_with(&["ask", "secret.yaml", "--field", "user"], typed);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "it's $(me)\n"));
+}
+
+#[test]
+fn answers_can_be_filled_in_beforehand() {
+    let args = [
+        "ask",
+        "secret.yaml",
+        "--default",
+        "user=ada",
+        "--default",
+        "days=9",
+    ];
+    let run = entreat_with(&args, "\nhunter2hunter2\n\n\n");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let result = &run.json_lines()[0];
+    assert_eq!(
+        (&result["user"], &result["days"]),
+        (&json!("ada"), &json!(9))
+    );
+}
+
+#[test]
+fn a_form_can_be_named_in_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let form = std::fs::read("tests/it/forms/greeting.json").expect("the form");
+    std::fs::write(folder.path().join("hello.json"), form).expect("a file");
+    let folder = folder.path().to_str().expect("a name that is text");
+    let run = entreat_with(&["ask", "--template", "hello", "--forms", folder], "Ada\n");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "{\"name\":\"Ada\"}\n"));
+    let run = entreat(&["ask", "--template", "helo", "--forms", folder]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("`hello`, perhaps?"), "{}", run.stderr);
+}
+
+#[test]
+fn one_line_is_asked_for_and_printed_as_it_is() {
+    let run = entreat_with(&["ask", "--prompt", "Which branch?"], "main \"x\"\n");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "main \"x\"\n"));
+    let args = ["ask", "--prompt", "Token?", "--sensitive", "--json"];
+    let run = entreat_with(&args, "hunter2\n");
+    assert_eq!(run.json_lines()[0]["mode"], "inline");
+    assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+}
+
+#[test]
+fn a_script_says_and_asks_step_by_step() {
+    let run = entreat_with(&["ask", "--script", "script.json"], "y\nlater\n\n");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.json_lines()[0], json!({"go": true, "why": "later"}));
+    insta::assert_snapshot!("ask_script", run.stderr);
+    let run = entreat_with(&["ask", "--script", "script.json"], "n\n\n");
+    assert!(!run.stderr.contains("Careful now."), "{}", run.stderr);
 }
 
 #[test]
 fn a_deadline_ends_it_while_the_person_sits_at_a_prompt() {
     let session = Session::start(&["ask", "greeting.json", "--timeout", "1s", "--json"]);
     let run = session.wait();
-    assert_eq!(run.code, 1);
+    assert_eq!(run.code, 5);
     let words = "> \nentreat: not answered: time ran out, and nothing was sent\n";
     assert!(run.stderr.ends_with(words), "{}", run.stderr);
     assert_eq!(run.json_lines()[0]["status"], "timeout");
@@ -81,7 +195,7 @@ fn the_whole_record_can_be_had() {
     let run = entreat_with(&["ask", "secret.yaml", "--json"], ":decline\n");
     assert_eq!(
         (run.code, &run.json_lines()[0]["status"]),
-        (1, &json!("declined"))
+        (3, &json!("declined"))
     );
 }
 
@@ -105,7 +219,7 @@ fn the_person_sees_who_asks_and_why() {
 #[test]
 fn forms_of_every_notation_can_be_asked() {
     for form in ["greeting.json", "deploy.yaml", "deploy.toml"] {
-        assert_eq!(entreat_with(&["ask", form], ":decline\n").code, 1, "{form}");
+        assert_eq!(entreat_with(&["ask", form], ":decline\n").code, 3, "{form}");
     }
 }
 
@@ -141,6 +255,25 @@ fn what_cannot_be_asked_is_wrong_usage() {
             &["ask", "greeting.json", "--timeout", "1h"],
             "above the maximum of 600000 ms",
         ),
+        (&["ask"], "required arguments were not provided"),
+        (
+            &["ask", "greeting.json", "--field", "nmae"],
+            "the form has no such field; `name`, perhaps?",
+        ),
+        (
+            &["ask", "greeting.json", "--default", "nmae=x"],
+            "the form has no such field; `name`, perhaps?",
+        ),
+        (
+            &["ask", "secret.yaml", "--default", "days=900"],
+            "--default does not fit",
+        ),
+        (
+            &["ask", "greeting.json", "--template", "x"],
+            "cannot be used with",
+        ),
+        (&["ask", "--template", "x"], "name it with --forms"),
+        (&["ask", "--prompt", ""], "say what is asked"),
         // Its validator is a function of some host program.
         (&["ask", "custom.json"], "custom.json is not a sound form"),
     ] {

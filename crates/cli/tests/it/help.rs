@@ -18,6 +18,7 @@ fn every_command_explains_itself() {
         ("config", &["config"]),
         ("doctor", &["doctor"]),
         ("ask", &["ask"]),
+        ("attach", &["attach"]),
         ("list", &["list"]),
         ("status", &["status"]),
         ("cancel", &["cancel"]),

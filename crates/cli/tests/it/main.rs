@@ -1,6 +1,8 @@
 //! Runs the real binary: what it prints where, and how it exits.
 
 mod ask;
+#[cfg(unix)]
+mod attach;
 mod completions;
 mod config;
 mod demo;
@@ -9,6 +11,8 @@ mod doctor;
 #[cfg(unix)]
 mod documentation;
 mod form;
+#[cfg(unix)]
+mod full;
 mod help;
 mod http;
 mod input;
@@ -21,6 +25,8 @@ mod pages;
 #[cfg(unix)]
 mod remote;
 mod rpc;
+#[cfg(unix)]
+mod screen;
 #[cfg(unix)]
 mod serve;
 mod session;

@@ -156,7 +156,7 @@ fn a_secret_is_in_no_file_neither_while_it_is_asked_nor_afterwards() {
 fn a_question_whose_program_was_killed_can_be_found_and_cancelled() {
     let ground = Ground::new();
     let id = ground.ask_and_die();
-    assert_eq!(ground.ask("deploy.yaml", ":decline\n").code, 1);
+    assert_eq!(ground.ask("deploy.yaml", ":decline\n").code, 3);
     insta::assert_snapshot!("list", ground.redact(&ground.run(&["list"]).stdout));
     insta::assert_snapshot!(
         "status_pending",
@@ -185,7 +185,7 @@ fn a_question_whose_program_was_killed_can_be_found_and_cancelled() {
 #[test]
 fn lists_are_filtered_and_paged() {
     let ground = Ground::new();
-    for typed in ["Ada\n", ":decline\n", "Bo\n", ""] {
+    for typed in ["Ada\n", ":decline\n", "Bo\n", ":cancel\n"] {
         ground.ask("greeting.json", typed);
     }
     let statuses: Vec<_> = ground.list().iter().map(|e| e["status"].clone()).collect();

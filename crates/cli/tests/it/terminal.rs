@@ -74,7 +74,7 @@ fn send(child: &Child, signal: Signal) {
 
 #[test]
 fn a_secret_is_typed_unseen_and_echo_comes_back() {
-    let mut terminal = Terminal::start(&["ask", "secret.yaml"]);
+    let mut terminal = Terminal::start(&["ask", "--plain", "secret.yaml"]);
     terminal.screen.wait_for("> ", 1);
     terminal.type_line("ada");
     terminal.screen.wait_for("> ", 2);
@@ -97,7 +97,7 @@ fn a_secret_is_typed_unseen_and_echo_comes_back() {
 
 #[test]
 fn ctrl_c_in_the_middle_of_a_secret_gives_the_terminal_back() {
-    let mut terminal = Terminal::start(&["ask", "secret.yaml", "--json"]);
+    let mut terminal = Terminal::start(&["ask", "--plain", "secret.yaml", "--json"]);
     terminal.screen.wait_for("> ", 1);
     terminal.type_line("ada");
     terminal.screen.wait_for("> ", 2);
@@ -115,7 +115,7 @@ fn ctrl_c_in_the_middle_of_a_secret_gives_the_terminal_back() {
 
 #[test]
 fn a_deadline_in_the_middle_of_a_secret_gives_the_terminal_back() {
-    let mut terminal = Terminal::start(&["ask", "secret.yaml", "--timeout", "2s"]);
+    let mut terminal = Terminal::start(&["ask", "--plain", "secret.yaml", "--timeout", "2s"]);
     terminal.screen.wait_for("> ", 1);
     terminal.type_line("ada");
     terminal
@@ -123,7 +123,7 @@ fn a_deadline_in_the_middle_of_a_secret_gives_the_terminal_back() {
         .wait_for("time ran out, and nothing was sent", 1);
     assert!(terminal.echoes());
     let (code, stdout, _) = terminal.finish();
-    assert_eq!((code, stdout.as_str()), (1, ""));
+    assert_eq!((code, stdout.as_str()), (5, ""));
 }
 
 #[test]
@@ -140,10 +140,12 @@ fn whatever_ends_it_from_outside_cancels_the_question() {
 
 #[test]
 fn the_end_of_the_input_is_a_cancel() {
-    let mut terminal = Terminal::start(&["ask", "greeting.json"]);
+    let mut terminal = Terminal::start(&["ask", "--plain", "secret.yaml"]);
     terminal.screen.wait_for("> ", 1);
+    terminal.type_line("ada");
+    terminal.screen.wait_for("> ", 2);
     // Ctrl-D.
     terminal.keyboard.write_all(b"\x04").unwrap();
     terminal.screen.wait_for("the input ended", 1);
-    assert_eq!(terminal.finish().0, 1);
+    assert_eq!(terminal.finish().0, 4);
 }

@@ -117,6 +117,14 @@ pub(super) static METHODS: &[Method] = &[
         begin: watch::status,
     },
     Method {
+        name: "elicitation/question",
+        about: "Gives what is asked, for whoever shows it.",
+        params: watch::QUESTION,
+        result: record_schema::question,
+        errors: &[Code::NotFound],
+        begin: watch::question,
+    },
+    Method {
         name: "elicitation/list",
         about: "Lists the asker's questions, newest first, without results.",
         params: watch::LIST,

@@ -108,6 +108,29 @@ pub(super) fn created() -> Value {
     })
 }
 
+pub(super) fn question() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "elicitationId": {"type": "string"},
+            "mode": {"enum": modes()},
+            "status": {"enum": statuses()},
+            "timeoutAt": count(),
+            "extensionsRemaining": count(),
+            "asker": {"type": "string"},
+            "message": {"type": "string"},
+            "formDefinition": {"type": "object"},
+            "script": {"type": "array"},
+            "url": {"type": "string"},
+            "draft": {"type": "object"},
+        },
+        "required": [
+            "elicitationId", "mode", "status", "timeoutAt", "extensionsRemaining", "asker",
+        ],
+        "additionalProperties": false,
+    })
+}
+
 pub(super) fn submitted() -> Value {
     json!({
         "type": "object",

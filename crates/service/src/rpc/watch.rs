@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use entreat_core::{ElicitationId, Mode, Status};
-use entreat_engine::{MAX_PAGE, Which};
+use entreat_core::{ElicitationId, Mode, SEALED, Status};
+use entreat_engine::{MAX_PAGE, Subject, Which};
+use serde_json::json;
 
 use super::act::ID;
 use super::answer::{Work, to_text};
@@ -20,6 +21,46 @@ pub(super) fn status(call: &Call<'_>) -> Result<Work, RpcError> {
     Ok(Work::later(
         async move { to_text(&elicitation.status().await?) },
     ))
+}
+
+pub(super) const QUESTION: &[Param] = &[ID];
+
+/// What is asked, for whoever shows it. Not part of the record: forms can be large, and most who
+/// look at a record wrote the form themselves.
+pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    Ok(Work::later(async move {
+        let snapshot = elicitation.status().await?;
+        let request = &snapshot.record().request;
+        let lifecycle = snapshot.lifecycle();
+        let mut asked = json!({
+            "elicitationId": snapshot.id(),
+            "mode": request.mode,
+            "status": snapshot.status(),
+            "timeoutAt": lifecycle.deadline().as_millis(),
+            "extensionsRemaining": lifecycle.extensions_left(),
+            "asker": request.asker,
+        });
+        match &request.subject {
+            Subject::Form(form) => asked["formDefinition"] = form.definition().clone(),
+            Subject::Url(url) => asked["url"] = (&**url).into(),
+        }
+        if let Some(extras) = &request.extras {
+            if let Some(message) = &extras.message {
+                asked["message"] = (&**message).into();
+            }
+            if let Some(script) = &extras.script {
+                asked["script"] = script.clone();
+            }
+        }
+        // Secrets have to be typed again.
+        let mut draft = snapshot.draft();
+        draft.retain(|_, answer| answer != SEALED);
+        if lifecycle.is_live() && !draft.is_empty() {
+            asked["draft"] = draft.into();
+        }
+        to_text(&asked)
+    }))
 }
 
 pub(super) const LIST: &[Param] = &[

@@ -56,6 +56,7 @@ async fn every_method_of_the_document_answers_and_no_other() {
         "elicitation/cancel",
         "elicitation/extend_timeout",
         "elicitation/status",
+        "elicitation/question",
         "elicitation/list",
         "elicitation/await",
         "elicitation/timeout_config",
@@ -155,6 +156,10 @@ async fn real_calls_and_answers_fit_the_document() {
     let params = json!({"elicitationId": id, "extensionDuration": 5000});
     call("elicitation/extend_timeout", params).await;
     call("elicitation/status", json!({"elicitationId": id})).await;
+    let asked = call("elicitation/question", json!({"elicitationId": id})).await;
+    assert_eq!(asked["formDefinition"]["id"], "deploy");
+    assert_eq!(asked["message"], "m");
+    assert_eq!(asked["draft"]["replicas"], 20);
     let whole = json!({"elicitationId": id, "form_id": "deploy", "responses": answer(),
         "metadata": {"submitted_at": "now"}});
     call("elicitation/submit", whole).await;

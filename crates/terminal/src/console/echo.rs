@@ -4,8 +4,12 @@
 
 use std::io;
 
+use super::DEFAULT_WIDTH;
 #[cfg(unix)]
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+
+/// The rows of a terminal that does not say.
+const DEFAULT_ROWS: usize = 24;
 
 /// While this lives, echo is off.
 #[cfg(unix)]
@@ -50,13 +54,24 @@ impl Hidden {
 }
 
 /// How wide the terminal is that is talked on, if it is one.
-#[cfg(unix)]
 pub(super) fn columns() -> Option<usize> {
+    window().map(|(columns, _)| columns)
+}
+
+/// Columns and rows of the terminal that is talked on.
+pub(crate) fn size() -> (usize, usize) {
+    window().unwrap_or((DEFAULT_WIDTH, DEFAULT_ROWS))
+}
+
+#[cfg(unix)]
+fn window() -> Option<(usize, usize)> {
     let size = termios::tcgetwinsize(io::stderr()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let size = (usize::from(size.ws_col), usize::from(size.ws_row));
+    Some(size).filter(|(columns, rows)| *columns > 0 && *rows > 0)
 }
 
 #[cfg(not(unix))]
-pub(super) fn columns() -> Option<usize> {
-    None
+fn window() -> Option<(usize, usize)> {
+    let (columns, rows) = crossterm::terminal::size().ok()?;
+    Some((usize::from(columns), usize::from(rows)))
 }

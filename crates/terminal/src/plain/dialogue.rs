@@ -17,7 +17,7 @@ use crate::safe_text::one_line;
 use crate::typography::quoted;
 use crate::{Console, Reply, review};
 
-pub(super) struct Dialogue<'d> {
+pub(crate) struct Dialogue<'d> {
     pub(super) form: &'d Form,
     pub(super) messages: &'d Messages,
     asker: Option<&'d str>,
@@ -357,7 +357,7 @@ fn is_asked(field: &Field) -> bool {
 }
 
 /// Whether an error is about how answers fit together, and so may be mended elsewhere.
-pub(super) fn is_across_fields(error: &FieldError) -> bool {
+pub(crate) fn is_across_fields(error: &FieldError) -> bool {
     [
         Constraint::Compare,
         Constraint::AtLeastOne,
@@ -369,7 +369,7 @@ pub(super) fn is_across_fields(error: &FieldError) -> bool {
     .any(|constraint| constraint.key() == error.constraint)
 }
 
-fn names(expected: &Value, id: &str) -> bool {
+pub(crate) fn names(expected: &Value, id: &str) -> bool {
     expected
         .as_array()
         .is_some_and(|ids| ids.iter().any(|other| other == id))

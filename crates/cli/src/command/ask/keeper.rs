@@ -1,0 +1,77 @@
+//! What keeps the question: memory or a store, with pages or without.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat::service::page::PageSettings;
+use entreat::{EmbeddedStore, Engine, Entreat, EntreatError, Settings};
+
+use crate::store::{Opened, Place};
+
+pub(super) enum Keeper {
+    Memory(Engine),
+    Store(Opened),
+    Pages(Box<Entreat>, Option<Arc<EmbeddedStore>>),
+}
+
+impl Keeper {
+    pub(super) async fn open(place: Option<&Place>, settings: Settings) -> anyhow::Result<Self> {
+        Ok(match place {
+            Some(place) => Self::Store(place.open_or_create(settings).await?),
+            None => Self::Memory(Engine::builder().settings(settings).start().await?),
+        })
+    }
+
+    /// One that also has pages, on a free port of this machine.
+    pub(super) async fn with_pages(
+        place: Option<&Place>,
+        settings: Settings,
+    ) -> anyhow::Result<Self> {
+        let mut pages = PageSettings::default();
+        pages.poll = Duration::from_secs(1);
+        let builder = Entreat::builder()
+            .settings(settings)
+            .listen((Ipv4Addr::LOCALHOST, 0))
+            .pages(pages);
+        let Some(place) = place else {
+            return Ok(Self::Pages(Box::new(builder.start().await?), None));
+        };
+        let prepared = place.prepare()?;
+        let store = Arc::new(prepared.store);
+        let builder = builder.store(store.clone()).sealing_keys(prepared.keys);
+        match builder.start().await {
+            Ok(entreat) => Ok(Self::Pages(Box::new(entreat), Some(store))),
+            Err(error) => {
+                store.close().await;
+                Err(match error {
+                    EntreatError::Engine(error) => {
+                        place.explain_start(error, prepared.has_new_keys)
+                    }
+                    error => error.into(),
+                })
+            }
+        }
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        match self {
+            Self::Memory(engine) => engine,
+            Self::Store(opened) => &opened.engine,
+            Self::Pages(entreat, _) => entreat.engine(),
+        }
+    }
+
+    pub(super) async fn close(self) {
+        match self {
+            Self::Memory(engine) => engine.shutdown().await,
+            Self::Store(opened) => opened.close().await,
+            Self::Pages(entreat, store) => {
+                entreat.shutdown().await;
+                if let Some(store) = store {
+                    store.close().await;
+                }
+            }
+        }
+    }
+}

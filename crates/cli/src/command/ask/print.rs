@@ -1,0 +1,208 @@
+//! Answers for shell scripts.
+
+use std::io::{self, Write};
+
+use anyhow::{bail, ensure};
+use entreat::Form;
+use entreat::core::{Field, closest};
+use serde_json::Value;
+
+use crate::output;
+
+/// The field of a form that is a single line.
+const LINE: &str = "value";
+
+/// What is printed of the answers.
+pub(super) enum Print {
+    /// One line of JSON, or the text itself of a single line.
+    Result,
+    /// A line for each variable: its name and the field's id.
+    Variables(Vec<(String, String)>),
+    /// The answer to this field.
+    Field(String),
+}
+
+/// Names that shells or loaders act on. A form must not be able to set them.
+const RESERVED: &[&str] = &[
+    "BASHOPTS",
+    "BASH_ENV",
+    "CDPATH",
+    "ENV",
+    "EUID",
+    "FPATH",
+    "GLOBIGNORE",
+    "HOME",
+    "IFS",
+    "OPTIND",
+    "PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PPID",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PWD",
+    "PYTHONPATH",
+    "SHELL",
+    "SHELLOPTS",
+    "UID",
+];
+const RESERVED_STARTS: &[&str] = &["BASH_FUNC", "DYLD_", "GIT_", "LD_"];
+
+impl Print {
+    /// Variables of a form's fields. Fails, before anybody is asked, if two would be the same or
+    /// one would change how the shell works.
+    pub(super) fn variables(form: Option<&Form>) -> anyhow::Result<Self> {
+        let mut variables: Vec<(String, String)> = Vec::new();
+        for id in ids(form) {
+            let name = variable(id);
+            let is_reserved = RESERVED.contains(&&*name)
+                || RESERVED_STARTS.iter().any(|start| name.starts_with(start));
+            ensure!(
+                !is_reserved,
+                "--env would set {name} by the field `{id}`, and your shell uses it: print JSON"
+            );
+            if let Some((_, other)) = variables.iter().find(|(taken, _)| *taken == name) {
+                bail!("--env would set {name} twice, by the fields `{other}` and `{id}`");
+            }
+            variables.push((name, id.to_owned()));
+        }
+        Ok(Self::Variables(variables))
+    }
+
+    /// One field of a form, which must have it.
+    pub(super) fn field(form: Option<&Form>, id: &str) -> anyhow::Result<Self> {
+        let known: Vec<&str> = ids(form).collect();
+        if known.contains(&id) {
+            return Ok(Self::Field(id.to_owned()));
+        }
+        let meant = closest(id, &known).map(|id| format!("; `{id}`, perhaps?"));
+        bail!(
+            "--field names `{}`, and the form has no such field{}",
+            output::plain(id),
+            meant.unwrap_or_default()
+        );
+    }
+
+    /// Prints a result.
+    pub(super) fn print(&self, result: &Value, out: &mut dyn Write) -> io::Result<()> {
+        let answer = |id: &str| match result {
+            Value::Object(answers) => answers.get(id),
+            line if id == LINE => Some(line),
+            _ => None,
+        };
+        match self {
+            Self::Result => match result {
+                Value::String(line) => writeln!(out, "{line}"),
+                result => output::line(out, result),
+            },
+            Self::Variables(variables) => variables.iter().try_for_each(|(name, id)| {
+                let text = answer(id).map(text).unwrap_or_default();
+                writeln!(out, "{name}={}", quoted(&text))
+            }),
+            Self::Field(id) => match answer(id) {
+                Some(answer) => writeln!(out, "{}", text(answer)),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+fn ids(form: Option<&Form>) -> impl Iterator<Item = &str> {
+    let line = form.is_none().then_some(LINE);
+    let fields = form.into_iter().flat_map(Form::fields);
+    fields.map(Field::id).chain(line)
+}
+
+/// The variable of a field: `api-key` is `API_KEY`.
+fn variable(id: &str) -> String {
+    let name: String = id
+        .chars()
+        .map(|c| match c {
+            c if c.is_ascii_alphanumeric() => c.to_ascii_uppercase(),
+            _ => '_',
+        })
+        .collect();
+    match name.as_bytes().first() {
+        Some(b'0'..=b'9') | None => format!("_{name}"),
+        Some(_) => name,
+    }
+}
+
+/// An answer as text: lists have one item a line, files and other objects are JSON.
+fn text(answer: &Value) -> String {
+    match answer {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(text).collect();
+            items.join("\n")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text that any shell reads back as it is. What no variable can hold is left out.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\0', "");
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form(ids: &[&str]) -> Form {
+        let field = |id: &&str| json!({"id": id, "type": "text", "label": "L"});
+        let fields: Vec<Value> = ids.iter().map(field).collect();
+        Form::from_value(&json!({"id": "f", "title": "F", "fields": fields})).unwrap()
+    }
+
+    fn printed(print: &Print, result: &Value) -> String {
+        let mut out = Vec::new();
+        print.print(result, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_field_has_a_variable_even_without_an_answer() {
+        let form = form(&["api-key", "2nd", "list", "none"]);
+        let print = Print::variables(Some(&form)).unwrap();
+        let result = json!({"api-key": "a'b $(c)\n", "2nd": true, "list": ["x", "y z"]});
+        assert_eq!(
+            printed(&print, &result),
+            "API_KEY='a'\\''b $(c)\n'\n_2ND='true'\nLIST='x\ny z'\nNONE=''\n"
+        );
+    }
+
+    #[test]
+    fn no_form_can_take_over_the_shell_or_say_one_thing_twice() {
+        for id in ["path", "LD_preload", "ifs", "bash-env", "git_dir"] {
+            assert!(Print::variables(Some(&form(&[id]))).is_err(), "{id}");
+        }
+        let error = Print::variables(Some(&form(&["a-b", "A_b"])))
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("A_B twice"), "{error}");
+    }
+
+    #[test]
+    fn one_field_is_printed_as_it_is_and_an_unknown_one_is_refused_beforehand() {
+        let form = form(&["name", "age"]);
+        let print = Print::field(Some(&form), "name").unwrap();
+        assert_eq!(printed(&print, &json!({"name": "a\"b"})), "a\"b\n");
+        assert_eq!(printed(&print, &json!({})), "");
+        let error = Print::field(Some(&form), "nmae").err().unwrap();
+        assert!(error.to_string().contains("`name`, perhaps?"), "{error}");
+    }
+
+    #[test]
+    fn a_single_line_is_itself() {
+        let line = json!("Ada");
+        assert_eq!(printed(&Print::Result, &line), "Ada\n");
+        assert_eq!(
+            printed(&Print::variables(None).unwrap(), &line),
+            "VALUE='Ada'\n"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! What is asked: a form from a file or a folder, a script, or a single line.
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use entreat::core::{Field, Kind, Script, closest};
+use entreat::service::TemplateFolder;
+use entreat::service::rpc::Templates;
+use entreat::terminal::Question;
+use entreat::{Ask, Form, Messages};
+use serde_json::Value;
+
+use super::Args;
+use crate::command::form::Broken;
+use crate::context::Context;
+use crate::{output, runtime};
+
+/// What is asked.
+pub(super) enum Subject {
+    Form(Form),
+    Script(Script),
+    Line { prompt: String, sensitive: bool },
+}
+
+impl Subject {
+    pub(super) fn read(args: &Args, context: &mut Context) -> anyhow::Result<Self> {
+        if let Some(prompt) = &args.prompt {
+            return Ok(Self::Line {
+                prompt: prompt.clone(),
+                sensitive: args.sensitive,
+            });
+        }
+        if let Some(source) = &args.script {
+            let script = args.notation.read(source, context)?;
+            let script = script.and_then(|definition| Script::from_value(&definition));
+            let script =
+                script.map_err(|problems| Broken::new("a sound script", source, &problems));
+            return Ok(Self::Script(script?));
+        }
+        let form = match (&args.template, &args.form) {
+            (Some(name), _) => template(name, args, context)?,
+            (None, Some(source)) => args.notation.load_form(source, context)?,
+            (None, None) => bail!("name a form, --template, --script or --prompt"),
+        };
+        with_defaults(&form, &args.defaults).map(Self::Form)
+    }
+
+    /// The question for the engine; problems are those of a prompt.
+    pub(super) fn ask(&self, on_page: bool) -> anyhow::Result<Ask> {
+        Ok(match self {
+            Self::Form(form) if on_page => Ask::form(form.clone()),
+            Self::Form(form) => Ask::terminal(form.clone()),
+            Self::Script(script) => Ask::script(script),
+            Self::Line { prompt, sensitive } => {
+                let ask = if *sensitive {
+                    Ask::secret(prompt)
+                } else {
+                    Ask::inline(prompt)
+                };
+                ask.map_err(|_| anyhow!("--prompt is empty: say what is asked"))?
+            }
+        })
+    }
+
+    /// What the person sees of it; `form` is the one that the engine asks.
+    pub(super) fn question(&self, form: Form, messages: Messages) -> Question {
+        match self {
+            Self::Script(script) => Question::of_script(script, messages),
+            Self::Form(_) | Self::Line { .. } => Question::new(form, messages),
+        }
+    }
+
+    /// The fields whose answers are printed.
+    pub(super) fn form(&self) -> Option<&Form> {
+        match self {
+            Self::Form(form) => Some(form),
+            Self::Script(script) => Some(script.form()),
+            Self::Line { .. } => None,
+        }
+    }
+}
+
+/// The form of a name, in the folder that a service would look in.
+fn template(name: &str, args: &Args, context: &Context) -> anyhow::Result<Form> {
+    let by_variable = || context.environment().variable("ENTREAT_FORMS");
+    let folder = args.forms.as_deref().map(std::path::Path::as_os_str);
+    let folder = folder.or_else(by_variable);
+    let folder = folder.context("--template needs the folder of forms: name it with --forms")?;
+    let templates = Templates::default();
+    runtime::block_on(async {
+        let watch = TemplateFolder::watch(folder, templates.clone()).await?;
+        watch.close().await;
+        Ok(())
+    })?;
+    let Some(template) = templates.get(name) else {
+        let names = templates.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let meant = closest(name, &names).map(|name| format!("; `{name}`, perhaps?"));
+        bail!(
+            "there is no form `{}` in {}{}",
+            output::plain(name),
+            output::plain(&folder.to_string_lossy()),
+            output::plain(&meant.unwrap_or_default())
+        );
+    };
+    if let Some(problems) = template.problems {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let problems = problems.join("; ");
+        bail!(
+            "the form `{name}` is not sound: {}",
+            output::plain(&problems)
+        );
+    }
+    template
+        .form
+        .with_context(|| format!("the form `{name}` is not sound"))
+}
+
+/// The form with other defaults, which it checks itself: what is wrong with it now are they.
+fn with_defaults(form: &Form, defaults: &[String]) -> anyhow::Result<Form> {
+    if defaults.is_empty() {
+        return Ok(form.clone());
+    }
+    let mut definition = form.definition().clone();
+    for given in defaults {
+        let (id, text) = given
+            .split_once('=')
+            .with_context(|| format!("--default is ID=VALUE, not {}", output::plain(given)))?;
+        let ids: Vec<&str> = form.fields().iter().map(Field::id).collect();
+        let Some(place) = ids.iter().position(|other| *other == id) else {
+            let meant = closest(id, &ids).map(|id| format!("; `{id}`, perhaps?"));
+            bail!(
+                "--default names `{}`, and the form has no such field{}",
+                output::plain(id),
+                meant.unwrap_or_default()
+            );
+        };
+        let field = &form.fields()[place];
+        ensure!(
+            !matches!(field.kind(), Kind::File(_)),
+            "--default names `{id}`, a file: files have no defaults"
+        );
+        definition["fields"][place]["default"] = value(field, text);
+    }
+    Form::from_value(&definition).map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(|p| p.message.clone()).collect();
+        anyhow!(
+            "--default does not fit: {}",
+            output::plain(&problems.join("; "))
+        )
+    })
+}
+
+/// A text as a value of the field's type; what is none is left to the form to refuse.
+fn value(field: &Field, text: &str) -> Value {
+    match field.kind() {
+        Kind::Number(_) | Kind::Boolean => {
+            serde_json::from_str(text).unwrap_or_else(|_| text.into())
+        }
+        Kind::MultiSelect(_) => match serde_json::from_str(text) {
+            Ok(list @ Value::Array(_)) => list,
+            _ => text.split(',').map(str::trim).map(Value::from).collect(),
+        },
+        _ => text.into(),
+    }
+}

@@ -1,0 +1,69 @@
+//! A month on a sheet.
+
+use entreat_core::jiff::civil::{Date, Weekday};
+use entreat_core::jiff::{Span as Days, ToSpan as _};
+use ratatui::text::{Line, Span};
+
+use crate::full::event::Key;
+use crate::full::ink::Ink;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The day that a key leads to; `None` if the key says nothing to a calendar, or leads out of it.
+pub(super) fn step(day: Date, key: Key) -> Option<Date> {
+    let by: Days = match key {
+        Key::Left => -1.day(),
+        Key::Right => 1.day(),
+        Key::Up => -1.week(),
+        Key::Down => 1.week(),
+        Key::PageUp => -1.month(),
+        Key::PageDown => 1.month(),
+        Key::Home => return Some(day.first_of_month()),
+        Key::End => return Some(day.last_of_month()),
+        _ => return None,
+    };
+    // The first and last days there are stay where they are.
+    Some(day.checked_add(by).unwrap_or(day))
+}
+
+/// The month of a day, which is set off.
+pub(super) fn draw(day: Date, ink: Ink) -> Vec<Line<'static>> {
+    let month = usize::try_from(day.month() - 1).unwrap_or_default();
+    let title = format!("{:^20}", format!("{} {}", MONTHS[month], day.year()));
+    let mut lines = vec![
+        Line::from(Span::styled(title, ink.strong())),
+        Line::from(Span::styled("Mo Tu We Th Fr Sa Su", ink.dim())),
+    ];
+    let first = day.first_of_month();
+    let before = first.weekday().since(Weekday::Monday);
+    let mut week = vec![Span::raw(
+        "   ".repeat(usize::try_from(before).unwrap_or(0)),
+    )];
+    let mut one = first;
+    loop {
+        let style = if one == day { ink.pointed() } else { ink.own() };
+        week.push(Span::styled(format!("{:2}", one.day()), style));
+        week.push(Span::raw(" "));
+        let is_last = one == day.last_of_month();
+        if one.weekday() == Weekday::Sunday || is_last {
+            lines.push(Line::from(std::mem::take(&mut week)));
+        }
+        match one.tomorrow() {
+            Ok(tomorrow) if !is_last => one = tomorrow,
+            _ => return lines,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `date`: typed, or taken from a calendar.
+//!
+//! Of a moment the calendar gives the day alone; time and offset are for the person to type.
+
+use entreat_core::form::{DateBound, DateRules};
+use entreat_core::jiff::civil::{Date, date};
+use serde_json::Value;
+
+use super::{Drawn, Editor, Said, Sheet, as_text, calendar, draw_edit};
+use crate::full::edit::Edit;
+use crate::full::event::Key;
+
+/// The length of `2026-02-28`.
+const DAY: usize = 10;
+
+pub(super) struct DateEditor {
+    edit: Edit,
+    is_secret: bool,
+    has_time: bool,
+    /// Where a calendar begins when nothing was typed.
+    start: Date,
+    /// Whether arrows move in the calendar.
+    in_calendar: bool,
+}
+
+impl DateEditor {
+    pub(super) fn new(rules: &DateRules, is_secret: bool, today: Option<Date>) -> Self {
+        let bound = |bound: Option<&str>| bound.and_then(|text| text.get(..DAY)?.parse().ok());
+        let first = bound(rules.minimum.as_ref().map(DateBound::as_str));
+        let last = bound(rules.maximum.as_ref().map(DateBound::as_str));
+        let today = today.or(first).or(last).unwrap_or(date(2026, 1, 1));
+        // A calendar of another century helps nobody.
+        let start = first.map_or(today, |first: Date| today.max(first));
+        let start = last.map_or(start, |last| start.min(last));
+        Self {
+            edit: Edit::new(false),
+            is_secret,
+            has_time: rules.has_time,
+            start,
+            in_calendar: false,
+        }
+    }
+
+    /// The day that was typed, if it is one.
+    fn typed(&self) -> Option<Date> {
+        self.edit.text().trim().get(..DAY)?.parse().ok()
+    }
+
+    fn go_to(&mut self, day: Date) -> Said {
+        let text = self.edit.text().trim().to_owned();
+        let rest = if self.has_time {
+            self.typed().and_then(|_| text.get(DAY..)).unwrap_or("T")
+        } else {
+            ""
+        };
+        let rest = if rest.is_empty() && self.has_time {
+            "T"
+        } else {
+            rest
+        };
+        self.edit.set(&format!("{day}{rest}"));
+        Said::Changed
+    }
+}
+
+impl Editor for DateEditor {
+    fn load(&mut self, answer: &Value) {
+        self.edit.set(&as_text(answer));
+    }
+
+    fn answer(&self) -> Option<Value> {
+        let typed = self.edit.text().trim();
+        (!typed.is_empty()).then(|| typed.into())
+    }
+
+    fn key(&mut self, key: Key) -> Said {
+        if key == Key::Enter {
+            return Said::Next;
+        }
+        if self.in_calendar {
+            let day = self.typed().unwrap_or(self.start);
+            if let Some(day) = calendar::step(day, key) {
+                return self.go_to(day);
+            }
+        } else if key == Key::Down {
+            self.in_calendar = true;
+            let day = self.typed().unwrap_or(self.start);
+            return self.go_to(day);
+        }
+        let said = Said::of_edit(self.edit.key(key));
+        if said != Said::Nothing {
+            self.in_calendar = false;
+        }
+        said
+    }
+
+    fn paste(&mut self, text: &str) -> Said {
+        self.in_calendar = false;
+        Said::of_edit(Some(self.edit.insert(text)))
+    }
+
+    fn leave(&mut self) {
+        self.in_calendar = false;
+    }
+
+    fn draw(&self, sheet: Sheet) -> Drawn {
+        let drawn = draw_edit(&self.edit, sheet, self.is_secret);
+        let (below, help) = if self.in_calendar {
+            let day = self.typed().unwrap_or(self.start);
+            let help = "Arrows move by day and week, PgUp and PgDn by month; or type.";
+            (calendar::draw(day, sheet.ink), help)
+        } else {
+            (Vec::new(), "Down opens a calendar.")
+        };
+        Drawn {
+            below,
+            help,
+            ..drawn
+        }
+    }
+}

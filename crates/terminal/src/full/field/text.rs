@@ -1,0 +1,73 @@
+//! `text`: typed as it is, unseen if it is a secret, in several lines where there is room.
+
+use entreat_core::{Field, Kind};
+use serde_json::Value;
+
+use super::{Drawn, Editor, Said, Sheet, as_text, draw_edit};
+use crate::full::edit::Edit;
+use crate::full::event::Key;
+
+/// A text that may be longer than this may have lines.
+const LONG: u64 = 300;
+
+pub(super) struct TextEditor {
+    edit: Edit,
+    is_secret: bool,
+    has_lines: bool,
+}
+
+impl TextEditor {
+    pub(super) fn new(field: &Field) -> Self {
+        let is_secret = field.is_sensitive();
+        let rules = match field.kind() {
+            Kind::Text(rules) => Some(rules),
+            _ => None,
+        };
+        let is_long = rules
+            .and_then(|rules| rules.max_length)
+            .is_some_and(|most| most >= LONG);
+        let has_rows = field.rendering().rows.is_some_and(|rows| rows > 1);
+        let has_format = rules.is_some_and(|rules| rules.format.is_some());
+        let has_lines = (has_rows || is_long) && !is_secret && !has_format;
+        Self {
+            edit: Edit::new(has_lines),
+            is_secret,
+            has_lines,
+        }
+    }
+}
+
+impl Editor for TextEditor {
+    fn load(&mut self, answer: &Value) {
+        let text = as_text(answer);
+        self.has_lines |= text.contains('\n');
+        self.edit.set(&text);
+    }
+
+    fn answer(&self) -> Option<Value> {
+        (!self.edit.is_empty()).then(|| self.edit.text().into())
+    }
+
+    fn key(&mut self, key: Key) -> Said {
+        match (self.edit.key(key), key) {
+            (None, Key::Enter) => Said::Next,
+            (changed, _) => Said::of_edit(changed),
+        }
+    }
+
+    fn paste(&mut self, text: &str) -> Said {
+        Said::of_edit(Some(self.edit.insert(text)))
+    }
+
+    fn draw(&self, sheet: Sheet) -> Drawn {
+        let help = match (self.is_secret, self.has_lines) {
+            (true, _) => "What you type is not shown.",
+            (false, true) => "Enter begins a new line, Tab goes on.",
+            (false, false) => "",
+        };
+        Drawn {
+            help,
+            ..draw_edit(&self.edit, sheet, self.is_secret)
+        }
+    }
+}

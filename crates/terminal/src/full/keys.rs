@@ -1,0 +1,40 @@
+//! Keys as terminals tell them.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::event::Key;
+
+/// What was pressed; `None` if it means nothing here.
+pub(super) fn read(event: KeyEvent) -> Option<Key> {
+    if event.kind == KeyEventKind::Release {
+        return None;
+    }
+    let has = |modifiers| event.modifiers.intersects(modifiers);
+    let is_word = has(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    Some(match event.code {
+        KeyCode::Char(c) if has(KeyModifiers::CONTROL) => Key::Ctrl(c.to_ascii_lowercase()),
+        KeyCode::Char('b') if has(KeyModifiers::ALT) => Key::WordLeft,
+        KeyCode::Char('f') if has(KeyModifiers::ALT) => Key::WordRight,
+        KeyCode::Char(_) if has(KeyModifiers::ALT | KeyModifiers::META) => return None,
+        KeyCode::Char(c) => Key::Char(c),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Tab if has(KeyModifiers::SHIFT) => Key::BackTab,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left if is_word => Key::WordLeft,
+        KeyCode::Right if is_word => Key::WordRight,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Backspace if has(KeyModifiers::ALT) => Key::Ctrl('w'),
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Delete => Key::Delete,
+        KeyCode::Esc => Key::Escape,
+        _ => return None,
+    })
+}

@@ -1,0 +1,182 @@
+//! The model and its frames, without a terminal.
+
+mod any;
+mod fields;
+mod frames;
+mod hostile;
+mod moves;
+
+use entreat_core::{Catalogue, Form, Kind};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::event::{Completion, Effect, Event, Key};
+use super::model::Model;
+use crate::prompt::file::fetch;
+use crate::question::{Filled, Look, Mode, Question};
+
+/// A person at a screen.
+struct Sitting {
+    model: Model,
+    form: Form,
+    done: Option<Filled>,
+    begun: usize,
+    drafts: Vec<Value>,
+    extensions: usize,
+}
+
+fn look() -> Look {
+    Look {
+        mode: Mode::Full,
+        colour: true,
+        unicode: true,
+    }
+}
+
+fn form(fields: &Value) -> Form {
+    let form = json!({"id": "f", "title": "Some questions", "fields": fields});
+    Form::from_value(&form).unwrap()
+}
+
+fn question(form: &Form) -> Question {
+    let messages = Catalogue::default().messages(["en"]);
+    let today = "2026-02-10".parse().unwrap();
+    Question::new(form.clone(), messages)
+        .asker("Deploy robot")
+        .today(today)
+}
+
+impl Sitting {
+    fn new(fields: &Value) -> Self {
+        Self::of(&question(&form(fields)))
+    }
+
+    fn of(question: &Question) -> Self {
+        Self::sized(question, look(), (80, 24))
+    }
+
+    fn sized(question: &Question, look: Look, size: (usize, usize)) -> Self {
+        Self {
+            model: Model::new(question, look, size),
+            form: question.form.clone(),
+            done: None,
+            begun: 0,
+            drafts: Vec::new(),
+            extensions: 0,
+        }
+    }
+
+    fn hear(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            for effect in self.model.update(event) {
+                match effect {
+                    Effect::Begun => self.begun += 1,
+                    Effect::Drafted(draft) => self.drafts.push(draft),
+                    Effect::Extend => self.extensions += 1,
+                    Effect::Complete { place, typed } => {
+                        events.push(Event::Completed(Completion {
+                            place,
+                            path: typed.clone(),
+                            typed,
+                            names: Vec::new(),
+                            is_file: true,
+                        }));
+                    }
+                    Effect::Fetch { place, path } => {
+                        let Kind::File(rules) = self.form.fields()[place].kind() else {
+                            panic!("only files are fetched");
+                        };
+                        let fetched = fetch(rules, &path);
+                        events.push(Event::Fetched { place, fetched });
+                    }
+                    Effect::Done(filled) => self.done = Some(filled),
+                }
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &[Key]) -> &mut Self {
+        for key in keys {
+            self.hear(Event::Key(*key));
+        }
+        self
+    }
+
+    fn type_in(&mut self, text: &str) -> &mut Self {
+        for c in text.chars() {
+            self.hear(Event::Key(Key::Char(c)));
+        }
+        self
+    }
+
+    /// The screen as text, with `█` where the cursor is.
+    fn screen(&self) -> String {
+        let frame = self.model.view();
+        let mut rows = Vec::new();
+        for (row, line) in frame.lines.iter().enumerate() {
+            let text: String = line.spans.iter().map(|span| &*span.content).collect();
+            let mut cells: Vec<char> = text.chars().collect();
+            if let Some((column, at)) = frame.cursor
+                && at == row
+            {
+                cells.resize(cells.len().max(column + 1), ' ');
+                cells[column] = '█';
+            }
+            let text: String = cells.into_iter().collect();
+            rows.push(text.trim_end().to_owned());
+        }
+        rows.join("\n")
+    }
+
+    /// What was sent, as the form reads it.
+    fn sent(&self) -> Value {
+        let Some(Filled::Answered(answers)) = &self.done else {
+            panic!("nothing was sent:\n{}", self.screen());
+        };
+        let answers = Value::from(answers.clone());
+        let checked = self.form.check(&answers).expect("what is sent is valid");
+        Value::from(checked.reveal().to_json())
+    }
+
+    /// Reviews and sends.
+    fn send(&mut self) -> Value {
+        self.press(&[Key::Ctrl('r'), Key::Enter]);
+        self.sent()
+    }
+}
+
+/// Every kind of question.
+fn every() -> Form {
+    Form::from_value(&json!({
+        "id": "every", "title": "A new machine", "description": "Every kind of question.",
+        "fields": [
+            {"id": "name", "type": "text", "label": "Name", "required": true,
+             "description": "How it is called in the network.", "validation": {"minLength": 2}},
+            {"id": "notes", "type": "text", "label": "Notes", "rendering": {"rows": 3}},
+            {"id": "token", "type": "text", "label": "Token", "sensitive": true},
+            {"id": "cores", "type": "number", "label": "Cores", "default": 4,
+             "validation": {"minimum": -8, "maximum": 64}},
+            {"id": "backup", "type": "boolean", "label": "Back it up", "required": true},
+            {"id": "region", "type": "select", "label": "Region", "required": true, "options": [
+                {"value": "eu", "title": "Europe"}, {"value": "us", "title": "America"}]},
+            {"id": "roles", "type": "multi_select", "label": "Roles", "required": true,
+             "options": ["web", "mail", "database"]},
+            {"id": "start", "type": "date", "label": "First day"},
+            {"id": "hook", "type": "url", "label": "Hook"},
+            {"id": "key", "type": "file", "label": "Key file", "validation": {"maxSize": 100}},
+            {"id": "why", "type": "text", "label": "Why so many cores?", "required": true,
+             "rendering": {"conditionalDisplay":
+                 {"operator": "gt", "field": "cores", "value": 16}}},
+            {"id": "owner", "type": "text", "label": "Owner", "default": "operations",
+             "rendering": {"readonly": true}},
+            {"id": "secret", "type": "text", "label": "Unseen", "default": "x",
+             "rendering": {"hidden": true}},
+        ],
+    }))
+    .unwrap()
+}
+
+fn deadline(question: Question) -> Question {
+    question.deadline(Instant::now() + std::time::Duration::from_secs(299), 2)
+}

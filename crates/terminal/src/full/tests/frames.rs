@@ -1,0 +1,182 @@
+//! Whole screens, to be looked at.
+
+use ratatui::style::Color;
+
+use super::{Sitting, deadline, every, look, question};
+use crate::full::card::Card;
+use crate::full::event::Key;
+use crate::question::{Look, Question, UrlCard};
+
+fn asked() -> Question {
+    let mut question = question(&every()).message("Version 7 is ready.");
+    question.time = None;
+    question
+}
+
+#[test]
+fn every_type_while_the_person_is_at_it() {
+    let mut sitting = Sitting::of(&asked());
+    for (field, typed) in [
+        ("text", "web"),
+        ("lines", "one line"),
+        ("secret", "hunter2"),
+        ("number", "0"),
+        ("boolean", "y"),
+        ("select", "a"),
+        ("multi_select", " "),
+    ] {
+        sitting.type_in(typed);
+        insta::assert_snapshot!(format!("at_{field}"), sitting.screen());
+        let leave = if field == "select" {
+            Key::Enter
+        } else {
+            Key::Tab
+        };
+        sitting.press(&[leave]);
+    }
+    sitting.press(&[Key::BackTab, Key::Tab]);
+    sitting.press(&[Key::Down, Key::Right]);
+    insta::assert_snapshot!("at_date", sitting.screen());
+    sitting.press(&[Key::Tab]).type_in("http://a@example.com/");
+    insta::assert_snapshot!("at_url", sitting.screen());
+    sitting
+        .press(&[Key::Ctrl('u'), Key::Tab])
+        .type_in("/none.pem")
+        .press(&[Key::Enter]);
+    insta::assert_snapshot!("at_file", sitting.screen());
+    sitting
+        .press(&[Key::Ctrl('u'), Key::Tab])
+        .type_in("Many users");
+    sitting.press(&[Key::Ctrl('r')]);
+    insta::assert_snapshot!("review", sitting.screen());
+}
+
+#[test]
+fn errors_stand_beside_their_fields() {
+    let mut sitting = Sitting::of(&asked());
+    sitting
+        .type_in("x")
+        .press(&[Key::Tab, Key::Tab, Key::Tab])
+        .type_in("x");
+    sitting.press(&[Key::Ctrl('r')]);
+    insta::assert_snapshot!("errors", sitting.screen());
+}
+
+#[test]
+fn forty_columns_and_ten_rows_are_enough() {
+    let mut sitting = Sitting::sized(&asked(), look(), (40, 10));
+    insta::assert_snapshot!("narrow_begin", sitting.screen());
+    sitting.press(&[Key::Ctrl('r')]);
+    insta::assert_snapshot!("narrow_errors", sitting.screen());
+    sitting.type_in("web").press(&[Key::Tab; 5]);
+    insta::assert_snapshot!("narrow_select", sitting.screen());
+    sitting.press(&[Key::Enter, Key::Char(' '), Key::Ctrl('r')]);
+    insta::assert_snapshot!("narrow_review", sitting.screen());
+    sitting.press(&[Key::PageUp]);
+    insta::assert_snapshot!("narrow_review_above", sitting.screen());
+}
+
+#[test]
+fn without_unicode_there_is_ascii_alone() {
+    let plain = Look {
+        unicode: false,
+        ..look()
+    };
+    let question = asked().message("Grüße – 日本");
+    let mut sitting = Sitting::sized(&question, plain, (80, 24));
+    sitting
+        .type_in("zoë")
+        .press(&[Key::Tab, Key::Tab])
+        .type_in("secret");
+    let screen = sitting.screen().replace('█', "_");
+    assert!(screen.is_ascii(), "{screen}");
+    insta::assert_snapshot!("ascii", screen);
+}
+
+#[test]
+fn without_colour_there_are_no_colours() {
+    let grey = Look {
+        colour: false,
+        ..look()
+    };
+    let colours = |look: Look| {
+        let mut sitting = Sitting::sized(&deadline(asked()), look, (80, 24));
+        sitting.press(&[Key::Ctrl('r'), Key::Tab]);
+        let frame = sitting.model.view();
+        let spans = frame.lines.iter().flat_map(|line| line.spans.iter());
+        spans
+            .filter_map(|span| span.style.fg)
+            .collect::<Vec<Color>>()
+    };
+    assert!(colours(look()).contains(&Color::Red));
+    assert_eq!(colours(grey), []);
+}
+
+#[test]
+fn time_left_stands_above_and_ways_out_below() {
+    let mut sitting = Sitting::of(&deadline(asked()));
+    sitting.hear(crate::full::event::Event::Left(
+        std::time::Duration::from_secs(61),
+    ));
+    let screen = sitting.screen();
+    assert!(
+        screen.lines().next().unwrap().ends_with("1:01 left"),
+        "{screen}"
+    );
+    let ways_out = screen.lines().next_back().unwrap();
+    assert_eq!(ways_out, "Ctrl-X decline   Esc cancel   Ctrl-T more time");
+}
+
+fn card() -> UrlCard {
+    UrlCard {
+        asker: "files".to_owned(),
+        message: "Sign in, please. See https://elsewhere.example/".to_owned(),
+        url: format!("https://login.example.com/{}", "a/".repeat(50)),
+        host: "example.com".to_owned(),
+        warnings: vec!["The connection is not encrypted.".to_owned()],
+    }
+}
+
+#[test]
+fn a_card_shows_the_whole_address_and_its_host() {
+    let card = card();
+    for (name, size, is_opened) in [
+        ("card", (80, 24), false),
+        ("card_narrow", (40, 10), false),
+        ("card_opened", (80, 24), true),
+    ] {
+        let page = Card {
+            about: &card,
+            look: look(),
+            size,
+            is_opened,
+            is_copied: false,
+            scroll: 0,
+        };
+        let lines = page.view().lines;
+        let rows = lines
+            .iter()
+            .map(|line| line.to_string().trim_end().to_owned());
+        insta::assert_snapshot!(name, rows.collect::<Vec<_>>().join("\n"));
+    }
+}
+
+#[test]
+fn consent_takes_its_own_key() {
+    use crate::full::card::{Deed, key_on_card, key_when_opened};
+    use crate::question::{CardReply, OpenedReply};
+    let reply = |key| match key_on_card(key) {
+        Some(Deed::Reply(reply)) => Some(reply),
+        _ => None,
+    };
+    assert_eq!(reply(Key::Enter), None);
+    assert_eq!(reply(Key::Char('y')), None);
+    assert_eq!(reply(Key::Char('o')), Some(CardReply::Open));
+    assert_eq!(reply(Key::Ctrl('x')), Some(CardReply::Decline));
+    for key in [Key::Escape, Key::Ctrl('c'), Key::Ctrl('d')] {
+        assert_eq!(reply(key), Some(CardReply::Cancel));
+        assert_eq!(key_when_opened(key), Some(Deed::Reply(OpenedReply::Cancel)));
+    }
+    assert_eq!(key_when_opened(Key::Enter), None);
+    assert_eq!(key_on_card(Key::Char('c')), Some(Deed::Copy));
+}
