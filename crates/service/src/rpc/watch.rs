@@ -39,7 +39,7 @@ pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
             "status": snapshot.status(),
             "timeoutAt": lifecycle.deadline().as_millis(),
             "extensionsRemaining": lifecycle.extensions_left(),
-            "asker": request.asker,
+            "asker": &*request.asker,
         });
         match &request.subject {
             Subject::Form(form) => asked["formDefinition"] = form.definition().clone(),

@@ -152,14 +152,14 @@ async fn real_calls_and_answers_fit_the_document() {
     let id = call("elicitation/create", all).await["elicitationId"].take();
     let part = json!({"elicitationId": id, "responses": {"replicas": 20}, "partial": true});
     call("elicitation/submit", part).await;
-    world.submit(&id, json!({})).await;
-    let params = json!({"elicitationId": id, "extensionDuration": 5000});
-    call("elicitation/extend_timeout", params).await;
-    call("elicitation/status", json!({"elicitationId": id})).await;
     let asked = call("elicitation/question", json!({"elicitationId": id})).await;
     assert_eq!(asked["formDefinition"]["id"], "deploy");
     assert_eq!(asked["message"], "m");
     assert_eq!(asked["draft"]["replicas"], 20);
+    world.submit(&id, json!({})).await;
+    let params = json!({"elicitationId": id, "extensionDuration": 5000});
+    call("elicitation/extend_timeout", params).await;
+    call("elicitation/status", json!({"elicitationId": id})).await;
     let whole = json!({"elicitationId": id, "form_id": "deploy", "responses": answer(),
         "metadata": {"submitted_at": "now"}});
     call("elicitation/submit", whole).await;
