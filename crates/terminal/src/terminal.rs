@@ -132,9 +132,10 @@ impl Terminal {
         self.lines.has_ended
     }
 
-    /// Whether a line was ever read. Where the input has ended without one, nobody was there.
-    pub fn has_read(&self) -> bool {
-        self.lines.has_read
+    /// Whether somebody is or was there: the input is a terminal, or has brought a line. Where it
+    /// has ended and neither is so, nobody has decided anything.
+    pub fn is_attended(&self) -> bool {
+        self.talk.is_typed() || self.lines.has_read
     }
 }
 

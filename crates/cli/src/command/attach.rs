@@ -239,6 +239,12 @@ impl Attached<'_> {
                     }
                     continue;
                 }
+                Filled::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
+                    bail!(
+                        "nobody can answer here: stdin is empty, and no terminal; the question is \
+                         still open"
+                    );
+                }
                 Filled::Declined => ("elicitation/decline", json!({"elicitationId": self.id})),
                 Filled::Cancelled => (
                     "elicitation/cancel",

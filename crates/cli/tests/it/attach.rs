@@ -131,6 +131,15 @@ fn one_that_is_not_there_or_no_service_is_told() {
     let url = format!("http://{}", service.address);
     let none = entreat(&["attach", "elic_01hnmq7zq8e9vv8h2m6x3c5t0d", "--url", &url]);
     assert_eq!(none.code, 1, "{}", none.stderr);
+    // Nobody is there, so nobody decides.
+    let nobody = entreat(&["attach", &id, "--url", &url]);
+    assert_eq!(nobody.code, 2);
+    assert!(
+        nobody.stderr.contains("the question is still open"),
+        "{}",
+        nobody.stderr
+    );
+    assert_eq!(status(&service, &id)["status"], "pending");
     service.end();
     let gone = entreat(&["attach", &id, "--url", &url]);
     assert_eq!(gone.code, 2);

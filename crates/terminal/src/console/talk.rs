@@ -37,6 +37,11 @@ impl Talk {
         }
     }
 
+    /// Whether lines are typed at a terminal.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.is_typed
+    }
+
     /// One line as it is.
     pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
         self.write(line)?;

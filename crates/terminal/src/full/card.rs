@@ -85,17 +85,20 @@ impl Card<'_> {
         let body = body.lines.into_iter().skip(self.scroll.min(most));
         lines.extend(body.take(self.rows()));
         lines.resize(self.rows() + 1, Line::default());
-        let moves: &[(&str, &str)] = match (self.is_opened, self.is_copied) {
-            (true, _) => &[("d", "done"), ("o", "open again")],
-            (false, true) => &[("o", "open"), ("c", "copied")],
-            (false, false) => &[("o", "open"), ("c", "copy")],
+        let mut moves = match (self.is_opened, self.is_copied) {
+            (true, _) => vec![("d", "done"), ("o", "open again")],
+            (false, true) => vec![("o", "open"), ("c", "copied")],
+            (false, false) => vec![("o", "open"), ("c", "copy")],
         };
+        if self.scroll < most {
+            moves.push(("PgDn", "more"));
+        }
         let ways_out: &[(&str, &str)] = if self.is_opened {
             &[("Esc", "cancel")]
         } else {
             &[("Ctrl-X", "decline"), ("Esc", "cancel")]
         };
-        lines.push(keys(moves, width, ink));
+        lines.push(keys(&moves, width, ink));
         lines.push(keys(ways_out, width, ink));
         lines.truncate(self.size.1);
         let lines = lines.into_iter().map(|line| ink.on_paper(line)).collect();
@@ -109,19 +112,20 @@ impl Card<'_> {
         let ink = Ink::new(self.look);
         let width = self.size.0;
         let mut paper = Paper::default();
-        paper.push(Line::default());
-        paper.theirs(&self.about.message, width, ink, ink.own());
-        paper.blank();
+        // Where it leads and what is wrong with it come first, so that no message, however long,
+        // pushes them off the screen.
         paper.own("It leads to:", width, ink.own());
         paper.theirs(&one_line(&self.about.host), width, ink, ink.strong());
-        paper.blank();
-        paper.own("The whole address:", width, ink.own());
-        paper.theirs(&one_line(&self.about.url), width, ink, ink.own());
-        paper.blank();
         for warning in &self.about.warnings {
             let words = format!("! {}", one_line(warning));
             paper.own(&words, width, ink.warning());
         }
+        paper.blank();
+        paper.own("The whole address:", width, ink.own());
+        paper.theirs(&one_line(&self.about.url), width, ink, ink.own());
+        paper.blank();
+        paper.theirs(&self.about.message, width, ink, ink.own());
+        paper.blank();
         if self.is_opened {
             paper.own("Press d when you have finished there.", width, ink.own());
         }

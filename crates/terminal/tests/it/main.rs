@@ -12,3 +12,4 @@ mod dialogues;
 mod files;
 mod hostile;
 mod script;
+mod terminal;

@@ -96,7 +96,7 @@ impl Conversation {
                     unless_settled(host.decline_as(Presented::Yes).await)?;
                     return Ok(Ending::Settled);
                 }
-                Filled::Cancelled if terminal.input_ended() && !terminal.has_read() => {
+                Filled::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
                     return Ok(Ending::Nobody);
                 }
                 Filled::Cancelled => {

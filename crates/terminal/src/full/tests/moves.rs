@@ -179,6 +179,27 @@ fn refused_answers_are_told_until_they_are_changed_and_may_be_sent_again() {
 }
 
 #[test]
+fn what_was_refused_about_another_answer_stays_refused() {
+    let form = form(&json!([
+        {"id": "a", "type": "text", "label": "A", "required": true},
+        {"id": "b", "type": "text", "label": "B", "required": true},
+    ]));
+    let messages = entreat_core::Catalogue::default().messages(["en"]);
+    let mut errors = form.check(&json!({})).unwrap_err().errors(&messages);
+    errors[0].message = "A is taken".to_owned();
+    errors[1].message = "B is taken".to_owned();
+    let draft = json!({"a": "x", "b": "y"});
+    let question = question(&form).draft(draft.as_object().unwrap().clone());
+    let mut sitting = Sitting::of(&question.errors(errors));
+    sitting.type_in("z");
+    let screen = sitting.screen();
+    assert!(
+        !screen.contains("A is taken") && screen.contains("B is taken"),
+        "{screen}"
+    );
+}
+
+#[test]
 fn more_time_is_asked_for_by_a_key_and_told() {
     let mut sitting = Sitting::of(&deadline(question(&form(&two()))));
     sitting.press(&[Key::Ctrl('t')]);
