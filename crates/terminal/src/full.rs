@@ -39,6 +39,7 @@ pub(crate) async fn fill(
     question: &Question,
     wire: &mut Wire,
 ) -> io::Result<Filled> {
+    inputs.begin();
     let mut screen = Screen::enter()?;
     inputs.forget();
     let mut shell = Shell {
@@ -190,6 +191,7 @@ async fn show<R>(
     is_opened: bool,
     read: fn(event::Key) -> Option<Deed<R>>,
 ) -> io::Result<Option<R>> {
+    inputs.begin();
     let mut screen = Screen::enter()?;
     inputs.forget();
     let mut page = Card {

@@ -5,6 +5,7 @@
 //! one is pressed.
 
 use std::io;
+use std::time::Duration;
 
 use crossterm::event::{self, Event};
 use tokio::sync::mpsc;
@@ -17,6 +18,11 @@ const AHEAD: usize = 64;
 pub(crate) struct Inputs(Option<mpsc::Receiver<io::Result<Event>>>);
 
 impl Inputs {
+    /// Listens from now on, to the size of the window too.
+    pub(super) fn begin(&mut self) {
+        self.begun();
+    }
+
     /// What was typed before a prompt is on the screen is no answer to it, and above all no
     /// consent.
     pub(super) fn forget(&mut self) {
@@ -32,6 +38,9 @@ impl Inputs {
     fn begun(&mut self) -> &mut mpsc::Receiver<io::Result<Event>> {
         self.0.get_or_insert_with(|| {
             let (sender, inputs) = mpsc::channel(AHEAD);
+            // Here and not on the thread: a window that is resized right after it was measured
+            // must be noticed. What is wrong with the terminal is told when it is read.
+            let _ = event::poll(Duration::ZERO);
             // Nobody joins it: it may wait for a key that never comes, and ends with the program.
             std::thread::spawn(move || {
                 loop {
