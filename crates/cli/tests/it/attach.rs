@@ -46,10 +46,10 @@ fn a_question_is_answered_here_and_the_asker_has_the_answer() {
     assert_eq!(status(&service, &id)["status"], "pending");
     screen.press_for("It is time", "It is time");
     screen.press_for("\t", "> │ Key");
-    // The first key makes it active, and each answer is kept.
-    while status(&service, &id)["status"] != "active" {
-        std::thread::yield_now();
-    }
+    // The first key makes it active, and each answer is kept. They are told in order, so what is
+    // told last comes after both.
+    screen.press_for("\x14", "You have 10 minutes now.");
+    assert_eq!(status(&service, &id)["status"], "active");
     screen.press_for("hunter2", "•••••••");
     screen.press_for("\x12", "[ Send to");
     screen.press("\r");
