@@ -23,6 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .map(|w| w.message().to_owned())
             .collect(),
         url,
+        may_be_opened: true,
     };
     let look = Look {
         mode: Mode::Full,

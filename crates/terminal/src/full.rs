@@ -169,7 +169,8 @@ fn understand(input: Input, screen: &mut Screen) -> io::Result<Option<Event>> {
 
 /// Asks whether an address may be opened.
 pub(crate) async fn card(inputs: &mut Inputs, look: Look, card: &UrlCard) -> io::Result<CardReply> {
-    let reply = show(inputs, look, card, false, key_on_card).await?;
+    let read = |key| key_on_card(key, card.may_be_opened);
+    let reply = show(inputs, look, card, false, read).await?;
     Ok(reply.unwrap_or(CardReply::Cancel))
 }
 
@@ -189,7 +190,7 @@ async fn show<R>(
     look: Look,
     card: &UrlCard,
     is_opened: bool,
-    read: fn(event::Key) -> Option<Deed<R>>,
+    read: impl Fn(event::Key) -> Option<Deed<R>>,
 ) -> io::Result<Option<R>> {
     inputs.begin();
     let mut screen = Screen::enter()?;

@@ -175,10 +175,12 @@ pub struct UrlCard {
     pub message: String,
     /// The whole address.
     pub url: String,
-    /// The part of it that says where it leads.
+    /// The part of it that says where it leads; empty if nothing in it can be trusted to.
     pub host: String,
     /// What the person should know, in Entreat's words.
     pub warnings: Vec<String>,
+    /// Whether opening it is offered at all.
+    pub may_be_opened: bool,
 }
 
 /// What the person says to a [`UrlCard`].

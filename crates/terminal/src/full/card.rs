@@ -20,9 +20,9 @@ pub(super) enum Deed<R> {
     Scroll(isize),
 }
 
-pub(super) fn key_on_card(key: Key) -> Option<Deed<CardReply>> {
+pub(super) fn key_on_card(key: Key, may_be_opened: bool) -> Option<Deed<CardReply>> {
     Some(match key {
-        Key::Char('o' | 'O') => Deed::Reply(CardReply::Open),
+        Key::Char('o' | 'O') if may_be_opened => Deed::Reply(CardReply::Open),
         Key::Char('c' | 'C') => Deed::Copy,
         Key::Ctrl('x') => Deed::Reply(CardReply::Decline),
         Key::Escape | Key::Ctrl('c' | 'd') => Deed::Reply(CardReply::Cancel),
@@ -85,10 +85,11 @@ impl Card<'_> {
         let body = body.lines.into_iter().skip(self.scroll.min(most));
         lines.extend(body.take(self.rows()));
         lines.resize(self.rows() + 1, Line::default());
-        let mut moves = match (self.is_opened, self.is_copied) {
+        let copy = if self.is_copied { "copied" } else { "copy" };
+        let mut moves = match (self.is_opened, self.about.may_be_opened) {
             (true, _) => vec![("d", "done"), ("o", "open again")],
-            (false, true) => vec![("o", "open"), ("c", "copied")],
-            (false, false) => vec![("o", "open"), ("c", "copy")],
+            (false, true) => vec![("o", "open"), ("c", copy)],
+            (false, false) => vec![("c", copy)],
         };
         if self.scroll < most {
             moves.push(("PgDn", "more"));
@@ -114,11 +115,16 @@ impl Card<'_> {
         let mut paper = Paper::default();
         // Where it leads and what is wrong with it come first, so that no message, however long,
         // pushes them off the screen.
-        paper.own("It leads to:", width, ink.own());
-        paper.theirs(&one_line(&self.about.host), width, ink, ink.strong());
+        if !self.about.host.is_empty() {
+            paper.own("It leads to:", width, ink.own());
+            paper.theirs(&one_line(&self.about.host), width, ink, ink.strong());
+        }
         for warning in &self.about.warnings {
             let words = format!("! {}", one_line(warning));
             paper.own(&words, width, ink.warning());
+        }
+        if !self.about.may_be_opened {
+            paper.own("It cannot be opened from here.", width, ink.warning());
         }
         paper.blank();
         paper.own("The whole address:", width, ink.own());

@@ -10,6 +10,8 @@ use crate::typography::quoted;
 const PROMPT: &str = "> ";
 const OPEN: &str = "Type open to open it in your browser, :decline to refuse, or :cancel to leave \
     without a decision.";
+const CLOSED: &str = "It cannot be opened. Type :decline to refuse, or :cancel to leave without a \
+    decision.";
 const OPENED: &str = "Type done when you have finished there, again to open it once more, or \
     :cancel.";
 
@@ -26,15 +28,17 @@ pub(crate) async fn card(
     talk.theirs(&card.message)?;
     talk.own("This is the address:")?;
     talk.theirs(&card.url.replace(char::is_whitespace, " "))?;
-    talk.own(&format!("It leads to {}.", quoted(&card.host)))?;
+    if !card.host.is_empty() {
+        talk.own(&format!("It leads to {}.", quoted(&card.host)))?;
+    }
     for warning in &card.warnings {
         talk.own(&format!("Careful: {warning}"))?;
     }
     loop {
-        talk.own(OPEN)?;
+        talk.own(if card.may_be_opened { OPEN } else { CLOSED })?;
         match word(&mut talk, lines).await?.as_deref() {
             None | Some("cancel") => return Ok(CardReply::Cancel),
-            Some("open") => return Ok(CardReply::Open),
+            Some("open") if card.may_be_opened => return Ok(CardReply::Open),
             Some("decline") => return Ok(CardReply::Decline),
             Some(_) => {}
         }

@@ -152,6 +152,7 @@ fn card() -> UrlCard {
         url: "https://login.example.com/x?y=1".to_owned(),
         host: "example.com".to_owned(),
         warnings: vec!["The connection is not encrypted.".to_owned()],
+        may_be_opened: true,
     }
 }
 

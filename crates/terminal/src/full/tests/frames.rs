@@ -134,6 +134,7 @@ fn card() -> UrlCard {
         url: format!("https://login.example.com/{}", "a/".repeat(50)),
         host: "example.com".to_owned(),
         warnings: vec!["The connection is not encrypted.".to_owned()],
+        may_be_opened: true,
     }
 }
 
@@ -165,7 +166,7 @@ fn a_card_shows_the_whole_address_and_its_host() {
 fn consent_takes_its_own_key() {
     use crate::full::card::{Deed, key_on_card, key_when_opened};
     use crate::question::{CardReply, OpenedReply};
-    let reply = |key| match key_on_card(key) {
+    let reply = |key| match key_on_card(key, true) {
         Some(Deed::Reply(reply)) => Some(reply),
         _ => None,
     };
@@ -178,5 +179,6 @@ fn consent_takes_its_own_key() {
         assert_eq!(key_when_opened(key), Some(Deed::Reply(OpenedReply::Cancel)));
     }
     assert_eq!(key_when_opened(Key::Enter), None);
-    assert_eq!(key_on_card(Key::Char('c')), Some(Deed::Copy));
+    assert_eq!(key_on_card(Key::Char('c'), true), Some(Deed::Copy));
+    assert_eq!(key_on_card(Key::Char('o'), false), None);
 }
