@@ -2,7 +2,8 @@
 //!
 //! [`Mcp::wrap`] takes a server of rmcp and gives one whose handlers can [`Ask`] the person
 //! behind the client that called, whatever era of the protocol the client speaks and whatever it
-//! can show. [`wire`] is the JSON of elicitation as it travels.
+//! can show. `answer`, with the feature of that name, is the other half: a client of rmcp that
+//! shows what servers ask, and answers. [`wire`] is the JSON of elicitation as it travels.
 //!
 //! Deliberately absent: rules about forms, which are `entreat_core`'s, and how pages are served,
 //! which is behind [`Links`](entreat_engine::Links).
@@ -31,6 +32,9 @@ mod seal;
 mod raw;
 mod streamable;
 pub mod wire;
+
+#[cfg(feature = "answer")]
+pub mod answer;
 
 pub use ask::{Ask, Outcome, Question};
 pub use client::Abilities;

@@ -78,6 +78,10 @@ impl World {
         };
         let client = match (wire, self) {
             (Wire::Http, Self::Here(here)) => {
+                // With the client half, rmcp's own HTTP client is built with TLS as well, and wants
+                // to know by which library. The first to say so has.
+                #[cfg(feature = "answer")]
+                let _ = rustls::crypto::ring::default_provider().install_default();
                 let transport = StreamableHttpClientTransport::from_uri(here.listen().await);
                 person.serve_with_lifecycle(transport, lifecycle).await
             }

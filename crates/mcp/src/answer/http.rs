@@ -1,0 +1,377 @@
+//! Streamable HTTP, which hands questions over as they came.
+//!
+//! rmcp's own backend reads messages into types before anybody sees them. This one is the same
+//! protocol over the same client, with what [`Raw`] does in between.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, RequestBuilder, Response};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
+};
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt;
+use serde_json::Value;
+use sse_stream::{Sse, SseStream};
+use url::Url;
+
+use super::raw::Raw;
+
+/// The longest event or body that is taken.
+const LONGEST: usize = 64 << 20;
+/// So much of a page that is no message is told.
+const TOLD: usize = 256;
+/// So many redirects are followed.
+const REDIRECTS: usize = 5;
+
+/// Why there is no connection to a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// It is not an address.
+    #[error("`{0}` is not a URL")]
+    NotAUrl(String),
+    /// It is not an address of the web.
+    #[error("the URL of a server begins with http:// or https://")]
+    Scheme,
+    /// What this system trusts cannot be found out.
+    #[error("cannot set up encrypted connections")]
+    Tls(#[source] rustls::Error),
+    /// The client cannot be set up.
+    #[error("cannot set up the HTTP client")]
+    Client(#[source] reqwest::Error),
+}
+
+/// Connects to a server by its address. The headers are sent with every request.
+pub fn http(
+    url: &str,
+    headers: HeaderMap,
+) -> Result<StreamableHttpClientTransport<Http>, HttpError> {
+    let parsed = Url::parse(url).map_err(|_| HttpError::NotAUrl(url.to_owned()))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(HttpError::Scheme);
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier)
+        .map_err(HttpError::Tls)?
+        .with_no_client_auth();
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::custom(redirected))
+        // Answers are small and somebody waits for each.
+        .tcp_nodelay(true);
+    if entreat_core::url_guard::judge(url, &entreat_core::url_guard::Policy::web()).is_err() {
+        // What is on this machine or beside it is not for a proxy to reach.
+        builder = builder.no_proxy();
+    }
+    let client = Http {
+        client: builder.build().map_err(HttpError::Client)?,
+        raw: Raw::default(),
+    };
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+    config.custom_headers = headers
+        .into_iter()
+        .filter_map(|(name, value)| Some((name?, value)))
+        .collect();
+    config.max_sse_event_size = LONGEST;
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// A redirect is followed to the same place alone, and only where the message goes along.
+fn redirected(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps_message = matches!(
+        attempt.status(),
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    let previous = attempt.previous();
+    let same_place = previous
+        .last()
+        .is_some_and(|before| before.origin() == attempt.url().origin());
+    if keeps_message && same_place && previous.len() <= REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+/// The HTTP of a client; see [`http()`].
+#[derive(Clone)]
+pub struct Http {
+    client: Client,
+    raw: Raw,
+}
+
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
+}
+
+type Failed = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+impl Http {
+    /// The events of a response, each changed so that rmcp leaves it alone.
+    fn events(&self, response: Response) -> Events {
+        let raw = self.raw.clone();
+        let limited = limited(response.bytes_stream().map_err(io::Error::other));
+        let events = SseStream::from_bytes_stream(limited).map_ok(move |mut event| {
+            if let Some(data) = &event.data
+                && let Ok(mut message) = serde_json::from_str::<Value>(data)
+            {
+                raw.keep(&mut message);
+                event.data = Some(message.to_string());
+            }
+            event
+        });
+        events.boxed()
+    }
+
+    async fn message(&self, response: Response) -> Result<ServerJsonRpcMessage, Failed> {
+        let body = body_of(response).await?;
+        let Ok(mut message) = serde_json::from_slice(&body) else {
+            return Err(unexpected(StatusCode::OK, &body));
+        };
+        self.raw.keep(&mut message);
+        Ok(serde_json::from_value(message)?)
+    }
+}
+
+impl StreamableHttpClient for Http {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        self.raw.sent(&message);
+        let has_session = session_id.is_some();
+        let request = self.client.post(&*uri);
+        let response = with_headers(request, session_id, auth_header, custom_headers)
+            .header(CONTENT_TYPE, JSON_MIME_TYPE)
+            .body(serde_json::to_vec(&message)?)
+            .send()
+            .await
+            .map_err(Failed::Client)?;
+        let status = response.status();
+        let session = header(&response, HEADER_SESSION_ID);
+        refused_for_rights(&response)?;
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && has_session {
+            return Err(Failed::SessionExpired);
+        }
+        let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        if !status.is_success() {
+            return not_a_success(&message, has_session, response).await;
+        }
+        if kind.starts_with(EVENT_STREAM_MIME_TYPE) {
+            let events = self.events(response);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let wants_reply = matches!(message, JsonRpcMessage::Request(_));
+        match self.message(response).await {
+            Ok(reply) if kind.starts_with(JSON_MIME_TYPE) => {
+                Ok(StreamableHttpPostResponse::Json(reply, session))
+            }
+            // Some servers say more than that they took it.
+            _ if !wants_reply => Ok(StreamableHttpPostResponse::Accepted),
+            Ok(_) => Err(Failed::UnexpectedContentType(Some(kind))),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failed> {
+        let request = self.client.delete(&*uri);
+        let request = with_headers(request, Some(session_id), auth_header, custom_headers);
+        let response = request.send().await.map_err(Failed::Client)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
+        response.error_for_status().map_err(Failed::Client)?;
+        Ok(())
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failed> {
+        let request = self.client.get(&*uri);
+        let mut request = with_headers(request, session_id, auth_header, custom_headers);
+        if let Some(last) = last_event_id {
+            request = request.header(HEADER_LAST_EVENT_ID, last);
+        }
+        let response = request.send().await.map_err(Failed::Client)?;
+        refused_for_rights(&response)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failed::ServerDoesNotSupportSse);
+        }
+        if let Some(error) = busy(&response) {
+            return Err(error.into());
+        }
+        let response = response.error_for_status().map_err(Failed::Client)?;
+        let kind = header(&response, CONTENT_TYPE.as_str());
+        if kind
+            .as_deref()
+            .is_some_and(|kind| kind.starts_with(EVENT_STREAM_MIME_TYPE))
+        {
+            return Ok(self.events(response));
+        }
+        Err(Failed::UnexpectedContentType(kind))
+    }
+}
+
+fn with_headers(
+    request: RequestBuilder,
+    session: Option<Arc<str>>,
+    token: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    let accepted = format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}");
+    let mut request = request.headers(headers.into_iter().collect());
+    request = request.header(ACCEPT, accepted);
+    if let Some(session) = session {
+        request = request.header(HEADER_SESSION_ID, &*session);
+    }
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    request
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// The server wants to know who asks, or lets somebody else ask.
+fn refused_for_rights(response: &Response) -> Result<(), Failed> {
+    let Some(challenge) = header(response, WWW_AUTHENTICATE.as_str()) else {
+        return Ok(());
+    };
+    match response.status() {
+        StatusCode::UNAUTHORIZED => Err(Failed::AuthRequired(AuthRequiredError::new(challenge))),
+        StatusCode::FORBIDDEN => {
+            let error = InsufficientScopeError::new(challenge, None);
+            Err(Failed::InsufficientScope(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn busy(response: &Response) -> Option<HttpStatusError> {
+    let status = response.status();
+    let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    let after = || header(response, RETRY_AFTER.as_str());
+    is_busy.then(|| HttpStatusError::new(status.as_u16(), after()))
+}
+
+/// What a server says with another status than success may still be an answer.
+async fn not_a_success(
+    message: &ClientJsonRpcMessage,
+    has_session: bool,
+    response: Response,
+) -> Result<StreamableHttpPostResponse, Failed> {
+    let (status, busy) = (response.status(), busy(&response));
+    let body = body_of(response).await?;
+    let told = match serde_json::from_slice(&body) {
+        Ok(ServerJsonRpcMessage::Error(told)) => Some(told),
+        _ => None,
+    };
+    let is_for_rights = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if !is_for_rights
+        && !has_session
+        && status.is_client_error()
+        && let JsonRpcMessage::Request(request) = message
+        && matches!(request.request, ClientRequest::DiscoverRequest(_))
+    {
+        // An older server does not know what it was asked, and says so in many ways. Told as an
+        // answer, it lets the client go on with the older handshake.
+        let error = match told {
+            Some(told) => told.error,
+            None => ErrorData::invalid_request(format!("HTTP {status}"), None),
+        };
+        let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(message, None));
+    }
+    match (told, busy) {
+        (Some(told), _) if !is_for_rights => {
+            let message = ServerJsonRpcMessage::Error(told);
+            Ok(StreamableHttpPostResponse::Json(message, None))
+        }
+        (_, Some(busy)) => Err(busy.into()),
+        _ => Err(unexpected(status, &body)),
+    }
+}
+
+fn unexpected(status: StatusCode, body: &[u8]) -> Failed {
+    let told = String::from_utf8_lossy(&body[..body.len().min(TOLD)]);
+    Failed::UnexpectedServerResponse(format!("HTTP {status}: {told}").into())
+}
+
+async fn body_of(response: Response) -> Result<Vec<u8>, Failed> {
+    let mut stream = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        body.extend_from_slice(&chunk.map_err(Failed::Client)?);
+        if body.len() > LONGEST {
+            return Err(too_long().into());
+        }
+    }
+    Ok(body)
+}
+
+/// Fails when a line, and so an event, does not end.
+fn limited(
+    stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    let mut since_line = 0;
+    stream.map(move |chunk| {
+        let chunk = chunk?;
+        since_line = match chunk.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => chunk.len() - last - 1,
+            None => since_line + chunk.len(),
+        };
+        if since_line > LONGEST {
+            return Err(too_long());
+        }
+        Ok(chunk)
+    })
+}
+
+fn too_long() -> io::Error {
+    io::Error::other(format!("a message is longer than {LONGEST} bytes"))
+}
