@@ -74,6 +74,7 @@
 //! | what a form can ask, and the rules of its answers | [`struct@Form`], [`derive@Form`], [`core`] |
 //! | asking, waiting, limits, deadlines, secrets | [`Engine`], [`Ask`], [`engine`] |
 //! | letting MCP servers ask | `Entreat::wrap`, `mcp`, with the feature `mcp` (default) |
+//! | answering MCP servers | `answering`, `mcp::answer`, with the feature `answer` (default) |
 //! | parts joined and served | `Entreat`, `Builder`, with the feature `service` (default) |
 //! | keeping questions across restarts | `stores`, with the feature `embedded` (default) |
 //! | asking the person at this terminal | `terminal`, with the feature `terminal` (default) |
@@ -92,6 +93,8 @@ pub use entreat_stores as stores;
 #[cfg(feature = "terminal")]
 pub use entreat_terminal as terminal;
 
+#[cfg(feature = "answer")]
+pub mod answering;
 #[cfg(feature = "service")]
 mod program;
 
@@ -132,3 +135,8 @@ struct Readme;
 #[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../docs/mcp.md")]
 struct McpServers;
+
+/// Compiles the Rust example of the page about MCP clients.
+#[cfg(all(doctest, feature = "answer", feature = "terminal"))]
+#[doc = include_str!("../../../docs/answering.md")]
+struct McpClients;
