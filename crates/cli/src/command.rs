@@ -9,6 +9,7 @@ use crate::context::{Context, Exit};
 mod ask;
 mod attach;
 mod backup;
+mod call;
 mod cancel;
 mod completions;
 mod config;
@@ -85,6 +86,7 @@ enum Command {
     Doctor(doctor::Args),
     Ask(ask::Args),
     Attach(attach::Args),
+    Call(call::Args),
     List(list::Args),
     Status(status::Args),
     Cancel(cancel::Args),
@@ -114,6 +116,7 @@ impl Cli {
             Command::Doctor(args) => doctor::run(&args, context, out),
             Command::Ask(args) => ask::run(&args, context, out),
             Command::Attach(args) => attach::run(&args, context),
+            Command::Call(args) => call::run(&args, context, out),
             Command::List(args) => list::run(&args, context, out),
             Command::Status(args) => status::run(&args, context, out),
             Command::Cancel(args) => cancel::run(&args, context, out),

@@ -1,10 +1,8 @@
 //! `entreat ask` through pipes.
 
-use std::io::Read as _;
-
 use serde_json::json;
 
-use crate::http;
+use crate::http::Page;
 use crate::session::Session;
 use crate::{Run, entreat, entreat_with};
 
@@ -54,35 +52,10 @@ fn every_way_not_to_answer_has_its_code_and_its_sentence() {
     }
 }
 
-/// The address and path of the page that a run says its question waits at.
-fn page_of(session: &Session) -> (String, String) {
-    let link = session.line_with("http://127.0.0.1:");
-    let link = link.trim().trim_start_matches("http://");
-    let (address, path) = link.split_once('/').expect("a link has a path");
-    (address.to_owned(), format!("/{path}"))
-}
-
 /// Answers the only question of a page.
 fn answer(session: &Session, name: &str) {
-    let (address, link) = page_of(session);
-    let mut page = String::new();
-    let mut stream = http::begin(&address, &format!("GET {link}"), None, "");
-    stream.read_to_string(&mut page).expect("the page is text");
-    let between = |before: &str, after: &str| {
-        let (_, rest) = page.split_once(before).expect("the page has it");
-        rest.split_once(after).expect("it ends").0.to_owned()
-    };
-    let (csrf, here) = (
-        between("name=\"_csrf\" value=\"", "\""),
-        between("action=\"", "\""),
-    );
-    let lines = format!(
-        "cookie: {}\r\norigin: null\r\n",
-        between("set-cookie: ", ";")
-    );
-    let body = format!("_csrf={csrf}&_f=0&f.name={name}&_do=send");
-    let sent = http::begin_with(&address, &format!("POST {here}"), &lines, &body);
-    assert_eq!(http::read_answer(sent).status, 303);
+    let page = Page::open(&session.line_with("http://127.0.0.1:"));
+    assert_eq!(page.post(&format!("f.name={name}"), "send").status, 303);
 }
 
 #[test]

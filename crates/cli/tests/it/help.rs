@@ -19,6 +19,7 @@ fn every_command_explains_itself() {
         ("doctor", &["doctor"]),
         ("ask", &["ask"]),
         ("attach", &["attach"]),
+        ("call", &["call"]),
         ("list", &["list"]),
         ("status", &["status"]),
         ("cancel", &["cancel"]),

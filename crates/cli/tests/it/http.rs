@@ -168,3 +168,42 @@ impl Socket {
         (head[0], message)
     }
 }
+
+/// A page of a question, as a browser without scripts has it.
+pub(crate) struct Page {
+    address: String,
+    here: String,
+    lines: String,
+    csrf: String,
+}
+
+impl Page {
+    /// Opens the link that is somewhere in a line.
+    pub(crate) fn open(said: &str) -> Self {
+        let (_, link) = said.split_once("http://").expect("there is a link");
+        let (address, path) = link.trim().split_once('/').expect("a link has a path");
+        let mut page = String::new();
+        let mut stream = begin(address, &format!("GET /{path}"), None, "");
+        stream.read_to_string(&mut page).expect("the page is text");
+        let between = |before: &str, after: &str| {
+            let (_, rest) = page.split_once(before).expect("the page has it");
+            rest.split_once(after).expect("it ends").0.to_owned()
+        };
+        Self {
+            address: address.to_owned(),
+            here: between("action=\"", "\""),
+            lines: format!(
+                "cookie: {}\r\norigin: null\r\n",
+                between("set-cookie: ", ";")
+            ),
+            csrf: between("name=\"_csrf\" value=\"", "\""),
+        }
+    }
+
+    /// Presses a button with these fields filled in.
+    pub(crate) fn post(&self, fields: &str, button: &str) -> Answer {
+        let body = format!("_csrf={}&_f=0&{fields}&_do={button}", self.csrf);
+        let head = format!("POST {}", self.here);
+        read_answer(begin_with(&self.address, &head, &self.lines, &body))
+    }
+}

@@ -3,6 +3,8 @@
 mod ask;
 #[cfg(unix)]
 mod attach;
+#[cfg(unix)]
+mod call;
 mod completions;
 mod config;
 mod demo;

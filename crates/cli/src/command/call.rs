@@ -1,0 +1,316 @@
+//! `entreat call`: an MCP client for people.
+//!
+//! Connects, calls, and answers what the server asks: in this terminal, in a browser, or from a
+//! file. What a question means and what fits it is decided elsewhere.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use entreat::Catalogue;
+use entreat::mcp::answer::{Answering, CallError, Decision, Present, Settings};
+use entreat::mcp::rmcp::model::ProtocolVersion;
+use entreat::mcp::rmcp::service::ClientLifecycleMode;
+use serde_json::{Map, Value};
+
+use self::errors::Errors;
+use self::scripted::Scripted;
+use self::server::Place;
+use crate::context::{Context, Exit};
+use crate::input::{MAX_ANSWER_BYTES, Source};
+use crate::signals::Signals;
+use crate::{duration, output, runtime};
+
+mod bar;
+mod errors;
+mod identity;
+mod listing;
+mod printed;
+mod scripted;
+mod server;
+mod ui;
+
+/// Call a tool of an MCP server, and answer what it asks
+///
+/// Prints the result's text. What the server asks is shown here, or in the browser, or answered
+/// from a file. Nothing is opened or sent without consent.
+#[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(
+    after_help = AFTER_HELP,
+    override_usage = "entreat call [OPTIONS] TOOL URL\n       \
+                      entreat call [OPTIONS] TOOL -- COMMAND...\n       \
+                      entreat call --list (URL | -- COMMAND...)"
+)]
+pub(crate) struct Args {
+    /// The tool to call, and the server's URL if it is not a command
+    #[arg(value_name = "TOOL> <URL", num_args = 0..=2)]
+    words: Vec<String>,
+    /// The command that starts the server, which is spoken to by its stdin and stdout
+    #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+    /// The tool's arguments, a JSON object
+    #[arg(long = "args", value_name = "JSON", default_value = "{}", value_parser = object)]
+    arguments: Map<String, Value>,
+    /// Which protocol to speak
+    #[arg(long, value_enum, default_value = "auto")]
+    era: EraArg,
+    /// Where to show what the server asks [default: terminal]
+    #[arg(long, value_enum, conflicts_with = "answers")]
+    ui: Option<Ui>,
+    /// Answer from a file: a JSON array of results, used in order; `-` is stdin
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    answers: Option<Source>,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    json: bool,
+    /// List the tools, prompts and resources of the server, and call nothing
+    #[arg(long, conflicts_with_all = ["prompt", "resource", "arguments"])]
+    list: bool,
+    /// Get the prompt of that name, instead of calling a tool
+    #[arg(long, conflicts_with = "resource")]
+    prompt: bool,
+    /// Read the resource of that URI, instead of calling a tool
+    #[arg(long)]
+    resource: bool,
+    /// A header for each request to a URL, such as `Authorization: Bearer ...`; others on this
+    /// machine can see flags
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = server::header)]
+    headers: Vec<server::Header>,
+    /// How long each question waits for the person, such as 90s or 5m [default: without end]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+    /// Ask in lines that are never redrawn, for screen readers and logs
+    #[arg(long)]
+    plain: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum EraArg {
+    /// The newest that the server speaks
+    Auto,
+    /// 2025-11-25 or older: the server pushes its questions
+    Legacy,
+    /// Questions are asked within results
+    #[value(name = "2026-07-28")]
+    Rounds,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Ui {
+    /// Here
+    #[default]
+    Terminal,
+    /// On a page of this machine
+    Browser,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  entreat call --list http://127.0.0.1:3000/mcp
+  entreat call deploy --args '{\"version\": 7}' http://127.0.0.1:3000/mcp
+  entreat call greet -- npx some-mcp-server
+  entreat call greet --ui browser -- npx some-mcp-server
+  entreat call greet --answers answers.json -- npx some-mcp-server
+
+An answers file is a JSON array, one result for each question, in the order of asking:
+  [{\"action\": \"accept\", \"content\": {\"name\": \"Ada\"}}, {\"action\": \"decline\"}, {\"action\": \"cancel\"}]
+Fields that are left out keep the defaults of the question, null clears one. Each is checked like
+any other answer. To accept a URL is consent; nothing is opened then.
+
+Exit codes: 0 done; 1 the tool reports an error, or the server refuses; 2 wrong usage, no
+connection, an answer that is missing, left over or does not fit; 3 a question was declined; 4
+cancelled; 5 the time for a question ran out; above 128: a signal ended it. Of several questions
+the last one counts.";
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let (name, place) = args.target()?;
+    let script = match &args.answers {
+        Some(source) => {
+            let text = source.read(MAX_ANSWER_BYTES, context)?;
+            Some(Scripted::parse(&text).with_context(|| format!("{source} holds no answers"))?)
+        }
+        None => None,
+    };
+    runtime::block_on_all(call(args, name, &place, script, context, out))
+}
+
+impl Args {
+    /// What is called, and where.
+    fn target(&self) -> anyhow::Result<(&str, Place<'_>)> {
+        let mut words = self.words.iter().map(String::as_str);
+        let name = if self.list {
+            ""
+        } else {
+            let wanted = match (self.prompt, self.resource) {
+                (true, _) => "name the prompt",
+                (_, true) => "name the resource",
+                _ => "name the tool to call, or say --list",
+            };
+            words.next().ok_or_else(|| anyhow!(wanted))?
+        };
+        let place = match (words.next(), self.command.as_slice()) {
+            (Some(url), []) => Place::Url(url),
+            (None, [program, arguments @ ..]) => Place::Command { program, arguments },
+            (Some(_), _) => bail!("name either the server's URL or the command after --"),
+            (None, []) => bail!("name the server: its URL, or -- and the command that starts it"),
+        };
+        ensure!(words.next().is_none(), "--list takes no tool");
+        Ok((name, place))
+    }
+
+    fn lifecycle(&self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        match self.era {
+            EraArg::Legacy => ClientLifecycleMode::Initialize,
+            EraArg::Rounds => ClientLifecycleMode::Discover { preferred_versions },
+            EraArg::Auto => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: None,
+            },
+        }
+    }
+}
+
+async fn call(
+    args: &Args,
+    name: &str,
+    place: &Place<'_>,
+    script: Option<Scripted>,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let script = script.map(Arc::new);
+    let (present, draws): (Arc<dyn Present>, bool) = match &script {
+        Some(script) => (script.clone(), false),
+        None => ui::presenter(args, context),
+    };
+    let languages = context.languages().iter().map(String::as_str);
+    let mut settings = Settings::default();
+    settings.messages = Catalogue::default().messages(languages);
+    settings.time_limit = args.timeout;
+    settings.server_name = place.name();
+    settings.server_url = place.url();
+    let answering = Answering::with(present, settings, identity::Entreat);
+    let mut errors = None;
+    let connecting = place.connect(
+        answering.clone(),
+        args.lifecycle(),
+        &args.headers,
+        &mut errors,
+        draws,
+    );
+    let connected = tokio::select! {
+        connected = connecting => connected,
+        signal = signals.next() => return Ok(signal),
+    };
+    let running = match connected {
+        Ok(running) => running,
+        Err(error) => {
+            tell(errors.as_ref());
+            return Err(error);
+        }
+    };
+    let peer = running.peer().clone();
+    let work = async {
+        if args.list {
+            return listing::list(&peer, args.json, out)
+                .await
+                .map(|()| Exit::Clean);
+        }
+        let (method, params) = args.request(name);
+        let result = answering.call(&peer, method, params).await;
+        let Some(script) = &script else {
+            return report(args, result, answering.last_decision(), context, out);
+        };
+        // What is wrong with the answers is why the rest went wrong.
+        script.fits()?;
+        let exit = report(args, result, answering.last_decision(), context, out)?;
+        script.is_used_up()?;
+        Ok(exit)
+    };
+    let exit = tokio::select! {
+        exit = work => exit,
+        signal = signals.next() => Ok(signal),
+    };
+    // The server is told that this is the end, and ends itself if it is a child.
+    let _ = running.cancel().await;
+    tell(errors.as_ref());
+    exit
+}
+
+fn tell(errors: Option<&Errors>) {
+    if let Some(errors) = errors {
+        errors.tell();
+    }
+}
+
+impl Args {
+    fn request(&self, name: &str) -> (&'static str, Map<String, Value>) {
+        let mut params = Map::new();
+        if self.resource {
+            params.insert("uri".into(), name.into());
+            return ("resources/read", params);
+        }
+        params.insert("name".into(), name.into());
+        params.insert("arguments".into(), self.arguments.clone().into());
+        if self.prompt {
+            ("prompts/get", params)
+        } else {
+            ("tools/call", params)
+        }
+    }
+}
+
+/// Prints what came of the call, and says by the exit code what the person did.
+fn report(
+    args: &Args,
+    result: Result<Value, CallError>,
+    decision: Option<Decision>,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let is_error = match result {
+        Ok(result) => {
+            if args.json {
+                output::document(out, &result)?;
+            } else {
+                printed::text(out, &result)?;
+            }
+            result.get("isError") == Some(&Value::Bool(true))
+        }
+        Err(CallError::Refused(error)) => {
+            if args.json {
+                output::document(out, &serde_json::json!({"error": error}))?;
+            }
+            let (message, code) = (output::plain(&error.message), error.code.0);
+            context.say(format_args!(
+                "entreat: the server refused: {message} ({code})"
+            ));
+            true
+        }
+        Err(CallError::Declined | CallError::GivenUp) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let (exit, why) = match decision {
+        Some(Decision::Declined) => (Exit::Declined, "the question was declined"),
+        Some(Decision::Refused) => (Exit::Declined, "the server asked too often"),
+        Some(Decision::Cancelled) => (Exit::Cancelled, "the question was cancelled"),
+        Some(Decision::TimedOut) => (Exit::TimedOut, "the time for the question ran out"),
+        Some(Decision::Accepted) | None if is_error => return Ok(Exit::Found),
+        Some(Decision::Accepted) | None => return Ok(Exit::Clean),
+    };
+    context.say(format_args!("entreat: {why}"));
+    Ok(exit)
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("it is no JSON object, such as {\"name\": \"Ada\"}".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
+    }
+}

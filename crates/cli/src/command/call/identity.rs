@@ -1,0 +1,16 @@
+//! Who this client says it is, and what it does with what is not a question.
+
+use entreat::mcp::rmcp::ClientHandler;
+use entreat::mcp::rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
+
+/// This program as a client, without anything but its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entreat;
+
+impl ClientHandler for Entreat {
+    fn get_info(&self) -> ClientConfig {
+        let mut implementation = Implementation::new("entreat", env!("CARGO_PKG_VERSION"));
+        implementation.title = Some("Entreat".to_owned());
+        ClientConfig::new(ClientCapabilities::default(), implementation)
+    }
+}

@@ -1,0 +1,223 @@
+//! Answers from a file, given in order.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use entreat::mcp::answer::{
+    Answer, Consent, Followed, FormQuestion, Present, PresentError, UrlCard,
+};
+use entreat::mcp::wire::{Action, ElicitResult};
+use serde_json::{Map, Value};
+
+use crate::output;
+
+/// How long a server may take to say that a URL is done. Nobody opens it, so that after this the
+/// call goes on as if the person had said so.
+const PAGE: Duration = Duration::from_secs(2);
+
+type Reply<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T, PresentError>> + Send + 'a>>;
+
+/// Results for the questions to come.
+pub(super) struct Scripted {
+    state: Mutex<State>,
+}
+
+struct State {
+    left: VecDeque<ElicitResult>,
+    used: usize,
+    /// What is wrong with the file, as it turned out.
+    wrong: Option<String>,
+}
+
+impl Scripted {
+    /// Reads a JSON array of results.
+    pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
+        let list: Value = serde_json::from_str(text).context("it is not JSON")?;
+        let Value::Array(list) = list else {
+            bail!("it is not a JSON array of results, such as [{{\"action\": \"decline\"}}]");
+        };
+        let mut left = VecDeque::new();
+        for (index, result) in list.into_iter().enumerate() {
+            let number = index + 1;
+            let extra = result.as_object().and_then(|result| {
+                let mut keys = result.keys();
+                keys.find(|key| !matches!(key.as_str(), "action" | "content" | "_meta"))
+            });
+            if let Some(extra) = extra {
+                bail!("result {number}: `{}` is unknown", output::plain(extra));
+            }
+            let result = ElicitResult::from_value(result)
+                .with_context(|| format!("result {number} cannot be used"))?;
+            let content = result.content();
+            ensure!(
+                content.is_none_or(Value::is_object),
+                "result {number}: `content` is not an object"
+            );
+            ensure!(
+                content.is_none() || result.action() == Action::Accept,
+                "result {number}: only `accept` has `content`"
+            );
+            left.push_back(result);
+        }
+        let state = State {
+            left,
+            used: 0,
+            wrong: None,
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Fails if an answer was missing or did not fit.
+    pub(super) fn fits(&self) -> anyhow::Result<()> {
+        match &self.lock().wrong {
+            Some(wrong) => bail!("{wrong}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails unless every answer was used.
+    pub(super) fn is_used_up(&self) -> anyhow::Result<()> {
+        let state = self.lock();
+        let (left, used) = (state.left.len(), state.used);
+        ensure!(
+            left == 0,
+            "answers are left over: the server asked {used} times, and {left} more were given"
+        );
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn next(&self, server: &str, message: &str) -> Result<ElicitResult, PresentError> {
+        let mut state = self.lock();
+        state.used += 1;
+        if let Some(result) = state.left.pop_front() {
+            return Ok(result);
+        }
+        let number = state.used;
+        let (server, message) = (output::plain(server), output::plain(message));
+        let wrong = format!("there is no answer for question {number}: {server} asks: {message}");
+        Err(state.refuse(wrong))
+    }
+}
+
+impl State {
+    fn refuse(&mut self, wrong: String) -> PresentError {
+        // The first is what the others follow from.
+        self.wrong.get_or_insert_with(|| wrong.clone());
+        PresentError::new(wrong)
+    }
+}
+
+impl Present for Scripted {
+    fn form<'a>(&'a self, question: &'a FormQuestion) -> Reply<'a, Answer> {
+        let answer = || {
+            if !question.errors.is_empty() {
+                let mut state = self.lock();
+                let errors = question.errors.iter();
+                let told: Vec<_> = errors
+                    .map(|error| format!("{}: {}", error.field, error.message))
+                    .collect();
+                let number = state.used;
+                let told = told.join("; ");
+                let told = output::plain(&told);
+                return Err(state.refuse(format!("answer {number} does not fit: {told}")));
+            }
+            let result = self.next(&question.server, &question.message)?;
+            Ok(match result.action() {
+                Action::Accept => Answer::Accept(over(&question.draft, result.content())),
+                Action::Decline => Answer::Decline,
+                Action::Cancel => Answer::Cancel,
+            })
+        };
+        Box::pin(std::future::ready(answer()))
+    }
+
+    fn consent<'a>(&'a self, card: &'a UrlCard) -> Reply<'a, Consent> {
+        let consent = || {
+            let result = self.next(&card.server, &card.message)?;
+            let mut state = self.lock();
+            let number = state.used;
+            if result.action() == Action::Accept && !card.may_be_opened() {
+                let why: Vec<_> = card.warnings().collect();
+                let url = output::plain(&card.url);
+                let wrong = format!("answer {number} accepts {url}: {}", why.join(" "));
+                return Err(state.refuse(wrong));
+            }
+            if result.content().is_some() {
+                let wrong = format!("answer {number} is for a URL, which takes no `content`");
+                return Err(state.refuse(wrong));
+            }
+            Ok(match result.action() {
+                Action::Accept => Consent::Open,
+                Action::Decline => Consent::Decline,
+                Action::Cancel => Consent::Cancel,
+            })
+        };
+        Box::pin(std::future::ready(consent()))
+    }
+
+    fn open<'a>(&'a self, _: &'a UrlCard) -> Reply<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn opened<'a>(&'a self, _: &'a UrlCard) -> Reply<'a, Followed> {
+        Box::pin(async {
+            tokio::time::sleep(PAGE).await;
+            Ok(Followed::Done)
+        })
+    }
+
+    fn notice(&self, line: &str) {
+        tracing::info!("{line}");
+    }
+}
+
+/// The content of a result over the defaults of its question.
+fn over(defaults: &Map<String, Value>, content: Option<&Value>) -> Map<String, Value> {
+    let mut filled = defaults.clone();
+    if let Some(Value::Object(content)) = content {
+        for (key, value) in content {
+            filled.insert(key.clone(), value.clone());
+        }
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_its_place() {
+        let wrong = |text| format!("{:#}", Scripted::parse(text).err().unwrap());
+        assert_eq!(
+            wrong(r#"{"action": "accept"}"#),
+            "it is not a JSON array of results, such as [{\"action\": \"decline\"}]"
+        );
+        assert_eq!(
+            wrong(r#"[{"action": "decline"}, {"action": "yes"}]"#),
+            "result 2 cannot be used: result.action: is none of `accept`, `decline` and `cancel`"
+        );
+        assert_eq!(
+            wrong(r#"[{"action": "accept", "content": 7}]"#),
+            "result 1: `content` is not an object"
+        );
+        assert_eq!(
+            wrong(r#"[{"action": "decline", "content": {}}]"#),
+            "result 1: only `accept` has `content`"
+        );
+        assert_eq!(
+            wrong(r#"[{"action": "accept", "contents": {}}]"#),
+            "result 1: `contents` is unknown"
+        );
+    }
+}

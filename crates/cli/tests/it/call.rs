@@ -1,0 +1,254 @@
+//! `entreat call`, against `entreat mcp`: both halves are the real program.
+
+use crate::http::Page;
+use crate::screen::Screen;
+use crate::session::Session;
+use crate::{Run, entreat, entreat_with};
+
+const ENTREAT: &str = env!("CARGO_BIN_EXE_entreat");
+const ERAS: [&str; 3] = ["legacy", "2026-07-28", "auto"];
+const ASKS: &str = r#"{"prompt": "Your name?"}"#;
+
+fn answered(era: &str, answers: &str) -> Run {
+    let args = [
+        "call",
+        "--era",
+        era,
+        "--answers",
+        "-",
+        "--args",
+        ASKS,
+        "ask_user",
+        "--",
+        ENTREAT,
+        "mcp",
+    ];
+    entreat_with(&args, answers)
+}
+
+#[test]
+fn a_tool_is_called_and_its_question_answered_from_a_file() {
+    for era in ERAS {
+        let run = answered(
+            era,
+            r#"[{"action": "accept", "content": {"answer": "Ada"}}]"#,
+        );
+        assert_eq!(run.code, 0, "{era}: {}", run.stderr);
+        assert!(run.stdout.contains("Ada"), "{era}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn the_exit_code_tells_a_decline_from_a_cancel() {
+    for era in ERAS {
+        let run = answered(era, r#"[{"action": "decline"}]"#);
+        assert_eq!(run.code, 3, "{era}: {}", run.stderr);
+        let run = answered(era, r#"[{"action": "cancel"}]"#);
+        assert_eq!(run.code, 4, "{era}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn answers_that_are_missing_left_over_or_unfit_are_told() {
+    for era in ERAS {
+        let run = answered(era, "[]");
+        let wrong = "there is no answer for question 1: entreat asks: Your name?";
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains(wrong), "{era}: {}", run.stderr);
+        let run = answered(era, r#"[{"action": "decline"}, {"action": "decline"}]"#);
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains("1 more were given"), "{}", run.stderr);
+        let run = answered(era, r#"[{"action": "accept"}]"#);
+        assert_eq!(run.code, 2);
+        assert!(
+            run.stderr.contains("answer 1 does not fit"),
+            "{}",
+            run.stderr
+        );
+    }
+    let run = answered("auto", "{}");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("stdin holds no answers"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_server_tells_what_it_offers() {
+    let run = entreat(&["call", "--list", "--", ENTREAT, "mcp"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("\ntool  ask_user "), "{}", run.stdout);
+    let run = entreat(&["call", "--list", "--json", "--", ENTREAT, "mcp"]);
+    let list: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(list["tools"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn the_whole_result_is_there_as_json() {
+    let args = [
+        "call",
+        "--json",
+        "--answers",
+        "-",
+        "--args",
+        ASKS,
+        "ask_user",
+        "--",
+        ENTREAT,
+        "mcp",
+    ];
+    let run = entreat_with(
+        &args,
+        r#"[{"action": "accept", "content": {"answer": "Ada"}}]"#,
+    );
+    let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(result["structuredContent"]["answers"]["answer"], "Ada");
+}
+
+#[test]
+fn a_tool_that_reports_an_error_and_one_that_is_not_there_end_with_1() {
+    for (tool, args) in [("ask_user", "{}"), ("no_such_tool", "{}")] {
+        let args = [
+            "call",
+            "--answers",
+            "-",
+            "--args",
+            args,
+            tool,
+            "--",
+            ENTREAT,
+            "mcp",
+        ];
+        let run = entreat_with(&args, "[]");
+        assert_eq!(run.code, 1, "{tool}: {} {}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
+fn wrong_usage_says_what_is_missing() {
+    for (args, says) in [
+        (&["call"][..], "name the tool to call"),
+        (&["call", "t"], "name the server"),
+        (
+            &["call", "t", "http://127.0.0.1:1/", "--", "x"],
+            "either the server's URL or the command",
+        ),
+        (&["call", "--args", "[]", "t", "--", "x"], "no JSON object"),
+        (&["call", "--args", "{", "t", "--", "x"], "it is not JSON"),
+        (
+            &["call", "--list", "t", "http://127.0.0.1:1/"],
+            "--list takes no tool",
+        ),
+        (
+            &["call", "t", "--", "./no-such-program"],
+            "cannot start ./no-such-program",
+        ),
+        (&["call", "t", "ftp://127.0.0.1/"], "begins with http"),
+        (&["call", "t", "--", "true"], "is it an MCP server?"),
+        (
+            &["call", "t", "http://127.0.0.1:9/mcp"],
+            "does not answer as an MCP server",
+        ),
+    ] {
+        let run = entreat(args);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (2, ""),
+            "{args:?} {}",
+            run.stderr
+        );
+        assert!(run.stderr.contains(says), "{args:?}: {}", run.stderr);
+    }
+}
+
+fn on_screen(era: &str) -> Screen {
+    let args = [
+        "call", "--era", era, "--args", ASKS, "ask_user", "--", ENTREAT, "mcp",
+    ];
+    let screen = Screen::start(&args);
+    screen.wait_for("Your name?");
+    screen
+}
+
+#[test]
+fn a_person_answers_on_the_whole_screen() {
+    for era in ["legacy", "2026-07-28"] {
+        let mut screen = on_screen(era);
+        if era == "legacy" {
+            insta::assert_snapshot!("call_screen", screen.frame());
+        }
+        // What is required cannot be skipped.
+        screen.press_for("\r", "required");
+        screen.press_for("Ada", "Ada");
+        screen.press("\r");
+        let (code, stdout) = screen.finish();
+        assert_eq!(code, 0, "{era}: {stdout}");
+        assert!(stdout.contains("Ada"), "{era}: {stdout}");
+    }
+}
+
+#[test]
+fn a_person_declines_or_leaves() {
+    for (key, code) in [("\x18", 3), ("\x1b", 4), ("\x03", 4)] {
+        let mut screen = on_screen("auto");
+        screen.press(key);
+        let (exit, stdout) = screen.finish();
+        assert_eq!(exit, code, "{stdout}");
+    }
+}
+
+/// A call whose question waits on a page, and the page.
+fn on_page(flags: &[&str]) -> (Session, Page) {
+    let args = [
+        &["call", "--args", ASKS],
+        flags,
+        &["ask_user", "--", ENTREAT, "mcp"],
+    ]
+    .concat();
+    let mut session = Session::start(&args);
+    session.close_stdin();
+    let page = Page::open(&session.line_with("http://127.0.0.1:"));
+    (session, page)
+}
+
+#[test]
+fn a_person_answers_on_a_page() {
+    // Where there is no terminal, the page is shown without being asked for.
+    for flags in [&["--ui", "browser"][..], &["--era", "2026-07-28"]] {
+        let (session, page) = on_page(flags);
+        // What is required cannot be skipped: this sends nothing.
+        page.post("f.answer=", "send");
+        assert_eq!(page.post("f.answer=Ada", "send").status, 303);
+        let run = session.wait();
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stdout.contains("Ada"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_person_declines_or_leaves_on_a_page() {
+    for (button, code) in [("decline", 3), ("cancel", 4)] {
+        let (session, page) = on_page(&["--ui", "browser"]);
+        assert_eq!(page.post("f.answer=", button).status, 303);
+        assert_eq!(session.wait().code, code);
+    }
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_ends_with_5() {
+    let flags = [
+        "call",
+        "--timeout",
+        "1s",
+        "--args",
+        ASKS,
+        "ask_user",
+        "--",
+        ENTREAT,
+        "mcp",
+    ];
+    let run = entreat(&flags);
+    assert_eq!(run.code, 5, "{}", run.stderr);
+}
