@@ -11,6 +11,7 @@ mod fuzz;
 mod peers;
 mod running;
 mod screenshots;
+mod servers;
 mod shell;
 mod test;
 mod tidy;
@@ -39,10 +40,12 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Try the service with other people's programs and in other languages
     Peers,
-    /// Run the official MCP conformance suite against the example `everything`
+    /// Run the official MCP conformance suite against the example `everything` and `entreat call`
     Conformance(conformance::Args),
     /// Try the example `everything` with MCP clients of others
     Clients,
+    /// Call MCP servers of others with `entreat call`, and answer what they ask
+    Servers,
     /// Draw every page anew, into docs/pages
     Screenshots,
     /// Kill a process that works on the embedded store, and look for what was lost
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Peers => peers::run(&root),
         Command::Conformance(args) => conformance::run(args, &root),
         Command::Clients => everything::run(&root),
+        Command::Servers => servers::run(&root),
         Command::Screenshots => screenshots::run(&root),
         Command::Crash(args) => crash::run(args, &root),
     });

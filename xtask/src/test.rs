@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo, say};
-use crate::{conformance, everything, peers, tidy};
+use crate::{conformance, everything, peers, servers, tidy};
 
 /// All that is proven, in order.
 const STEPS: &[Step] = &[
@@ -68,6 +68,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "clients",
         work: Work::Here(everything::run, "cargo xtask clients"),
+    },
+    Step {
+        name: "servers",
+        work: Work::Here(servers::run, "cargo xtask servers"),
     },
     Step {
         name: "examples in docs",
