@@ -66,11 +66,11 @@ pub(crate) fn root() -> Result<PathBuf> {
 /// Builds every program and example as the tests build them, so that they are there already; where
 /// they are then.
 ///
-/// One program alone would be built without what tests need, and with it everything below that
-/// has other features then: `--examples` brings those in.
+/// With the tests, although those are not wanted: without them, cargo leaves out features that only
+/// tests ask for, and compiles a hundred crates once more.
 pub(crate) fn build(root: &Path) -> Result<PathBuf> {
     let all = ["build", "--workspace", "--all-features"];
-    run(cargo(root, &all).args(["--bins", "--examples"]))?;
+    run(cargo(root, &all).args(["--bins", "--examples", "--tests"]))?;
     built(root)
 }
 
