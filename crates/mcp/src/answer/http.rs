@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -29,6 +30,7 @@ use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 use serde_json::Value;
 use sse_stream::{Sse, SseStream};
+use tokio::sync::watch;
 use url::Url;
 
 use super::raw::Raw;
@@ -37,6 +39,9 @@ use super::raw::Raw;
 const LONGEST: usize = 64 << 20;
 /// So much of a page that is no message is told.
 const TOLD: usize = 256;
+/// How long a request waits for the stream on which its server may ask. Servers answer at once,
+/// if only that they have none.
+const STREAM: Duration = Duration::from_secs(2);
 /// So many redirects are followed.
 const REDIRECTS: usize = 5;
 
@@ -85,6 +90,7 @@ pub fn http(
     let client = Http {
         client: builder.build().map_err(HttpError::Client)?,
         raw: Raw::default(),
+        has_stream: Arc::default(),
     };
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     config.custom_headers = headers
@@ -117,6 +123,8 @@ fn redirected(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 pub struct Http {
     client: Client,
     raw: Raw,
+    /// Whether the stream of a session was opened, or cannot be.
+    has_stream: Arc<watch::Sender<bool>>,
 }
 
 impl std::fmt::Debug for Http {
@@ -129,6 +137,14 @@ type Failed = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 impl Http {
+    /// Waits until a server can be heard. Some ask on the stream of the session, and what they
+    /// ask before it is there is lost, and the call waits for ever.
+    async fn listened(&self) {
+        let mut has_stream = self.has_stream.subscribe();
+        // One that is slow to open may never be used.
+        let _ = tokio::time::timeout(STREAM, has_stream.wait_for(|has| *has)).await;
+    }
+
     /// The events of a response, each changed so that rmcp leaves it alone.
     fn events(&self, response: Response) -> Events {
         let raw = self.raw.clone();
@@ -168,6 +184,10 @@ impl StreamableHttpClient for Http {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         self.raw.sent(&message);
         let has_session = session_id.is_some();
+        let wants_reply = matches!(message, JsonRpcMessage::Request(_));
+        if has_session && wants_reply {
+            self.listened().await;
+        }
         let request = self.client.post(&*uri);
         let response = with_headers(request, session_id, auth_header, custom_headers)
             .header(CONTENT_TYPE, JSON_MIME_TYPE)
@@ -192,7 +212,6 @@ impl StreamableHttpClient for Http {
             let events = self.events(response);
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let wants_reply = matches!(message, JsonRpcMessage::Request(_));
         match self.message(response).await {
             Ok(reply) if kind.starts_with(JSON_MIME_TYPE) => {
                 Ok(StreamableHttpPostResponse::Json(reply, session))
@@ -234,7 +253,9 @@ impl StreamableHttpClient for Http {
         if let Some(last) = last_event_id {
             request = request.header(HEADER_LAST_EVENT_ID, last);
         }
-        let response = request.send().await.map_err(Failed::Client)?;
+        let response = request.send().await;
+        self.has_stream.send_replace(true);
+        let response = response.map_err(Failed::Client)?;
         refused_for_rights(&response)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(Failed::ServerDoesNotSupportSse);
