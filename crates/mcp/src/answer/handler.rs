@@ -143,7 +143,9 @@ impl Shared {
     /// Waits, beside everything else, until the person is done with a URL.
     pub(super) fn linger(&self, card: UrlCard, visit: Visit) {
         let (desk, closed) = (self.desk.clone(), self.closed.clone());
-        let lingering = async move { desk.linger(card, visit).await };
+        // From here on: the call may have ended before the task runs.
+        let calls_ended = desk.calls_ended.subscribe();
+        let lingering = async move { desk.linger(card, visit, calls_ended).await };
         self.lingering
             .spawn(closed.run_until_cancelled_owned(lingering));
     }

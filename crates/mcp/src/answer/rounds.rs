@@ -207,7 +207,9 @@ impl<H: ClientHandler> Driving<'_, H> {
             let response = match method {
                 Some(CREATE) => self.elicit(key, params).await?.into_value(),
                 Some(method @ (SAMPLE | ROOTS)) => {
-                    self.answering.other(self.peer, method, params).await?
+                    self.answering
+                        .have_answered(self.peer, method, params)
+                        .await?
                 }
                 _ => {
                     return Err(CallError::Undeclared(
@@ -317,7 +319,7 @@ impl<H: ClientHandler> Driving<'_, H> {
 
 impl<H: ClientHandler> Answering<H> {
     /// Has the other handler answer what is not for a person.
-    async fn other(
+    async fn have_answered(
         &self,
         peer: &Peer<RoleClient>,
         method: &str,

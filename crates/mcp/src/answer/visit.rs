@@ -94,8 +94,12 @@ impl Desk {
 
     /// The same for one whose consent the server knows already. Questions go first, and giving up
     /// is giving up the call.
-    pub(super) async fn linger(&self, card: UrlCard, mut visit: Visit) {
-        let mut calls_ended = self.calls_ended.subscribe();
+    pub(super) async fn linger(
+        &self,
+        card: UrlCard,
+        mut visit: Visit,
+        mut calls_ended: watch::Receiver<u64>,
+    ) {
         // Many servers go on at once, and a prompt that flickers helps nobody.
         tokio::time::sleep(GRACE).await;
         loop {
