@@ -1,4 +1,6 @@
-//! Whether pages can be opened for the person at this machine.
+//! Opens pages for the person at this machine, where that can be done.
+
+use std::io;
 
 use crate::context::Context;
 
@@ -15,4 +17,9 @@ pub(crate) fn may_open(context: &Context) -> bool {
         || is_set("DISPLAY")
         || is_set("WAYLAND_DISPLAY")
         || is_set("WSL_DISTRO_NAME")
+}
+
+/// Opens an address by the system's own program for it, without a shell.
+pub(crate) fn open(url: &str) -> io::Result<()> {
+    open::that_detached(url)
 }

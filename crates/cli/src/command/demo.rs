@@ -157,7 +157,7 @@ async fn ask(
             Err(ActError::Invalid(refusal)) => return Ok(Ended::Refused(refusal.errors)),
             Err(error) => return Err(error.into()),
         }
-    } else if !args.no_browser && browser::may_open(context) && open::that_detached(&link).is_ok() {
+    } else if !args.no_browser && browser::may_open(context) && browser::open(&link).is_ok() {
         context.say(format_args!(
             "It should open in your browser. Ctrl-C ends the demo."
         ));

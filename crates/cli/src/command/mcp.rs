@@ -56,7 +56,7 @@ async fn serve(config: &Config, port: Option<u16>, context: &mut Context) -> any
             return builder;
         }
         builder.browser(|url| {
-            if let Err(error) = open::that_detached(url) {
+            if let Err(error) = browser::open(url) {
                 tracing::warn!(%error, "the browser did not open");
             }
         })

@@ -218,8 +218,10 @@ fn a_person_answers_on_a_page() {
     // Where there is no terminal, the page is shown without being asked for.
     for flags in [&["--ui", "browser"][..], &["--era", "2026-07-28"]] {
         let (session, page) = on_page(flags);
-        // What is required cannot be skipped: this sends nothing.
+        // What is required cannot be skipped.
         page.post("f.answer=", "send");
+        let checked = page.checked().body;
+        assert!(checked.contains("Answer is required"), "{checked}");
         assert_eq!(page.post("f.answer=Ada", "send").status, 303);
         let run = session.wait();
         assert_eq!(run.code, 0, "{}", run.stderr);

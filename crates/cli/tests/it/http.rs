@@ -200,6 +200,12 @@ impl Page {
         }
     }
 
+    /// The page as it is after a refused answer: it says what is wrong.
+    pub(crate) fn checked(&self) -> Answer {
+        let head = format!("GET {}?check", self.here);
+        read_answer(begin_with(&self.address, &head, &self.lines, ""))
+    }
+
     /// Presses a button with these fields filled in.
     pub(crate) fn post(&self, fields: &str, button: &str) -> Answer {
         let body = format!("_csrf={}&_f=0&{fields}&_do={button}", self.csrf);

@@ -54,7 +54,7 @@ async fn wait(
     let question = asker.ask(job.ask(true)?.channel(Channel::Page)).await?;
     let link = pages.link(question.id());
     context.say(format_args!("A question waits at\n\n  {link}\n"));
-    if opens && browser::may_open(context) && open::that_detached(&link).is_ok() {
+    if opens && browser::may_open(context) && browser::open(&link).is_ok() {
         context.say(format_args!(
             "It should open in your browser. Ctrl-C cancels."
         ));

@@ -38,11 +38,11 @@ pub(super) fn presenter(args: &Args, context: &Context) -> (Arc<dyn Present>, bo
     (Arc::new(BrowserPages::new(opener(may_open), say)), false)
 }
 
-/// Opens addresses by the system's own program, without a shell.
+/// Opens addresses where there is a screen for it.
 fn opener(may_open: bool) -> Opener {
     Box::new(move |url| {
         if may_open {
-            open::that_detached(url)
+            browser::open(url)
         } else {
             Err(io::ErrorKind::Unsupported.into())
         }
