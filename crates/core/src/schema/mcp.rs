@@ -73,9 +73,13 @@ pub fn project(form: &Form, era: Era) -> Projection {
     let mut properties = Schema::new();
     let mut required = Vec::new();
     for field in form.fields() {
-        let Some(property) = writer.property(field) else {
+        let Some(mut property) = writer.property(field) else {
             continue;
         };
+        // First, as everybody writes it: readers decide by it how to take the rest.
+        if let Some(kind) = property.shift_remove("type") {
+            property.shift_insert(0, "type".to_owned(), kind);
+        }
         properties.insert(field.id().into(), property.into());
         let is_conditional = !field.active_when().is_empty() || !field.checked_when().is_empty();
         if field.is_required() && !is_conditional && !form.allows_partial() {
