@@ -165,13 +165,21 @@ impl Elicitation {
         self.submit_with(answers, None).await
     }
 
+    /// Answers, and hands out what was read: for the asker's own program, which would otherwise
+    /// read it a second time. Secrets are in it.
+    pub async fn submit_and_read<'a>(&self, answers: &'a Value) -> Result<Answers<'a>, ActError> {
+        let (_, read) = self.answer(Given::Tree(answers), None).await?;
+        Ok(read)
+    }
+
     /// Answers, with what the respondent's program says about the submission.
     pub async fn submit_with(
         &self,
         answers: &Value,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        self.answer(Given::Tree(answers), submission).await
+        let (snapshot, _) = self.answer(Given::Tree(answers), submission).await?;
+        Ok(snapshot)
     }
 
     /// Answers with JSON text, whose whole numbers keep up to 38 digits; a tree has lost those
@@ -181,14 +189,15 @@ impl Elicitation {
         answers: &RawValue,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        self.answer(Given::Text(answers), submission).await
+        let (snapshot, _) = self.answer(Given::Text(answers), submission).await?;
+        Ok(snapshot)
     }
 
-    async fn answer(
+    async fn answer<'a>(
         &self,
-        given: Given<'_>,
+        given: Given<'a>,
         submission: Option<Value>,
-    ) -> Result<Snapshot, ActError> {
+    ) -> Result<(Snapshot, Answers<'a>), ActError> {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
         let form = form_of(&record)?;
@@ -202,10 +211,10 @@ impl Elicitation {
             Err(violations) => Err(violations),
         };
         match checked {
-            Ok(valid) => self.accept(record, &valid, submission).await,
+            Ok(valid) => Ok((self.accept(record, &valid, submission).await?, valid)),
             Err(violations) => {
                 let answers = given.tree();
-                self.refuse(record, &form, &answers, &violations).await
+                Err(self.refuse(record, &form, &answers, &violations).await?)
             }
         }
     }
@@ -240,7 +249,7 @@ impl Elicitation {
         form: &Form,
         answers: &Value,
         violations: &Violations,
-    ) -> Result<Snapshot, ActError> {
+    ) -> Result<ActError, ActError> {
         let inner = self.inner();
         let errors = violations.errors(&inner.settings.messages);
         let draft = known_answers(form, answers);
@@ -260,7 +269,7 @@ impl Elicitation {
             Ok(Some(held.clone()))
         };
         let record = inner.step(&self.access, record, command, keep).await?;
-        Err(ActError::Invalid(Box::new(Refusal {
+        Ok(ActError::Invalid(Box::new(Refusal {
             errors,
             retry_allowed: change == Change::Refused,
             retry_limit: record.lifecycle.attempt_limit(),

@@ -176,6 +176,18 @@ async fn others_see_a_placeholder() {
 }
 
 #[tokio::test]
+async fn who_answers_can_have_what_was_read() {
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let person = world.engine.elicitation(question.id());
+    let given = with_secret();
+    let read = person.submit_and_read(&given).await.unwrap();
+    assert_eq!(Value::from(read.reveal().to_json())["token"], CANARY);
+    let kept = question.outcome().await.unwrap().answers().unwrap();
+    assert_eq!(kept.unwrap().reveal().to_json(), read.reveal().to_json());
+}
+
+#[tokio::test]
 async fn an_inline_secret_is_sealed_and_delivered() {
     let world = World::new().await;
     let question = world
