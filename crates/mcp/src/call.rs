@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::client::{Abilities, Client, needed};
-use crate::digest::Digest;
+use crate::digest::{Digest, Meaning};
 use crate::drive::Run;
 use crate::error::AskError;
 use crate::extension;
@@ -154,9 +154,10 @@ impl Call {
         let mut ended = None;
         for (rung, way) in self.ways(asked, subject)?.into_iter().enumerate() {
             let this = match rung {
-                0 => self.ask_by(way, asked, subject).await?,
+                // In a box: handlers are moved before they begin, with room for this.
+                0 => Box::pin(self.ask_by(way, asked, subject)).await?,
                 // Another way is another question to the client.
-                _ => self.ask_by(way, &asked.again(rung), subject).await?,
+                _ => Box::pin(self.ask_by(way, &asked.again(rung), subject)).await?,
             };
             let unshown = matches!(
                 this,
@@ -321,15 +322,23 @@ impl Call {
 
     /// What identifies a question, besides its key: an answer to another is none to this.
     pub(crate) fn digest(&self, asked: &Asked, subject: &Subject) -> Digest {
-        let message = Value::from(&*asked.message);
+        let mut meaning = Meaning::default();
+        meaning.text(&asked.message);
         match subject {
             Subject::Form(form) => {
-                let form = self.known(form).digest().to_value();
-                Digest::of([&json!(CREATE), &message, &form])
+                meaning.text(CREATE);
+                meaning.digested(self.known(form).digest());
             }
-            Subject::Url(url) => Digest::of([&json!("url"), &message, &json!(url)]),
-            Subject::Other(method, params) => Digest::of([&json!(method), &message, params]),
+            Subject::Url(url) => {
+                meaning.text("url");
+                meaning.text(url);
+            }
+            Subject::Other(method, params) => {
+                meaning.text(method);
+                meaning.value(params);
+            }
         }
+        meaning.digest()
     }
 }
 

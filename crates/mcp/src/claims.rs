@@ -186,7 +186,7 @@ impl Running {
 
     /// Keeps the outcome for after this process.
     async fn keep<R: Keepable>(&self, finished: &Finished<R>) {
-        let Some(text) = finished.text().filter(|_| self.is_stored) else {
+        let Some(text) = self.is_stored.then(|| finished.text()).flatten() else {
             return;
         };
         let sealed = self.inner.sealer.seal_outcome(self.used.id, &text);

@@ -1,94 +1,105 @@
 //! Digests of JSON by what it means: the order of members and the writing of numbers do not count.
 
-use std::fmt::{self, Write as _};
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smallvec::SmallVec;
 
 /// A digest of 128 bits, which nobody can choose another meaning for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Digest(u128);
 
 impl Digest {
-    /// The digest of several values, of which each stays apart from its neighbours.
-    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
-        let mut hasher = Hasher(blake3::Hasher::new());
-        for part in parts {
-            hasher.value(part);
-            hasher.0.update(&[0]);
-        }
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hasher.0.finalize().as_bytes()[..16]);
-        Self(u128::from_le_bytes(bytes))
+    /// The digest of a value.
+    pub(crate) fn of(value: &Value) -> Self {
+        let mut meaning = Meaning::default();
+        meaning.value(value);
+        meaning.digest()
+    }
+
+    /// The digest of an object.
+    pub(crate) fn of_members<'a>(
+        members: impl IntoIterator<Item = (&'a String, &'a Value)>,
+    ) -> Self {
+        let mut meaning = Meaning::default();
+        meaning.members(members);
+        meaning.digest()
     }
 
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
-
-    /// As a value, of which others can be digests.
-    pub(crate) fn to_value(self) -> Value {
-        format!("{:032x}", self.0).into()
-    }
 }
 
-struct Hasher(blake3::Hasher);
+/// What values mean, as bytes: no two meanings have the same.
+#[derive(Default)]
+pub(crate) struct Meaning(SmallVec<[u8; 512]>);
 
-impl fmt::Write for Hasher {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text.as_bytes());
-        Ok(())
+impl Meaning {
+    pub(crate) fn digest(&self) -> Digest {
+        let hash = blake3::hash(&self.0);
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash.as_bytes()[..16]);
+        Digest(u128::from_le_bytes(bytes))
     }
-}
 
-impl Hasher {
-    fn value(&mut self, value: &Value) {
+    pub(crate) fn value(&mut self, value: &Value) {
         match value {
-            Value::Null => self.text("n"),
-            Value::Bool(true) => self.text("t"),
-            Value::Bool(false) => self.text("f"),
+            Value::Null => self.0.push(b'n'),
+            Value::Bool(true) => self.0.push(b't'),
+            Value::Bool(false) => self.0.push(b'f'),
             Value::Number(number) => self.number(number),
-            Value::String(text) => self.string(text),
+            Value::String(text) => self.text(text),
             Value::Array(items) => {
-                self.text("[");
+                self.0.push(b'[');
                 for item in items {
                     self.value(item);
                 }
-                self.text("]");
+                self.0.push(b']');
             }
-            Value::Object(members) => {
-                let mut members: Vec<_> = members.iter().collect();
-                members.sort_unstable_by_key(|(key, _)| *key);
-                self.text("{");
-                for (key, value) in members {
-                    self.string(key);
-                    self.value(value);
-                }
-                self.text("}");
-            }
+            Value::Object(members) => self.members(members),
         }
     }
 
-    /// With its length before it, so that no text can look like what follows another.
-    fn string(&mut self, text: &str) {
-        // Hashing cannot fail.
-        let _ = write!(self, "s{}:{text}", text.len());
+    fn members<'a>(&mut self, members: impl IntoIterator<Item = (&'a String, &'a Value)>) {
+        let mut members: SmallVec<[_; 16]> = members.into_iter().collect();
+        members.sort_unstable_by_key(|(key, _)| *key);
+        self.0.push(b'{');
+        for (key, value) in members {
+            self.text(key);
+            self.value(value);
+        }
+        self.0.push(b'}');
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.0.push(b's');
+        self.0.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    pub(crate) fn digested(&mut self, digest: Digest) {
+        self.0.extend_from_slice(&digest.to_bytes());
     }
 
     fn number(&mut self, number: &serde_json::Number) {
-        let _ = match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(whole), ..) => write!(self, "i{whole};"),
-            (None, Some(whole), _) => write!(self, "i{whole};"),
-            (None, None, Some(float)) => match whole(float) {
-                Some(whole) => write!(self, "i{whole};"),
-                None => write!(self, "d{};", zmij::Buffer::new().format(float)),
-            },
-            (None, None, None) => write!(self, "d{number};"),
-        };
-    }
-
-    fn text(&mut self, text: &str) {
-        self.0.update(text.as_bytes());
+        let float = || number.as_f64().and_then(whole);
+        match (number.as_i64().or_else(float), number.as_u64()) {
+            (Some(whole), _) => {
+                self.0.push(b'i');
+                self.0.extend_from_slice(&whole.to_le_bytes());
+            }
+            (None, Some(whole)) => {
+                self.0.push(b'u');
+                self.0.extend_from_slice(&whole.to_le_bytes());
+            }
+            (None, None) => {
+                self.0.push(b'd');
+                match number.as_f64() {
+                    Some(float) => self.0.extend_from_slice(&float.to_bits().to_le_bytes()),
+                    None => self.text(&number.to_string()),
+                }
+            }
+        }
     }
 }
 
@@ -109,7 +120,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> Digest {
-        Digest::of([&serde_json::from_str(text).unwrap()])
+        Digest::of(&serde_json::from_str(text).unwrap())
     }
 
     #[test]
@@ -149,10 +160,8 @@ mod tests {
         ];
         for (index, one) in values.iter().enumerate() {
             for other in &values[index + 1..] {
-                assert_ne!(Digest::of([one]), Digest::of([other]), "{one} {other}");
+                assert_ne!(Digest::of(one), Digest::of(other), "{one} {other}");
             }
         }
-        let (a, b) = (json!("a"), json!("b"));
-        assert_ne!(Digest::of([&a, &b]), Digest::of([&json!(["a", "b"])]));
     }
 }

@@ -8,7 +8,7 @@
 //! with a waker of ours; whatever it waits for keeps a clone. The clones that open questions keep
 //! are known. If there are no others, nothing else can happen.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -48,7 +48,7 @@ pub(crate) struct Run {
 #[derive(Default)]
 struct State {
     /// Keys that were used.
-    used: HashSet<String>,
+    used: BTreeSet<String>,
     /// Questions that wait for the next round, in the order in which they were asked.
     waiting: BTreeMap<u64, Waiting>,
     asked: u64,

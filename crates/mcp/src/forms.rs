@@ -51,7 +51,7 @@ impl Known {
     /// The digest of its definition.
     pub(crate) fn digest(&self) -> Digest {
         let definition = self.form.definition();
-        *self.digest.get_or_init(|| Digest::of([definition]))
+        *self.digest.get_or_init(|| Digest::of(definition))
     }
 
     /// The form as an era says it.

@@ -15,13 +15,10 @@ pub(crate) struct Journal {
     /// How many rounds there were.
     pub(crate) round: u16,
     /// Questions that are over, by their keys.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) kept: BTreeMap<String, Kept>,
     /// Questions that the client was asked in the last round, by their keys.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) open: BTreeMap<String, Open>,
     /// Results of effects that ran, by their keys.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) once: BTreeMap<String, Value>,
 }
 
@@ -31,13 +28,11 @@ pub(crate) struct Kept {
     pub(crate) question: Digest,
     pub(crate) ending: Ending,
     /// How often it was another question under the same key.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) changes: u8,
 }
 
 /// How a question ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum Ending {
     /// Answered, with what the client sent: answers to a form, or the result of another request.
     Content(Value),
@@ -55,20 +50,11 @@ pub(crate) struct Open {
     pub(crate) asked: UnixTime,
     pub(crate) deadline: UnixTime,
     /// How many answers were not valid.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) attempts: u8,
     /// How often it was another question under the same key.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) changes: u8,
     /// The elicitation that the engine keeps of it: for a page, or for the control API.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) page: Option<ElicitationId>,
     /// Whether the person agreed to go there: now only the page can answer.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_visited: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(number: &u8) -> bool {
-    *number == 0
 }

@@ -29,6 +29,8 @@ mod forms;
 mod journal;
 mod seal;
 
+mod connection;
+mod lines;
 mod raw;
 mod streamable;
 pub mod wire;
@@ -38,6 +40,7 @@ pub mod answer;
 
 pub use ask::{Ask, Outcome, Question};
 pub use client::Abilities;
+pub use connection::Connect;
 pub use error::AskError;
 pub use extension::Control;
 pub use mcp::{Builder, Forms, Mcp, Settings};

@@ -7,8 +7,8 @@ use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeou
 use entreat_engine::{ActError, Ask as EngineAsk, Channel, Elicitation, Snapshot, Wait};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientResult, CustomNotification, CustomRequest, GetExtensions as _, ProgressNotificationParam,
-    ServerNotification, ServerRequest,
+    ClientResult, CustomNotification, CustomRequest, ElicitationAction, GetExtensions as _,
+    ProgressNotificationParam, ServerNotification, ServerRequest,
 };
 use rmcp::service::{OriginatingRequestId, PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value, json};
@@ -39,17 +39,17 @@ impl Call {
                 Pushed::Settled(snapshot) => return Ended::of(&snapshot),
                 Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
             };
-            let nothing = Value::from(Map::new());
-            let content = reply.content().unwrap_or(&nothing);
-            let done = match reply.action() {
-                Action::Accept => person.submit(content).await,
-                Action::Decline => self.declined(&person, sent).await,
-                Action::Cancel => self.cancelled(&person, sent).await,
+            let content = reply.content.unwrap_or_else(|| Map::new().into());
+            let done = match reply.action {
+                Action::Accept => person.submit_and_read(&content).await.map(|answers| {
+                    let answers = Given::Answers(answers.into_owned());
+                    Ok(Ended::Answered(answers))
+                }),
+                Action::Decline => self.declined(&person, sent).await.map(|it| Ended::of(&it)),
+                Action::Cancel => self.cancelled(&person, sent).await.map(|it| Ended::of(&it)),
             };
             match done {
-                // What was taken is at hand; to read it back from the record would take longer.
-                Ok(_) if reply.action() == Action::Accept => return Ended::with(form, content),
-                Ok(snapshot) => return Ended::of(&snapshot),
+                Ok(ended) => return ended,
                 Err(ActError::Invalid(refusal)) if refusal.retry_allowed => {
                     message = with_errors(&asked.message, &refusal.errors);
                 }
@@ -82,7 +82,7 @@ impl Call {
             Pushed::Settled(snapshot) => return Ended::of(&snapshot),
             Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
         };
-        let done = match reply.action() {
+        let done = match reply.action {
             Action::Accept => person.complete(&Value::Null).await,
             Action::Decline => self.declined(&person, sent).await,
             Action::Cancel => self.cancelled(&person, sent).await,
@@ -112,7 +112,7 @@ impl Call {
             }
             Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
         };
-        let ended = match reply.action() {
+        let ended = match reply.action {
             Action::Accept => {
                 let snapshot = self.with_progress(&mut settled).await?;
                 self.tell_complete(&id, &snapshot).await;
@@ -379,9 +379,29 @@ fn complete(id: &str) -> ServerNotification {
     ServerNotification::CustomNotification(CustomNotification::new(COMPLETE, Some(params)))
 }
 
-fn elicited(reply: ClientResult) -> Result<ElicitResult, AskError> {
+/// What a client says to a question.
+struct Reply {
+    action: Action,
+    content: Option<Value>,
+}
+
+fn elicited(reply: ClientResult) -> Result<Reply, AskError> {
+    // Taken as it is where rmcp understood it: all that it drops there is what nobody asks for.
+    if let ClientResult::ElicitResult(result) = reply {
+        let action = match result.action {
+            ElicitationAction::Accept => Action::Accept,
+            ElicitationAction::Decline => Action::Decline,
+            _ => Action::Cancel,
+        };
+        let content = result.content;
+        return Ok(Reply { action, content });
+    }
     let result = ElicitResult::from_value(to_value(reply)?);
-    result.map_err(|error| AskError::Client(error.to_string()))
+    let result = result.map_err(|error| AskError::Client(error.to_string()))?;
+    Ok(Reply {
+        action: result.action(),
+        content: result.into_content(),
+    })
 }
 
 fn to_value(reply: ClientResult) -> Result<Value, AskError> {

@@ -205,6 +205,11 @@ impl ElicitResult {
         self.0.get("content")
     }
 
+    /// The answers to a form, of which nothing else is wanted.
+    pub(crate) fn into_content(mut self) -> Option<Value> {
+        self.0.shift_remove("content")
+    }
+
     /// The result.
     pub fn into_value(self) -> Value {
         self.0.into()

@@ -23,13 +23,13 @@ use rmcp::service::{
     MaybeSendFuture, NotificationContext, RequestContext, RunningService, ServerInitializeError,
     Service, SubscriptionContext, serve_server,
 };
-use rmcp::transport::IntoTransport;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::ask::Ask;
 use crate::call::Call;
 use crate::claims::Use;
 use crate::client::Client;
+use crate::connection::Connect;
 use crate::digest::Digest;
 use crate::drive::{Driven, Handler, Waiting, drive};
 use crate::error::tool_result;
@@ -82,10 +82,10 @@ impl<S: ServerHandler> Wrapped<S> {
         transport: T,
     ) -> Result<RunningService<RoleServer, Direct<S>>, ServerInitializeError>
     where
-        T: IntoTransport<RoleServer, E, A>,
+        T: Connect<E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        serve_server(Direct(self), transport).await
+        serve_server(Direct(self), transport.connect()).await
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Client {
@@ -107,7 +107,7 @@ impl<S: ServerHandler> Wrapped<S> {
         let binding = Binding {
             principal: client.principal.clone(),
             target: format!("{} {}", target.method, target.name),
-            arguments: Digest::of([&json!(target.arguments)]),
+            arguments: target.arguments,
         };
         let responses = target.responses.unwrap_or_default();
         let (state, replay) = match (client.has_rounds(), target.state) {
@@ -116,7 +116,7 @@ impl<S: ServerHandler> Wrapped<S> {
             (true, Some(text)) => {
                 let opened = self.inner.sealer.open(&text, &binding);
                 let opened = opened.map_err(|reason| refused(&reason, target.name))?;
-                let inputs = Digest::of([&Value::from_iter(responses.clone())]);
+                let inputs = Digest::of_members(&responses);
                 let Opened {
                     id,
                     expires,
@@ -236,7 +236,7 @@ impl<S: ServerHandler> Wrapped<S> {
 struct Target<'a> {
     method: &'static str,
     name: &'a str,
-    arguments: Option<&'a JsonObject>,
+    arguments: Digest,
     responses: Option<BTreeMap<String, Value>>,
     state: Option<String>,
     is_tool: bool,
@@ -273,11 +273,11 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
             return self.inner.resume(&client.principal, arguments).await;
         }
         let is_legacy = !client.has_rounds();
-        let (name, arguments) = (request.name.clone(), request.arguments.clone());
+        let name = request.name.clone();
         let target = Target {
             method: "tools/call",
             name: &name,
-            arguments: arguments.as_ref(),
+            arguments: Digest::of_members(request.arguments.iter().flatten()),
             responses: request.input_responses.take(),
             state: request.request_state.take(),
             is_tool: true,
@@ -303,11 +303,11 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         mut request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let (name, arguments) = (request.name.clone(), request.arguments.clone());
+        let name = request.name.clone();
         let target = Target {
             method: "prompts/get",
             name: &name,
-            arguments: arguments.as_ref(),
+            arguments: Digest::of_members(request.arguments.iter().flatten()),
             responses: request.input_responses.take(),
             state: request.request_state.take(),
             is_tool: false,
@@ -328,7 +328,7 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         let target = Target {
             method: "resources/read",
             name: &name,
-            arguments: None,
+            arguments: Digest::of_members(&JsonObject::new()),
             responses: request.input_responses.take(),
             state: request.request_state.take(),
             is_tool: false,
@@ -448,7 +448,8 @@ impl<S: ServerHandler> Service<RoleServer> for Direct<S> {
     ) -> Result<ServerResult, ErrorData> {
         let slot = Slot::default();
         context.extensions.insert(slot.clone());
-        let result = Service::handle_request(&self.0, request, context).await?;
+        // In a box: rmcp moves what it runs several times before it begins.
+        let result = Box::pin(Service::handle_request(&self.0, request, context)).await?;
         Ok(slot.fill(result))
     }
 

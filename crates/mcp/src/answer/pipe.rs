@@ -1,26 +1,20 @@
 //! A transport of one message a line, which hands questions over as they came.
 
 use std::io;
-use std::sync::Arc;
 
-use futures_util::StreamExt as _;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::Mutex;
-use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
-
-/// The longest message that is taken.
-const LONGEST: usize = 64 << 20;
+use crate::lines::{LineReader, LineWriter};
 
 /// A connection of lines, such as a child's standard input and output.
 pub struct Pipe<R, W> {
-    lines: FramedRead<R, LinesCodec>,
-    writer: Arc<Mutex<Option<W>>>,
+    reader: LineReader<R>,
+    writer: LineWriter<W>,
     raw: Raw,
 }
 
@@ -32,24 +26,24 @@ where
     /// Reads messages from one end and writes them to the other.
     pub fn new(reader: R, writer: W) -> Self {
         Self {
-            lines: FramedRead::new(reader, LinesCodec::new_with_max_length(LONGEST)),
-            writer: Arc::new(Mutex::new(Some(writer))),
+            reader: LineReader::new(reader),
+            writer: LineWriter::new(writer),
             raw: Raw::default(),
         }
     }
+}
 
-    fn read(&self, line: &str) -> Option<ServerJsonRpcMessage> {
-        let message = serde_json::from_str(line).and_then(|mut message: Value| {
-            self.raw.keep(&mut message);
-            serde_json::from_value(message)
-        });
-        match message {
-            Ok(message) => Some(message),
-            Err(error) => {
-                // Servers print all kinds of things there. What they print is not ours to log.
-                tracing::debug!(%error, "a line of the server is no message");
-                None
-            }
+fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
+    let message = serde_json::from_slice(line).and_then(|mut message: Value| {
+        raw.keep(&mut message);
+        serde_json::from_value(message)
+    });
+    match message {
+        Ok(message) => Some(message),
+        Err(error) => {
+            // Servers print all kinds of things there. What they print is not ours to log.
+            tracing::debug!(%error, "a line of the server is no message");
+            None
         }
     }
 }
@@ -73,30 +67,18 @@ where
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.raw.sent(&message);
         let writer = self.writer.clone();
-        async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            let mut writer = writer.lock().await;
-            let Some(writer) = writer.as_mut() else {
-                return Err(io::ErrorKind::BrokenPipe.into());
-            };
-            writer.write_all(&line).await?;
-            writer.flush().await
-        }
+        async move { writer.send(serde_json::to_vec(&message)?).await }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            match self.lines.next().await? {
+            match self.reader.next().await {
                 Ok(line) => {
-                    if let Some(message) = self.read(&line) {
+                    if let Some(message) = read(line?, &self.raw) {
                         return Some(message);
                     }
                 }
-                Err(LinesCodecError::MaxLineLengthExceeded) => {
-                    tracing::warn!("a message of the server is longer than {LONGEST} bytes");
-                }
-                Err(LinesCodecError::Io(error)) => {
+                Err(error) => {
                     tracing::debug!(%error, "the server cannot be read any more");
                     return None;
                 }
@@ -105,8 +87,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // The server reads the end of its input.
-        self.writer.lock().await.take();
+        self.writer.close().await;
         Ok(())
     }
 }

@@ -1,0 +1,134 @@
+//! Messages of one line each, as MCP has them over standard input and output.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::sync::Mutex;
+
+/// The longest line that is taken.
+const LONGEST: usize = 64 << 20;
+
+/// Reads lines. Those that are too long are left out, and do not fill the memory.
+pub(crate) struct LineReader<R> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    /// Whether the line was handed out.
+    is_whole: bool,
+    /// Whether what comes is the rest of a line that is left out.
+    is_skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self {
+            reader: BufReader::new(reader),
+            line: Vec::new(),
+            is_whole: false,
+            is_skipping: false,
+        }
+    }
+
+    /// The next line, without its end; `None` when there are no more. Dropped half-way, it goes on
+    /// where it was.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        if std::mem::take(&mut self.is_whole) {
+            self.line.clear();
+        }
+        loop {
+            let room = LONGEST.saturating_sub(self.line.len()) as u64;
+            let mut reader = (&mut self.reader).take(room);
+            reader.read_until(b'\n', &mut self.line).await?;
+            if self.line.ends_with(b"\n") {
+                if std::mem::take(&mut self.is_skipping) {
+                    self.line.clear();
+                    continue;
+                }
+                self.is_whole = true;
+                return Ok(Some(self.line.trim_ascii()));
+            }
+            if self.line.len() < LONGEST {
+                // The input has ended, and a line without an end is none.
+                return Ok(None);
+            }
+            tracing::warn!("a message of more than {LONGEST} bytes is left out");
+            self.is_skipping = true;
+            self.line = Vec::new();
+        }
+    }
+}
+
+/// Writes lines. Its clones write to the same end.
+pub(crate) struct LineWriter<W>(Arc<Mutex<Option<W>>>);
+
+impl<W> Clone for LineWriter<W> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<W: AsyncWrite + Unpin> LineWriter<W> {
+    pub(crate) fn new(writer: W) -> Self {
+        Self(Arc::new(Mutex::new(Some(writer))))
+    }
+
+    /// Writes a line that has no end yet.
+    pub(crate) async fn send(&self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        let mut writer = self.0.lock().await;
+        let Some(writer) = writer.as_mut() else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        writer.write_all(&line).await?;
+        writer.flush().await
+    }
+
+    /// Lets go of the writer, so that the other side reads the end.
+    pub(crate) async fn close(&self) {
+        self.0.lock().await.take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &[u8]) -> Vec<Vec<u8>> {
+        let mut reader = LineReader::new(input);
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next().await.unwrap() {
+            lines.push(line.to_vec());
+        }
+        lines
+    }
+
+    #[tokio::test]
+    async fn lines_come_one_by_one_and_without_their_ends() {
+        assert_eq!(lines(b"a\r\nb\n\nc").await, [&b"a"[..], b"b", b""]);
+        assert!(lines(b"").await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_left_out_and_the_next_one_comes() {
+        let mut input = vec![b'x'; LONGEST + 7];
+        input.extend_from_slice(b"\nnext\n");
+        assert_eq!(lines(&input).await, [b"next"]);
+    }
+
+    #[tokio::test]
+    async fn a_read_that_is_dropped_goes_on_where_it_was() {
+        let (mut ours, theirs) = tokio::io::duplex(64);
+        let mut reader = LineReader::new(theirs);
+        ours.write_all(b"fir").await.unwrap();
+        tokio::select! {
+            biased;
+            _ = reader.next() => panic!("there is no line yet"),
+            () = tokio::task::yield_now() => {}
+        }
+        ours.write_all(b"st\nsecond\n").await.unwrap();
+        assert_eq!(reader.next().await.unwrap(), Some(&b"first"[..]));
+        assert_eq!(reader.next().await.unwrap(), Some(&b"second"[..]));
+    }
+}
