@@ -257,7 +257,12 @@ impl Serialize for Shown<'_, '_> {
                 continue;
             }
             match answer {
+                Answer::Text(text) | Answer::Choice(text) | Answer::Url(text) => {
+                    map.serialize_entry(field.id(), text)?;
+                }
                 Answer::Number(number) => map.serialize_entry(field.id(), number)?,
+                Answer::Boolean(value) => map.serialize_entry(field.id(), value)?,
+                Answer::Choices(texts) => map.serialize_entry(field.id(), texts)?,
                 Answer::Files(files) if !field.takes_many() => {
                     map.serialize_entry(field.id(), &files.first().map(Upload::to_json))?;
                 }

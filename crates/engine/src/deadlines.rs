@@ -31,10 +31,14 @@ const ALARMS: usize = 4096;
 /// So many alarms are under way at once. A durable store writes them together, as many as it
 /// sees fit while somebody else waits.
 const UNDER_WAY: usize = 1024;
-/// Settled records are forgotten about this often, and ledgers closed.
+/// While there are settled records to forget, that is done at least this often, and ledgers are
+/// closed.
 const CLEANING: Duration = Duration::from_secs(1);
-/// And no more often than this, however short the retention.
-const SWIFT_CLEANING: Duration = Duration::from_millis(50);
+/// And no more often than this, however short the retention. Little by little is faster: what is
+/// forgotten soon leaves memory that is still at hand.
+const SWIFT_CLEANING: Duration = Duration::from_millis(2);
+/// Where there was nothing to forget, it is not looked for more often than this.
+const LULL: Duration = Duration::from_millis(50);
 /// A call of the store that is older has ended.
 const IN_FLIGHT: Duration = Duration::from_secs(60);
 
@@ -325,14 +329,22 @@ impl Inner {
     /// Forgets what is past retention, a little at a time; returns when to do so again.
     async fn clean(&self) -> Result<UnixTime, StoreError> {
         let now = self.now();
-        let retention = self.settings.retention.max(SWIFT_CLEANING);
-        let again = retention.min(LOOK_UP);
+        let retention = self.settings.retention;
+        let swift = (retention / 8).clamp(SWIFT_CLEANING, CLEANING);
         let cleaned = UnixTime::from_millis(self.chores.cleaned.load(Ordering::Relaxed));
-        if now.since(cleaned) < retention.min(CLEANING) {
-            return Ok(cleaned.after(again));
+        if now.since(cleaned) < swift {
+            return Ok(cleaned.after(swift));
         }
-        let before = now.before(self.settings.retention);
-        while self.store.purge(before, BATCH).await? == BATCH {
+        let before = now.before(retention);
+        let mut pause = retention.clamp(LULL, LOOK_UP);
+        loop {
+            let purged = self.store.purge(before, BATCH).await?;
+            if purged > 0 {
+                pause = swift;
+            }
+            if purged < BATCH {
+                break;
+            }
             tokio::task::yield_now().await;
         }
         while self.store.purge_claims(now, BATCH).await? == BATCH {
@@ -343,7 +355,7 @@ impl Inner {
         self.chores
             .cleaned
             .store(now.as_millis(), Ordering::Relaxed);
-        Ok(now.after(again))
+        Ok(now.after(pause))
     }
 }
 

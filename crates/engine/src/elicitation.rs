@@ -203,18 +203,18 @@ impl Elicitation {
         let form = form_of(&record)?;
         let settings = self.check_settings(&record);
         let began = self.inner().clock.elapsed();
-        let checked = given.check(&form, &settings);
+        let checked = given.check(form, &settings);
         let took = self.inner().clock.elapsed().saturating_sub(began);
         self.inner().observer.validated(took);
         let checked = match checked {
-            Ok(answers) => self.inner().judge_answered_urls(&form, answers).await,
+            Ok(answers) => self.inner().judge_answered_urls(form, answers).await,
             Err(violations) => Err(violations),
         };
         match checked {
             Ok(valid) => Ok((self.accept(record, &valid, submission).await?, valid)),
             Err(violations) => {
                 let answers = given.tree();
-                Err(self.refuse(record, &form, &answers, &violations).await?)
+                Err(self.refuse(record, &answers, &violations).await?)
             }
         }
     }
@@ -246,11 +246,11 @@ impl Elicitation {
     async fn refuse(
         &self,
         record: Record,
-        form: &Form,
         answers: &Value,
         violations: &Violations,
     ) -> Result<ActError, ActError> {
         let inner = self.inner();
+        let form = form_of(&record)?;
         let errors = violations.errors(&inner.settings.messages);
         let draft = known_answers(form, answers);
         let draft = Payload::of_draft(&inner.vault, self.id, form, draft);
@@ -283,7 +283,7 @@ impl Elicitation {
         self.charge()?;
         let inner = self.inner();
         let record = inner.load(&self.access, self.id).await?;
-        let form = form_of(&record)?;
+        let form = form_of(&record)?.clone();
         let nothing = Map::new();
         let sent = sent_answers(&form, part).unwrap_or(&nothing);
         let part = known_answers(&form, part);
@@ -447,9 +447,9 @@ impl std::fmt::Debug for Elicitation {
     }
 }
 
-fn form_of(record: &Record) -> Result<Form, ActError> {
+fn form_of(record: &Record) -> Result<&Form, ActError> {
     match &record.request.subject {
-        Subject::Form(form) => Ok(form.clone()),
+        Subject::Form(form) => Ok(form),
         Subject::Url(_) => Err(ActError::WrongMode(record.request.mode)),
     }
 }

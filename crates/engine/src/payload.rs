@@ -5,7 +5,6 @@ use std::sync::Arc;
 use entreat_core::form::FileRules;
 use entreat_core::{Answers, ElicitationId, Form, Kind, SEALED};
 use serde_json::{Map, Value};
-use smallvec::SmallVec;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::record::{Held, Payload};
@@ -187,13 +186,17 @@ fn sensitive(form: &Form) -> impl Iterator<Item = &str> {
 
 fn to_text(value: &impl serde::Serialize) -> Box<str> {
     // Most answers are short: written on the stack, they are allocated once, at their length.
-    let mut bytes = SmallVec::<[u8; 256]>::new();
-    // Maps with text keys and JSON values: nothing in them can fail to serialise.
-    let text = match serde_json::to_writer(&mut bytes, value) {
-        Ok(()) => str::from_utf8(&bytes).unwrap_or_default().into(),
-        Err(_) => Box::default(),
+    let mut room = [0; 256];
+    let mut left = &mut room[..];
+    let is_short = serde_json::to_writer(&mut left, value).is_ok();
+    let length = 256 - left.len();
+    let text = if is_short {
+        str::from_utf8(&room[..length]).unwrap_or_default().into()
+    } else {
+        // Maps with text keys and JSON values: nothing in them can fail to serialise.
+        serde_json::to_string(value).unwrap_or_default().into()
     };
-    bytes.as_mut_slice().zeroize();
+    room[..length].zeroize();
     text
 }
 

@@ -16,7 +16,7 @@ use crate::error::ActError;
 use crate::limits::Ledger;
 use crate::observe::StoreCall;
 use crate::record::{Held, Record};
-use crate::store::{Created, Promise, Reply, StoreError};
+use crate::store::{Created, Reply, StoreError};
 use crate::vault::VaultError;
 
 impl Inner {
@@ -27,9 +27,10 @@ impl Inner {
         reply: Reply<T>,
     ) -> Result<T, StoreError> {
         // An answer from memory is there before it could be timed.
-        if let Promise::Ready(_) = reply {
-            return reply.await;
-        }
+        let reply = match reply.at_once() {
+            Ok(answer) => return answer,
+            Err(reply) => reply,
+        };
         let began = self.clock.elapsed();
         let answer = reply.await;
         let took = self.clock.elapsed().saturating_sub(began);
@@ -51,8 +52,10 @@ impl Inner {
         access: &Access,
         id: ElicitationId,
     ) -> Result<Record, ActError> {
-        let found = self.find(access, id);
-        let record = self.called(StoreCall::Load, found).await?;
+        let record = match self.find(access, id).at_once() {
+            Ok(found) => found?,
+            Err(found) => self.called(StoreCall::Load, found).await?,
+        };
         record
             .filter(|record| access.admits(record))
             .ok_or(ActError::NotFound)
@@ -159,7 +162,14 @@ impl Inner {
         } else {
             self.store.commit(record.clone())
         };
-        if is_unhurried || matches!(reply, Promise::Ready(_)) {
+        let reply = match reply.at_once() {
+            Ok(answer) => {
+                done(self, record, &answer);
+                return answer;
+            }
+            Err(reply) => reply,
+        };
+        if is_unhurried {
             let answer = self.called(StoreCall::Commit, reply).await;
             done(self, record, &answer);
             return answer;
@@ -189,13 +199,12 @@ impl Inner {
                 }
             }
         };
-        match self.store.create(record.clone()) {
-            reply @ Promise::Ready(_) => {
-                let answer = reply.await;
+        match self.store.create(record.clone()).at_once() {
+            Ok(answer) => {
                 done(self, record, ledger, &answer);
                 answer
             }
-            reply @ Promise::Later(_) => {
+            Err(reply) => {
                 let (inner, ledger) = (self.clone(), ledger.clone());
                 self.see_through(async move {
                     let answer = inner.called(StoreCall::Create, reply).await;

@@ -218,6 +218,14 @@ impl<T> Promise<T> {
         Self::Ready(Some(answer))
     }
 
+    /// The answer if it is there, without a future's ado.
+    pub(crate) fn at_once(self) -> Result<T, Self> {
+        match self {
+            Self::Ready(Some(answer)) => Ok(answer),
+            other => Err(other),
+        }
+    }
+
     /// An answer that comes.
     pub fn later(answer: impl Future<Output = T> + Send + 'static) -> Self {
         Self::Later(Box::pin(answer))

@@ -148,12 +148,13 @@ impl Store for MemoryStore {
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         let mut purged = 0;
         for shard in &self.shards {
-            while purged < limit {
-                let Some(record) = shard.lock().take_settled(settled_before) else {
-                    break;
-                };
-                self.forget_key(&record);
-                purged += 1;
+            let mut taken = Vec::new();
+            shard
+                .lock()
+                .take_settled(settled_before, limit - purged, &mut taken);
+            purged += taken.len();
+            for record in &taken {
+                self.forget_key(record);
             }
         }
         Promise::ready(Ok(purged))

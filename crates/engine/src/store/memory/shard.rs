@@ -76,19 +76,24 @@ impl Shard {
         Some(now)
     }
 
-    /// Takes out the record that settled first, if that was before the given moment.
-    pub(super) fn take_settled(&mut self, before: UnixTime) -> Option<Record> {
-        let index = self.settled.first?;
-        let record = self.slab.get(index)?;
-        if record.lifecycle.settled_at()? >= before {
-            return None;
+    /// Takes out the records that settled first, if that was before the given moment.
+    pub(super) fn take_settled(&mut self, before: UnixTime, limit: usize, taken: &mut Vec<Record>) {
+        // All are looked at before any is taken: they were not touched for long, and a machine
+        // fetches what is asked for at once together.
+        let old = |index: &Index| -> Option<(Index, u64)> {
+            let record = self.slab.get(*index)?;
+            let is_old = record.lifecycle.settled_at()? < before;
+            is_old.then(|| (*index, record.id.spread()))
+        };
+        let settled = self.slab.follow(self.settled);
+        let old: Vec<_> = settled.take(limit).map_while(|index| old(&index)).collect();
+        for (index, hash) in old {
+            self.settled.remove(&mut self.slab, index);
+            if let Ok(entry) = self.table.find_entry(hash, |other| *other == index) {
+                entry.remove();
+            }
+            taken.extend(self.slab.remove(index));
         }
-        let id = record.id;
-        self.settled.remove(&mut self.slab, index);
-        if let Ok(entry) = self.table.find_entry(id.spread(), |other| *other == index) {
-            entry.remove();
-        }
-        self.slab.remove(index)
     }
 
     pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
