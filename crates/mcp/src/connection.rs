@@ -107,7 +107,11 @@ where
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::debug!(%error, "a message of the client is none");
+                    // Not in its own words, which quote what it stumbled over.
+                    tracing::debug!(
+                        column = error.column(),
+                        "a line of the client is no message"
+                    );
                     let error = ErrorData::invalid_request("Invalid request", None);
                     let refused = written(&ServerJsonRpcMessage::error(error, None)).ok()?;
                     self.writer.send(refused).await.ok()?;
@@ -150,7 +154,10 @@ fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, serde_json::Error> 
     // To answer what is no JSON may begin an echo, and notifications are not answered at all.
     let is_text = matches!(error.classify(), Category::Syntax | Category::Eof);
     if is_text || is_notification(line) {
-        tracing::debug!(%error, "a line of the client is passed over");
+        tracing::debug!(
+            column = error.column(),
+            "a line of the client is passed over"
+        );
         return Ok(None);
     }
     Err(error)

@@ -42,7 +42,10 @@ fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
         Ok(message) => Some(message),
         Err(error) => {
             // Servers print all kinds of things there. What they print is not ours to log.
-            tracing::debug!(%error, "a line of the server is no message");
+            tracing::debug!(
+                column = error.column(),
+                "a line of the server is no message"
+            );
             None
         }
     }
