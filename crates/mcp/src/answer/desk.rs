@@ -207,7 +207,11 @@ impl Desk {
 
     /// Writes a decision down and makes the result that tells it.
     pub(super) fn decided(&self, decision: Decision) -> ElicitResult {
-        *self.last.lock() = Some(decision);
+        let mut last = self.last.lock();
+        // Questions that come at once end in any order, and that one was refused is to be known.
+        if (*last, decision) != (Some(Decision::Refused), Decision::Accepted) {
+            *last = Some(decision);
+        }
         ElicitResult::of(match decision {
             Decision::Accepted => Action::Accept,
             Decision::Declined | Decision::Refused => Action::Decline,

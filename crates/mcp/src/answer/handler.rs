@@ -85,7 +85,8 @@ impl<H: ClientHandler> Answering<H> {
         }
     }
 
-    /// What became of the last question; `None` if there was none.
+    /// What became of the last question; `None` if there was none. That one was refused because
+    /// the server asked too often stays, whatever is answered later.
     pub fn last_decision(&self) -> Option<Decision> {
         self.shared.desk.last_decision()
     }

@@ -273,6 +273,8 @@ async fn a_storm_of_questions_is_declined_and_the_person_told_once() {
     person.will_fill(json!({"name": "Ada"}));
     pair.server.ask(99, &named()).await;
     assert_eq!(pair.server.next().await["result"]["action"], "accept");
+    // Whoever looks at how it went still learns of it.
+    assert_eq!(pair.answering.last_decision(), Some(Decision::Refused));
 }
 
 #[tokio::test(start_paused = true)]
