@@ -213,8 +213,8 @@ impl Elicitation {
         match checked {
             Ok(valid) => Ok((self.accept(record, &valid, submission).await?, valid)),
             Err(violations) => {
-                let answers = given.tree();
-                Err(self.refuse(record, &answers, &violations).await?)
+                let refusal = self.refuse(record, &given.tree(), &violations).await?;
+                Err(ActError::Invalid(Box::new(refusal)))
             }
         }
     }
@@ -243,12 +243,13 @@ impl Elicitation {
         Ok(Snapshot::sealed(record))
     }
 
+    /// Keeps answers that break rules as a draft, and says what is wrong with them.
     async fn refuse(
         &self,
         record: Record,
         answers: &Value,
         violations: &Violations,
-    ) -> Result<ActError, ActError> {
+    ) -> Result<Refusal, ActError> {
         let inner = self.inner();
         let form = form_of(&record)?;
         let errors = violations.errors(&inner.settings.messages);
@@ -269,12 +270,12 @@ impl Elicitation {
             Ok(Some(held.clone()))
         };
         let record = inner.step(&self.access, record, command, keep).await?;
-        Ok(ActError::Invalid(Box::new(Refusal {
+        Ok(Refusal {
             errors,
             retry_allowed: change == Change::Refused,
             retry_limit: record.lifecycle.attempt_limit(),
             retry_count: record.lifecycle.attempts(),
-        })))
+        })
     }
 
     /// Keeps a part of an answer, merged into what was kept before. Uses up no attempt; what is

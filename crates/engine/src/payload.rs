@@ -189,7 +189,8 @@ fn to_text(value: &impl serde::Serialize) -> Box<str> {
     let mut room = [0; 256];
     let mut left = &mut room[..];
     let is_short = serde_json::to_writer(&mut left, value).is_ok();
-    let length = 256 - left.len();
+    let unused = left.len();
+    let length = room.len() - unused;
     let text = if is_short {
         str::from_utf8(&room[..length]).unwrap_or_default().into()
     } else {

@@ -153,12 +153,16 @@ impl Call {
         self.run.use_key(&asked.key)?;
         let mut ended = None;
         for (rung, way) in self.ways(asked, subject)?.into_iter().enumerate() {
-            let this = match rung {
-                // In a box: handlers are moved before they begin, with room for this.
-                0 => Box::pin(self.ask_by(way, asked, subject)).await?,
+            let again;
+            let asked = if rung == 0 {
+                asked
+            } else {
                 // Another way is another question to the client.
-                _ => Box::pin(self.ask_by(way, &asked.again(rung), subject)).await?,
+                again = asked.again(rung);
+                &again
             };
+            // In a box: handlers are moved before they begin, with room for this.
+            let this = Box::pin(self.ask_by(way, asked, subject)).await?;
             let unshown = matches!(
                 this,
                 Ended::Declined(Presented::No) | Ended::Cancelled(_, Presented::No)

@@ -163,5 +163,14 @@ mod tests {
                 assert_ne!(Digest::of(one), Digest::of(other), "{one} {other}");
             }
         }
+        let texts = |texts: &[&str]| {
+            let mut meaning = Meaning::default();
+            for text in texts {
+                meaning.text(text);
+            }
+            meaning.digest()
+        };
+        assert_ne!(texts(&["a", "b"]), texts(&["ab", ""]));
+        assert_ne!(texts(&["a", "b"]), Digest::of(&json!(["a", "b"])));
     }
 }

@@ -148,10 +148,7 @@ impl Store for MemoryStore {
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         let mut purged = 0;
         for shard in &self.shards {
-            let mut taken = Vec::new();
-            shard
-                .lock()
-                .take_settled(settled_before, limit - purged, &mut taken);
+            let taken = shard.lock().take_settled(settled_before, limit - purged);
             purged += taken.len();
             for record in &taken {
                 self.forget_key(record);

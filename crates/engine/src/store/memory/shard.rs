@@ -77,16 +77,17 @@ impl Shard {
     }
 
     /// Takes out the records that settled first, if that was before the given moment.
-    pub(super) fn take_settled(&mut self, before: UnixTime, limit: usize, taken: &mut Vec<Record>) {
+    pub(super) fn take_settled(&mut self, before: UnixTime, limit: usize) -> Vec<Record> {
         // All are looked at before any is taken: they were not touched for long, and a machine
         // fetches what is asked for at once together.
-        let old = |index: &Index| -> Option<(Index, u64)> {
-            let record = self.slab.get(*index)?;
+        let if_old = |index| {
+            let record = self.slab.get(index)?;
             let is_old = record.lifecycle.settled_at()? < before;
-            is_old.then(|| (*index, record.id.spread()))
+            is_old.then(|| (index, record.id.spread()))
         };
-        let settled = self.slab.follow(self.settled);
-        let old: Vec<_> = settled.take(limit).map_while(|index| old(&index)).collect();
+        let settled = self.slab.follow(self.settled).take(limit);
+        let old: Vec<_> = settled.map_while(if_old).collect();
+        let mut taken = Vec::with_capacity(old.len());
         for (index, hash) in old {
             self.settled.remove(&mut self.slab, index);
             if let Ok(entry) = self.table.find_entry(hash, |other| *other == index) {
@@ -94,6 +95,7 @@ impl Shard {
             }
             taken.extend(self.slab.remove(index));
         }
+        taken
     }
 
     pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
