@@ -82,7 +82,9 @@ impl Form {
         answers: &'a Value,
         settings: &Settings,
     ) -> Result<Answers<'a>, Violations> {
-        run(self, Intake::from_value(self, answers, settings), settings)
+        let mut intake = Intake::new(self, settings);
+        intake.take_value(answers);
+        run(self, intake)
     }
 
     /// Checks answers that are JSON text, without building a document tree.
@@ -98,11 +100,9 @@ impl Form {
         answers: &'a str,
         settings: &Settings,
     ) -> Result<Answers<'a>, CheckError> {
-        Ok(run(
-            self,
-            Intake::from_text(self, answers, settings)?,
-            settings,
-        )?)
+        let mut intake = Intake::new(self, settings);
+        intake.take_text(answers)?;
+        Ok(run(self, intake)?)
     }
 }
 
@@ -129,20 +129,16 @@ impl Form {
     /// ```
     pub fn check_file(&self, field: &str, file: &FileFacts<'_>) -> Result<(), Violations> {
         let settings = Settings::default();
-        let mut list = Vec::new();
+        let mut findings = Findings::new(&settings);
         if let Some(place) = self.position(field)
             && let Kind::File(rules) = self.fields()[place].kind()
         {
-            let sensitive = self.fields()[place].is_sensitive();
-            rules.check_described(
-                file,
-                &mut Findings::new(&mut list, &settings, place, sensitive),
-            );
+            rules.check_described(file, findings.about(place, &self.fields()[place]));
         }
-        if list.is_empty() {
+        if findings.list.is_empty() {
             Ok(())
         } else {
-            Err(refuse(self, list))
+            Err(refuse(self, findings.list))
         }
     }
 
@@ -153,7 +149,9 @@ impl Form {
     /// included.
     pub fn normalise(&self, answers: &Value) -> Map<String, Value> {
         let settings = Settings::default();
-        let mut state = State::new(Intake::from_value(self, answers, &settings)).1;
+        let mut intake = Intake::new(self, &settings);
+        intake.take_value(answers);
+        let mut state = State::new(intake).0;
         state.deactivate(self);
         let value = |(place, field): (usize, &Field)| {
             let value = match &state.values[place] {
@@ -167,20 +165,28 @@ impl Form {
     }
 }
 
-fn run<'a>(
-    form: &Form,
-    intake: Intake<'_, 'a>,
-    settings: &Settings,
-) -> Result<Answers<'a>, Violations> {
-    let (values, missing) = if form.is_plain() && intake.is_flawless() {
+fn run<'a>(form: &Form, intake: Intake<'_, 'a>) -> Result<Answers<'a>, Violations> {
+    if form.is_plain() && form.validators().is_empty() && intake.is_flawless() {
         // Everything was judged as it came by.
-        (intake.values, Vec::new())
-    } else {
-        sort_out(form, intake, settings)?
-    };
+        return Ok(Answers {
+            form: form.clone(),
+            values: intake.values,
+            missing: Vec::new(),
+        });
+    }
+    sort_out(form, intake)
+}
+
+/// The answers of a submission, or what is wrong.
+#[inline(never)]
+fn sort_out<'a>(form: &Form, intake: Intake<'_, 'a>) -> Result<Answers<'a>, Violations> {
+    let (state, violations, missing) = examine(form, intake);
+    if !violations.is_empty() {
+        return Err(refuse(form, violations));
+    }
     let answers = Answers {
         form: form.clone(),
-        values,
+        values: state.values,
         missing,
     };
     if !form.validators().is_empty() {
@@ -189,29 +195,9 @@ fn run<'a>(
     Ok(answers)
 }
 
-/// The answers of a submission and the places of those left out, or what is wrong.
-#[inline(never)]
-fn sort_out<'a>(
-    form: &Form,
-    intake: Intake<'_, 'a>,
-    settings: &Settings,
-) -> Result<(Vec<Option<Answer<'a>>>, Vec<usize>), Violations> {
-    let (state, violations, missing) = examine(form, intake, settings);
-    if violations.is_empty() {
-        Ok((state.values, missing))
-    } else {
-        Err(refuse(form, violations))
-    }
-}
-
 /// Judges everything but what the host's validators have to say: the answers, what is wrong
 /// with them, and the places of those left out where that is allowed.
-fn examine<'a>(
-    form: &Form,
-    mut intake: Intake<'_, 'a>,
-    settings: &Settings,
-) -> (State<'a>, Vec<Violation>, Vec<usize>) {
-    let mut violations = std::mem::take(&mut intake.violations);
+fn examine<'a>(form: &Form, mut intake: Intake<'_, 'a>) -> (State<'a>, Vec<Violation>, Vec<usize>) {
     let not_answers = if !intake.is_object {
         let expected = Expected::Name("object");
         Some(Violation::stranger("", Constraint::Type, expected))
@@ -223,23 +209,23 @@ fn examine<'a>(
     } else {
         None
     };
-    let (strangers, mut state) = State::new(intake);
+    let (mut state, mut findings, strangers) = State::new(intake);
     if let Some(violation) = not_answers {
-        violations.push(violation);
-        return (state, violations, Vec::new());
+        findings.list.push(violation);
+        return (state, findings.list, Vec::new());
     }
     let missing = if form.is_plain() {
-        state.judge_absent(form, settings, &mut violations)
+        state.judge_absent(form, &mut findings)
     } else {
         state.deactivate(form);
-        state.judge(form, settings, &mut violations)
+        state.judge(form, &mut findings)
     };
-    if settings.unknown == Unknown::Error {
-        violations.extend(strangers.iter().map(|name| {
+    if findings.settings.unknown == Unknown::Error {
+        findings.list.extend(strangers.iter().map(|name| {
             Violation::stranger(name, Constraint::AdditionalProperties, Expected::Nothing)
         }));
     }
-    (state, violations, missing)
+    (state, findings.list, missing)
 }
 
 fn refuse(form: &Form, list: Vec<Violation>) -> Violations {
@@ -260,13 +246,14 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(intake: Intake<'_, 'a>) -> (Vec<Box<str>>, Self) {
+    /// What came in, with what was found wrong so far and names that are no field's.
+    fn new<'f>(intake: Intake<'f, 'a>) -> (Self, Findings<'f>, Vec<Box<str>>) {
         let state = Self {
             values: intake.values,
             unreadable: intake.unreadable,
             inactive: SmallVec::new(),
         };
-        (intake.strangers, state)
+        (state, intake.findings, intake.strangers)
     }
 
     /// Takes out the fields whose conditions do not hold, each after those it looks at.
@@ -300,41 +287,30 @@ impl<'a> State<'a> {
 
     /// Judges what has no answer, in a form whose answers were judged as they came by, and
     /// returns the places of those left out, where that is allowed.
-    fn judge_absent(
-        &self,
-        form: &Form,
-        settings: &Settings,
-        violations: &mut Vec<Violation>,
-    ) -> Vec<usize> {
+    fn judge_absent(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
         let mut missing = Vec::new();
         for (place, value) in self.values.iter().enumerate() {
             if value.is_none() {
                 let field = &form.fields()[place];
-                let sensitive = field.is_sensitive();
-                let mut findings = Findings::new(violations, settings, place, sensitive);
-                if self.judge_no_answer(place, field, form, &mut findings) == Presence::Missing {
+                findings.about(place, field);
+                if self.judge_no_answer(place, field, form, findings) == Presence::Missing {
                     missing.push(place);
                 }
             }
         }
-        violations.sort_by_key(|violation| violation.field);
+        findings.list.sort_by_key(|violation| violation.field);
         missing
     }
 
     /// Judges every active field and returns the places of those left out, where that is
     /// allowed.
-    fn judge(
-        &self,
-        form: &Form,
-        settings: &Settings,
-        violations: &mut Vec<Violation>,
-    ) -> Vec<usize> {
+    fn judge(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
         let mut missing = Vec::new();
         for (place, field) in form.fields().iter().enumerate() {
             let is_active = self.inactive.is_empty() || !self.inactive.contains(&place);
             if is_active {
-                let mut findings = Findings::new(violations, settings, place, field.is_sensitive());
-                if self.judge_field(place, field, form, &mut findings) == Presence::Missing {
+                findings.about(place, field);
+                if self.judge_field(place, field, form, findings) == Presence::Missing {
                     missing.push(place);
                 }
             }
@@ -343,7 +319,7 @@ impl<'a> State<'a> {
                     &|place| self.has_answer(place),
                     &|place| !self.inactive.contains(&place),
                     &|place| self.values[place].as_ref(),
-                    violations,
+                    &mut findings.list,
                 );
             }
         }

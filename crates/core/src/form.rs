@@ -189,12 +189,16 @@ impl Form {
         self.0.index.get(id).copied()
     }
 
-    /// A field's place, looked for at a likely one first: answers mostly come in order.
+    /// A field and its place, looked for at a likely one first: answers mostly come in order.
     #[inline]
-    pub(crate) fn position_from(&self, likely: usize, id: &str) -> Option<usize> {
-        match self.0.fields.get(likely) {
-            Some(field) if same(&field.id, id) => Some(likely),
-            _ => self.position(id),
+    pub(crate) fn find(&self, likely: usize, id: &str) -> Option<(usize, &Field)> {
+        let fields = &*self.0.fields;
+        match fields.get(likely) {
+            Some(field) if same(&field.id, id) => Some((likely, field)),
+            _ => {
+                let place = self.position(id)?;
+                Some((place, &fields[place]))
+            }
         }
     }
 

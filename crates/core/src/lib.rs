@@ -92,7 +92,7 @@ pub use timeout::{
     TimeoutPolicy,
 };
 pub use typed::{Choice, FieldDraft, FieldType, ListItem, NotThisForm, TypedForm};
-pub use upload::{Content, FileFacts, ReferenceKind, Upload};
+pub use upload::{Base64, Content, FileFacts, Reference, ReferenceKind, Upload};
 pub use validator::{Objection, Validators};
 pub use violation::{
     Constraint, Expected, FieldError, PathStep, VALIDATION_FAILED, Violation, Violations,

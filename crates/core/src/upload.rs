@@ -6,8 +6,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 /// A file as it was answered.
@@ -24,14 +22,27 @@ pub struct Upload<'a> {
 #[non_exhaustive]
 pub enum Content<'a> {
     /// Here.
-    Bytes(Vec<u8>),
+    Inline(Base64<'a>),
     /// Elsewhere; handed to the asker as it is.
-    Reference {
-        /// How to reach it.
-        kind: ReferenceKind,
-        /// Where it is, in that kind's own words.
-        location: Cow<'a, str>,
-    },
+    Reference(Box<Reference<'a>>),
+}
+
+/// The bytes of a file as they were sent: text that was found to be sound base64. They are decoded
+/// when somebody asks for them; what only hands a file on never does.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Base64<'a> {
+    /// Without padding.
+    symbols: Cow<'a, str>,
+}
+
+/// Where a file is that was not sent along.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reference<'a> {
+    /// How to reach it.
+    pub kind: ReferenceKind,
+    /// Where it is, in that kind's own words.
+    pub location: Cow<'a, str>,
 }
 
 /// The kinds of reference that an upload may be.
@@ -108,10 +119,10 @@ impl Upload<'_> {
     }
 
     /// The bytes, when they are here.
-    pub fn bytes(&self) -> Option<&[u8]> {
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
         match &self.content {
-            Content::Bytes(bytes) => Some(bytes),
-            Content::Reference { .. } => None,
+            Content::Inline(base64) => Some(base64.decode()),
+            Content::Reference(_) => None,
         }
     }
 
@@ -122,20 +133,22 @@ impl Upload<'_> {
             content_type: Cow::Owned(self.content_type.into_owned()),
             size: self.size,
             content: match self.content {
-                Content::Bytes(bytes) => Content::Bytes(bytes),
-                Content::Reference { kind, location } => Content::Reference {
-                    kind,
-                    location: Cow::Owned(location.into_owned()),
-                },
+                Content::Inline(base64) => Content::Inline(Base64 {
+                    symbols: Cow::Owned(base64.symbols.into_owned()),
+                }),
+                Content::Reference(reference) => Content::Reference(Box::new(Reference {
+                    kind: reference.kind,
+                    location: Cow::Owned(reference.location.into_owned()),
+                })),
             },
         }
     }
 
     pub(crate) fn to_json(&self) -> Value {
         let content = match &self.content {
-            Content::Bytes(bytes) => STANDARD.encode(bytes).into(),
-            Content::Reference { kind, location } => {
-                json!({"type": kind.name(), "location": location})
+            Content::Inline(base64) => base64.padded().into(),
+            Content::Reference(reference) => {
+                json!({"type": reference.kind.name(), "location": reference.location})
             }
         };
         let mut upload = Map::new();
@@ -157,19 +170,72 @@ impl fmt::Debug for Upload<'_> {
     }
 }
 
-/// Reads base64 with or without padding.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-    // More than two are left to the decoder, which refuses them.
-    let ([symbols @ .., b'=', b'='] | [symbols @ .., b'='] | symbols) = text.as_bytes();
-    let most_padding = match symbols.len() % 4 {
-        2 => 2,
-        3 => 1,
-        _ => 0,
-    };
-    if text.len() - symbols.len() > most_padding {
-        return None;
+impl<'a> Base64<'a> {
+    /// Reads base64 with or without padding; anything else is given back.
+    #[inline]
+    pub(crate) fn read(text: Cow<'a, str>) -> Result<Self, Cow<'a, str>> {
+        // More than two are left to the decoder, which refuses them.
+        let ([symbols @ .., b'=', b'='] | [symbols @ .., b'='] | symbols) = text.as_bytes();
+        let most_padding = match symbols.len() % 4 {
+            2 => 2,
+            3 => 1,
+            _ => 0,
+        };
+        let length = symbols.len();
+        if text.len() - length > most_padding
+            || base64_simd::STANDARD_NO_PAD.check(symbols).is_err()
+        {
+            return Err(text);
+        }
+        let symbols = match text {
+            Cow::Borrowed(text) => Cow::Borrowed(&text[..length]),
+            Cow::Owned(mut text) => {
+                text.truncate(length);
+                Cow::Owned(text)
+            }
+        };
+        Ok(Self { symbols })
     }
-    base64_simd::STANDARD_NO_PAD.decode_to_vec(symbols).ok()
+
+    /// The number of bytes.
+    #[expect(clippy::len_without_is_empty, reason = "it is a size")]
+    pub fn len(&self) -> usize {
+        self.symbols.len() / 4 * 3 + self.symbols.len() % 4 * 3 / 4
+    }
+
+    /// The bytes.
+    pub fn decode(&self) -> Vec<u8> {
+        // It was found to be sound.
+        base64_simd::STANDARD_NO_PAD
+            .decode_to_vec(self.symbols.as_bytes())
+            .unwrap_or_default()
+    }
+
+    /// The text in its one usual spelling.
+    fn padded(&self) -> String {
+        let padding = match self.symbols.len() % 4 {
+            2 => "==",
+            3 => "=",
+            _ => "",
+        };
+        [&*self.symbols, padding].concat()
+    }
+}
+
+/// The bytes of a file, as far as they are there.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'b> {
+    Plain(&'b [u8]),
+    Encoded(&'b Base64<'b>),
+}
+
+impl<'b> Bytes<'b> {
+    fn all(self) -> Cow<'b, [u8]> {
+        match self {
+            Self::Plain(bytes) => Cow::Borrowed(bytes),
+            Self::Encoded(base64) => Cow::Owned(base64.decode()),
+        }
+    }
 }
 
 /// Whether a file of this name can be kept and handed on without surprises on any system.
@@ -184,13 +250,25 @@ pub(crate) fn is_safe_name(name: &str) -> bool {
                     || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'))
     };
     // Names are mostly of these alone, and that is quickly told.
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b' ');
+    let is_plain = |b: u8| IS_PLAIN[usize::from(b)];
     !name.is_empty()
         && name.len() <= 255
         && (name.bytes().all(is_plain) || !name.chars().any(is_bad))
         && !matches!(name.as_bytes(), [.., b'.' | b' '] | [b' ', ..])
         && !is_reserved(name)
 }
+
+/// The bytes that most names consist of.
+static IS_PLAIN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 0x80 {
+        table[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b' ');
+        byte += 1;
+    }
+    table
+};
 
 /// Names that Windows keeps for devices, with any ending.
 fn is_reserved(name: &str) -> bool {
@@ -223,11 +301,19 @@ pub(crate) fn extension(name: &str) -> String {
 /// The type that the bytes tell, when they contradict the declared one.
 ///
 /// The declared type is in its [`canonical`] spelling.
-pub(crate) fn contradiction(declared: &str, bytes: &[u8]) -> Option<&'static str> {
-    if bytes.is_empty() || has_signature(declared, bytes) {
+pub(crate) fn contradiction(declared: &str, bytes: Bytes<'_>) -> Option<&'static str> {
+    let is_evident = match bytes {
+        Bytes::Encoded(base64) => begins_as(declared, &base64.symbols),
+        Bytes::Plain(_) => false,
+    };
+    if is_evident || declared == "application/octet-stream" {
         return None;
     }
-    match infer::get(bytes).map(|kind| kind.mime_type()) {
+    let bytes = bytes.all();
+    if bytes.is_empty() {
+        return None;
+    }
+    match infer::get(&bytes).map(|kind| kind.mime_type()) {
         Some(found) if agree(declared, found) => None,
         Some(found) => Some(found),
         // The bytes tell nothing known, but a type with a signature would have shown it.
@@ -238,16 +324,15 @@ pub(crate) fn contradiction(declared: &str, bytes: &[u8]) -> Option<&'static str
     }
 }
 
-/// Whether the bytes are what they are declared to be, for the types that people send most:
-/// trying every known signature takes longer than all other checks of a form together.
-fn has_signature(declared: &str, bytes: &[u8]) -> bool {
+/// Whether a file is what it is declared to be, told by how its base64 begins, for the types that
+/// people send most: decoding it and trying every known signature takes longer than all other
+/// checks of a form together.
+fn begins_as(declared: &str, symbols: &str) -> bool {
     match declared {
-        "application/octet-stream" => true,
-        "image/png" => infer::image::is_png(bytes),
-        "image/jpeg" => infer::image::is_jpeg(bytes),
-        "image/gif" => infer::image::is_gif(bytes),
-        "image/webp" => infer::image::is_webp(bytes),
-        "application/pdf" => infer::archive::is_pdf(bytes),
+        "image/png" => symbols.starts_with("iVBORw0K"),
+        "image/jpeg" => symbols.starts_with("/9j/"),
+        "image/gif" => symbols.starts_with("R0lG"),
+        "application/pdf" => symbols.starts_with("JVBERi"),
         _ => false,
     }
 }
@@ -333,10 +418,20 @@ fn is_textual(mime: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
     use proptest::prelude::*;
 
     use super::*;
+
+    fn decode(text: &str) -> Option<Vec<u8>> {
+        let base64 = Base64::read(text.into()).ok()?;
+        let bytes = base64.decode();
+        assert_eq!(base64.len(), bytes.len());
+        assert_eq!(base64.padded(), STANDARD.encode(&bytes));
+        Some(bytes)
+    }
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -383,14 +478,23 @@ mod tests {
 
     #[test]
     fn bytes_contradict_a_false_type_and_leave_a_plausible_one() {
-        let contradiction =
-            |declared: &str, bytes: &[u8]| contradiction(&canonical(essence(declared)), bytes);
+        let contradiction = |declared: &str, bytes: &[u8]| {
+            let text = STANDARD.encode(bytes);
+            let encoded = Base64::read(text.into()).ok().unwrap();
+            let declared = canonical(essence(declared));
+            let found = contradiction(&declared, Bytes::Encoded(&encoded));
+            assert_eq!(found, contradiction(&declared, Bytes::Plain(bytes)));
+            found
+        };
         assert_eq!(contradiction("image/png", PNG), None);
         assert_eq!(contradiction("IMAGE/PNG; q=1", PNG), None);
         assert_eq!(contradiction("application/octet-stream", PNG), None);
         assert_eq!(contradiction("application/pdf", PNG), Some("image/png"));
         assert_eq!(contradiction("text/plain", PNG), Some("image/png"));
         assert!(contradiction("image/png", b"hello").is_some());
+        assert_eq!(contradiction("image/gif", b"GIF89a\x01\0"), None);
+        assert_eq!(contradiction("application/pdf", b"%PDF-1.7\n"), None);
+        assert!(contradiction("application/pdf", b"%PDX-1.7\n").is_some());
         assert_eq!(contradiction("text/plain", b"<html><p>hi"), None);
         assert_eq!(contradiction("text/csv", b"a,b\n1,2"), None);
         assert_eq!(contradiction("application/json", b"{}"), None);

@@ -48,6 +48,7 @@ mod site;
 
 pub use address::judge_address;
 pub use inspect::inspect;
+pub(crate) use judge::passes;
 pub use judge::{Host, Judged, judge};
 pub use policy::Policy;
 pub use reason::{Blocked, Reason};

@@ -259,20 +259,18 @@ impl Violations {
     /// What a later look at answered URLs found, each with its field's id: a name that leads
     /// to an address that is blocked. `None` when nothing was found.
     pub fn of_blocked_urls(form: &Form, blocked: &[(&str, &str, Blocked)]) -> Option<Self> {
-        let mut list = Vec::new();
+        let settings = Settings::default();
+        let mut findings = Findings::new(&settings);
         for (id, url, blocked) in blocked {
             let Some(place) = form.position(id) else {
                 continue;
             };
             let field = &form.fields()[place];
             if let Kind::Url(rules) = field.kind() {
-                let settings = Settings::default();
-                let sensitive = field.is_sensitive();
-                let mut findings = Findings::new(&mut list, &settings, place, sensitive);
-                rules.add_blocked(url, blocked, &mut findings);
+                rules.add_blocked(url, blocked, findings.about(place, field));
             }
         }
-        let form = form.clone();
+        let (form, list) = (form.clone(), findings.list);
         (!list.is_empty()).then_some(Self { form, list })
     }
 

@@ -47,8 +47,9 @@ impl Form {
     /// # Ok::<(), entreat_core::Problems>(())
     /// ```
     pub fn progress<'a>(&self, answers: &'a Value, settings: &Settings) -> Progress<'a> {
-        let intake = Intake::from_value(self, answers, settings);
-        let (state, violations, mut missing) = examine(self, intake, settings);
+        let mut intake = Intake::new(self, settings);
+        intake.take_value(answers);
+        let (state, violations, mut missing) = examine(self, intake);
         let mut wrong = Vec::with_capacity(violations.len());
         for violation in violations {
             match violation.field {

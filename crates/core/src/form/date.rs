@@ -97,6 +97,11 @@ impl DateRules {
         }
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "an answer that is returned through memory takes longer than the check"
+    )]
+    #[inline(always)]
     pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
         let text = match source.text() {
             Ok(text) => text,

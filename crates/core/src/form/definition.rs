@@ -595,13 +595,10 @@ fn read_default(
     if required && matches!(&answer, Answer::Text(text) if is_blank(text)) {
         report_bad_default(reader, &Constraint::Required);
     }
-    let mut violations = Vec::new();
     let settings = Settings::default();
-    kind.check(
-        &answer,
-        &mut Findings::new(&mut violations, &settings, 0, true),
-    );
-    for violation in &violations {
+    let mut findings = Findings::new(&settings);
+    kind.check(&answer, &mut findings);
+    for violation in &findings.list {
         report_bad_default(reader, &violation.constraint);
     }
     Some(answer.into_owned())

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::answer::Answer;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed, Unreadable};
 use crate::form::multi_select::check_count;
@@ -11,7 +10,7 @@ use crate::form::reader::{Object, Reader};
 use crate::parse::Source;
 use crate::problem::ProblemCode;
 use crate::same::same;
-use crate::upload::{self, Content, FileFacts, ReferenceKind, Upload};
+use crate::upload::{self, Base64, Bytes, Content, FileFacts, Reference, ReferenceKind, Upload};
 use crate::violation::{Constraint, Expected};
 
 /// The most bytes a file may have where the form does not say.
@@ -80,20 +79,20 @@ impl FileRules {
             .map(|list| list.iter().map(|e| &**e))
     }
 
-    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
+    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a, Vec<Upload<'a>>> {
         let mut files = Vec::with_capacity(1);
         let mut mistakes = Vec::new();
         if self.max_items <= 1 {
-            files.extend(parse_upload(&source, None, &mut mistakes));
+            parse_upload(&source, None, &mut files, &mut mistakes);
         } else if let Some(items) = source.items() {
             for (i, item) in items.iter().enumerate() {
-                files.extend(parse_upload(item, Some(i), &mut mistakes));
+                parse_upload(item, Some(i), &mut files, &mut mistakes);
             }
         } else {
             mistakes.push(Mistake::wrong_type("array"));
         }
         if mistakes.is_empty() {
-            Ok(Answer::Files(files))
+            Ok(files)
         } else {
             let raw = source.into();
             Err(Box::new(Unreadable { raw, mistakes }))
@@ -111,9 +110,10 @@ impl FileRules {
 
     fn check_upload(&self, file: &Upload<'_>, findings: &mut Findings<'_>) {
         let size = match &file.content {
-            Content::Bytes(bytes) => bytes.len() as u64,
-            Content::Reference { kind, .. } => {
-                if !findings.settings.references.contains(kind) {
+            Content::Inline(base64) => base64.len() as u64,
+            Content::Reference(reference) => {
+                let kind = reference.kind;
+                if !findings.settings.references.contains(&kind) {
                     findings.at_part(Some("content")).add_text(
                         Constraint::Reference,
                         Expected::Nothing,
@@ -124,7 +124,11 @@ impl FileRules {
             }
         };
         self.check_name(&file.filename, findings);
-        self.check_type(&file.content_type, file.bytes(), findings);
+        let bytes = match &file.content {
+            Content::Inline(base64) => Some(Bytes::Encoded(base64)),
+            Content::Reference(_) => None,
+        };
+        self.check_type(&file.content_type, bytes, findings);
         if size != file.size {
             findings.at_part(Some("size"));
             findings.add(Constraint::Size, Expected::Count(size), || file.size.into());
@@ -135,7 +139,7 @@ impl FileRules {
     /// Judges a file of which only this much is known.
     pub(crate) fn check_described(&self, file: &FileFacts<'_>, findings: &mut Findings<'_>) {
         self.check_name(file.filename, findings);
-        self.check_type(file.content_type, file.head, findings);
+        self.check_type(file.content_type, file.head.map(Bytes::Plain), findings);
         self.check_max_size(file.size, findings);
     }
 
@@ -161,7 +165,7 @@ impl FileRules {
         }
     }
 
-    fn check_type(&self, mime: &str, bytes: Option<&[u8]>, findings: &mut Findings<'_>) {
+    fn check_type(&self, mime: &str, bytes: Option<Bytes<'_>>, findings: &mut Findings<'_>) {
         findings.at_part(Some("content_type"));
         let allowed = |mime: &str| {
             self.mime_types.is_none()
@@ -278,17 +282,24 @@ impl MimeRange {
 }
 
 fn has_extension(extensions: &[Arc<str>], name: &str) -> bool {
-    extensions.iter().any(|extension| {
-        let extension = extension.strip_prefix('.').unwrap_or(extension);
-        let Some(dot) = name.len().checked_sub(extension.len() + 1) else {
-            return false;
-        };
-        name.as_bytes()[dot] == b'.'
-            && name.get(dot + 1..).is_some_and(|ending| {
-                ending.eq_ignore_ascii_case(extension)
-                    || (!ending.is_ascii() && ending.to_lowercase() == extension.to_lowercase())
-            })
-    })
+    // Mostly it is written as it is listed, with its dot.
+    let as_listed = |extension: &Arc<str>| {
+        let ending = name.len().checked_sub(extension.len());
+        let ending = ending.and_then(|start| name.get(start..));
+        extension.starts_with('.') && ending.is_some_and(|ending| same(ending, extension))
+    };
+    extensions.iter().any(as_listed)
+        || extensions.iter().any(|extension| {
+            let extension = extension.strip_prefix('.').unwrap_or(extension);
+            let Some(dot) = name.len().checked_sub(extension.len() + 1) else {
+                return false;
+            };
+            name.as_bytes()[dot] == b'.'
+                && name.get(dot + 1..).is_some_and(|ending| {
+                    ending.eq_ignore_ascii_case(extension)
+                        || (!ending.is_ascii() && ending.to_lowercase() == extension.to_lowercase())
+                })
+        })
 }
 
 /// The members of an upload, as they came.
@@ -299,12 +310,13 @@ struct Parts<S> {
     content: Option<S>,
 }
 
-/// Reads one upload, or notes everything that is wrong with its shape.
+/// Reads one upload into the list, or notes everything that is wrong with its shape.
 fn parse_upload<'a, S: Source<'a>>(
     source: &S,
     item: Option<usize>,
+    files: &mut Vec<Upload<'a>>,
     mistakes: &mut Vec<Mistake>,
-) -> Option<Upload<'a>> {
+) {
     let mut parts = Parts {
         filename: None,
         content_type: None,
@@ -323,7 +335,7 @@ fn parse_upload<'a, S: Source<'a>>(
             item,
             ..Mistake::wrong_type("object")
         });
-        return None;
+        return;
     }
     let mut note = |mistake: Box<Mistake>| mistakes.push(Mistake { item, ..*mistake });
     let filename = text_part(parts.filename, "filename").map_err(&mut note);
@@ -332,20 +344,27 @@ fn parse_upload<'a, S: Source<'a>>(
     let size = size.and_then(|size| size.as_integer()?.try_into().ok());
     let size = size.ok_or_else(|| note(wrong_part(parts.size.as_ref(), "size", "integer")));
     let content = parse_content(parts.content).map_err(&mut note);
-    Some(Upload {
-        filename: filename.ok()?,
-        content_type: content_type.ok()?,
-        size: size.ok()?,
-        content: content.ok()?,
-    })
+    if let Ok(filename) = filename
+        && let Ok(content_type) = content_type
+        && let Ok(size) = size
+        && let Ok(content) = content
+    {
+        files.push(Upload {
+            filename,
+            content_type,
+            size,
+            content,
+        });
+    }
 }
 
+#[inline]
 fn parse_content<'a, S: Source<'a>>(content: Option<S>) -> Result<Content<'a>, Box<Mistake>> {
     let content = match content.map(Source::text) {
         Some(Ok(text)) => {
-            return upload::decode(&text).map(Content::Bytes).ok_or_else(|| {
+            return Base64::read(text).map(Content::Inline).map_err(|text| {
                 Box::new(Mistake {
-                    actual: Some(text.as_ref().into()),
+                    actual: Some(text.into()),
                     part: Some("content"),
                     ..Mistake::wrong_format("base64")
                 })
@@ -365,11 +384,12 @@ fn parse_content<'a, S: Source<'a>>(content: Option<S>) -> Result<Content<'a>, B
     if let (Some(kind), Some(location)) = (kind, location)
         && let Some(kind) = ReferenceKind::from_name(&kind)
     {
-        return Ok(Content::Reference { kind, location });
+        return Ok(Content::Reference(Box::new(Reference { kind, location })));
     }
     Err(wrong_part(content.as_ref(), "content", "string"))
 }
 
+#[inline]
 fn text_part<'a, S: Source<'a>>(
     part: Option<S>,
     name: &'static str,

@@ -1,22 +1,23 @@
-//! Collects what is wrong with one field's answer.
+//! Collects what is wrong with answers, field by field.
 
 use serde_json::Value;
 
 use crate::check::Settings;
+use crate::form::Field;
 use crate::form::kind::Unreadable;
 use crate::parse::Source as _;
 use crate::violation::{Constraint, Expected, Violation, shown, shown_text};
 
-/// Where a field's rules put what they find.
-pub(crate) struct Findings<'l> {
-    list: &'l mut Vec<Violation>,
-    pub(crate) settings: &'l Settings,
+/// Where the rules of fields put what they find.
+pub(crate) struct Findings<'s> {
+    pub(crate) list: Vec<Violation>,
+    pub(crate) settings: &'s Settings,
     field: usize,
     /// Nothing that was answered may be kept.
     sensitive: bool,
     item: Option<usize>,
     part: Option<&'static str>,
-    /// How many findings were about items.
+    /// How many findings were about items of the field.
     told: usize,
 }
 
@@ -24,22 +25,28 @@ pub(crate) struct Findings<'l> {
 /// options, and a list of thousands of wrong choices is wrong in one way.
 const MAX_ITEMS_TOLD: usize = 20;
 
-impl<'l> Findings<'l> {
-    pub(crate) fn new(
-        list: &'l mut Vec<Violation>,
-        settings: &'l Settings,
-        field: usize,
-        sensitive: bool,
-    ) -> Self {
+impl<'s> Findings<'s> {
+    pub(crate) fn new(settings: &'s Settings) -> Self {
         Self {
-            list,
+            list: Vec::new(),
             settings,
-            field,
-            sensitive,
+            field: 0,
+            sensitive: false,
             item: None,
             part: None,
             told: 0,
         }
+    }
+
+    /// Says which field the next findings are about, as a whole until something else is said.
+    #[inline]
+    pub(crate) fn about(&mut self, place: usize, field: &Field) -> &mut Self {
+        self.field = place;
+        self.sensitive = field.is_sensitive();
+        self.item = None;
+        self.part = None;
+        self.told = 0;
+        self
     }
 
     /// Says which item of a list the next findings are about.

@@ -6,16 +6,15 @@
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::form::boolean;
 use crate::form::date::DateRules;
 use crate::form::file::FileRules;
 use crate::form::multi_select::MultiSelectRules;
 use crate::form::number::NumberRules;
 use crate::form::options::Options;
 use crate::form::reader::{Object, Reader};
-use crate::form::select;
 use crate::form::text::TextRules;
 use crate::form::url::UrlRules;
+use crate::form::{boolean, multi_select, number, select, text};
 use crate::parse::{Raw, Source};
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected};
@@ -95,7 +94,15 @@ pub(crate) struct Unreadable<'a> {
 }
 
 /// What becomes of a raw value.
-pub(crate) type Parsed<'a> = Result<Answer<'a>, Box<Unreadable<'a>>>;
+pub(crate) type Parsed<'a, T = Answer<'a>> = Result<T, Box<Unreadable<'a>>>;
+
+/// Whether a value turned out to be an answer.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Taken {
+    Answer,
+    /// It says nothing.
+    NoAnswer,
+}
 
 /// The type names of definitions.
 pub(crate) const TYPES: &[&str] = &[
@@ -217,87 +224,90 @@ impl Kind {
     /// Reads a value that is not empty.
     pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
         match self {
-            Self::Text(rules) => rules.parse(source),
-            Self::Number(_) => super::number::parse(source),
-            Self::Boolean => boolean::parse(source),
+            Self::Text(rules) if rules.is_json => text::parse_json(source),
+            Self::Text(_) => text::parse(source).map(Answer::Text),
+            Self::Number(_) => number::parse(source).map(Answer::Number),
+            Self::Boolean => boolean::parse(source).map(Answer::Boolean),
             Self::Date(rules) => rules.parse(source),
-            Self::Select(_) => select::parse(source),
-            Self::MultiSelect(_) => super::multi_select::parse(source),
-            Self::Url(_) => super::url::parse(source),
-            Self::File(rules) => rules.parse(source),
+            Self::Select(_) => text::parse(source).map(Answer::Choice),
+            Self::MultiSelect(_) => multi_select::parse(source).map(Answer::Choices),
+            Self::Url(_) => text::parse(source).map(Answer::Url),
+            Self::File(rules) => rules.parse(source).map(Answer::Files),
         }
     }
 
-    /// Reads a value that is not empty and notes what is wrong with the answer, if it is one:
-    /// the same as [`parse`](Self::parse) and [`check`](Self::check), at one look at the type.
+    /// Reads a value that is not empty into an empty slot, and notes what is wrong with it if
+    /// it is an answer: the same as [`parse`](Self::parse) and [`check`](Self::check), at one
+    /// look at the type.
+    ///
+    /// An answer is written once, where it stays: handing it on as one of many types takes
+    /// longer than most checks.
     #[inline]
     pub(crate) fn take<'a>(
         &self,
         source: impl Source<'a>,
         is_required: bool,
         findings: &mut Findings<'_>,
-    ) -> Result<Option<Answer<'a>>, Box<Unreadable<'a>>> {
-        let answer = match self {
-            Self::Text(rules) => {
-                let answer = rules.parse(source)?;
+        slot: &mut Option<Answer<'a>>,
+    ) -> Parsed<'a, Taken> {
+        match self {
+            Self::Text(rules) if rules.is_json => {
+                let answer = text::parse_json(source)?;
                 if is_no_answer(&answer, is_required) {
-                    return Ok(None);
+                    return Ok(Taken::NoAnswer);
                 }
-                if let Answer::Text(text) = &answer {
-                    rules.check(text, findings);
+                *slot = Some(answer);
+            }
+            Self::Text(rules) => {
+                let text = text::parse(source)?;
+                if is_required && is_blank(&text) {
+                    return Ok(Taken::NoAnswer);
                 }
-                answer
+                rules.check(&text, findings);
+                *slot = Some(Answer::Text(text));
             }
             Self::Number(rules) => {
-                let answer = super::number::parse(source)?;
-                if let Answer::Number(number) = &answer {
-                    rules.check(*number, findings);
+                let number = number::parse(source)?;
+                if let Answer::Number(number) = slot.insert(Answer::Number(number)) {
+                    rules.check(number, findings);
                 }
-                answer
             }
-            Self::Boolean => boolean::parse(source)?,
+            Self::Boolean => *slot = Some(Answer::Boolean(boolean::parse(source)?)),
             Self::Date(rules) => {
                 let answer = rules.parse(source)?;
-                rules.check(&answer, findings);
-                answer
+                rules.check(slot.insert(answer), findings);
             }
             Self::Select(options) => {
-                let answer = select::parse(source)?;
-                if let Answer::Choice(choice) = &answer {
-                    select::check(options, choice, findings);
-                }
-                answer
+                let choice = text::parse(source)?;
+                select::check(options, &choice, findings);
+                *slot = Some(Answer::Choice(choice));
             }
             Self::MultiSelect(rules) => {
-                let answer = super::multi_select::parse(source)?;
-                if let Answer::Choices(choices) = &answer {
+                let choices = multi_select::parse(source)?;
+                if let Answer::Choices(choices) = slot.insert(Answer::Choices(choices)) {
                     rules.check(choices, findings);
                 }
-                answer
             }
             Self::Url(rules) => {
-                let answer = super::url::parse(source)?;
-                if let Answer::Url(url) = &answer {
-                    rules.check(url, findings);
-                }
-                answer
+                let url = text::parse(source)?;
+                rules.check(&url, findings);
+                *slot = Some(Answer::Url(url));
             }
             Self::File(rules) => {
-                let answer = rules.parse(source)?;
-                if let Answer::Files(files) = &answer {
+                let files = rules.parse(source)?;
+                if let Answer::Files(files) = slot.insert(Answer::Files(files)) {
                     rules.check(files, findings);
                 }
-                answer
             }
-        };
-        Ok(Some(answer))
+        }
+        Ok(Taken::Answer)
     }
 
     /// Notes what is wrong with an answer of this type.
     pub(crate) fn check(&self, answer: &Answer<'_>, findings: &mut Findings<'_>) {
         match (self, answer) {
             (Self::Text(rules), Answer::Text(text)) => rules.check(text, findings),
-            (Self::Number(rules), Answer::Number(number)) => rules.check(*number, findings),
+            (Self::Number(rules), Answer::Number(number)) => rules.check(number, findings),
             (Self::Date(rules), answer) => rules.check(answer, findings),
             (Self::Select(options), Answer::Choice(choice)) => {
                 select::check(options, choice, findings);

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::answer::Answer;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::options::Options;
@@ -122,9 +121,9 @@ pub(crate) fn check_count(
     }
 }
 
-pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a> {
-    match source.texts() {
-        Ok(choices) => Ok(Answer::Choices(choices)),
-        Err(other) => Err(Mistake::wrong_type("array").of(other)),
-    }
+#[inline]
+pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Vec<Cow<'a, str>>> {
+    source
+        .texts()
+        .map_err(|other| Mistake::wrong_type("array").of(other))
 }

@@ -1,6 +1,5 @@
 //! `number`: whole or fractional, with exact bounds and multiples.
 
-use crate::answer::Answer;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
@@ -97,27 +96,27 @@ impl NumberRules {
         self.step.is_some_and(Step::is_whole)
     }
 
-    pub(crate) fn check(&self, value: Number, findings: &mut Findings<'_>) {
+    pub(crate) fn check(&self, value: &Number, findings: &mut Findings<'_>) {
         let mut add = |constraint, bound| {
             findings.add(constraint, Expected::Number(bound), || value.to_json());
         };
         if let Some(bound) = self.minimum
-            && value < bound
+            && *value < bound
         {
             add(Constraint::Minimum, bound);
         }
         if let Some(bound) = self.maximum
-            && value > bound
+            && *value > bound
         {
             add(Constraint::Maximum, bound);
         }
         if let Some(bound) = self.exclusive_minimum
-            && value <= bound
+            && *value <= bound
         {
             add(Constraint::ExclusiveMinimum, bound);
         }
         if let Some(bound) = self.exclusive_maximum
-            && value >= bound
+            && *value >= bound
         {
             add(Constraint::ExclusiveMaximum, bound);
         }
@@ -130,14 +129,19 @@ impl NumberRules {
     }
 }
 
-pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a> {
+#[expect(
+    clippy::inline_always,
+    reason = "three words that are returned through memory take longer than the check"
+)]
+#[inline(always)]
+pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Number> {
     if let Some(number) = source.number() {
-        return Ok(Answer::Number(number));
+        return Ok(number);
     }
     let mistake = || Mistake::wrong_type("number");
     match source.text() {
         Ok(text) => match Number::parse(&text) {
-            Some(number) => Ok(Answer::Number(number)),
+            Some(number) => Ok(number),
             None => Err(mistake().of(Raw::Text(text))),
         },
         Err(other) => Err(mistake().of(other)),

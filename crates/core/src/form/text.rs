@@ -1,5 +1,7 @@
 //! `text`: a string with lengths in code points, a pattern and a format.
 
+use std::borrow::Cow;
+
 use crate::answer::Answer;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
@@ -48,16 +50,6 @@ impl TextRules {
 
     fn longest(&self) -> u64 {
         self.max_length.unwrap_or(DEFAULT_MAX_LENGTH)
-    }
-
-    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
-        if self.is_json {
-            return parse_json(source);
-        }
-        match source.text() {
-            Ok(text) => Ok(Answer::Text(text)),
-            Err(other) => Err(Mistake::wrong_type("string").of(other)),
-        }
     }
 
     pub(crate) fn check(&self, text: &str, findings: &mut Findings<'_>) {
@@ -115,8 +107,16 @@ fn count_length(min: Option<u64>, max: Option<u64>, text: &str, findings: &mut F
     }
 }
 
+/// Reads a value that is a text.
+#[inline]
+pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Cow<'a, str>> {
+    source
+        .text()
+        .map_err(|other| Mistake::wrong_type("string").of(other))
+}
+
 /// A nested value: the value itself, or JSON text that a person typed.
-fn parse_json<'a>(source: impl Source<'a>) -> Parsed<'a> {
+pub(crate) fn parse_json<'a>(source: impl Source<'a>) -> Parsed<'a> {
     match source.text() {
         Ok(text) => match serde_json::from_str(&text) {
             Ok(value) => Ok(Answer::Json(Box::new(value))),

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::answer::Answer;
 use crate::form::findings::Findings;
-use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
 use crate::form::text::check_length;
-use crate::parse::Source;
 use crate::problem::ProblemCode;
 use crate::url_guard::{self, Blocked, Policy};
 use crate::violation::{Constraint, Expected};
@@ -60,7 +57,7 @@ impl UrlRules {
     pub(crate) fn check(&self, url: &str, findings: &mut Findings<'_>) {
         let max = self.max_length.unwrap_or(DEFAULT_MAX_LENGTH);
         check_length(None, Some(max), url, findings);
-        if let Err(blocked) = url_guard::judge(url, &self.policy) {
+        if let Err(blocked) = url_guard::passes(url, &self.policy) {
             self.add_blocked(url, &blocked, findings);
         }
     }
@@ -108,11 +105,4 @@ fn read_schemes(reader: &mut Reader<'_>, schemes: &[(usize, &str)]) -> Vec<Arc<s
             .map(|(_, scheme)| scheme.to_ascii_lowercase().into())
             .collect()
     })
-}
-
-pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a> {
-    match source.text() {
-        Ok(text) => Ok(Answer::Url(text)),
-        Err(other) => Err(Mistake::wrong_type("string").of(other)),
-    }
 }

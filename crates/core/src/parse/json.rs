@@ -57,16 +57,15 @@ impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
                 others.push((key, value));
                 continue;
             }
-            let place = form.position_from(next, &key);
-            if let Some(place) = place
+            if let Some((place, field)) = form.find(next, &key)
                 && !(self.outermost && is_envelope_key(&key))
             {
                 next = place + 1;
-                let raw = match form.fields()[place].kind() {
+                let raw = match field.kind() {
                     Kind::Number(_) => entries.next_value_seed(JsonNumber)?,
                     _ => entries.next_value_seed(JsonRaw)?,
                 };
-                if !self.intake.put(place, raw) {
+                if !self.intake.put(place, field, raw) {
                     return Err(serde::de::Error::custom(DuplicateKey(&key)));
                 }
             } else {
@@ -78,9 +77,9 @@ impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
             return Ok(responses);
         }
         for (key, value) in others {
-            match form.position(&key) {
-                Some(place) => {
-                    self.intake.put(place, value);
+            match form.find(0, &key) {
+                Some((place, field)) => {
+                    self.intake.put(place, field, value);
                 }
                 None => self.intake.strangers.push(key.into()),
             }

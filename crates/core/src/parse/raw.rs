@@ -68,12 +68,15 @@ pub(crate) trait Source<'a>: Clone + Into<Raw<'a>> {
 }
 
 impl<'a> Source<'a> for &'a Value {
+    #[inline]
     fn is_empty(&self) -> bool {
-        match self {
-            Value::Null => true,
-            Value::String(text) => text.is_empty(),
-            Value::Array(items) => items.is_empty(),
-            Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+        // Most are texts; a `match` would look the type up in a table each time.
+        if let Value::String(text) = self {
+            text.is_empty()
+        } else if let Value::Array(items) = self {
+            items.is_empty()
+        } else {
+            Value::is_null(self)
         }
     }
 
@@ -81,10 +84,12 @@ impl<'a> Source<'a> for &'a Value {
         Value::is_null(self)
     }
 
+    #[inline]
     fn boolean(&self) -> Option<bool> {
         self.as_bool()
     }
 
+    #[inline]
     fn number(&self) -> Option<Number> {
         match self {
             Value::Number(number) => Number::from_json(number),
@@ -92,6 +97,7 @@ impl<'a> Source<'a> for &'a Value {
         }
     }
 
+    #[inline]
     fn text(self) -> Result<Cow<'a, str>, Self> {
         match self {
             Value::String(text) => Ok(Cow::Borrowed(text)),
@@ -99,6 +105,7 @@ impl<'a> Source<'a> for &'a Value {
         }
     }
 
+    #[inline]
     fn texts(self) -> Result<Vec<Cow<'a, str>>, Self> {
         let items = self.as_array().ok_or(self)?;
         let mut texts = Vec::with_capacity(items.len());
@@ -112,6 +119,7 @@ impl<'a> Source<'a> for &'a Value {
         Some(self.as_array()?.iter().collect())
     }
 
+    #[inline]
     fn each_member(&self, mut visit: impl FnMut(&str, Self)) -> bool {
         let Value::Object(members) = self else {
             return false;

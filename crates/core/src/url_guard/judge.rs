@@ -34,6 +34,14 @@ pub fn judge<'a>(url: &'a str, policy: &Policy) -> Result<Judged<'a>, Blocked> {
     }
 }
 
+/// The verdict alone.
+pub(crate) fn passes(url: &str, policy: &Policy) -> Result<(), Blocked> {
+    match plain::read(url) {
+        Some(plain) => plain_passes(&plain, policy),
+        None => judge_parsed(url, policy).map(drop),
+    }
+}
+
 /// A URL that passed, as far as it can be judged without a resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged<'a> {
@@ -104,19 +112,22 @@ impl fmt::Display for Host<'_> {
 }
 
 fn judge_plain<'a>(plain: &plain::Plain<'a>, policy: &Policy) -> Result<Judged<'a>, Blocked> {
+    plain_passes(plain, policy)?;
+    Ok(Judged {
+        scheme: Cow::Borrowed(plain.scheme),
+        host: Host::Name(Cow::Borrowed(plain.name)),
+        port: plain.port,
+    })
+}
+
+fn plain_passes(plain: &plain::Plain<'_>, policy: &Policy) -> Result<(), Blocked> {
     if !policy.allows_scheme(plain.scheme) {
         return Err(Reason::Scheme.into());
     }
-    let host = Host::Name(Cow::Borrowed(plain.name));
-    judge_port(plain.port, plain.scheme, &host)?;
+    judge_port(plain.port, plain.scheme, plain.name)?;
     let last = plain.last_label.as_bytes();
     name::judge_shaped(plain.name, plain.labels, last, policy)
-        .map_err(|reason| Blocked::from(reason).with_host(&host))?;
-    Ok(Judged {
-        scheme: Cow::Borrowed(plain.scheme),
-        host,
-        port: plain.port,
-    })
+        .map_err(|reason| Blocked::from(reason).with_host(plain.name))
 }
 
 fn judge_parsed<'a>(url: &'a str, policy: &Policy) -> Result<Judged<'a>, Blocked> {
@@ -156,7 +167,7 @@ fn judge_host<'a>(
     Ok(Judged { scheme, host, port })
 }
 
-fn judge_port(port: Option<u16>, scheme: &str, host: &Host<'_>) -> Result<(), Blocked> {
+fn judge_port(port: Option<u16>, scheme: &str, host: impl fmt::Display) -> Result<(), Blocked> {
     match port {
         Some(port) if port::is_blocked(port, scheme) => {
             Err(Blocked::from(Reason::Port).with_host(host))

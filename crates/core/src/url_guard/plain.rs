@@ -27,17 +27,18 @@ pub(super) fn read(url: &str) -> Option<Plain<'_>> {
     let bytes = rest.as_bytes();
     let (mut labels, mut last_label, mut end) = (1, 0, 0);
     // Ends at the first byte that is not part of a plain name.
-    for &byte in bytes {
-        match CLASS[usize::from(byte)] {
+    loop {
+        end += letters(&bytes[end..]);
+        match bytes.get(end) {
             // `--` may begin an IDNA label.
-            Class::Hyphen if bytes.get(end + 1) == Some(&b'-') => return None,
-            Class::Letter | Class::Hyphen => {}
-            Class::Dot if !(1..=63).contains(&(end - last_label)) => return None,
-            Class::Dot => {
+            Some(b'-') if bytes.get(end + 1) == Some(&b'-') => return None,
+            Some(b'-') => {}
+            Some(b'.') if !(1..=63).contains(&(end - last_label)) => return None,
+            Some(b'.') => {
                 labels += 1;
                 last_label = end + 1;
             }
-            Class::Other | Class::Refused => break,
+            _ => break,
         }
         end += 1;
     }
@@ -66,6 +67,12 @@ pub(super) fn read(url: &str) -> Option<Plain<'_>> {
     })
 }
 
+/// How many letters and digits stand at the start.
+fn letters(bytes: &[u8]) -> usize {
+    let is_other = |byte: &u8| CLASS[usize::from(*byte)] != Class::Letter;
+    bytes.iter().position(is_other).unwrap_or(bytes.len())
+}
+
 /// A port of one to five digits, and where it ends.
 fn port(bytes: &[u8], start: usize) -> Option<(u16, usize)> {
     let mut port: u32 = 0;
@@ -86,9 +93,7 @@ fn port(bytes: &[u8], start: usize) -> Option<(u16, usize)> {
 enum Class {
     /// A lower-case letter or a digit.
     Letter,
-    Hyphen,
-    Dot,
-    /// Another visible ASCII character: ends the name, harmless after the authority.
+    /// Another visible ASCII character: harmless after the authority.
     Other,
     /// Left to the full reading wherever it stands.
     Refused,
@@ -101,8 +106,6 @@ static CLASS: [Class; 256] = {
     while byte < 0x80 {
         table[byte as usize] = match byte {
             b'a'..=b'z' | b'0'..=b'9' => Class::Letter,
-            b'-' => Class::Hyphen,
-            b'.' => Class::Dot,
             _ if syntax::fault_of_byte(byte).is_some() => Class::Refused,
             _ => Class::Other,
         };

@@ -89,7 +89,7 @@ fn checked_answers_become_the_struct() {
     assert_eq!(plain.instant, Timestamp::UNIX_EPOCH);
     assert_eq!(plain.moment.as_str(), "1970-01-01T01:00:00+01:00");
     assert_eq!(plain.link.host_str(), Some("example.com"));
-    assert_eq!(plain.file.bytes(), Some(&b"hi"[..]));
+    assert_eq!(plain.file.to_bytes().as_deref(), Some(&b"hi"[..]));
     assert_eq!(plain.size, Size::Large);
 }
 

@@ -164,10 +164,10 @@ async fn a_link_is_an_answer_if_the_host_says_so_and_never_if_an_asker_does() {
     let entreat_core::Answer::Files(files) = answer else {
         panic!("{answer:?}");
     };
-    let Content::Reference { kind, .. } = files[0].content() else {
+    let Content::Reference(reference) = files[0].content() else {
         panic!("the bytes are not in it");
     };
-    assert_eq!(*kind, ReferenceKind::Url);
+    assert_eq!(reference.kind, ReferenceKind::Url);
 }
 
 #[tokio::test]
