@@ -155,7 +155,12 @@ impl Timeline {
 
     /// The time.
     pub(crate) fn now(&self) -> UnixTime {
-        let passed = self.clock.elapsed().saturating_sub(self.elapsed_at_start);
+        self.at(self.clock.elapsed())
+    }
+
+    /// The time at a look at the clock that was taken for something else too.
+    pub(crate) fn at(&self, elapsed: Duration) -> UnixTime {
+        let passed = elapsed.saturating_sub(self.elapsed_at_start);
         self.start.after(passed)
     }
 

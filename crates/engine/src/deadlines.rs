@@ -251,12 +251,14 @@ impl Inner {
             return self.send_off(record).await;
         }
         // Past the deadline a warning would be a mockery.
-        let command = if record.lifecycle.is_overdue(self.now()) {
+        let now = self.now();
+        let command = if record.lifecycle.is_overdue(now) {
             Command::Expire
         } else {
             Command::Warn
         };
-        let done = self.step(&Access::Engine, record, command, keep_held).await;
+        let done = self.step(&Access::Engine, record, command, now, keep_held);
+        let done = done.await;
         ignore_races(done)
     }
 
@@ -293,7 +295,9 @@ impl Inner {
         };
         let presented = Presented::Unknown;
         let command = Command::Cancel { reason, presented };
-        let done = self.step(&Access::Host, record, command, keep_held).await;
+        let now = self.now();
+        let done = self.step(&Access::Host, record, command, now, keep_held);
+        let done = done.await;
         ignore_races(done)
     }
 

@@ -202,18 +202,28 @@ impl Elicitation {
         let record = self.inner().load(&self.access, self.id).await?;
         let form = form_of(&record)?;
         let settings = self.check_settings(&record);
-        let began = self.inner().clock.elapsed();
+        let inner = self.inner();
+        let began = inner.clock.elapsed();
         let checked = given.check(form, &settings);
-        let took = self.inner().clock.elapsed().saturating_sub(began);
-        self.inner().observer.validated(took);
+        let ended = inner.clock.elapsed();
+        inner.observer.validated(ended.saturating_sub(began));
+        let mut now = inner.timeline.at(ended);
         let checked = match checked {
-            Ok(answers) => self.inner().judge_answered_urls(form, answers).await,
-            Err(violations) => Err(violations),
+            Ok(answers) if has_urls(&answers) => {
+                let judged = inner.judge_answered_urls(form, answers).await;
+                // Look-ups may take seconds, and a late answer loses.
+                now = inner.now();
+                judged
+            }
+            other => other,
         };
         match checked {
-            Ok(valid) => Ok((self.accept(record, &valid, submission).await?, valid)),
+            Ok(valid) => {
+                let snapshot = self.accept(record, now, &valid, submission).await?;
+                Ok((snapshot, valid))
+            }
             Err(violations) => {
-                let refusal = self.refuse(record, &given.tree(), &violations).await?;
+                let refusal = self.refuse(record, now, &given.tree(), &violations).await?;
                 Err(ActError::Invalid(Box::new(refusal)))
             }
         }
@@ -222,6 +232,7 @@ impl Elicitation {
     async fn accept(
         &self,
         record: Record,
+        now: UnixTime,
         answers: &Answers<'_>,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
@@ -238,7 +249,7 @@ impl Elicitation {
         let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
         let record = self
             .inner()
-            .step(&self.access, record, command, keep)
+            .step(&self.access, record, command, now, keep)
             .await?;
         Ok(Snapshot::sealed(record))
     }
@@ -247,6 +258,7 @@ impl Elicitation {
     async fn refuse(
         &self,
         record: Record,
+        now: UnixTime,
         answers: &Value,
         violations: &Violations,
     ) -> Result<Refusal, ActError> {
@@ -269,7 +281,8 @@ impl Elicitation {
             change = step.change;
             Ok(Some(held.clone()))
         };
-        let record = inner.step(&self.access, record, command, keep).await?;
+        let step = inner.step(&self.access, record, command, now, keep);
+        let record = step.await?;
         Ok(Refusal {
             errors,
             retry_allowed: change == Change::Refused,
@@ -302,7 +315,7 @@ impl Elicitation {
             Ok(Some(Arc::new(held)))
         };
         let record = inner
-            .step(&self.access, record, Command::Draft, keep)
+            .step(&self.access, record, Command::Draft, inner.now(), keep)
             .await?;
         // Names of no field are not kept, but told.
         for name in sent.keys().filter(|name| form.field(name).is_none()) {
@@ -360,7 +373,7 @@ impl Elicitation {
         });
         let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
         let record = inner
-            .step(&self.access, record, Command::Complete, keep)
+            .step(&self.access, record, Command::Complete, inner.now(), keep)
             .await?;
         Ok(Snapshot::sealed(record))
     }
@@ -403,9 +416,9 @@ impl Elicitation {
     async fn plain(&self, command: Command) -> Result<Snapshot, ActError> {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
-        let record = self
-            .inner()
-            .step(&self.access, record, command, keep_held)
+        let inner = self.inner();
+        let record = inner
+            .step(&self.access, record, command, inner.now(), keep_held)
             .await?;
         Ok(Snapshot::sealed(record))
     }
@@ -453,6 +466,12 @@ fn form_of(record: &Record) -> Result<&Form, ActError> {
         Subject::Form(form) => Ok(form),
         Subject::Url(_) => Err(ActError::WrongMode(record.request.mode)),
     }
+}
+
+fn has_urls(answers: &Answers<'_>) -> bool {
+    answers
+        .iter()
+        .any(|(_, answer)| matches!(answer, Answer::Url(_)))
 }
 
 fn check_size(record: &Record, form: Option<&Form>, payload: &Payload) -> Result<(), ActError> {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use entreat_core::{Command, Effect, ElicitationId, Lifecycle, Rejection, State, Step};
+use entreat_core::{Command, Effect, ElicitationId, Lifecycle, Rejection, State, Step, UnixTime};
 
 use tokio::task::JoinError;
 
@@ -68,10 +68,14 @@ impl Inner {
         id: ElicitationId,
     ) -> Result<Record, ActError> {
         let record = self.load(access, id).await?;
-        if !record.lifecycle.is_overdue(self.now()) {
+        let now = self.now();
+        if !record.lifecycle.is_overdue(now) {
             return Ok(record);
         }
-        match self.step(access, record, Command::Expire, keep_held).await {
+        match self
+            .step(access, record, Command::Expire, now, keep_held)
+            .await
+        {
             // Somebody else settled it meanwhile.
             Err(ActError::Settled { .. }) => self.load(access, id).await,
             other => other,
@@ -80,23 +84,24 @@ impl Inner {
 
     /// Carries a command out on a record that was just loaded, and on what it has become since.
     ///
-    /// `keep` says what is to be held of the answers after the change.
+    /// `now` is when it was loaded, or later. `keep` says what is to be held of the answers after the change.
     pub(crate) async fn step(
         self: &Arc<Self>,
         access: &Access,
         mut record: Record,
         command: Command,
+        mut now: UnixTime,
         mut keep: impl FnMut(&Record, &Step) -> Result<Option<Arc<Held>>, ActError>,
     ) -> Result<Record, ActError> {
         let id = record.id;
         loop {
-            let now = self.now();
             let step = match record.lifecycle.decide(&command, now) {
                 Ok(step) => step,
                 Err(Rejection::Late) if record.lifecycle.is_live() => {
                     let error = late(&record.lifecycle, now);
                     // It loses whether or not a timer has fired; so it settles now.
-                    let expired = Box::pin(self.step(access, record, Command::Expire, keep_held));
+                    let expired =
+                        Box::pin(self.step(access, record, Command::Expire, now, keep_held));
                     return match expired.await {
                         Ok(_) | Err(ActError::Settled { .. }) => Err(error),
                         Err(other) => Err(other),
@@ -111,7 +116,10 @@ impl Inner {
             next.held = self.addressed(next, held, now);
             match self.commit(access, &record, step).await {
                 Ok(()) => return Ok(record),
-                Err(StoreError::Conflict { .. }) => record = self.load(access, id).await?,
+                Err(StoreError::Conflict { .. }) => {
+                    record = self.load(access, id).await?;
+                    now = self.now();
+                }
                 Err(StoreError::Missing(_)) => return Err(ActError::NotFound),
                 Err(error) => return Err(error.into()),
             }
@@ -288,14 +296,14 @@ pub(crate) fn keep_held(record: &Record, _: &Step) -> Result<Option<Arc<Held>>, 
     Ok(record.held.clone())
 }
 
-fn late(lifecycle: &Lifecycle, now: entreat_core::UnixTime) -> ActError {
+fn late(lifecycle: &Lifecycle, now: UnixTime) -> ActError {
     ActError::TimedOut {
         elapsed: now.since(lifecycle.created()),
         timeout: lifecycle.timeout(),
     }
 }
 
-fn refused(rejection: Rejection, lifecycle: &Lifecycle, now: entreat_core::UnixTime) -> ActError {
+fn refused(rejection: Rejection, lifecycle: &Lifecycle, now: UnixTime) -> ActError {
     match rejection {
         Rejection::Settled { outcome } => ActError::Settled { outcome },
         Rejection::Extension(why) => ActError::Extension(why),
