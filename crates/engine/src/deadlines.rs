@@ -30,7 +30,7 @@ const BATCH: usize = 128;
 const ALARMS: usize = 4096;
 /// So many alarms are under way at once. A durable store writes them together, as many as it
 /// sees fit while somebody else waits.
-const UNDER_WAY: usize = 1024;
+const UNDER_WAY: usize = 256;
 /// While there are settled records to forget, that is done at least this often, and ledgers are
 /// closed.
 const CLEANING: Duration = Duration::from_secs(1);

@@ -12,7 +12,9 @@ mod backup;
 mod batch;
 mod claims;
 mod job;
+mod lingering;
 mod live;
+mod log;
 mod open;
 mod pace;
 mod purge;
@@ -36,6 +38,7 @@ pub use open::OpenError;
 
 use self::claims::ClaimJob;
 use self::job::{Job, Ticket};
+use self::lingering::Lingering;
 use self::readers::Readers;
 use self::writer::{Queues, Writer};
 use crate::forms::Forms;
@@ -94,6 +97,7 @@ struct Shared {
     path: PathBuf,
     /// The live records; the writer alone changes it, once a step is on disk.
     live: MemoryStore,
+    lingering: Lingering,
     forms: Forms,
     readers: Readers,
     /// Held for as long as anything of the store is in use.
@@ -108,7 +112,8 @@ impl EmbeddedStore {
     pub fn open(path: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self, OpenError> {
         let opened = open::open(path.as_ref(), &options)?;
         let forms = Forms::new(options.cached_forms, options.validators);
-        let live = live::load(&opened.connection, &forms).map_err(|source| OpenError::Failed {
+        let loaded = live::load(&opened.connection, &forms);
+        let (live, lingering) = loaded.map_err(|source| OpenError::Failed {
             path: opened.path.clone(),
             attempt: "read what is kept",
             source: source.into(),
@@ -117,6 +122,7 @@ impl EmbeddedStore {
             readers: Readers::new(opened.path.clone()),
             path: opened.path,
             live,
+            lingering,
             forms,
             lock: Mutex::new(Some(opened.lock)),
         });
@@ -146,11 +152,12 @@ impl EmbeddedStore {
     }
 }
 
-fn keep_step(queue: &mpsc::Sender<Job>, record: Record) -> Reply<()> {
+fn keep_step(queue: &mpsc::Sender<Job>, record: Record, lingers: bool) -> Reply<()> {
     let state = record::encode_state(&record);
     hand_over(queue, "keep a step", |ticket| Job::Commit {
         record,
         state,
+        lingers,
         was_live: false,
         ticket,
     })
@@ -229,11 +236,11 @@ impl Store for EmbeddedStore {
     }
 
     fn commit(&self, record: Record) -> Reply<()> {
-        keep_step(&self.queues.prompt, record)
+        keep_step(&self.queues.prompt, record, false)
     }
 
     fn commit_unhurried(&self, record: Record) -> Reply<()> {
-        keep_step(&self.queues.unhurried, record)
+        keep_step(&self.queues.unhurried, record, true)
     }
 
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
@@ -247,7 +254,8 @@ impl Store for EmbeddedStore {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed(readers::LIST)));
         }
-        // Memory first: what settles in between is then on disk, and in one of the two.
+        // Memory first: what settles in between is then on disk, and in one of the two. For the
+        // same reason those that linger are looked for before the disk is read.
         let live = self.shared.live.list(query.clone());
         let only_live = match query.which {
             Which::Live => true,
@@ -257,8 +265,8 @@ impl Store for EmbeddedStore {
         if only_live {
             return live;
         }
-        let shared = self.shared.clone();
-        Promise::later(async move { readers::list(shared, query, at_once(live)?).await })
+        let (shared, lingering) = (self.shared.clone(), self.shared.lingering.listed(&query));
+        Promise::later(async move { readers::list(shared, query, at_once(live)?, lingering).await })
     }
 
     fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {

@@ -122,6 +122,16 @@ async fn kept<T: Unpin>(reply: Reply<T>) -> T {
     }
 }
 
+/// Replaces a record, as a step that somebody waits for or as one that nobody does.
+async fn stepped(store: &impl Store, record: Record, unhurried: bool) {
+    kept(if unhurried {
+        store.commit_unhurried(record)
+    } else {
+        store.commit(record)
+    })
+    .await;
+}
+
 /// The record, which must be there.
 async fn loaded(store: &impl Store, record: &Record) -> Record {
     let found = kept(store.load(record.id)).await;

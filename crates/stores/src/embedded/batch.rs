@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::claims::Claims;
 use super::job::Job;
+use super::lingering::{Ended, Lingering};
 use super::pace::{Stopwatch, Timing};
 use crate::forms::{Digest, KeptForm};
 
@@ -28,6 +29,7 @@ pub(super) struct Batch<'c> {
     free_key: Statement<'c>,
     step: Statement<'c>,
     settle: Statement<'c>,
+    move_over: Statement<'c>,
     leave_live: Statement<'c>,
     step_settled: Statement<'c>,
     version: Statement<'c>,
@@ -38,6 +40,7 @@ pub(super) struct Batch<'c> {
     note: Statement<'c>,
     claims: Claims<'c>,
     forms: FormUses,
+    lingering: &'c Lingering,
 }
 
 /// How many records more or fewer ask a form after this transaction; written once per form
@@ -49,7 +52,10 @@ struct FormUses {
 }
 
 impl<'c> Batch<'c> {
-    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+    pub(super) fn prepare(
+        connection: &'c Connection,
+        lingering: &'c Lingering,
+    ) -> rusqlite::Result<Self> {
         let prepare = |sql| connection.prepare(sql);
         Ok(Self {
             begin: prepare("BEGIN IMMEDIATE")?,
@@ -69,6 +75,12 @@ impl<'c> Batch<'c> {
                 "INSERT OR FAIL INTO settled
                      (id, version, status, settled_at, asker, key, form, request, state)
                  SELECT id, ?3, ?5, ?6, asker, key, form, request, ?4
+                 FROM live WHERE id = ?1 AND version = ?2",
+            )?,
+            move_over: prepare(
+                "INSERT OR FAIL INTO settled
+                     (id, version, status, settled_at, asker, key, form, request, state)
+                 SELECT id, version, ?3, ?4, asker, key, form, request, state
                  FROM live WHERE id = ?1 AND version = ?2",
             )?,
             leave_live: prepare("DELETE FROM live WHERE id = ?1")?,
@@ -96,48 +108,65 @@ impl<'c> Batch<'c> {
             )?,
             claims: Claims::prepare(connection)?,
             forms: FormUses::default(),
+            lingering,
         })
     }
 
-    /// Does all jobs in one transaction and brings it to disk. Answers are noted in the jobs,
-    /// and hold only if this succeeds.
-    pub(super) fn write(&mut self, jobs: &mut [Job]) -> rusqlite::Result<Timing> {
+    /// Does jobs in one transaction, as they come, and brings it to disk. They are put into
+    /// `done`, also if this fails; the answers that are noted in them hold only if it succeeds.
+    pub(super) fn write(
+        &mut self,
+        jobs: impl Iterator<Item = Job>,
+        done: &mut Vec<Job>,
+    ) -> rusqlite::Result<Timing> {
         let watch = Stopwatch::start();
         self.forms.more.clear();
         self.forms.fewer.clear();
         self.begin.execute([])?;
-        for job in jobs {
-            match job {
-                Job::Create {
-                    record,
-                    form,
-                    request,
-                    state,
-                    ticket,
-                } => ticket.answer = Some(self.create(record, form.as_ref(), request, state)?),
-                Job::Commit {
-                    record,
-                    state,
-                    was_live,
-                    ticket,
-                } => ticket.answer = Some(self.commit(record, state, was_live)?),
-                Job::Purge {
-                    ids,
-                    settled_before,
-                    ticket,
-                } => ticket.answer = Some(Ok(self.purge(ids, *settled_before)?)),
-                Job::Claims(job) => self.claims.write(job)?,
-                Job::Note { name, text, ticket } => {
-                    self.note.execute([&**name, &**text])?;
-                    ticket.answer = Some(Ok(()));
-                }
-            }
+        for mut job in jobs {
+            let outcome = self.perform(&mut job);
+            done.push(job);
+            outcome?;
         }
         self.count_forms()?;
         let work = watch.elapsed();
         self.commit.execute([])?;
         let disk = watch.elapsed().saturating_sub(work);
         Ok(Timing { work, disk })
+    }
+
+    fn perform(&mut self, job: &mut Job) -> rusqlite::Result<()> {
+        match job {
+            Job::Create {
+                record,
+                form,
+                request,
+                state,
+                ticket,
+            } => ticket.answer = Some(self.create(record, form.as_ref(), request, state)?),
+            Job::Commit {
+                record,
+                state,
+                lingers,
+                was_live,
+                ticket,
+            } => {
+                *lingers &= self.lingering.has_room();
+                ticket.answer = Some(self.commit(record, state, *lingers, was_live)?);
+            }
+            Job::Move { id, ended } => self.move_over(*id, *ended)?,
+            Job::Purge {
+                ids,
+                settled_before,
+                ticket,
+            } => ticket.answer = Some(Ok(self.purge(ids, *settled_before)?)),
+            Job::Claims(job) => self.claims.write(job)?,
+            Job::Note { name, text, ticket } => {
+                self.note.execute([&**name, &**text])?;
+                ticket.answer = Some(Ok(()));
+            }
+        }
+        Ok(())
     }
 
     /// Takes back a transaction that failed, if the database has not done so itself.
@@ -188,32 +217,53 @@ impl<'c> Batch<'c> {
         &mut self,
         record: &Record,
         state: &[u8],
+        lingers: bool,
         was_live: &mut bool,
     ) -> rusqlite::Result<Result<(), StoreError>> {
         let (id, version) = (record.id.as_bytes(), record.version.0);
         let expected = version.wrapping_sub(1);
-        let settled_at = record.lifecycle.settled_at();
-        let Some(settled_at) = settled_at.filter(|_| record.alarm().is_none()) else {
-            let done = self.step.execute(params![id, expected, version, state])?;
-            *was_live = done == 1;
-            // With what has settled all is done: such a record is not looked for there.
-            return match done {
-                0 => self.stale(record).map(Err),
-                _ => Ok(Ok(())),
-            };
+        let ended = Ended::of(record);
+        if lingers || ended.is_none() {
+            let row = params![id, expected, version, state];
+            *was_live = self.step.execute(row)? == 1;
+        }
+        // With what has settled all is done: a record that is not over is not looked for there.
+        let Some(ended) = ended.filter(|_| !*was_live) else {
+            return self.unless_stale(*was_live, record);
         };
-        let status = record.lifecycle.state().status().as_str();
-        let at = milliseconds(settled_at);
+        let (status, at) = (ended.status.as_str(), milliseconds(ended.at));
         let row = params![id, expected, version, state, status, at];
         if self.settle.execute(row)? == 1 {
             self.leave_live.execute([id])?;
             *was_live = true;
             return Ok(Ok(()));
         }
-        match self.step_settled.execute(row)? {
-            0 => self.stale(record).map(Err),
-            _ => Ok(Ok(())),
+        let is_done = self.step_settled.execute(row)? == 1;
+        self.unless_stale(is_done, record)
+    }
+
+    fn unless_stale(
+        &mut self,
+        is_done: bool,
+        record: &Record,
+    ) -> rusqlite::Result<Result<(), StoreError>> {
+        if is_done {
+            Ok(Ok(()))
+        } else {
+            self.stale(record).map(Err)
         }
+    }
+
+    /// Moves a record that is over from the live ones to the settled.
+    fn move_over(&mut self, id: ElicitationId, ended: Ended) -> rusqlite::Result<()> {
+        let (status, at) = (ended.status.as_str(), milliseconds(ended.at));
+        let id = id.as_bytes();
+        let row = params![id, ended.version.0, status, at];
+        // A later step may have moved it.
+        if self.move_over.execute(row)? == 1 {
+            self.leave_live.execute([id])?;
+        }
+        Ok(())
     }
 
     /// Why a step did not find the version that it was made for.
@@ -233,6 +283,9 @@ impl<'c> Batch<'c> {
     fn purge(&mut self, ids: &[ElicitationId], before: UnixTime) -> rusqlite::Result<usize> {
         let mut count = 0;
         for id in ids {
+            if let Some(ended) = self.lingering.get(*id) {
+                self.move_over(*id, ended)?;
+            }
             let mut rows = self
                 .purge
                 .query(params![id.as_bytes(), milliseconds(before)])?;

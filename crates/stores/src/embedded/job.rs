@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::store::Created;
-use entreat_engine::{MemoryStore, Record, Store, StoreError};
+use entreat_engine::{Record, Store, StoreError};
 use tokio::sync::oneshot;
 
+use super::Shared;
 use super::claims::ClaimJob;
+use super::lingering::Ended;
 use super::writer::Outage;
 use crate::forms::KeptForm;
 
@@ -25,10 +27,15 @@ pub(super) enum Job {
     Commit {
         record: Record,
         state: Vec<u8>,
-        /// Whether memory holds the record; it does while that is live.
+        /// Whether a record that is over may stay among the live ones; afterwards, whether it
+        /// does.
+        lingers: bool,
+        /// Whether it was among the live ones.
         was_live: bool,
         ticket: Ticket<()>,
     },
+    /// A record that is over and still lies among the live ones.
+    Move { id: ElicitationId, ended: Ended },
     /// Settled records to be forgotten.
     Purge {
         ids: Vec<ElicitationId>,
@@ -47,7 +54,10 @@ pub(super) enum Job {
 
 impl Job {
     /// To be called once the job is on disk: lets everybody see it, then answers.
-    pub(super) fn publish(self, live: &MemoryStore) {
+    pub(super) fn publish(self, shared: &Shared) {
+        let Shared {
+            live, lingering, ..
+        } = shared;
         match self {
             Self::Create { record, ticket, .. } => {
                 if let Some(Ok(Created::Fresh)) = ticket.answer {
@@ -59,16 +69,28 @@ impl Job {
             }
             Self::Commit {
                 record,
+                lingers,
                 was_live,
                 ticket,
                 ..
             } => {
                 if let (true, Some(Ok(()))) = (was_live, &ticket.answer) {
+                    // Before it leaves memory: whoever lists finds it in one of the two.
+                    match Ended::of(&record) {
+                        Some(ended) if lingers => lingering.insert(record.id, ended),
+                        _ => lingering.remove(record.id),
+                    }
                     drop(live.commit(record));
                 }
                 ticket.send();
             }
-            Self::Purge { ticket, .. } => ticket.send(),
+            Self::Move { id, ended } => lingering.moved(id, ended),
+            Self::Purge { ids, ticket, .. } => {
+                for id in ids {
+                    lingering.remove(id);
+                }
+                ticket.send();
+            }
             Self::Note { ticket, .. } => ticket.send(),
             Self::Claims(job) => job.publish(),
         }
@@ -79,6 +101,7 @@ impl Job {
         match self {
             Self::Create { ticket, .. } => ticket.fail(outage),
             Self::Commit { ticket, .. } | Self::Note { ticket, .. } => ticket.fail(outage),
+            Self::Move { .. } => {}
             Self::Purge { ticket, .. } => ticket.fail(outage),
             Self::Claims(job) => job.fail(outage),
         }

@@ -4,12 +4,17 @@ use entreat_core::ElicitationId;
 use entreat_engine::{MemoryStore, Store};
 use rusqlite::Connection;
 
+use super::lingering::{Ended, Lingering};
 use super::rows::{self, Known, Trouble};
 use crate::forms::Forms;
 
-/// All live records that can be read; the others are named in the log, and stay on disk.
-pub(super) fn load(connection: &Connection, forms: &Forms) -> rusqlite::Result<MemoryStore> {
-    let live = MemoryStore::new();
+/// All live records that can be read, and who lingers among them; what cannot be read is named in
+/// the log, and stays on disk.
+pub(super) fn load(
+    connection: &Connection,
+    forms: &Forms,
+) -> rusqlite::Result<(MemoryStore, Lingering)> {
+    let (live, lingering) = (MemoryStore::new(), Lingering::default());
     let mut known = Known::default();
     let mut unreadable = 0_usize;
     let mut statement =
@@ -18,7 +23,10 @@ pub(super) fn load(connection: &Connection, forms: &Forms) -> rusqlite::Result<M
     while let Some(row) = rows.next()? {
         let id = ElicitationId::from_bytes(row.get(0)?);
         match rows::read(connection, forms, &mut known, row) {
-            Ok(record) => drop(live.create(record)),
+            Ok(record) => match Ended::of(&record) {
+                Some(ended) => lingering.insert(id, ended),
+                None => drop(live.create(record)),
+            },
             Err(Trouble::Record(error)) => {
                 unreadable += 1;
                 tracing::warn!(%id, %error, "an elicitation cannot be read and is left alone");
@@ -29,5 +37,5 @@ pub(super) fn load(connection: &Connection, forms: &Forms) -> rusqlite::Result<M
     if unreadable > 0 {
         tracing::warn!(unreadable, "some live elicitations cannot be read");
     }
-    Ok(live)
+    Ok((live, lingering))
 }

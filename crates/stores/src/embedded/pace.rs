@@ -1,8 +1,8 @@
 //! How many steps that nobody waits for may go into one transaction.
 //!
-//! Somebody may come while it is under way, and then waits for its end. So these steps may take
-//! about as long as reaching the disk takes anyway: on a fast disk that is a few dozen, on a slow
-//! one many hundreds, and a caller's wait at most doubles on either.
+//! Somebody may come while it is on its way to disk, and then waits for its end. So these steps
+//! may take about as long as reaching the disk takes anyway: on a fast disk that is a few dozen,
+//! on a slow one many hundreds, and a caller's wait at most doubles on either.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,18 @@ use super::writer::BATCH;
 
 /// Measures transactions, and says how many steps fit.
 pub(super) struct Pace {
-    /// What reaching the disk took lately.
+    /// What reaching the disk takes at least, lately.
     disk: Duration,
-    /// What one step took lately.
+    /// What a step adds to that lately, on disk and before.
     step: Duration,
 }
 
 /// Fewer would spend most of the time on the disk.
 const FEWEST: usize = 64;
-/// A single slow transaction is an accident; a few in a row are the disk.
+/// A single transaction is an accident; a few in a row are the disk.
 const MEMORY: u32 = 8;
+/// That one was slow says less: it may have had much to write.
+const MEMORY_OF_SLOW: u32 = 64;
 
 impl Pace {
     pub(super) fn new() -> Self {
@@ -38,9 +40,12 @@ impl Pace {
     /// Learns from a transaction of so many steps.
     pub(super) fn learn(&mut self, timing: Timing, steps: usize) {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX).max(1);
-        let mix = |old: Duration, new: Duration| (old * (MEMORY - 1) + new) / MEMORY;
-        self.disk = mix(self.disk, timing.disk);
-        self.step = mix(self.step, timing.work / steps);
+        let mix = |old: Duration, new: Duration, memory| (old * (memory - 1) + new) / memory;
+        let is_slow = timing.disk > self.disk;
+        let memory = if is_slow { MEMORY_OF_SLOW } else { MEMORY };
+        self.disk = mix(self.disk, timing.disk, memory);
+        let added = timing.work + timing.disk.saturating_sub(self.disk);
+        self.step = mix(self.step, added / steps, MEMORY);
     }
 }
 
@@ -77,7 +82,7 @@ mod tests {
         let mut pace = Pace::new();
         let micros = Duration::from_micros;
         let mut after = |disk, work| {
-            for _ in 0..100 {
+            for _ in 0..1000 {
                 let (disk, work) = (micros(disk), micros(work));
                 pace.learn(Timing { work, disk }, 100);
             }

@@ -2,7 +2,8 @@
 //!
 //! A reader finds the records, the writer removes them between other callers' steps. Ids begin
 //! with the time of creation, and nothing settles before it was created, so that the search
-//! begins at the oldest and ends at the moment in question.
+//! begins at the oldest and ends at the moment in question. Those that linger among the live ones
+//! are known without a search, and go first.
 
 use std::sync::Arc;
 
@@ -33,14 +34,17 @@ pub(super) async fn run(
     let mut after = None;
     while purged < limit {
         let most = PORTION.min(limit - purged);
-        let ids = readers::read(shared.clone(), ATTEMPT, move |_, connection| {
-            find(connection, after, settled_before, most).map_err(readers::failed(ATTEMPT))
-        })
-        .await?;
-        let Some(last) = ids.last().copied() else {
-            break;
-        };
-        after = Some(last);
+        let mut ids = shared.lingering.settled_before(settled_before, most);
+        if ids.is_empty() {
+            ids = readers::read(shared.clone(), ATTEMPT, move |_, connection| {
+                find(connection, after, settled_before, most).map_err(readers::failed(ATTEMPT))
+            })
+            .await?;
+            let Some(last) = ids.last().copied() else {
+                break;
+            };
+            after = Some(last);
+        }
         let (ticket, answer) = Ticket::new();
         let job = Job::Purge {
             ids,

@@ -13,7 +13,7 @@ use entreat_engine::store::Query;
 use entreat_engine::store::Which;
 use entreat_engine::{Record, StoreError};
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
 use super::rows::{self, Known, Trouble};
@@ -134,20 +134,29 @@ pub(super) async fn list(
     shared: Arc<Shared>,
     query: Query,
     live: Vec<Record>,
+    lingering: Vec<ElicitationId>,
 ) -> Result<Vec<Record>, StoreError> {
     read(shared, LIST, move |shared, connection| {
-        let settled = select(shared, connection, &query).map_err(failed(LIST))?;
+        let settled = select(shared, connection, &query, &lingering).map_err(failed(LIST))?;
         Ok(join(live, settled, query.limit))
     })
     .await
 }
 
+/// What has settled: a page from its table, then a page from those that linger.
 fn select(
     shared: &Shared,
     connection: &Connection,
     query: &Query,
+    lingering: &[ElicitationId],
 ) -> rusqlite::Result<Vec<Record>> {
     let moment = connection.unchecked_transaction()?;
+    let mut page = Page {
+        shared,
+        moment: &moment,
+        known: Known::default(),
+        records: Vec::new(),
+    };
     let mut statement = moment.prepare_cached(match query.asker {
         Some(_) => {
             "SELECT id, version, asker, form, request, state FROM settled
@@ -166,29 +175,55 @@ fn select(
         Which::Only(status) => Some(status.as_str()),
     };
     let mut rows = statement.query(params![before, status, query.asker.as_deref()])?;
-    let mut known = Known::default();
-    let mut page = Vec::new();
     // Counted here and not by the statement: what cannot be read takes no place on the page.
-    while page.len() < query.limit
+    while page.records.len() < query.limit
         && let Some(row) = rows.next()?
     {
-        match rows::read(&moment, &shared.forms, &mut known, row) {
-            Ok(record) => page.push(record),
+        page.add(row)?;
+    }
+    let full = page.records.len().saturating_add(query.limit);
+    let mut statement = moment.prepare_cached(
+        "SELECT id, version, asker, form, request, state FROM live
+         WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)",
+    )?;
+    for id in lingering {
+        if page.records.len() == full {
+            break;
+        }
+        let mut rows = statement.query(params![id.as_bytes(), query.asker.as_deref()])?;
+        // It may have been moved meanwhile, and then is in the page from the other table.
+        if let Some(row) = rows.next()? {
+            page.add(row)?;
+        }
+    }
+    Ok(page.records)
+}
+
+/// Records as they are found at one moment.
+struct Page<'p> {
+    shared: &'p Shared,
+    moment: &'p Connection,
+    known: Known,
+    records: Vec<Record>,
+}
+
+impl Page<'_> {
+    /// Adds the record of a row, or says why it cannot be read.
+    fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        match rows::read(self.moment, &self.shared.forms, &mut self.known, row) {
+            Ok(record) => self.records.push(record),
             Err(Trouble::Record(error)) => {
                 let id = ElicitationId::from_bytes(row.get(0)?);
                 tracing::warn!(%id, %error, "an elicitation cannot be read and is not listed");
             }
             Err(Trouble::Sqlite(error)) => return Err(error),
         }
+        Ok(())
     }
-    Ok(page)
 }
 
-/// Two pages, newest first, as one. What settled between the two reads is in both.
+/// Records of several places as one page, newest first. What settled between two reads is in both.
 fn join(live: Vec<Record>, settled: Vec<Record>, limit: usize) -> Vec<Record> {
-    if live.is_empty() {
-        return settled;
-    }
     let mut page = settled;
     page.extend(live);
     // Of two with one id the later version comes first, and stays.

@@ -1,13 +1,17 @@
 //! The tables, and how an older file gets them.
 //!
-//! A record lies in `live` until it settles and in `settled` from then on: opening reads the
-//! one, purging the other, and neither passes over rows that it does not want. Keys are ids,
-//! which begin with the time, so that new rows are appended.
+//! A record lies in `live` until it settles and in `settled` soon after: opening reads the one,
+//! purging the other, and neither passes over rows that it does not want. Keys are ids, which
+//! begin with the time, so that new rows are appended.
 
 use rusqlite::Connection;
 
 /// What takes a file from one version to the next; never changed once released.
-const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
 /// Tells our files from those of other programs: "Entr" in ASCII.
 const APPLICATION: i32 = 0x456e_7472;
@@ -91,7 +95,7 @@ mod tests {
         let note = "INSERT INTO note VALUES ('a', 'b')";
         connection.execute(note, []).unwrap();
         assert!(migrate(&connection).is_ok());
-        assert_eq!(version(&connection), 2);
+        assert_eq!(version(&connection), 3);
         let text: String = connection
             .query_row("SELECT text FROM note", [], |row| row.get(0))
             .unwrap();

@@ -161,9 +161,8 @@ impl<'s> Fill<'s> {
         for _ in 0..3 {
             let again = store.create(failed.clone()).await;
             assert!(matches!(again, Err(StoreError::Unavailable { .. })));
-            let mut large = self.live.clone();
-            large.to_mut().held.clone_from(&failed.held);
-            large.to_mut().version = large.version.next();
+            // Larger than what failed, so that it has no room either.
+            let large = records::drafted(&self.live, at(3), &"{}".repeat(32 << 10));
             let step = store.commit(large).await;
             assert!(matches!(step, Err(StoreError::Unavailable { .. })));
         }

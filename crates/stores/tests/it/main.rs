@@ -11,4 +11,5 @@ mod crash;
 mod engine;
 mod faults;
 mod forms;
+mod lingering;
 mod opening;

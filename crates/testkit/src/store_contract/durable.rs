@@ -5,7 +5,7 @@ use entreat_engine::Store;
 use entreat_engine::store::{Created, Query, Which};
 
 use super::claims::claim;
-use super::{at, kept, loaded};
+use super::{at, kept, loaded, stepped};
 use crate::records::{self, assert_same};
 
 /// Everything that was acknowledged is there after the store was let go and opened again:
@@ -33,6 +33,9 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
         undelivered
     };
     kept(store.commit(settled.clone())).await;
+    let declined = records::with_key(records::pending("one", at(4), 5), "declined");
+    kept(store.create(declined.clone())).await;
+    let declined = records::declined(&declined, at(5));
     let purged = records::with_key(records::pending("one", at(1), 4), "gone");
     kept(store.create(purged.clone())).await;
     kept(store.commit(records::declined(&purged, at(3)))).await;
@@ -44,11 +47,13 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
     kept(store.claim(ended_claim.clone())).await;
     kept(store.end_claim(ended_claim.key, b"outcome".to_vec())).await;
     ended_claim.outcome = Some((*b"outcome").into());
+    // The last thing before the end, and nobody waits for it.
+    stepped(&store, declined.clone(), true).await;
     close(store).await;
 
     for restart in 0..2 {
         let store = open().await;
-        for record in [&pending, &active, &settled] {
+        for record in [&pending, &active, &settled, &declined] {
             assert_same(&loaded(&store, record).await, record);
         }
         assert!(kept(store.load(purged.id)).await.is_none());
@@ -68,10 +73,16 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
         };
         let listed: Vec<_> = kept(store.list(query)).await;
         let listed: Vec<_> = listed.iter().map(|record| record.id).collect();
-        assert_eq!(listed, [settled.id, active.id, pending.id], "{restart}");
-        for (key, id) in [("key", pending.id), ("settled", settled.id)] {
+        let expected = [declined.id, settled.id, active.id, pending.id];
+        assert_eq!(listed, expected, "{restart}");
+        for (key, record) in [
+            ("key", &pending),
+            ("settled", &settled),
+            ("declined", &declined),
+        ] {
             let again = records::with_key(records::pending("one", at(9), 9), key);
-            assert_eq!(kept(store.create(again)).await, Created::Before(id));
+            let first = Created::Before(record.id);
+            assert_eq!(kept(store.create(again)).await, first);
         }
         let deadline = pending.lifecycle.deadline();
         let mut due = kept(store.due(deadline, 10)).await.ids;

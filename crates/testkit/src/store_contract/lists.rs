@@ -6,7 +6,7 @@ use entreat_core::{Command, ElicitationId, Status};
 use entreat_engine::store::{Query, Which};
 use entreat_engine::{Record, Store};
 
-use super::{at, kept};
+use super::{at, kept, stepped};
 use crate::records::{self, assert_same};
 
 fn all(limit: usize) -> Query {
@@ -23,7 +23,8 @@ async fn ids(store: &impl Store, query: Query) -> Vec<ElicitationId> {
     page.iter().map(|record| record.id).collect()
 }
 
-/// Every second of these has settled, so that a store with two places has to merge them.
+/// Every second of these has settled, in both ways, so that a store with several places has to
+/// merge them.
 async fn fill(store: &impl Store, asker: &str, numbers: std::ops::Range<u64>) -> Vec<Record> {
     let mut filled = Vec::new();
     for number in numbers {
@@ -31,7 +32,7 @@ async fn fill(store: &impl Store, asker: &str, numbers: std::ops::Range<u64>) ->
         kept(store.create(record.clone())).await;
         if number % 2 == 0 {
             record = records::answered(&record, at(number), "{}");
-            kept(store.commit(record.clone())).await;
+            stepped(store, record.clone(), number % 4 == 0).await;
         }
         filled.push(record);
     }
@@ -90,7 +91,8 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
                         _ => at(base + 50),
                     };
                     let next = records::step(&record, command, now);
-                    kept(store.commit(next.clone())).await;
+                    let unhurried = matches!(command, Command::Expire);
+                    stepped(&*store, next.clone(), unhurried).await;
                     next
                 }
             };
@@ -121,7 +123,7 @@ pub async fn records_of_one_moment_are_told_apart(store: Arc<impl Store>) {
         made.push(record.id);
         kept(store.create(record.clone())).await;
         if number % 3 == 0 {
-            kept(store.commit(records::declined(&record, at(0)))).await;
+            stepped(&*store, records::declined(&record, at(0)), number % 2 == 0).await;
         }
     }
     made.sort_unstable_by(|left, right| right.cmp(left));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entreat_engine::Store;
 use entreat_engine::store::Created;
 
-use super::{at, kept};
+use super::{at, kept, stepped};
 use crate::records;
 
 /// What settled before the moment goes, what settled at it or later stays, and what is live
@@ -17,7 +17,8 @@ pub async fn purging_takes_what_settled_before_and_nothing_that_is_live(store: A
     for number in 1..=6 {
         let record = records::pending("asker", at(number), number);
         kept(store.create(record.clone())).await;
-        kept(store.commit(records::declined(&record, at(100 * number)))).await;
+        let declined = records::declined(&record, at(100 * number));
+        stepped(&*store, declined, number % 2 == 0).await;
         settled.push(record.id);
     }
     assert_eq!(kept(store.purge(at(100), 100)).await, 0);
@@ -38,7 +39,12 @@ pub async fn purging_stops_at_the_limit(store: Arc<impl Store>) {
     for number in 0..600 {
         let record = records::pending("asker", at(number), number);
         kept(store.create(record.clone())).await;
-        kept(store.commit(records::declined(&record, at(number)))).await;
+        stepped(
+            &*store,
+            records::declined(&record, at(number)),
+            number % 2 == 0,
+        )
+        .await;
     }
     assert_eq!(kept(store.purge(at(10_000), 0)).await, 0);
     assert_eq!(kept(store.purge(at(10_000), 7)).await, 7);
@@ -48,11 +54,15 @@ pub async fn purging_stops_at_the_limit(store: Arc<impl Store>) {
 
 /// A forgotten record's key is free.
 pub async fn purged_keys_can_be_used_again(store: Arc<impl Store>) {
-    let first = records::with_key(records::pending("asker", at(0), 1), "key");
-    kept(store.create(first.clone())).await;
-    kept(store.commit(records::declined(&first, at(1)))).await;
-    assert_eq!(kept(store.purge(at(2), 10)).await, 1);
-    let again = records::with_key(records::pending("asker", at(3), 2), "key");
-    assert_eq!(kept(store.create(again.clone())).await, Created::Fresh);
-    assert!(kept(store.load(again.id)).await.is_some());
+    for unhurried in [false, true] {
+        let first = records::with_key(records::pending("asker", at(0), 1), "key");
+        kept(store.create(first.clone())).await;
+        stepped(&*store, records::declined(&first, at(1)), unhurried).await;
+        assert_eq!(kept(store.purge(at(2), 10)).await, 1);
+        let again = records::with_key(records::pending("asker", at(3), 2), "key");
+        assert_eq!(kept(store.create(again.clone())).await, Created::Fresh);
+        assert!(kept(store.load(again.id)).await.is_some());
+        stepped(&*store, records::declined(&again, at(4)), unhurried).await;
+        assert_eq!(kept(store.purge(at(5), 10)).await, 1);
+    }
 }

@@ -10,7 +10,7 @@ use entreat_engine::{
 };
 use serde_json::json;
 
-use super::{at, broken, kept, loaded};
+use super::{at, broken, kept, loaded, stepped};
 use crate::SeededEntropy;
 use crate::records::{self, assert_same};
 use crate::samples;
@@ -163,16 +163,24 @@ pub async fn a_step_for_an_unknown_record_is_missing(store: Arc<impl Store>) {
 
 /// What is over can still be stepped on: its secrets are wiped once they were delivered.
 pub async fn a_settled_record_takes_further_steps(store: Arc<impl Store>) {
-    let record = records::pending("asker", at(0), 1);
-    kept(store.create(record.clone())).await;
-    let settled = records::answered(&record, at(1), r#"{"name":"Ada"}"#);
-    kept(store.commit(settled.clone())).await;
-    let mut wiped = settled.clone();
-    wiped.to_mut().version = settled.version.next();
-    wiped.to_mut().held = None;
-    kept(store.commit(wiped.clone())).await;
-    assert_same(&loaded(&*store, &record).await, &wiped);
-    assert_conflict(&*store, wiped, 1, 2).await;
+    for (number, first, second) in [
+        (1, false, false),
+        (2, true, false),
+        (3, false, true),
+        (4, true, true),
+    ] {
+        let record = records::pending("asker", at(0), number);
+        kept(store.create(record.clone())).await;
+        let settled = records::answered(&record, at(1), r#"{"name":"Ada"}"#);
+        stepped(&*store, settled.clone(), first).await;
+        assert_same(&loaded(&*store, &record).await, &settled);
+        let mut wiped = settled.clone();
+        wiped.to_mut().version = settled.version.next();
+        wiped.to_mut().held = None;
+        stepped(&*store, wiped.clone(), second).await;
+        assert_same(&loaded(&*store, &record).await, &wiped);
+        assert_conflict(&*store, wiped, 1, 2).await;
+    }
 }
 
 /// Asking again with the same key is asking once, also when the first has settled.
