@@ -5,6 +5,7 @@
 //! everybody so.
 
 use std::collections::HashMap;
+use std::iter;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
@@ -116,14 +117,18 @@ impl<'c> Batch<'c> {
     /// `done`, also if this fails; the answers that are noted in them hold only if it succeeds.
     pub(super) fn write(
         &mut self,
-        jobs: impl Iterator<Item = Job>,
+        first: Job,
+        rest: impl Iterator<Item = Job>,
         done: &mut Vec<Job>,
     ) -> rusqlite::Result<Timing> {
         let watch = Stopwatch::start();
         self.forms.more.clear();
         self.forms.fewer.clear();
-        self.begin.execute([])?;
-        for mut job in jobs {
+        if let Err(error) = self.begin.execute([]) {
+            done.push(first);
+            return Err(error);
+        }
+        for mut job in iter::once(first).chain(rest) {
             let outcome = self.perform(&mut job);
             done.push(job);
             outcome?;

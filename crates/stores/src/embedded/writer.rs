@@ -31,7 +31,7 @@ pub(super) const BATCH: usize = 1024;
 const QUEUE: usize = BATCH;
 /// A transaction takes along so many for whom nobody waits if the one before took none.
 const OWED: usize = 8;
-/// What lingers is moved when there was nothing to be done unhurriedly for so long.
+/// What lingers is moved when there was no crowd for so long.
 const LULL: Duration = Duration::from_millis(20);
 /// And then a portion at a time; if somebody came meanwhile, with so much time in between.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -157,7 +157,7 @@ impl Inbox {
             unhurried,
             stopped,
         } = self;
-        // It was left for the next transaction.
+        // It was left for this transaction.
         if unhurried.first.is_some() {
             return true;
         }
@@ -287,14 +287,15 @@ impl Leisure {
 
     fn learn(&mut self, turn: &Turn<'_>, is_well: bool) {
         self.is_well = is_well;
-        if turn.unhurried > 0 {
+        let is_crowded = !turn.inbox.unhurried.is_empty();
+        if is_crowded {
             self.pause = LULL;
         } else if turn.prompt > 0 {
             self.pause = self.pause.max(PAUSE);
-        } else {
+        } else if turn.moved > 0 {
             self.pause = Duration::ZERO;
         }
-        if turn.unhurried + turn.moved > 0 {
+        if is_crowded || turn.moved > 0 {
             self.since = Stopwatch::start();
         }
     }
@@ -326,7 +327,10 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
             moved: 0,
             last_moved: None,
         };
-        let written = batch.write(&mut turn, &mut jobs);
+        let Some(first) = turn.next() else {
+            continue;
+        };
+        let written = batch.write(first, &mut turn, &mut jobs);
         owed = turn.owes();
         leisure.learn(&turn, written.is_ok());
         let is_prompt = turn.prompt > 0;

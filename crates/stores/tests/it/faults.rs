@@ -95,6 +95,22 @@ async fn a_transaction_that_fails_half_way_leaves_nothing_behind() {
     }
 }
 
+#[tokio::test]
+async fn another_program_that_holds_the_file_fails_steps_until_it_lets_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
+    let outside = rusqlite::Connection::open(&path).unwrap();
+    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let record = records::pending("asker", at(0), 0);
+    let refused = store.create(record.clone()).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable { .. })));
+    outside.execute_batch("ROLLBACK").unwrap();
+    store.create(record.clone()).await.unwrap();
+    let declined = records::declined(&record, at(1));
+    store.commit_unhurried(declined).await.unwrap();
+}
+
 /// Sets how large a file may become.
 fn limit(bytes: Option<u64>, room: Rlimit) {
     let limit = Rlimit {
