@@ -1,9 +1,9 @@
 //! What has settled and still lies among the live records.
 //!
 //! To move a record to the settled ones touches three times as many pages as to write its end
-//! where it lies. So an end that nobody waits for is written there, as a thousand deadlines may
-//! come at once and others are not to notice; the record is moved when there is time. Until then
-//! its row in `live` is the record, and here is who lingers there.
+//! where it lies. So an end that nobody waits for is written there, for a hundred thousand
+//! deadlines may come at once and others are not to notice; the record is moved when there is
+//! time. Until then its row in `live` is the record, and here is who lingers there.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -208,7 +208,7 @@ struct Turn<'t> {
     portion: usize,
     /// How many of those there will be even if somebody waits.
     owed: usize,
-    /// Whether what lingers may be moved.
+    /// Whether what lingers may be moved, if nobody comes.
     may_move: bool,
     prompt: usize,
     unhurried: usize,
@@ -231,8 +231,9 @@ impl Turn<'_> {
         }
     }
 
+    /// Not once somebody has come: a move that fails is not to fail callers.
     fn next_move(&mut self) -> Option<Job> {
-        if !self.may_move || self.unhurried + self.moved >= self.share() {
+        if !self.may_move || self.prompt > 0 || self.unhurried + self.moved >= self.portion {
             return None;
         }
         let (id, ended) = self.lingering.next(self.last_moved)?;
@@ -378,8 +379,12 @@ impl Outage {
 
 #[cfg(test)]
 mod tests {
+    use entreat_core::Status;
+    use entreat_engine::Version;
+
     use super::*;
     use crate::embedded::job::Ticket;
+    use crate::embedded::lingering::Ended;
 
     /// What stands outside: dropped, it stops the writer.
     struct Outside {
@@ -460,6 +465,26 @@ mod tests {
         let mut turn = turn(&mut inbox, &lingering);
         assert_eq!(turn.by_ref().count(), 60);
         assert_eq!((turn.prompt, turn.unhurried), (40, 20));
+    }
+
+    #[test]
+    fn what_lingers_is_moved_until_somebody_comes() {
+        let (outside, mut inbox) = inbox(0, 10);
+        let lingering = Lingering::default();
+        let ended = Ended {
+            version: Version(1),
+            status: Status::Timeout,
+            at: UnixTime::from_millis(0),
+        };
+        for number in 0..200 {
+            lingering.insert(ElicitationId::from_bytes([number; 16]), ended);
+        }
+        let mut first = turn(&mut inbox, &lingering);
+        assert_eq!(first.by_ref().take(30).count(), 30);
+        assert_eq!((first.unhurried, first.moved), (10, 20));
+        outside.queues.prompt.try_send(job()).unwrap();
+        assert_eq!(first.count(), 1);
+        assert_eq!(turn(&mut inbox, &lingering).count(), 100);
     }
 
     #[test]
