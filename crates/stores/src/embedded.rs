@@ -11,6 +11,7 @@
 mod backup;
 mod batch;
 mod claims;
+mod inbox;
 mod job;
 mod lingering;
 mod live;
@@ -21,6 +22,7 @@ mod purge;
 mod readers;
 mod rows;
 mod schema;
+mod turn;
 mod writer;
 
 use std::fs::File;
@@ -37,10 +39,11 @@ pub use backup::BackupError;
 pub use open::OpenError;
 
 use self::claims::ClaimJob;
+use self::inbox::Queues;
 use self::job::{Job, Ticket};
 use self::lingering::Lingering;
 use self::readers::Readers;
-use self::writer::{Queues, Writer};
+use self::writer::Writer;
 use crate::forms::Forms;
 use crate::record;
 

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::writer::BATCH;
+use super::turn::BATCH;
 
 /// Measures transactions, and says how many steps fit.
 pub(super) struct Pace {
