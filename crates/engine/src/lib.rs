@@ -21,6 +21,7 @@ mod snapshot;
 mod wait;
 
 mod record;
+pub mod shares;
 pub mod store;
 
 mod deadlines;
