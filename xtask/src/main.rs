@@ -3,6 +3,7 @@
 //! A command here orders other tools about and reports what they said. What it decides
 //! itself are the house rules in [`tidy`], and those are pure functions.
 
+mod advisories;
 mod bench;
 mod conformance;
 mod crash;
@@ -13,6 +14,7 @@ mod running;
 mod screenshots;
 mod servers;
 mod shell;
+mod supply;
 mod test;
 mod tidy;
 
@@ -34,6 +36,10 @@ enum Command {
     Test,
     /// Check the house rules that the compiler does not
     Tidy,
+    /// Check licences, sources and duplicates of all dependencies
+    Supply,
+    /// Look for known vulnerabilities in the lock files
+    Advisories(advisories::Args),
     /// Run a family of benchmarks, or all of them
     Bench(bench::Args),
     /// Run the fuzz targets for a while each
@@ -57,6 +63,8 @@ fn main() -> ExitCode {
     let done = shell::root().and_then(|root| match &cli.command {
         Command::Test => test::run(&root),
         Command::Tidy => tidy::run(&root),
+        Command::Supply => supply::run(&root),
+        Command::Advisories(args) => advisories::run(args, &root),
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
         Command::Peers => peers::run(&root),

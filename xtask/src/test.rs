@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo, say};
-use crate::{conformance, everything, peers, servers, tidy};
+use crate::{conformance, everything, peers, servers, supply, tidy};
 
 /// All that is proven, in order.
 const STEPS: &[Step] = &[
@@ -25,6 +25,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "tidy",
         work: Work::Here(tidy::run, "cargo xtask tidy"),
+    },
+    Step {
+        name: "supply chain",
+        work: Work::Here(supply::run, "cargo xtask supply"),
     },
     Step {
         name: "lint",
