@@ -5,6 +5,7 @@
 
 mod advisories;
 mod bench;
+mod churn;
 mod conformance;
 mod crash;
 mod everything;
@@ -56,6 +57,8 @@ enum Command {
     Screenshots,
     /// Kill a process that works on the embedded store, and look for what was lost
     Crash(crash::Args),
+    /// Let everything come and go on running programs, and watch their memory
+    Churn(churn::Args),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Servers => servers::run(&root),
         Command::Screenshots => screenshots::run(&root),
         Command::Crash(args) => crash::run(args, &root),
+        Command::Churn(args) => churn::run(args, &root),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -212,4 +212,13 @@ impl Page {
         let head = format!("POST {}", self.here);
         read_answer(begin_with(&self.address, &head, &self.lines, &body))
     }
+    /// Sends a file to the field in this place, as the script does.
+    pub(crate) fn upload(&self, place: usize, name: &str, content: &str) -> Answer {
+        let lines = format!(
+            "{}x-entreat-form: {}\r\nx-entreat-file: {name}\r\ncontent-type: text/plain\r\n",
+            self.lines, self.csrf
+        );
+        let head = format!("POST {}/files/{place}", self.here);
+        read_answer(begin_plain(&self.address, &head, &lines, content))
+    }
 }

@@ -189,7 +189,8 @@ fn start(folder: &Path) -> Service {
     Service::spawn(command)
 }
 
-fn rounds() -> usize {
+/// How many rounds were asked for.
+pub(crate) fn rounds() -> usize {
     #[expect(clippy::disallowed_methods, reason = "how a longer run is asked for")]
     let said = std::env::var("ENTREAT_CRASH_ROUNDS");
     said.ok()

@@ -5,6 +5,8 @@ mod ask;
 mod attach;
 #[cfg(unix)]
 mod call;
+#[cfg(target_os = "linux")]
+mod churn;
 mod completions;
 mod config;
 mod demo;
@@ -19,6 +21,7 @@ mod help;
 mod http;
 mod input;
 mod killed;
+mod killed_pages;
 mod mcp;
 #[cfg(unix)]
 mod packaging;

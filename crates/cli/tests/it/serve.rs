@@ -42,9 +42,13 @@ impl Service {
     }
 
     fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.session.child.id()).expect("ids are small");
+        let pid = i32::try_from(self.pid()).expect("ids are small");
         let pid = Pid::from_raw(pid).expect("ids are above 0");
         kill_process(pid, signal).expect("the service runs");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.session.child.id()
     }
 
     /// Kills it, as a crash would.
