@@ -32,6 +32,7 @@ mod seal;
 mod connection;
 mod lines;
 mod raw;
+mod sessions;
 mod streamable;
 pub mod wire;
 

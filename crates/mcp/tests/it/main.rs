@@ -4,6 +4,7 @@ mod delegation;
 mod errors;
 mod extension;
 mod pages;
+mod principals;
 mod push;
 mod rounds;
 mod server;
