@@ -46,6 +46,8 @@ pub struct Settings {
     /// Whether URL requests have an id since 2026-07-28, where none is foreseen: some clients
     /// want it.
     pub url_ids: bool,
+    /// How long a message may take to come in over HTTP.
+    pub body_timeout: Duration,
     /// How many calls may be under way; more are refused.
     pub calls: usize,
     /// How many sessions of the eras of 2025 there may be over HTTP. Whoever has its share of
@@ -80,6 +82,7 @@ impl Default for Settings {
             rounds: 100,
             single_use: true,
             url_ids: false,
+            body_timeout: Duration::from_secs(60),
             calls: 10_000,
             sessions: 1_000,
             // As long as a person may think about one question; rmcp's own limit is shorter.
