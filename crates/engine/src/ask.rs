@@ -3,7 +3,7 @@
 use entreat_core::{Form, Mode, Problems, Script, Timeout, Unknown};
 use serde_json::{Value, json};
 
-use crate::record::{Channel, Extras, Subject};
+use crate::record::{Channel, Extras, Principal, Subject};
 
 /// A question and the terms on which it is asked.
 ///
@@ -188,6 +188,16 @@ impl Ask {
     /// Whether it brings URLs that have to be judged.
     pub(crate) fn has_urls(&self) -> bool {
         matches!(self.subject, Subject::Url(_)) || self.callback_url().is_some()
+    }
+
+    /// Makes it a question of a principal, whose keys are its own.
+    pub(crate) fn belongs_to(&mut self, principal: &str) {
+        let extras = self.extras();
+        extras.principal = Some(Principal(principal.into()));
+        if let Some(key) = &mut extras.idempotency_key {
+            // With its length, so that no other principal and key come to the same.
+            *key = format!("{}:{principal}{key}", principal.len()).into();
+        }
     }
 
     fn extras(&mut self) -> &mut Extras {

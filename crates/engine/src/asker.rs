@@ -14,7 +14,7 @@ use crate::elicitation::{Access, Elicitation};
 use crate::engine::{Engine, TimeoutConfig};
 use crate::error::{ActError, AskError};
 use crate::events::Subscription;
-use crate::limits::{Ledger, Limits};
+use crate::limits::{Account, Limits};
 use crate::observe::StoreCall;
 use crate::record::{Entry, Record, Request, Subject, Version};
 use crate::resolver::{Unresolved, judge_resolved};
@@ -72,14 +72,14 @@ pub struct Page {
 #[derive(Clone)]
 pub struct Asker {
     engine: Engine,
-    ledger: Arc<Ledger>,
+    account: Account,
     settings: Arc<AskerSettings>,
 }
 
 impl Asker {
     pub(crate) fn new(engine: Engine, name: &str, settings: AskerSettings) -> Self {
         Self {
-            ledger: engine.inner.ledgers.open(name, &settings.limits),
+            account: Account::of(engine.inner.ledgers.open(name, &settings.limits)),
             settings: Arc::new(settings),
             engine,
         }
@@ -87,7 +87,27 @@ impl Asker {
 
     /// The asker's name.
     pub fn name(&self) -> &str {
-        self.ledger.name()
+        self.account.name()
+    }
+
+    /// The same asker, on behalf of one of several who have it ask, such as the users of an MCP
+    /// server: what it asks is theirs, it sees nothing else, and it has a
+    /// [share](Limits::principal_share) of the asker's limits.
+    #[must_use]
+    pub fn on_behalf_of(&self, principal: &str) -> Self {
+        Self {
+            account: self.account.on_behalf_of(principal),
+            ..self.clone()
+        }
+    }
+
+    /// The same asker beside its principals: what they are asked, it does not see.
+    #[must_use]
+    pub fn on_its_own_behalf(&self) -> Self {
+        Self {
+            account: self.account.on_its_own_behalf(),
+            ..self.clone()
+        }
     }
 
     /// The engine it asks.
@@ -135,7 +155,7 @@ impl Asker {
     /// Charges a request that the engine does not see by itself. Waiting is one: an
     /// [`outcome`](Elicitation::outcome) is free.
     pub fn charge(&self) -> Result<(), ActError> {
-        self.ledger
+        self.account
             .charge_request(self.engine.now())
             .map_err(|retry_after| ActError::RateLimited { retry_after })
     }
@@ -147,20 +167,24 @@ impl Asker {
 
     /// One of this asker's elicitations; calls on another's say that there is none.
     pub fn elicitation(&self, id: ElicitationId) -> Elicitation {
-        let access = Access::Asker(self.ledger.clone());
+        let access = Access::Asker(self.account.clone());
         Elicitation::new(self.engine.clone(), id, access)
+    }
+
+    /// Whether an elicitation is this asker's, or this principal's.
+    pub fn owns(&self, elicitation: &Snapshot) -> bool {
+        self.account.owns(&elicitation.record().request)
     }
 
     /// What happens to this asker's elicitations from now on.
     pub fn subscribe(&self) -> Subscription {
-        self.engine
-            .inner
-            .events
-            .subscribe(Some(self.ledger.name().clone()))
+        let account = self.account.clone();
+        self.engine.inner.events.subscribe(Some(account))
     }
 
     /// A page of this asker's elicitations, newest first, without results: at most `limit`,
-    /// which is at most [`MAX_PAGE`], and only such as are older than `before`.
+    /// which is at most [`MAX_PAGE`], and only such as are older than `before`. A page of a
+    /// principal may be shorter than others that follow it.
     pub async fn list(
         &self,
         which: Which,
@@ -168,8 +192,10 @@ impl Asker {
         before: Option<ElicitationId>,
     ) -> Result<Page, ActError> {
         self.charge()?;
-        let asker = Some(self.ledger.name().clone());
-        self.engine.list(asker, which, limit, before).await
+        let asker = Some(self.account.name().clone());
+        let mut page = self.engine.list(asker, which, limit, before).await?;
+        page.elicitations.retain(|snapshot| self.owns(snapshot));
+        Ok(page)
     }
 
     pub(crate) async fn create_on(
@@ -191,13 +217,13 @@ impl Asker {
 
     async fn create_within(
         &self,
-        ask: Ask,
+        mut ask: Ask,
         ties: Option<&Arc<Ties>>,
         span: &Span,
     ) -> Result<Snapshot, AskError> {
         let inner = &self.engine.inner;
         let mut now = inner.now();
-        self.ledger
+        self.account
             .charge_request(now)
             .map_err(|retry_after| AskError::RateLimited { retry_after })?;
         let (terms, size_limit) = self.terms(&ask, span)?;
@@ -209,7 +235,10 @@ impl Asker {
             // Look-ups may take seconds: the person gets the whole time.
             now = inner.now();
         }
-        inner.ledgers.admit(&self.ledger, now)?;
+        if let Some(principal) = self.account.principal() {
+            ask.belongs_to(principal);
+        }
+        inner.ledgers.admit(&self.account, now)?;
         let mut random = [0; 10];
         inner.entropy.fill(&mut random);
         let record = Record::from(Entry {
@@ -217,7 +246,7 @@ impl Asker {
             version: Version::default(),
             lifecycle: Lifecycle::new(now, terms, self.settings.retry_limit),
             request: Request {
-                asker: self.ledger.name().clone(),
+                asker: self.account.name().clone(),
                 mode: ask.mode,
                 channel: ask.channel,
                 unknown: ask.unknown,
@@ -235,7 +264,7 @@ impl Asker {
             inner.waiters.tie(record.id, ties);
         }
         span.record("elicitation.id", field::display(record.id));
-        let record = match inner.create(record.clone(), &self.ledger).await? {
+        let record = match inner.create(record.clone(), &self.account).await? {
             Created::Fresh => record,
             Created::Before(first) => {
                 let load = inner.called(StoreCall::Load, inner.store.load(first));

@@ -315,8 +315,11 @@ impl Inner {
                         Some(step) if happened => self.perform(&doubt.record, step),
                         None if happened => {
                             let limits = &self.settings.asker.limits;
-                            self.ledgers
-                                .count_in(&doubt.record.request.asker, 1, limits);
+                            let request = &doubt.record.request;
+                            self.ledgers.count_in(&request.asker, 1, limits);
+                            if let Some(principal) = request.principal() {
+                                self.ledgers.count_in_for(&request.asker, principal, 1);
+                            }
                             self.has_created(&doubt.record);
                         }
                         Some(_) | None => {}

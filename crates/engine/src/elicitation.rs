@@ -15,7 +15,7 @@ use crate::ask::INLINE_FIELD;
 use crate::engine::{Engine, Inner};
 use crate::error::{ActError, Refusal};
 use crate::given::Given;
-use crate::limits::Ledger;
+use crate::limits::Account;
 use crate::payload::{counted_size, editable, known_answers, sent_answers};
 use crate::record::{Held, Payload, Record, Subject};
 use crate::resolver::{Unresolved, UrlError, judge_resolved};
@@ -44,15 +44,15 @@ pub(crate) enum Access {
     Host,
     /// The engine, whose own task is never dropped halfway.
     Engine,
-    /// An asker, who sees its own and no others.
-    Asker(Arc<Ledger>),
+    /// An asker, or a principal on whose behalf it asks, who sees its own and no others.
+    Asker(Account),
 }
 
 impl Access {
     pub(crate) fn admits(&self, record: &Record) -> bool {
         match self {
             Self::Host | Self::Engine => true,
-            Self::Asker(ledger) => *ledger.name() == record.request.asker,
+            Self::Asker(account) => account.owns(&record.request),
         }
     }
 
@@ -448,7 +448,7 @@ impl Elicitation {
     fn charge(&self) -> Result<(), ActError> {
         match &self.access {
             Access::Host | Access::Engine => Ok(()),
-            Access::Asker(ledger) => ledger
+            Access::Asker(account) => account
                 .charge_request(self.inner().now())
                 .map_err(|retry_after| ActError::RateLimited { retry_after }),
         }

@@ -374,6 +374,9 @@ impl Builder {
             let limits = &inner.settings.asker.limits;
             inner.ledgers.count_in(&asker, live, limits);
         }
+        for (asker, principal, live) in inner.store.census_of_principals().await? {
+            inner.ledgers.count_in_for(&asker, &principal, live);
+        }
         inner.observer.set_live(inner.ledgers.live());
         inner.tend().await?;
         let keeper = tokio::spawn(Inner::keep(Arc::downgrade(&inner)));

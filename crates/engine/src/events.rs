@@ -8,6 +8,7 @@ use std::sync::Arc;
 use entreat_core::{ElicitationId, Step};
 use tokio::sync::broadcast;
 
+use crate::limits::Account;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
 
@@ -65,10 +66,10 @@ impl Events {
         }
     }
 
-    pub(crate) fn subscribe(&self, asker: Option<Arc<str>>) -> Subscription {
+    pub(crate) fn subscribe(&self, account: Option<Account>) -> Subscription {
         Subscription {
             receiver: self.0.subscribe(),
-            asker,
+            account,
         }
     }
 }
@@ -78,7 +79,7 @@ impl Events {
 #[derive(Debug)]
 pub struct Subscription {
     receiver: broadcast::Receiver<Arc<Event>>,
-    asker: Option<Arc<str>>,
+    account: Option<Account>,
 }
 
 /// What a subscriber gets.
@@ -96,8 +97,8 @@ impl Subscription {
         loop {
             match self.receiver.recv().await {
                 Ok(event) => {
-                    let concerns_us = |asker: &Arc<str>| **asker == *event.asker();
-                    if self.asker.as_ref().is_none_or(concerns_us) {
+                    let concerns_us = |account: &Account| account.owns(&event.record.request);
+                    if self.account.as_ref().is_none_or(concerns_us) {
                         return Some(Heard::Event(event));
                     }
                 }

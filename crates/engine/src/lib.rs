@@ -52,7 +52,7 @@ pub use events::{Event, Heard, Subscription};
 pub use limits::Limits;
 pub use links::{Links, Opening};
 pub use record::{
-    Channel, Delivery, Entry, Extras, Held, Payload, Record, Request, Subject, Version,
+    Channel, Delivery, Entry, Extras, Held, Payload, Principal, Record, Request, Subject, Version,
 };
 pub use resolver::{
     Cleared, LookUp, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved,

@@ -1,10 +1,11 @@
-//! How much each asker, and all together, may ask.
+//! How much each asker, each principal on whose behalf it asks, and all together may ask.
 //!
 //! Only live elicitations count. A ledger is opened when an asker comes and closed when it has
 //! been quiet long enough for its rates to have recovered, so that askers who come and go leave
 //! nothing behind.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,6 +20,11 @@ use governor::{Quota, RateLimiter};
 use parking_lot::RwLock;
 
 use crate::error::AskError;
+use crate::record::Request;
+
+mod principals;
+
+use principals::Principals;
 
 /// How much one asker may ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +35,10 @@ pub struct Limits {
     pub requests_per_second: Option<NonZeroU32>,
     /// Live elicitations at a time.
     pub live: usize,
+    /// How much of all this one principal may use on whose behalf the asker asks, in percent, so
+    /// that it cannot use up what others need. Of `live`, it is a part of what the engine allows
+    /// in all if that is less. See [`Asker::on_behalf_of`](crate::Asker::on_behalf_of).
+    pub principal_share: u8,
 }
 
 impl Default for Limits {
@@ -37,17 +47,20 @@ impl Default for Limits {
             creations_per_minute: NonZeroU32::new(10),
             requests_per_second: NonZeroU32::new(100),
             live: 100,
+            principal_share: 25,
         }
     }
 }
 
 impl Limits {
-    /// No limits: for a program that asks on its own behalf, and for measurements.
+    /// No limits: for a program that asks on its own behalf, and for measurements. What the engine
+    /// allows in all is still shared among principals.
     pub fn none() -> Self {
         Self {
             creations_per_minute: None,
             requests_per_second: None,
             live: usize::MAX,
+            ..Self::default()
         }
     }
 }
@@ -89,6 +102,88 @@ pub(crate) struct Ledger {
     credit: AtomicUsize,
     rates: RwLock<Rates>,
     latest: LatestCall,
+    principals: Principals,
+}
+
+/// Whose place is taken and who is charged: an asker, or a principal on whose behalf it asks.
+#[derive(Clone)]
+pub(crate) struct Account {
+    ledger: Arc<Ledger>,
+    behalf: Behalf,
+}
+
+/// On whose behalf an asker asks, and whose elicitations it sees.
+#[derive(Clone)]
+enum Behalf {
+    /// The program's own, which sees those of its principals too.
+    Program,
+    /// The asker's own; those of its principals are others'.
+    Itself,
+    /// A principal's.
+    Of(Arc<str>),
+}
+
+impl Account {
+    pub(crate) fn of(ledger: Arc<Ledger>) -> Self {
+        Self {
+            ledger,
+            behalf: Behalf::Program,
+        }
+    }
+
+    pub(crate) fn on_its_own_behalf(&self) -> Self {
+        Self {
+            behalf: Behalf::Itself,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn on_behalf_of(&self, principal: &str) -> Self {
+        Self {
+            behalf: Behalf::Of(principal.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The asker's name.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.ledger.name
+    }
+
+    pub(crate) fn principal(&self) -> Option<&str> {
+        match &self.behalf {
+            Behalf::Program | Behalf::Itself => None,
+            Behalf::Of(principal) => Some(principal),
+        }
+    }
+
+    /// Whether it sees what was asked.
+    pub(crate) fn owns(&self, request: &Request) -> bool {
+        let sees_all = matches!(self.behalf, Behalf::Program);
+        *self.name() == request.asker && (sees_all || self.principal() == request.principal())
+    }
+
+    /// Charges a request of any kind; the error says when to come back.
+    pub(crate) fn charge_request(&self, now: UnixTime) -> Result<(), Duration> {
+        let ledger = &self.ledger;
+        ledger.latest.set(now);
+        let charge = || ledger.charge(ledger.rates.read().requests.as_ref());
+        match self.principal() {
+            Some(principal) => {
+                let limits = ledger.rates.read().limits.clone();
+                ledger
+                    .principals
+                    .charge_request(principal, &limits, now, charge)
+            }
+            None => charge(),
+        }
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Account").field(self.name()).finish()
+    }
 }
 
 struct Rates {
@@ -113,16 +208,6 @@ impl Rates {
 }
 
 impl Ledger {
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// Charges a request of any kind; the error says when to come back.
-    pub(crate) fn charge_request(&self, now: UnixTime) -> Result<(), Duration> {
-        self.latest.set(now);
-        self.charge(self.rates.read().requests.as_ref())
-    }
-
     fn charge_creation(&self) -> Result<(), Duration> {
         let order = Ordering::Relaxed;
         let spend = |credit: usize| credit.checked_sub(1);
@@ -134,14 +219,18 @@ impl Ledger {
     }
 
     fn charge(&self, limiter: Option<&Limiter>) -> Result<(), Duration> {
-        let Some(Err(refused)) = limiter.map(RateLimiter::check) else {
-            return Ok(());
-        };
-        // Rounded up: a client that comes back at the stroke must not be a moment early.
-        let wait = refused.wait_time_from(self.latest.now());
-        let millis = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-        Err(Duration::from_millis(millis.max(1)))
+        limiter.map_or(Ok(()), |limiter| check(limiter, &self.latest))
     }
+}
+
+/// Charges a rate; the error says when to come back.
+fn check(limiter: &Limiter, latest: &LatestCall) -> Result<(), Duration> {
+    limiter.check().map_err(|refused| {
+        // Rounded up: a client that comes back at the stroke must not be a moment early.
+        let wait = refused.wait_time_from(latest.now());
+        let millis = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+        Duration::from_millis(millis.max(1))
+    })
 }
 
 /// The ledgers of all askers.
@@ -180,15 +269,29 @@ impl Ledgers {
             credit: AtomicUsize::new(0),
             rates: RwLock::new(Rates::new(limits, &latest)),
             latest,
+            principals: Principals::default(),
         });
         open.insert(name, ledger.clone());
         ledger
     }
 
     /// Takes a place among the live ones and charges a creation, or neither.
-    pub(crate) fn admit(&self, ledger: &Ledger, now: UnixTime) -> Result<(), AskError> {
+    pub(crate) fn admit(&self, account: &Account, now: UnixTime) -> Result<(), AskError> {
+        let ledger = &account.ledger;
         ledger.latest.set(now);
-        let own_limit = ledger.rates.read().limits.live;
+        let limits = ledger.rates.read().limits.clone();
+        match account.principal() {
+            Some(principal) => {
+                let principals = &ledger.principals;
+                principals.admit(principal, &limits, self.limit, now, || {
+                    self.admit_asker(ledger, limits.live)
+                })
+            }
+            None => self.admit_asker(ledger, limits.live),
+        }
+    }
+
+    fn admit_asker(&self, ledger: &Ledger, own_limit: usize) -> Result<(), AskError> {
         take_place(&ledger.live, own_limit)?;
         if let Err(error) = take_place(&self.live, self.limit) {
             give_back(&ledger.live);
@@ -203,17 +306,24 @@ impl Ledgers {
     }
 
     /// Takes an admission back that came to nothing.
-    pub(crate) fn refund(&self, ledger: &Ledger) {
+    pub(crate) fn refund(&self, account: &Account) {
+        let ledger = &account.ledger;
         ledger.credit.fetch_add(1, Ordering::Relaxed);
         give_back(&ledger.live);
         give_back(&self.live);
+        if let Some(principal) = account.principal() {
+            ledger.principals.refund(principal);
+        }
     }
 
     /// Gives back the place of an elicitation that has settled.
-    pub(crate) fn release(&self, asker: &str) {
+    pub(crate) fn release(&self, request: &Request) {
         give_back(&self.live);
-        if let Some(ledger) = self.open.read().get(asker) {
+        if let Some(ledger) = self.open.read().get(&request.asker) {
             give_back(&ledger.live);
+            if let Some(principal) = request.principal() {
+                ledger.principals.release(principal);
+            }
         }
     }
 
@@ -223,6 +333,13 @@ impl Ledgers {
             .live
             .fetch_add(live, Ordering::Relaxed);
         self.live.fetch_add(live, Ordering::Relaxed);
+    }
+
+    /// Counts elicitations of a principal that are counted as its asker's already.
+    pub(crate) fn count_in_for(&self, asker: &str, principal: &str, live: usize) {
+        if let Some(ledger) = self.open.read().get(asker) {
+            ledger.principals.count_in(principal, live);
+        }
     }
 
     /// How many elicitations are live.
@@ -239,6 +356,7 @@ impl Ledgers {
     pub(crate) fn close_quiet(&self, now: UnixTime) {
         let recently = now.before(QUIET);
         self.open.write().retain(|_, ledger| {
+            ledger.principals.close_quiet(recently);
             Arc::strong_count(ledger) > 1
                 || ledger.live.load(Ordering::Relaxed) > 0
                 || !ledger.latest.is_before(recently)

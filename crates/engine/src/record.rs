@@ -2,6 +2,7 @@
 //!
 //! Answers to sensitive fields are in here only as [`Sealed`]; a store never sees them open.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -105,6 +106,14 @@ pub struct Request {
     pub extras: Option<Arc<Extras>>,
 }
 
+impl Request {
+    /// On whose behalf the asker asks, if it said so.
+    pub fn principal(&self) -> Option<&str> {
+        let principal = self.extras.as_ref()?.principal.as_ref()?;
+        Some(&principal.0)
+    }
+}
+
 /// What is asked.
 #[derive(Clone, Debug)]
 pub enum Subject {
@@ -179,6 +188,20 @@ pub struct Extras {
     /// What a terminal says and asks, step by step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Value>,
+    /// On whose behalf the asker asks; see [`Asker::on_behalf_of`](crate::Asker::on_behalf_of).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Principal>,
+}
+
+/// On whose behalf an asker asks. Never shown or logged: it may be the digest of a token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Principal(pub Box<str>);
+
+impl fmt::Debug for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Principal").finish_non_exhaustive()
+    }
 }
 
 /// What was answered so far.

@@ -83,12 +83,21 @@ impl<K> Shares<K> {
 impl<K: Clone + Eq + Hash> Shares<K> {
     /// Takes a place for a holder; it is given back when dropped.
     pub fn take(&self, holder: K) -> Result<Place<K>, Full> {
-        let Inner { all, each, taken } = &*self.0;
+        self.take_within(holder, self.0.each)
+    }
+
+    /// Takes a place for a holder who does not share with others, and may have all of them.
+    pub fn take_unshared(&self, holder: K) -> Result<Place<K>, Full> {
+        self.take_within(holder, usize::MAX)
+    }
+
+    fn take_within(&self, holder: K, each: usize) -> Result<Place<K>, Full> {
+        let Inner { all, taken, .. } = &*self.0;
         let mut taken = taken.lock();
         let held = taken.by_holder.get(&holder).copied().unwrap_or(0);
         // The share first: whoever is at its end is told so even when all is full.
-        if held >= *each {
-            return Err(Full::Share { limit: *each });
+        if held >= each {
+            return Err(Full::Share { limit: each });
         }
         if taken.total >= *all {
             return Err(Full::All { limit: *all });

@@ -13,7 +13,7 @@ use tokio::task::JoinError;
 use crate::elicitation::Access;
 use crate::engine::Inner;
 use crate::error::ActError;
-use crate::limits::Ledger;
+use crate::limits::Account;
 use crate::observe::StoreCall;
 use crate::record::{Held, Record};
 use crate::store::{Created, Reply, StoreError};
@@ -41,7 +41,7 @@ impl Inner {
     /// Looks an elicitation up. Who may not see it learns nothing by how long that takes.
     pub(crate) fn find(&self, access: &Access, id: ElicitationId) -> Reply<Option<Record>> {
         match access {
-            Access::Asker(ledger) => self.store.load_for(id, ledger.name()),
+            Access::Asker(account) => self.store.load_for(id, account.name()),
             Access::Host | Access::Engine => self.store.load(id),
         }
     }
@@ -195,12 +195,12 @@ impl Inner {
     pub(crate) async fn create(
         self: &Arc<Self>,
         record: Record,
-        ledger: &Arc<Ledger>,
+        account: &Account,
     ) -> Result<Created, StoreError> {
-        let done = |inner: &Self, record: Record, ledger: &Ledger, answer: &_| match answer {
+        let done = |inner: &Self, record: Record, account: &Account, answer: &_| match answer {
             Ok(Created::Fresh) => inner.has_created(&record),
             Ok(Created::Before(_)) | Err(_) => {
-                inner.ledgers.refund(ledger);
+                inner.ledgers.refund(account);
                 inner.waiters.settle(record.id);
                 if let Err(StoreError::Unavailable { .. }) = answer {
                     inner.doubt(record, None);
@@ -209,14 +209,14 @@ impl Inner {
         };
         match self.store.create(record.clone()).at_once() {
             Ok(answer) => {
-                done(self, record, ledger, &answer);
+                done(self, record, account, &answer);
                 answer
             }
             Err(reply) => {
-                let (inner, ledger) = (self.clone(), ledger.clone());
+                let (inner, account) = (self.clone(), account.clone());
                 self.see_through(async move {
                     let answer = inner.called(StoreCall::Create, reply).await;
-                    done(&inner, record, &ledger, &answer);
+                    done(&inner, record, &account, &answer);
                     answer
                 })
                 .await
@@ -263,7 +263,7 @@ impl Inner {
         if !self.chores.may_end(record.id, step.at) {
             return;
         }
-        self.ledgers.release(&record.request.asker);
+        self.ledgers.release(&record.request);
         if let Some(outcome) = record.lifecycle.outcome() {
             self.observer.settled(record, outcome, self.ledgers.live());
         }

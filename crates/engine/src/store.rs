@@ -68,6 +68,10 @@ pub trait Store: Send + Sync + 'static {
     /// How many live records each asker has; those without any are left out.
     fn census(&self) -> Reply<Vec<(Arc<str>, usize)>>;
 
+    /// How many live records each [principal](crate::Request::principal) of an asker has; those
+    /// without any are left out, and so are records that were asked on nobody's behalf.
+    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>>;
+
     /// Forgets up to `limit` records that settled before that moment and have no alarm, and says
     /// how many.
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize>;

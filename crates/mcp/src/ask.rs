@@ -10,6 +10,7 @@ use entreat_core::{
     Answer, Answers, CancelReason, Choice, ElicitationId, Form, Presented, SEALED, Timeout,
     TypedForm,
 };
+use entreat_engine::Elicitation;
 use rmcp::ErrorData;
 use rmcp::RoleServer;
 use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
@@ -213,6 +214,11 @@ impl Ask {
         timeout: Timeout,
     ) -> Result<(ElicitationId, String), AskError> {
         self.call.leave(form, message, timeout).await
+    }
+
+    /// A question that was left to its page, if it is the client's.
+    pub(crate) fn elicitation(&self, id: ElicitationId) -> Elicitation {
+        self.call.asker.elicitation(id)
     }
 
     /// What the client can do, as this request says.

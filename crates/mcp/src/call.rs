@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use entreat_core::schema::Era;
 use entreat_core::{Answers, CancelReason, ElicitationId, Form, Outcome, Presented, Timeout};
-use entreat_engine::{Ask as EngineAsk, Channel, Connection, Snapshot};
+use entreat_engine::{Ask as EngineAsk, Asker, Channel, Connection, Snapshot};
 use rmcp::RoleServer;
 use rmcp::model::RequestId;
 use rmcp::service::Peer;
@@ -111,6 +111,8 @@ pub(crate) struct Call {
     pub(crate) run: Run,
     /// What an earlier round brought; `None` where the handler waits instead.
     pub(crate) replay: Option<Replay>,
+    /// Who asks on behalf of the client.
+    pub(crate) asker: Asker,
     /// What is asked on it ends with the call.
     pub(crate) connection: Connection,
     is_tool: bool,
@@ -125,8 +127,10 @@ impl Call {
         replay: Option<Replay>,
         is_tool: bool,
     ) -> Self {
+        let asker = inner.asker_for(&client);
         Self {
-            connection: inner.asker.connect(),
+            connection: asker.connect(),
+            asker,
             run: Run::default(),
             inner,
             client,

@@ -5,28 +5,35 @@
 //! Where the engine's store outlives the process, it knows what was used before; there outcomes
 //! are sealed, because they may hold answers. Several processes that share nothing but keys cannot
 //! know of each other.
+//!
+//! A state that was used is not forgotten as long as it could be used again. So many can be
+//! remembered, and each principal has a share of that; whoever brings more is told to come later.
+//! What the store remembers for good does not count.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use entreat_core::UnixTime;
 use entreat_engine::StoreError;
+use entreat_engine::shares::{Full, Place, Shares};
 use entreat_engine::store::Claim as StoredClaim;
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use tokio::sync::watch;
 
+use crate::client::Client;
 use crate::digest::Digest;
 use crate::finished::{Finished, Keepable};
-use crate::mcp::Inner;
+use crate::mcp::{Inner, Settings};
 use crate::seal::{Refused, refused};
 
 type StateId = [u8; 24];
 type Outcome = Arc<dyn Any + Send + Sync>;
 
-/// So many are remembered; when there are more, those that end first are forgotten.
-const MOST: usize = 10_000;
+/// So many outcomes are kept in memory, which may be large. A state whose outcome is gone stays
+/// used.
+const OUTCOMES: usize = 10_000;
 
 /// A state that is used: which one, with what, and until when it can be.
 #[derive(Clone, Copy)]
@@ -36,13 +43,26 @@ pub(crate) struct Use {
     pub(crate) expires: UnixTime,
 }
 
+pub(crate) struct Claims {
+    places: Shares<Arc<str>>,
+    known: Mutex<Known>,
+}
+
 #[derive(Default)]
-pub(crate) struct Claims(Mutex<HashMap<StateId, Claim>>);
+struct Known {
+    claims: HashMap<StateId, Claim>,
+    /// Those that end first come first.
+    ends: BTreeSet<(UnixTime, StateId)>,
+    /// Those whose outcome is kept, the oldest first.
+    told: VecDeque<StateId>,
+}
 
 struct Claim {
     inputs: Digest,
     expires: UnixTime,
-    outcome: watch::Receiver<Option<Outcome>>,
+    /// `None` once others took its place: it cannot be told again.
+    outcome: Option<watch::Receiver<Option<Outcome>>>,
+    _place: Place<Arc<str>>,
 }
 
 /// What a state is good for, as far as this process knows.
@@ -54,51 +74,96 @@ enum Claimed {
 }
 
 impl Claims {
-    fn claim(&self, used: Use, now: UnixTime) -> Result<Claimed, Refused> {
-        let mut claims = self.0.lock();
-        if let Some(claim) = claims.get(&used.id) {
-            return if claim.inputs == used.inputs {
-                Ok(Claimed::Again(claim.outcome.clone()))
-            } else {
-                Err(Refused::Used)
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            places: settings.shares(settings.used_states),
+            known: Mutex::default(),
+        }
+    }
+
+    fn claim(&self, client: &Client, used: Use, now: UnixTime) -> Result<Claimed, Unclaimed> {
+        let mut known = self.known.lock();
+        if let Some(claim) = known.claims.get(&used.id) {
+            return match &claim.outcome {
+                Some(outcome) if claim.inputs == used.inputs => Ok(Claimed::Again(outcome.clone())),
+                _ => Err(Unclaimed::Used),
             };
         }
-        if claims.len() >= MOST {
-            claims.retain(|_, claim| claim.expires > now);
-        }
-        if claims.len() >= MOST {
-            let mut ends: Vec<_> = claims.values().map(|claim| claim.expires).collect();
-            let (_, middle, _) = ends.select_nth_unstable(MOST / 10);
-            let first = *middle;
-            claims.retain(|_, claim| claim.expires > first);
-        }
+        known.forget_ended(now);
+        let place = client.place(&self.places).map_err(Unclaimed::Full)?;
         let (teller, outcome) = watch::channel(None);
         let claim = Claim {
             inputs: used.inputs,
             expires: used.expires,
-            outcome,
+            outcome: Some(outcome),
+            _place: place,
         };
-        claims.insert(used.id, claim);
+        known.claims.insert(used.id, claim);
+        known.ends.insert((used.expires, used.id));
         Ok(Claimed::Fresh(teller))
     }
 
-    fn forget(&self, id: StateId) {
-        self.0.lock().remove(&id);
+    /// Notes that a claim has its outcome, for which the oldest may have to go.
+    fn told(&self, id: StateId) {
+        let mut known = self.known.lock();
+        known.told.push_back(id);
+        while known.told.len() > OUTCOMES
+            && let Some(oldest) = known.told.pop_front()
+        {
+            if let Some(claim) = known.claims.get_mut(&oldest) {
+                claim.outcome = None;
+            }
+        }
     }
+
+    fn forget(&self, id: StateId) {
+        self.known.lock().remove(id);
+    }
+}
+
+impl Known {
+    fn forget_ended(&mut self, now: UnixTime) {
+        while let Some((expires, id)) = self.ends.first().copied()
+            && expires <= now
+        {
+            self.remove(id);
+        }
+    }
+
+    fn remove(&mut self, id: StateId) {
+        if let Some(claim) = self.claims.remove(&id) {
+            self.ends.remove(&(claim.expires, id));
+        }
+    }
+}
+
+/// Why a state cannot be used.
+enum Unclaimed {
+    /// It was, with other answers.
+    Used,
+    /// No more can be remembered.
+    Full(Full),
 }
 
 impl Inner {
     /// Runs a call with a state, unless that was done before.
     pub(crate) async fn once_per_state<R: Keepable>(
         self: &Arc<Self>,
+        client: &Client,
         used: Use,
         name: &str,
         run: impl Future<Output = Finished<R>>,
     ) -> Finished<R> {
         loop {
             let now = self.asker.engine().now();
-            match self.claims.claim(used, now) {
-                Err(reason) => return Finished::error(refused(&reason, name)),
+            match self.claims.claim(client, used, now) {
+                Err(Unclaimed::Used) => return Finished::error(refused(&Refused::Used, name)),
+                Err(Unclaimed::Full(full)) => {
+                    tracing::warn!(%full, "no more used states can be remembered");
+                    let message =
+                        format!("too many calls were answered lately: {full}; try again later");
+                    return Finished::error(ErrorData::internal_error(message, None));
+                }
                 Ok(Claimed::Again(first)) => {
                     if let Some(finished) = outcome_of(first).await {
                         return finished;
@@ -111,13 +176,13 @@ impl Inner {
                         teller: Some(teller),
                         is_stored: self.asker.engine().keeps_claims(),
                     };
-                    let finished = match running.before().await {
+                    let (finished, is_kept) = match running.before().await {
                         Ok(None) => {
                             let finished = run.await;
-                            running.keep(&finished).await;
-                            finished
+                            let is_kept = running.keep(&finished).await;
+                            (finished, is_kept)
                         }
-                        Ok(Some(finished)) => finished,
+                        Ok(Some(finished)) => (finished, true),
                         Err(Before::Refused(reason)) => {
                             return Finished::error(refused(&reason, name));
                         }
@@ -127,7 +192,7 @@ impl Inner {
                             return Finished::error(ErrorData::internal_error(message, None));
                         }
                     };
-                    running.tell(finished.clone());
+                    running.tell(finished.clone(), is_kept);
                     return finished;
                 }
             }
@@ -184,22 +249,30 @@ impl Running {
         })
     }
 
-    /// Keeps the outcome for after this process.
-    async fn keep<R: Keepable>(&self, finished: &Finished<R>) {
+    /// Keeps the outcome for after this process; false if the store does not have it.
+    async fn keep<R: Keepable>(&self, finished: &Finished<R>) -> bool {
         let Some(text) = self.is_stored.then(|| finished.text()).flatten() else {
-            return;
+            return false;
         };
         let sealed = self.inner.sealer.seal_outcome(self.used.id, &text);
         let kept = self.inner.asker.engine().end_claim(self.used.id, sealed);
-        if let Err(error) = kept.await {
+        let kept = kept.await;
+        if let Err(error) = &kept {
             // Whoever comes within this process still gets it.
             tracing::error!(%error, "an outcome was not kept");
         }
+        kept.is_ok()
     }
 
-    fn tell<T: Send + Sync + 'static>(mut self, outcome: T) {
+    fn tell<T: Send + Sync + 'static>(mut self, outcome: T, is_kept: bool) {
         if let Some(teller) = self.teller.take() {
             teller.send_replace(Some(Arc::new(outcome)));
+            if is_kept {
+                // The store remembers it from now on, however many there are.
+                self.inner.claims.forget(self.used.id);
+            } else {
+                self.inner.claims.told(self.used.id);
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What is known of a client, from the very request that is being answered.
 
+use std::sync::Arc;
+
 use entreat_core::schema::Era;
+use entreat_engine::shares::{Full, Place, Shares};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use rmcp::RoleServer;
@@ -8,6 +11,7 @@ use rmcp::model::{ClientCapabilities, ProgressToken};
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
+use crate::sessions::Visit;
 use crate::wire::FORMS;
 
 /// What a client declares that it can do.
@@ -53,7 +57,7 @@ pub(crate) struct Client {
     /// The era, unless it is older than elicitation.
     pub(crate) era: Option<Era>,
     pub(crate) abilities: Abilities,
-    pub(crate) principal: String,
+    pub(crate) principal: Arc<str>,
     /// Whether it speaks to us over HTTP.
     pub(crate) is_remote: bool,
     /// Whether the person is at this machine.
@@ -71,14 +75,20 @@ pub(crate) struct HttpCallers {
 type Who = Box<dyn Fn(&Parts) -> String + Send + Sync>;
 
 impl HttpCallers {
-    fn principal(&self, parts: &Parts) -> String {
+    pub(crate) fn principal(&self, parts: &Parts) -> String {
         if let Some(who) = &self.principal {
             return who(parts);
         }
-        match parts.headers.get(AUTHORIZATION) {
-            Some(token) => blake3::hash(token.as_bytes()).to_hex().to_string(),
-            None => "anonymous".to_owned(),
+        let mut tokens = parts.headers.get_all(AUTHORIZATION).iter().peekable();
+        if tokens.peek().is_none() {
+            return "anonymous".to_owned();
         }
+        // All of them, if a server let several through: none of them wins.
+        let mut digest = blake3::Hasher::new();
+        for token in tokens {
+            digest.update(token.as_bytes());
+        }
+        digest.finalize().to_hex().to_string()
     }
 }
 
@@ -94,13 +104,30 @@ impl Client {
         let abilities = era
             .zip(capabilities)
             .map(|(era, capabilities)| Abilities::of(&capabilities, era));
+        let principal = match parts {
+            // Found out once for each request, where the service was ours from the start.
+            Some(parts) => match Visit::of_request(&context.extensions) {
+                Some(visit) => visit.principal().clone(),
+                None => callers.principal(parts).into(),
+            },
+            None => "local".into(),
+        };
         Self {
             era,
             abilities: abilities.unwrap_or_default(),
-            principal: parts.map_or_else(|| "local".to_owned(), |it| callers.principal(it)),
+            principal,
             is_remote: parts.is_some(),
             is_local: parts.is_none() || callers.are_local,
             progress: context.meta.get_progress_token(),
+        }
+    }
+
+    /// A place of the client's share, or of all of them if it is the only one.
+    pub(crate) fn place(&self, places: &Shares<Arc<str>>) -> Result<Place<Arc<str>>, Full> {
+        if self.is_remote {
+            places.take(self.principal.clone())
+        } else {
+            places.take_unshared(self.principal.clone())
         }
     }
 

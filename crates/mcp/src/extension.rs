@@ -1,13 +1,11 @@
 //! The extension `dev.entreat/forms`: a client that knows it gets whole forms beside flat schemas,
 //! and may answer them as programs do that speak the control API. See `docs/extension.md`.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
-use entreat_core::{ElicitationId, Form, Outcome, UnixTime};
+use entreat_core::{ElicitationId, Form, Outcome};
 use entreat_engine::{ActError, Channel, Snapshot};
-use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{CustomRequest, CustomResult};
 use serde_json::{Value, json};
@@ -24,65 +22,10 @@ const METHODS: [&str; 3] = [
     "elicitation/extend_timeout",
     "elicitation/status",
 ];
-/// Beyond so many, those are forgotten that nobody can answer any more.
-const MANY: usize = 10_000;
-
 /// Answers the control API. A seam: the service has it.
 pub trait Control: Send + Sync {
     /// Answers one request of JSON-RPC with its response.
     fn answer(&self, request: Value) -> Pin<Box<dyn Future<Output = Value> + Send>>;
-}
-
-/// Questions that clients are being asked, and by whom each may be answered.
-#[derive(Default)]
-pub(crate) struct Shown(Mutex<HashMap<ElicitationId, To>>);
-
-struct To {
-    principal: String,
-    /// When nobody can answer it any more; `None` while a request is open.
-    until: Option<UnixTime>,
-}
-
-impl Shown {
-    /// Lets a client answer by the control API until the guard is dropped.
-    pub(crate) fn show(&self, id: ElicitationId, principal: &str) -> Showing<'_> {
-        let principal = principal.to_owned();
-        let until = None;
-        self.0.lock().insert(id, To { principal, until });
-        Showing { shown: self, id }
-    }
-
-    /// Lets a client answer by the control API between two rounds.
-    fn leave(&self, id: ElicitationId, principal: &str, until: UnixTime, now: UnixTime) {
-        let mut shown = self.0.lock();
-        if shown.len() >= MANY {
-            shown.retain(|_, to| to.until.is_none_or(|until| until > now));
-        }
-        let principal = principal.to_owned();
-        let until = Some(until);
-        shown.insert(id, To { principal, until });
-    }
-
-    fn forget(&self, id: ElicitationId) {
-        self.0.lock().remove(&id);
-    }
-
-    fn is_for(&self, id: ElicitationId, principal: &str) -> bool {
-        let shown = self.0.lock();
-        shown.get(&id).is_some_and(|to| to.principal == principal)
-    }
-}
-
-/// A question that is on a client's screen.
-pub(crate) struct Showing<'a> {
-    shown: &'a Shown,
-    id: ElicitationId,
-}
-
-impl Drop for Showing<'_> {
-    fn drop(&mut self) {
-        self.shown.forget(self.id);
-    }
 }
 
 /// What comes along with a request: the form, and under which name it can be answered.
@@ -117,7 +60,7 @@ impl Call {
         } else {
             // It outlives this round; what nobody answers ends by its deadline.
             let ask = self.engine_ask(asked, form, Channel::NativeForm);
-            mcp.asker.ask(ask).await?
+            self.asker.ask(ask).await?
         };
         open.page = Some(question.id());
         let snapshot = match question.outcome_within(Duration::ZERO).await {
@@ -126,10 +69,6 @@ impl Call {
         };
         // More time may have been asked for meanwhile.
         open.deadline = snapshot.lifecycle().deadline();
-        let until = open.deadline.after(mcp.settings.state_lifetime);
-        let principal = &self.client().principal;
-        let now = mcp.asker.engine().now();
-        mcp.shown.leave(question.id(), principal, until, now);
         Ok(Some(snapshot))
     }
 
@@ -139,7 +78,6 @@ impl Call {
         let Some(id) = open.page.filter(|_| self.has_control()) else {
             return;
         };
-        self.mcp().shown.forget(id);
         let person = self.mcp().asker.engine().elicitation(id);
         let settled = match ending {
             Ending::Content(content) => person.submit(content).await,
@@ -167,6 +105,17 @@ pub(crate) fn ending_of(snapshot: &Snapshot) -> Option<Ending> {
 }
 
 impl Inner {
+    /// Whether a client is being asked a question by a form of its own. What is asked on a page is
+    /// not for the client to see.
+    async fn is_asked(&self, client: &Client, id: ElicitationId) -> bool {
+        let asked = self.asker.engine().elicitation(id).status().await;
+        asked.is_ok_and(|asked| {
+            self.asker_for(client).owns(&asked)
+                && asked.record().request.channel == Channel::NativeForm
+                && asked.outcome().is_none()
+        })
+    }
+
     /// Answers a request of the extension; `None` if it is not one.
     pub(crate) async fn extension(
         &self,
@@ -180,8 +129,11 @@ impl Inner {
             // That is between the client and MCP.
             params.shift_remove("_meta");
             let id = params.get("elicitationId").and_then(Value::as_str);
-            let id = id.and_then(|id| id.parse().ok());
-            if !id.is_some_and(|id| self.shown.is_for(id, &client.principal)) {
+            let is_asked = match id.and_then(|id| id.parse().ok()) {
+                Some(id) => self.is_asked(client, id).await,
+                None => false,
+            };
+            if !is_asked {
                 // No id at all: the control API says of it what it says of one that is not yours.
                 params.insert("elicitationId".to_owned(), "".into());
             }

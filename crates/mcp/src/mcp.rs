@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{Form, Presented, UnixTime};
+use entreat_engine::shares::{Full, Place, Shares};
 use entreat_engine::{Asker, Links};
 use http::request::Parts;
 use rmcp::ServerHandler;
@@ -12,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::claims::Claims;
 use crate::client::{Client, HttpCallers};
-use crate::extension::{Control, Shown};
+use crate::extension::Control;
 use crate::forms::WireForms;
 use crate::parked::ParkedCalls;
 use crate::seal::Sealer;
@@ -45,6 +46,27 @@ pub struct Settings {
     /// Whether URL requests have an id since 2026-07-28, where none is foreseen: some clients
     /// want it.
     pub url_ids: bool,
+    /// How long a message may take to come in over HTTP.
+    pub body_timeout: Duration,
+    /// How many calls may be under way; more are refused.
+    pub calls: usize,
+    /// How many sessions of the eras of 2025 there may be over HTTP. Whoever has its share of
+    /// them, and one that is idle, begins another in its place; else it is refused.
+    pub sessions: usize,
+    /// A session in which nothing is said for so long is over.
+    pub session_idle: Duration,
+    /// How many calls may wait for answers under a link; more are refused.
+    pub links: usize,
+    /// How many results of such calls wait to be fetched, for `state_lifetime` at most. When there
+    /// are more, the oldest of the same principal goes.
+    pub results: usize,
+    /// How many used states are remembered, as long as they could be used again. When there are
+    /// more, calls that bring another are refused until some have ended. A store that outlives the
+    /// process remembers any number.
+    pub used_states: usize,
+    /// How much of each of these one principal may have over HTTP, in percent. Those whom nobody
+    /// can tell apart are one principal.
+    pub principal_share: u8,
 }
 
 impl Default for Settings {
@@ -60,7 +82,30 @@ impl Default for Settings {
             rounds: 100,
             single_use: true,
             url_ids: false,
+            body_timeout: Duration::from_secs(60),
+            calls: 10_000,
+            sessions: 1_000,
+            // As long as a person may think about one question; rmcp's own limit is shorter.
+            session_idle: Duration::from_secs(3600),
+            links: 1_000,
+            results: 1_000,
+            used_states: 200_000,
+            principal_share: 25,
         }
+    }
+}
+
+impl Settings {
+    /// So many places, of which each principal has its share.
+    pub(crate) fn shares(&self, all: usize) -> Shares<Arc<str>> {
+        Shares::new(all, self.share_of(all))
+    }
+
+    /// How many of so many places one principal may have: at least one.
+    pub(crate) fn share_of(&self, all: usize) -> usize {
+        let percent = usize::from(self.principal_share.min(100));
+        let share = (all / 100).saturating_mul(percent) + (all % 100 * percent).div_ceil(100);
+        share.max(1)
     }
 }
 
@@ -141,12 +186,12 @@ pub(crate) struct Inner {
     pub(crate) browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
     pub(crate) control: Option<Box<dyn Control>>,
-    pub(crate) shown: Shown,
     pub(crate) callers: HttpCallers,
     pub(crate) forms: WireForms,
     pub(crate) sealer: Sealer,
     pub(crate) claims: Claims,
     pub(crate) parked: ParkedCalls,
+    calls: Shares<Arc<str>>,
     /// What goes on after a call has been answered; joined by [`Mcp::shutdown`].
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -220,8 +265,12 @@ impl Builder {
         self
     }
 
-    /// Who a request over HTTP is from. By default that is whoever has the same `Authorization`,
-    /// which changes when a token is renewed; a program that knows its users knows better.
+    /// Who a request over HTTP is from. Questions, links, states and sessions belong to a
+    /// principal, and each has a share of what is limited.
+    ///
+    /// By default that is whoever has the same `Authorization`, which changes when a token is
+    /// renewed, and all who have none are one. A program that knows its users knows better, and
+    /// one whose tokens are renewed has to say so, or its users lose their sessions with them.
     pub fn principal(mut self, who: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
         self.callers.principal = Some(Box::new(who));
         self
@@ -240,17 +289,17 @@ impl Builder {
         Mcp {
             inner: Arc::new(Inner {
                 asker: self.asker,
-                settings: self.settings,
                 links: self.links,
                 browser: self.browser,
                 templates: self.templates,
                 control: self.control,
-                shown: Shown::default(),
                 callers: self.callers,
                 forms: WireForms::default(),
                 sealer,
-                claims: Claims::default(),
-                parked: ParkedCalls::default(),
+                claims: Claims::new(&self.settings),
+                parked: ParkedCalls::new(&self.settings),
+                calls: self.settings.shares(self.settings.calls),
+                settings: self.settings,
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),
             }),
@@ -268,6 +317,21 @@ impl Inner {
         self.templates
             .as_ref()
             .map_or_else(Vec::new, |forms| forms.names())
+    }
+
+    /// Who asks for a client. Over HTTP there may be many, of whom none sees what another is
+    /// asked; on a connection of its own, a client is the only one.
+    pub(crate) fn asker_for(&self, client: &Client) -> Asker {
+        if client.is_remote {
+            self.asker.on_behalf_of(&client.principal)
+        } else {
+            self.asker.on_its_own_behalf()
+        }
+    }
+
+    /// A place for one more call that is under way.
+    pub(crate) fn call_place(&self, client: &Client) -> Result<Place<Arc<str>>, Full> {
+        client.place(&self.calls)
     }
 
     /// Whether a client's person could open a page. One that knows nobody is for this machine.

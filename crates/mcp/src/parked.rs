@@ -1,11 +1,14 @@
 //! Calls that were answered with a link and go on behind it.
 //!
 //! A client that can show neither forms nor URLs gets the address of a page in the result of its
-//! tool. The handler waits on; `resume_question` brings its result, or the next link.
+//! tool. The handler waits on; `resume_question` brings its result, or the next link. Calls that
+//! wait and results that nobody fetched yet have limits of their own, and each principal a share
+//! of both.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use entreat_engine::shares::Shares;
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, JsonObject, Tool};
@@ -14,23 +17,102 @@ use tokio::sync::watch;
 
 use crate::call::Call;
 use crate::drive::{Handler, Link};
-use crate::mcp::Inner;
+use crate::mcp::{Inner, Settings};
 
 /// The tool that goes on with a call.
 pub(crate) const RESUME: &str = "resume_question";
-/// So many calls may wait; a call beyond them is an error.
-const MOST: usize = 1_000;
 
 type ToolEnd = Result<CallToolResponse, ErrorData>;
 
+pub(crate) struct ParkedCalls {
+    /// Calls whose questions are open.
+    links: Shares<Arc<str>>,
+    /// How many results are kept, in all and of one principal.
+    results: (usize, usize),
+    known: Mutex<Known>,
+}
+
 #[derive(Default)]
-pub(crate) struct ParkedCalls(Mutex<HashMap<String, ParkedCall>>);
+struct Known {
+    /// By their handles.
+    calls: HashMap<String, ParkedCall>,
+    /// How many calls have come to their end.
+    ended: u64,
+}
 
 struct ParkedCall {
-    principal: String,
+    principal: Arc<str>,
     stage: watch::Receiver<Stage>,
     /// The link that the client was told last.
     told: Link,
+    /// The how manieth to come to its end it was; `None` as long as its question is open.
+    ended: Option<u64>,
+    /// Whether it shares with other principals.
+    is_shared: bool,
+}
+
+impl ParkedCalls {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            links: settings.shares(settings.links),
+            results: (settings.results, settings.share_of(settings.results)),
+            known: Mutex::default(),
+        }
+    }
+
+    fn remove(&self, handle: &str) -> Option<ParkedCall> {
+        self.known.lock().calls.remove(handle)
+    }
+
+    /// Notes that a call has come to its end, for whose result others may have to go.
+    fn end(&self, handle: &str) {
+        let mut known = self.known.lock();
+        known.ended += 1;
+        let ended = known.ended;
+        let Some(call) = known.calls.get_mut(handle) else {
+            return;
+        };
+        call.ended = Some(ended);
+        let (principal, is_shared) = (call.principal.clone(), call.is_shared);
+        let (all, share) = self.results;
+        let mut kept: HashMap<&Arc<str>, Results<'_>> = HashMap::new();
+        for (handle, call) in &known.calls {
+            if let Some(ended) = call.ended {
+                kept.entry(&call.principal).or_default().add(handle, ended);
+            }
+        }
+        let total: usize = kept.values().map(|results| results.count).sum();
+        let own = kept.get(&principal).map_or(0, |results| results.count);
+        let goes = if is_shared && own > share {
+            kept.get(&principal)
+        } else if total > all {
+            // Who has the most is the one who keeps others from having any.
+            kept.values().max_by_key(|results| results.count)
+        } else {
+            None
+        };
+        let goes = goes.and_then(|results| Some(results.oldest?.1.to_owned()));
+        if let Some(handle) = goes {
+            tracing::warn!("a result that nobody fetched made way for a newer one");
+            known.calls.remove(&handle);
+        }
+    }
+}
+
+/// The results of one principal that wait to be fetched.
+#[derive(Default)]
+struct Results<'a> {
+    count: usize,
+    /// When it ended, and its handle.
+    oldest: Option<(u64, &'a str)>,
+}
+
+impl<'a> Results<'a> {
+    fn add(&mut self, handle: &'a str, ended: u64) {
+        self.count += 1;
+        let oldest = self.oldest.get_or_insert((ended, handle));
+        *oldest = (*oldest).min((ended, handle));
+    }
 }
 
 #[derive(Clone)]
@@ -47,32 +129,34 @@ impl Inner {
         handler: Handler<ToolEnd>,
         link: &Link,
     ) -> ToolEnd {
+        let place = call.client().place(&self.parked.links).map_err(|full| {
+            let message = format!("too many questions wait under links: {full}; try again later");
+            ErrorData::internal_error(message, None)
+        })?;
         let handle = self.new_handle();
         let (tell, stage) = watch::channel(Stage::Waits(link.clone()));
-        {
-            let mut parked = self.parked.0.lock();
-            if parked.len() >= MOST {
-                let message = "too many questions wait for their answers; try again later";
-                return Err(ErrorData::internal_error(message, None));
-            }
-            let principal = call.client().principal.clone();
-            let told = link.clone();
-            let call = ParkedCall {
-                principal,
-                stage,
-                told,
-            };
-            parked.insert(handle.clone(), call);
-        }
+        let parked = ParkedCall {
+            principal: call.client().principal.clone(),
+            stage,
+            told: link.clone(),
+            ended: None,
+            is_shared: call.client().is_remote,
+        };
+        let mut known = self.parked.known.lock();
+        known.calls.insert(handle.clone(), parked);
+        drop(known);
         let inner = Arc::clone(self);
         let name = handle.clone();
         self.tasks.spawn(async move {
             let work = go_on(&call, handler, &tell);
             let Some(ended) = inner.stop.run_until_cancelled(work).await else {
-                inner.parked.0.lock().remove(&name);
+                inner.parked.remove(&name);
                 return;
             };
             tell.send_replace(Stage::Done(Arc::new(Mutex::new(Some(ended)))));
+            // What the call was about is over, and others may have its place.
+            drop((place, call));
+            inner.parked.end(&name);
             // Nobody may ever come for it.
             let kept = inner.asker.engine().sleep(inner.settings.state_lifetime);
             tokio::select! {
@@ -80,7 +164,7 @@ impl Inner {
                 () = tell.closed() => {}
                 () = inner.stop.cancelled() => {}
             }
-            inner.parked.0.lock().remove(&name);
+            inner.parked.remove(&name);
         });
         Ok(told(link, &handle).into())
     }
@@ -90,8 +174,9 @@ impl Inner {
         let handle = arguments.and_then(|it| it.get("question"));
         let handle = handle.and_then(Value::as_str).unwrap_or_default();
         let found = {
-            let parked = self.parked.0.lock();
-            let call = parked.get(handle).filter(|it| it.principal == principal);
+            let known = self.parked.known.lock();
+            let call = known.calls.get(handle);
+            let call = call.filter(|it| *it.principal == *principal);
             call.map(|call| (call.stage.clone(), call.told.clone()))
         };
         let Some((mut stage, before)) = found else {
@@ -111,14 +196,14 @@ impl Inner {
         match now {
             Stage::Waits(link) => {
                 let result = told(&link, handle);
-                if let Some(call) = self.parked.0.lock().get_mut(handle) {
+                if let Some(call) = self.parked.known.lock().calls.get_mut(handle) {
                     call.told = link;
                 }
                 Ok(result.into())
             }
             Stage::Done(ended) => {
                 let ended = ended.lock().take();
-                self.parked.0.lock().remove(handle);
+                self.parked.remove(handle);
                 let gone = "its result was taken already";
                 ended.unwrap_or_else(|| Err(ErrorData::invalid_params(gone, None)))
             }

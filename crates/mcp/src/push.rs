@@ -26,8 +26,6 @@ impl Call {
         let question = self.connection.ask(ask).await?;
         let person = self.person(&question);
         let id = self.has_control().then(|| question.id());
-        let principal = &self.client().principal;
-        let _showing = id.map(|id| self.mcp().shown.show(id, principal));
         let mut settled = question.outcome();
         let mut message = asked.message.to_string();
         loop {
@@ -146,7 +144,7 @@ impl Call {
         let ask = self
             .engine_ask(asked, form, Channel::NativeUrl)
             .idempotency_key(&blake3::hash(key.to_string().as_bytes()).to_hex());
-        let question = self.mcp().asker.ask(ask).await?;
+        let question = self.asker.ask(ask).await?;
         let id = question.id().to_string();
         let snapshot = question.outcome_within(Duration::ZERO).await?;
         if snapshot.outcome().is_some() {
@@ -202,7 +200,7 @@ impl Call {
             });
         }
         let ask = self.engine_ask(&asked, form, Channel::Link).durable();
-        let question = self.mcp().asker.ask(ask).await?;
+        let question = self.asker.ask(ask).await?;
         let url = self.page_of(&question).await?;
         Ok((question.id(), url))
     }

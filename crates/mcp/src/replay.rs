@@ -171,7 +171,10 @@ impl Replay {
                 Channel::Page
             };
             // It outlives this round; what nobody answers ends by its deadline.
-            let question = mcp.asker.ask(call.engine_ask(asked, form, channel)).await?;
+            let question = call
+                .asker
+                .ask(call.engine_ask(asked, form, channel))
+                .await?;
             open.page = Some(question.id());
             if !by_client {
                 mcp.open_browser(&call.page_of(&question).await?);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::{CancelReason, ElicitationId, Form, Timeout};
+use entreat_core::{CancelReason, Form, Timeout};
+use entreat_engine::Elicitation;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, Implementation, JsonObject, ListPromptsResult,
@@ -77,8 +78,8 @@ impl ServerHandler for AskServer {
         let arguments = request.arguments.unwrap_or_default();
         let told = match &*request.name {
             "ask_user" => self.ask_user(&arguments, Ask::of(&context)?).await?,
-            "ask_status" => self.status(question_in(&arguments)?).await?,
-            "ask_cancel" => self.cancel(question_in(&arguments)?).await?,
+            "ask_status" => status(question_in(&arguments, &context)?).await?,
+            "ask_cancel" => cancel(question_in(&arguments, &context)?).await?,
             name => {
                 let message = format!("there is no tool `{name}`");
                 return Err(ErrorData::invalid_params(message, None));
@@ -190,34 +191,34 @@ impl AskServer {
             _ => Err(wrong("give one of `prompt`, `form` and `template`")),
         }
     }
-
-    /// How a question stands that was left to its page.
-    async fn status(&self, id: ElicitationId) -> Result<CallToolResult, ErrorData> {
-        let question = self.inner.asker.elicitation(id);
-        let snapshot = question.outcome_within(Duration::ZERO).await;
-        let snapshot = snapshot.map_err(AskError::Act)?;
-        let mut told = Map::new();
-        told.insert("status".into(), json!(snapshot.status()));
-        if let Some(Ok(answers)) = snapshot.answers() {
-            told.insert("answers".into(), answers.sealed().to_json().into());
-        }
-        Ok(CallToolResult::structured(told.into()))
-    }
-
-    async fn cancel(&self, id: ElicitationId) -> Result<CallToolResult, ErrorData> {
-        let question = self.inner.asker.elicitation(id);
-        let cancelled = question.cancel(CancelReason::AskerCancelled).await;
-        let snapshot = cancelled.map_err(AskError::Act)?;
-        Ok(CallToolResult::structured(
-            json!({"status": snapshot.status()}),
-        ))
-    }
 }
 
-fn question_in(given: &JsonObject) -> Result<ElicitationId, ErrorData> {
+/// How a question stands that was left to its page.
+async fn status(question: Elicitation) -> Result<CallToolResult, ErrorData> {
+    let snapshot = question.outcome_within(Duration::ZERO).await;
+    let snapshot = snapshot.map_err(AskError::Act)?;
+    let mut told = Map::new();
+    told.insert("status".into(), json!(snapshot.status()));
+    if let Some(Ok(answers)) = snapshot.answers() {
+        told.insert("answers".into(), answers.sealed().to_json().into());
+    }
+    Ok(CallToolResult::structured(told.into()))
+}
+
+async fn cancel(question: Elicitation) -> Result<CallToolResult, ErrorData> {
+    let cancelled = question.cancel(CancelReason::AskerCancelled).await;
+    let snapshot = cancelled.map_err(AskError::Act)?;
+    Ok(CallToolResult::structured(
+        json!({"status": snapshot.status()}),
+    ))
+}
+
+/// The question that is named, as the client sees it: that of another is none.
+fn question_in(given: &JsonObject, context: &Context) -> Result<Elicitation, ErrorData> {
     let id = given.get("question").and_then(Value::as_str);
     let id = id.and_then(|id| id.parse().ok());
-    id.ok_or_else(|| wrong("`question` is not the name of a question"))
+    let id = id.ok_or_else(|| wrong("`question` is not the name of a question"))?;
+    Ok(Ask::of(context)?.elicitation(id))
 }
 
 fn wrong(message: &str) -> ErrorData {

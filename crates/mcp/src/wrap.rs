@@ -39,6 +39,7 @@ use crate::parked::{RESUME, resume_tool};
 use crate::raw::{Slot, typed};
 use crate::replay::Replay;
 use crate::seal::{Binding, Opened, refused};
+use crate::sessions::Visit;
 use crate::wire::{InputRequired, input_request};
 
 /// A server whose handlers can ask; made by [`Mcp::wrap`](crate::Mcp::wrap).
@@ -88,6 +89,10 @@ impl<S: ServerHandler> Wrapped<S> {
         serve_server(Direct(self), transport.connect()).await
     }
 
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
     fn client(&self, context: &RequestContext<RoleServer>) -> Client {
         Client::of(context, &self.inner.callers)
     }
@@ -104,8 +109,14 @@ impl<S: ServerHandler> Wrapped<S> {
     where
         R: Keepable,
     {
+        let _place = self.inner.call_place(&client).map_err(|full| {
+            let message = format!("too many calls are under way: {full}; try again later");
+            ErrorData::internal_error(message, None)
+        })?;
+        // A session is not idle while a call is under way in it.
+        let _visit = Visit::of_request(&context.extensions);
         let binding = Binding {
-            principal: client.principal.clone(),
+            principal: client.principal.to_string(),
             target: format!("{} {}", target.method, target.name),
             arguments: target.arguments,
         };
@@ -146,7 +157,12 @@ impl<S: ServerHandler> Wrapped<S> {
         let finished = async {
             let finish = self.finish(&call, work, link);
             match state.filter(|_| self.inner.settings.single_use) {
-                Some(used) => self.inner.once_per_state(used, target.name, finish).await,
+                Some(used) => {
+                    let (inner, client) = (&self.inner, call.client());
+                    inner
+                        .once_per_state(client, used, target.name, finish)
+                        .await
+                }
                 None => finish.await,
             }
         };

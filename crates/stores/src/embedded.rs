@@ -279,6 +279,13 @@ impl Store for EmbeddedStore {
         self.shared.live.census()
     }
 
+    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+        if self.shared.readers.is_closed() {
+            return Promise::ready(Err(closed("count live elicitations")));
+        }
+        self.shared.live.census_of_principals()
+    }
+
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         let (shared, unhurried) = (self.shared.clone(), self.queues.unhurried.clone());
         Promise::later(async move { purge::run(shared, unhurried, settled_before, limit).await })

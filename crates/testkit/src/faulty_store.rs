@@ -279,6 +279,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::Census, Store::census)
     }
 
+    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+        self.call(Call::Census, Store::census_of_principals)
+    }
+
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         self.call(Call::Purge, |store| store.purge(settled_before, limit))
     }

@@ -29,6 +29,7 @@ pub use durable::what_was_acknowledged_is_there_after_a_restart;
 pub use lists::{
     lists_are_newest_first_and_come_in_pages, lists_are_those_of_an_asker_and_of_a_state,
     records_of_one_moment_are_told_apart, the_census_counts_live_records_alone,
+    the_census_of_principals_counts_live_records_alone,
 };
 pub use purging::{
     purged_keys_can_be_used_again, purging_stops_at_the_limit,
@@ -94,6 +95,7 @@ macro_rules! store_contract {
             settled_records_have_no_alarm
             steps_of_many_records_do_not_disturb_each_other
             the_census_counts_live_records_alone
+            the_census_of_principals_counts_live_records_alone
             two_askers_may_use_the_same_key
         }
     };

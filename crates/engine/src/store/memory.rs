@@ -145,6 +145,23 @@ impl Store for MemoryStore {
         Promise::ready(Ok(live.into_iter().collect()))
     }
 
+    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+        let mut live: HashMap<(Arc<str>, Box<str>), usize> = HashMap::new();
+        for shard in &self.shards {
+            for record in shard.lock().records() {
+                if let Some(principal) = record.request.principal()
+                    && record.lifecycle.is_live()
+                {
+                    let holder = (record.request.asker.clone(), principal.into());
+                    *live.entry(holder).or_default() += 1;
+                }
+            }
+        }
+        let counted = live.into_iter();
+        let counted = counted.map(|((asker, principal), live)| (asker, principal, live));
+        Promise::ready(Ok(counted.collect()))
+    }
+
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         let mut purged = 0;
         for shard in &self.shards {

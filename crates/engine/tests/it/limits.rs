@@ -1,11 +1,13 @@
 //! How much an asker may ask.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::Timeout;
+use entreat_core::{CancelReason, Timeout, UnixTime};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{ActError, Ask, AskError, Engine, Limits, Settings, Which};
+use entreat_engine::{ActError, Ask, AskError, Engine, Heard, KeyRing, Limits, Settings, Which};
+use entreat_testkit::{SeededEntropy, VirtualClock};
 
 use crate::world::{World, answer, form, unlimited};
 
@@ -181,4 +183,172 @@ async fn askers_who_come_and_go_leave_nothing_behind() {
         "{:?}",
         world.engine
     );
+}
+
+#[tokio::test]
+async fn a_principal_has_a_share_of_what_its_asker_may_have_live() {
+    let world = with_limits(Limits {
+        live: 100,
+        ..Limits::none()
+    })
+    .await;
+    let (ada, eve) = (
+        world.asker.on_behalf_of("ada"),
+        world.asker.on_behalf_of("eve"),
+    );
+    let mut ids = Vec::new();
+    for _ in 0..25 {
+        ids.push(eve.ask(ask()).await.unwrap().id());
+    }
+    let error = eve.ask(ask()).await.unwrap_err();
+    assert!(
+        matches!(error, AskError::TooManyLive { limit: 25 }),
+        "{error}"
+    );
+    ada.ask(ask()).await.unwrap();
+    // The program itself asks on nobody's behalf, and has what is left.
+    for _ in 0..74 {
+        world.asker.ask(ask()).await.unwrap();
+    }
+    assert!(ada.ask(ask()).await.is_err());
+    let person = world.engine.elicitation(ids[3]);
+    person.submit(&answer()).await.unwrap();
+    eve.ask(ask()).await.unwrap();
+    assert!(eve.ask(ask()).await.is_err());
+}
+
+#[tokio::test]
+async fn principals_share_what_the_engine_allows_in_all_even_without_other_limits() {
+    let mut settings = unlimited();
+    settings.live = 8;
+    settings.asker.limits = Limits::none();
+    let world = World::with(MemoryStore::new(), settings).await;
+    let eve = world.asker.on_behalf_of("eve");
+    for _ in 0..2 {
+        eve.ask(ask()).await.unwrap();
+    }
+    let error = eve.ask(ask()).await.unwrap_err();
+    assert!(
+        matches!(error, AskError::TooManyLive { limit: 2 }),
+        "{error}"
+    );
+    world.asker.on_behalf_of("ada").ask(ask()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_principal_cannot_use_up_the_rates_of_its_asker() {
+    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    let (ada, eve) = (
+        world.asker.on_behalf_of("ada"),
+        world.asker.on_behalf_of("eve"),
+    );
+    let mut asked = 0;
+    while eve.ask(ask()).await.is_ok() {
+        asked += 1;
+    }
+    assert_eq!(asked, 3);
+    for _ in 0..100 {
+        let error = eve.ask(ask()).await.unwrap_err();
+        assert!(matches!(error, AskError::RateLimited { .. }), "{error}");
+    }
+    let question = ada.ask(ask()).await.unwrap();
+    question.status().await.unwrap();
+    ada.ask(ask()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_shares_of_principals_hold_after_a_restart() {
+    let (clock, store) = (
+        VirtualClock::new(UnixTime::from_millis(0)),
+        Arc::new(MemoryStore::new()),
+    );
+    let mut settings = unlimited();
+    settings.asker.limits.live = 8;
+    let start = || async {
+        let engine = Engine::builder()
+            .keys(KeyRing::generate(&SeededEntropy::new(7)))
+            .shared_store(store.clone())
+            .clock(clock.clone());
+        engine.settings(settings.clone()).start().await.unwrap()
+    };
+    let engine = start().await;
+    let eve = engine.asker("mcp").on_behalf_of("eve");
+    let first = eve.ask(ask().durable()).await.unwrap().id();
+    eve.ask(ask().durable()).await.unwrap();
+    engine.shutdown().await;
+
+    let engine = start().await;
+    let eve = engine.asker("mcp").on_behalf_of("eve");
+    assert!(eve.ask(ask()).await.is_err());
+    engine.elicitation(first).submit(&answer()).await.unwrap();
+    eve.ask(ask()).await.unwrap();
+    assert!(eve.ask(ask()).await.is_err());
+    engine
+        .asker("mcp")
+        .on_behalf_of("ada")
+        .ask(ask())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_principal_sees_its_own_elicitations_and_no_others() {
+    let world = with_limits(Limits::none()).await;
+    let (ada, eve) = (
+        world.asker.on_behalf_of("ada"),
+        world.asker.on_behalf_of("eve"),
+    );
+    let question = ada.ask(ask().idempotency_key("k")).await.unwrap();
+    let mut heard = eve.subscribe();
+    let other = eve.elicitation(question.id());
+    for told in [
+        other.status().await.unwrap_err(),
+        other
+            .cancel(CancelReason::AskerCancelled)
+            .await
+            .unwrap_err(),
+        other.outcome().await.unwrap_err(),
+        other.outcome_within(Duration::ZERO).await.unwrap_err(),
+        other.submit(&answer()).await.unwrap_err(),
+    ] {
+        assert!(matches!(told, ActError::NotFound), "{told}");
+    }
+    assert!(
+        eve.list(Which::All, 10, None)
+            .await
+            .unwrap()
+            .elicitations
+            .is_empty()
+    );
+    assert_eq!(
+        ada.list(Which::All, 10, None)
+            .await
+            .unwrap()
+            .elicitations
+            .len(),
+        1
+    );
+    // A key of another is not one's own.
+    let own = eve.ask(ask().idempotency_key("k")).await.unwrap();
+    assert_ne!(own.id(), question.id());
+    let again = ada.ask(ask().idempotency_key("k")).await.unwrap();
+    assert_eq!(again.id(), question.id());
+    ada.elicitation(question.id())
+        .cancel(CancelReason::AskerCancelled)
+        .await
+        .unwrap();
+    let Some(Heard::Event(event)) = heard.next().await else {
+        panic!("an event");
+    };
+    assert_eq!(event.id(), own.id());
+    let itself = world.asker.on_its_own_behalf().elicitation(question.id());
+    assert!(matches!(itself.status().await, Err(ActError::NotFound)));
+    // The program itself sees all of them, and whose they are is in no log.
+    let seen = world
+        .asker
+        .elicitation(question.id())
+        .status()
+        .await
+        .unwrap();
+    assert!(!format!("{:?}", seen.record()).contains("ada"));
 }

@@ -1,5 +1,6 @@
 //! A server with one tool, an engine on a virtual clock, and clients of any kind.
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +15,15 @@ use entreat_mcp::rmcp::model::{
     ServerCapabilities, ServerConfig,
 };
 use entreat_mcp::rmcp::service::RequestContext;
+use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
 use entreat_mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
-use entreat_mcp::{Ask, Mcp, Settings};
+use entreat_mcp::{Ask, Mcp, Settings, Wrapped};
 use entreat_testkit::VirtualClock;
 use entreat_testkit::mcp::{Client, Kind};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
 
 pub(crate) type Told = Pin<Box<dyn Future<Output = Result<String, ErrorData>> + Send>>;
 
@@ -110,7 +113,7 @@ impl World {
         Self::on(engine, build, settings).await
     }
 
-    async fn on(
+    pub(crate) async fn on(
         engine: EngineBuilder,
         build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
         settings: Settings,
@@ -161,6 +164,46 @@ impl World {
             }
         });
         Client::connect_with(kind, capabilities, ours).await
+    }
+
+    /// A connection to a server with this tool, on which nothing was said.
+    pub(crate) fn raw<F, T>(&self, tool: F) -> DuplexStream
+    where
+        F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, ErrorData>> + Send + 'static,
+    {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let tool =
+            move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
+        let server = self.mcp.wrap(Server(Box::new(tool)));
+        tokio::spawn(async move {
+            if let Ok(running) = server.serve(theirs).await {
+                let _ = running.waiting().await;
+            }
+        });
+        ours
+    }
+
+    /// Serves a server over HTTP for as long as the test runs; where.
+    pub(crate) async fn listen<S: ServerHandler>(server: Wrapped<S>) -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("there is a free port");
+        let address = listener.local_addr().expect("it has an address");
+        let service = server.http(StreamableHttpServerConfig::default());
+        let app = axum::Router::new().route_service("/mcp", service);
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        address
+    }
+
+    /// Serves a tool over HTTP for as long as the test runs; where.
+    pub(crate) async fn listen_tool<F, T>(&self, tool: F) -> SocketAddr
+    where
+        F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, ErrorData>> + Send + 'static,
+    {
+        let tool =
+            move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
+        Self::listen(self.mcp.wrap(Server(Box::new(tool)))).await
     }
 
     /// Answers the page under a URL.

@@ -27,7 +27,8 @@ pub struct HttpClient {
 pub struct HttpAnswer {
     /// The status of HTTP.
     pub status: u16,
-    session: Option<String>,
+    /// Its headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
     lines: Lines<BufReader<TcpStream>>,
 }
 
@@ -76,10 +77,29 @@ impl HttpClient {
             self.kind.era.version(),
             "{greeted:?}"
         );
-        self.session = answer.session.take();
+        self.session = answer.header("mcp-session-id").map(str::to_owned);
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         self.post(&ready, "").await;
         self
+    }
+
+    /// The same, in the session of another.
+    #[must_use]
+    pub fn in_session_of(mut self, other: &Self) -> Self {
+        self.session.clone_from(&other.session);
+        self
+    }
+
+    /// The same, in the session of this id.
+    #[must_use]
+    pub fn in_session(mut self, id: &str) -> Self {
+        self.session = Some(id.to_owned());
+        self
+    }
+
+    /// Sends a request without a body, such as `GET` and `DELETE` are.
+    pub async fn bare(&self, method: &str) -> HttpAnswer {
+        self.request(method, "", "").await
     }
 
     /// One round of a call, with what else its parameters have; answers nothing.
@@ -96,8 +116,24 @@ impl HttpClient {
         self.send("tools/call", params).await
     }
 
+    /// Calls a tool by a request of this id, beside others.
+    pub async fn call_as(&self, id: u64, tool: &str, arguments: Value) -> HttpAnswer {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.send_as(id, "tools/call", params).await
+    }
+
+    /// Sends a notification.
+    pub async fn notify(&self, method: &str, params: Value) -> HttpAnswer {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.post(&message, "").await
+    }
+
     /// Sends a request.
-    pub async fn send(&self, method: &str, mut params: Value) -> HttpAnswer {
+    pub async fn send(&self, method: &str, params: Value) -> HttpAnswer {
+        self.send_as(1, method, params).await
+    }
+
+    async fn send_as(&self, id: u64, method: &str, mut params: Value) -> HttpAnswer {
         let mut headers = String::new();
         if self.kind.has_rounds() {
             let about = |name| format!("io.modelcontextprotocol/{name}");
@@ -112,7 +148,7 @@ impl HttpClient {
                 headers.extend(["mcp-name: ", name, "\r\n"]);
             }
         }
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.post(&message, &headers).await
     }
 
@@ -123,14 +159,17 @@ impl HttpClient {
     }
 
     async fn post(&self, message: &Value, headers: &str) -> HttpAnswer {
-        let body = message.to_string();
+        self.request("POST", &message.to_string(), headers).await
+    }
+
+    async fn request(&self, method: &str, body: &str, headers: &str) -> HttpAnswer {
         let session = match &self.session {
             Some(session) => format!("mcp-session-id: {session}\r\n"),
             None => String::new(),
         };
         // The older version has no chunks, which would have to be read apart.
         let head = format!(
-            "POST /mcp HTTP/1.0\r\nhost: {}\r\naccept: application/json, text/event-stream\r\n\
+            "{method} /mcp HTTP/1.0\r\nhost: {}\r\naccept: application/json, text/event-stream\r\n\
              mcp-protocol-version: {}\r\ncontent-type: application/json\r\n\
              content-length: {}\r\n{session}{headers}{}\r\n",
             self.address,
@@ -145,19 +184,17 @@ impl HttpClient {
         let mut lines = BufReader::new(stream).lines();
         let first = lines.next_line().await.ok().flatten().unwrap_or_default();
         let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
-        let mut session = None;
+        let mut headers = Vec::new();
         while let Ok(Some(line)) = lines.next_line().await
             && !line.is_empty()
         {
-            if let Some((name, value)) = line.split_once(": ")
-                && name.eq_ignore_ascii_case("mcp-session-id")
-            {
-                session = Some(value.to_owned());
+            if let Some((name, value)) = line.split_once(": ") {
+                headers.push((name.to_ascii_lowercase(), value.to_owned()));
             }
         }
         HttpAnswer {
             status: status.unwrap_or_default(),
-            session,
+            headers,
             lines,
         }
     }
@@ -168,6 +205,21 @@ impl HttpClient {
     reason = "whatever goes wrong fails the test"
 )]
 impl HttpAnswer {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(header, _)| header == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// All that is left of it.
+    pub async fn text(&mut self) -> String {
+        let mut text = String::new();
+        while let Ok(Some(line)) = self.lines.next_line().await {
+            text.extend([&line, "\n"]);
+        }
+        text
+    }
+
     /// The next message of it; `None` at its end.
     pub async fn next(&mut self) -> Option<Value> {
         loop {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use entreat_core::{Command, ElicitationId, Status};
+use entreat_core::{Command, ElicitationId, Presented, Status};
 use entreat_engine::store::{Query, Which};
-use entreat_engine::{Record, Store};
+use entreat_engine::{Extras, Principal, Record, Store};
 
 use super::{at, kept, stepped};
 use crate::records::{self, assert_same};
@@ -71,7 +71,7 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
         let pending = records::pending(asker, at(base), base);
         let make = |number| records::pending(asker, at(base + number), base + number);
         let ended = |number, command| (make(number), Some(command));
-        let presented = entreat_core::Presented::Unknown;
+        let presented = Presented::Unknown;
         let reason = entreat_core::CancelReason::UserCancelled;
         for (record, command) in [
             (pending, None),
@@ -147,4 +147,40 @@ pub async fn the_census_counts_live_records_alone(store: Arc<impl Store>) {
     let mut census = kept(store.census()).await;
     census.sort_unstable();
     assert_eq!(census, [("one".into(), 2), ("other".into(), 1)]);
+}
+
+/// Live records are counted by principal too; those that were asked on nobody's behalf are not.
+pub async fn the_census_of_principals_counts_live_records_alone(store: Arc<impl Store>) {
+    fill(&*store, "one", 0..5).await;
+    assert_eq!(kept(store.census_of_principals()).await, []);
+    let mut number = 100;
+    let mut made = Vec::new();
+    for (asker, principal) in [
+        ("one", "ada"),
+        ("one", "ada"),
+        ("one", "eve"),
+        ("other", "ada"),
+    ] {
+        number += 1;
+        let mut record = records::pending(asker, at(0), number);
+        record.to_mut().request.extras = Some(Arc::new(Extras {
+            principal: Some(Principal(principal.into())),
+            ..Extras::default()
+        }));
+        kept(store.create(record.clone())).await;
+        made.push(record);
+    }
+    let declined = Command::Decline {
+        presented: Presented::Yes,
+    };
+    kept(store.commit(records::step(&made[2], declined, at(1)))).await;
+    let mut census = kept(store.census_of_principals()).await;
+    census.sort_unstable();
+    assert_eq!(
+        census,
+        [
+            ("one".into(), "ada".into(), 2),
+            ("other".into(), "ada".into(), 1)
+        ]
+    );
 }

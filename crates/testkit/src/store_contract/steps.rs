@@ -5,8 +5,8 @@ use std::sync::Arc;
 use entreat_core::{Command, Mode, Unknown};
 use entreat_engine::store::Created;
 use entreat_engine::{
-    Channel, Extras, Held, KeyRing, Payload, Record, Sealed, Store, StoreError, Subject, Vault,
-    Version,
+    Channel, Extras, Held, KeyRing, Payload, Principal, Record, Sealed, Store, StoreError, Subject,
+    Vault, Version,
 };
 use serde_json::json;
 
@@ -70,6 +70,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         })),
         idempotency_key: Some("key".into()),
         script: Some(json!([{"say": "hello"}])),
+        principal: Some(Principal("ada".into())),
     }));
     record.to_mut().held = Some(Arc::new(Held {
         draft: Some(records::payload("{\"a\":\"\\u0000\"}")),
