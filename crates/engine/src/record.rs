@@ -9,6 +9,7 @@ use entreat_core::{ElicitationId, Form, Lifecycle, Mode, UnixTime, Unknown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::room::HeldPlace;
 use crate::vault::Sealed;
 
 /// One elicitation as a store keeps it.
@@ -179,6 +180,9 @@ pub struct Extras {
     /// What a terminal says and asks, step by step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Value>,
+    /// The room that it takes in memory; the engine's own.
+    #[serde(skip)]
+    pub place: HeldPlace,
 }
 
 /// What was answered so far.
@@ -207,6 +211,9 @@ pub struct Held {
     /// That the outcome is still to be delivered to the asker's callback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
+    /// The room that it takes in memory; the engine's own.
+    #[serde(skip)]
+    pub place: HeldPlace,
 }
 
 /// An outcome on its way to the asker's callback.
