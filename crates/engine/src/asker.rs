@@ -16,7 +16,7 @@ use crate::error::{ActError, AskError};
 use crate::events::Subscription;
 use crate::limits::{Account, Limits};
 use crate::observe::StoreCall;
-use crate::record::{Entry, Record, Request, Subject, Version};
+use crate::record::{Entry, Extras, Record, Request, Subject, Version};
 use crate::resolver::{Unresolved, judge_resolved};
 use crate::snapshot::Snapshot;
 use crate::store::{Created, Query, StoreError, Which};
@@ -238,6 +238,10 @@ impl Asker {
         if let Some(principal) = self.account.principal() {
             ask.belongs_to(principal);
         }
+        let extras = ask.extras.map(Arc::<Extras>::from);
+        if let Some(extras) = &extras {
+            inner.room.take_asked(self.account.name(), extras)?;
+        }
         inner.ledgers.admit(&self.account, now)?;
         let mut random = [0; 10];
         inner.entropy.fill(&mut random);
@@ -253,7 +257,7 @@ impl Asker {
                 durable: ask.durable,
                 wipe: ask.wipe,
                 size_limit,
-                extras: ask.extras.map(Arc::from),
+                extras,
                 subject: ask.subject,
             },
             held: None,

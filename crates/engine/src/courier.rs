@@ -4,12 +4,17 @@
 //! record. Before an attempt begins, a later one is noted, in case this one is lost with the
 //! process; when it ends, the note is taken away or moved. How an outcome travels is the
 //! courier's business.
+//!
+//! Attempts under way are limited for all, and each asker has a share of them: its outcomes wait
+//! in a lane of their own, so that hooks that hang hold up nobody else's.
 
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::UnixTime;
+use entreat_core::{ElicitationId, UnixTime};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +24,7 @@ use crate::error::ActError;
 use crate::payload::editable;
 use crate::record::{Delivery, Entry, Held, Record};
 use crate::resolver::{Cleared, Unresolved, judge_resolved};
+use crate::shares::Shares;
 use crate::snapshot::Snapshot;
 use crate::store::StoreError;
 
@@ -54,10 +60,10 @@ pub enum Receipt {
 
 /// An attempt that nothing was heard of for so long was lost.
 const LOST: Duration = Duration::from_secs(30);
-/// So many attempts are under way at once.
-const UNDER_WAY: usize = 64;
-/// So many wait for that.
+/// So many outcomes of all askers are in memory, under way or waiting for that.
 const WAITING: usize = 10_000;
+/// And so many of one.
+const WAITING_EACH: usize = 1000;
 /// What comes then waits in the store, and comes again after this.
 const CROWDED: Duration = Duration::from_secs(5);
 /// What follows an attempt that failed, in seconds: three days in all.
@@ -77,20 +83,45 @@ const PAUSES: [u64; 11] = [
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
+/// How many callbacks are called at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallbackLimits {
+    /// Of all askers.
+    pub all: usize,
+    /// Of one asker.
+    pub each: usize,
+}
+
+impl Default for CallbackLimits {
+    fn default() -> Self {
+        Self { all: 64, each: 16 }
+    }
+}
+
 /// The courier, and how much it has to do.
 pub(crate) struct Dispatch {
     courier: Option<Arc<dyn Courier>>,
-    places: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    waiting: Shares<Arc<str>>,
+    /// Whose outcomes are in memory, under way or waiting for that.
+    known: Mutex<HashSet<ElicitationId>>,
+    places: Semaphore,
+    lanes: Lanes,
     end: CancellationToken,
 }
 
 impl Dispatch {
-    pub(crate) fn new(courier: Option<Arc<dyn Courier>>) -> Self {
+    pub(crate) fn new(courier: Option<Arc<dyn Courier>>, limits: CallbackLimits) -> Self {
+        // Within what a semaphore can count; none at all would hold everything back for ever.
+        let all = limits.all.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             courier,
-            places: Arc::new(Semaphore::new(UNDER_WAY)),
-            waiting: Arc::new(Semaphore::new(WAITING)),
+            waiting: Shares::new(WAITING, WAITING_EACH),
+            known: Mutex::default(),
+            places: Semaphore::new(all),
+            lanes: Lanes {
+                each: limits.each.clamp(1, all),
+                open: Mutex::default(),
+            },
             end: CancellationToken::new(),
         }
     }
@@ -102,6 +133,36 @@ impl Dispatch {
     /// Breaks off what is under way; the next start takes it up.
     pub(crate) fn end(&self) {
         self.end.cancel();
+    }
+}
+
+/// Where the outcomes of each asker wait for their turn.
+///
+/// A semaphore and not a place in shares: whoever is beyond the share waits, first come first
+/// served.
+struct Lanes {
+    each: usize,
+    /// Only those that somebody is in.
+    open: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+}
+
+impl Lanes {
+    fn enter(&self, asker: &Arc<str>) -> Arc<Semaphore> {
+        let mut open = self.open.lock();
+        let lane = open.entry(asker.clone());
+        lane.or_insert_with(|| Arc::new(Semaphore::new(self.each)))
+            .clone()
+    }
+
+    fn leave(&self, asker: &Arc<str>, lane: Arc<Semaphore>) {
+        let mut open = self.open.lock();
+        drop(lane);
+        if open
+            .get(asker)
+            .is_some_and(|lane| Arc::strong_count(lane) == 1)
+        {
+            open.remove(asker);
+        }
     }
 }
 
@@ -125,7 +186,7 @@ impl Inner {
         if !is_wanted || !self.dispatch.has_courier() {
             return held;
         }
-        let mut held = editable(held.as_ref());
+        let mut held = held.map_or_else(Held::default, Arc::unwrap_or_clone);
         held.delivery = Some(Box::new(Delivery {
             attempts: 0,
             next: now,
@@ -135,9 +196,16 @@ impl Inner {
 
     /// Begins an attempt to deliver the outcome of a record, once a later one is noted.
     pub(crate) async fn send_off(self: &Arc<Self>, record: Record) -> Result<(), StoreError> {
-        let place = self.dispatch.waiting.clone().try_acquire_owned();
-        let again = if place.is_ok() { LOST } else { CROWDED };
-        let (id, next) = (record.id, self.now().after(again));
+        let (id, asker) = (record.id, record.request.asker.clone());
+        let dispatch = &self.dispatch;
+        // It may have waited for its turn until now: then it is not lost, and goes on waiting.
+        let is_known = dispatch.known.lock().contains(&id);
+        let place = dispatch.waiting.take(asker.clone()).ok();
+        let again = match place {
+            None if !is_known => CROWDED,
+            _ => LOST,
+        };
+        let next = self.now().after(again);
         let noted = self.note_delivery(record, |delivery| Some(Delivery { next, ..delivery }));
         match noted.await {
             Ok(true) => {}
@@ -145,22 +213,28 @@ impl Inner {
             // Somebody else was faster, or it is gone.
             Ok(false) | Err(_) => return Ok(()),
         }
-        if let (Some(courier), Ok(place)) = (self.dispatch.courier.clone(), place) {
+        if let (Some(courier), Some(place)) = (dispatch.courier.clone(), place)
+            && dispatch.known.lock().insert(id)
+        {
             let inner = self.clone();
             self.in_flight.spawn(async move {
-                let end = inner.dispatch.end.clone();
+                let lane = inner.dispatch.lanes.enter(&asker);
                 tokio::select! {
-                    () = end.cancelled() => {}
-                    () = inner.attempt(&*courier, id) => {}
+                    () = inner.dispatch.end.cancelled() => {}
+                    () = inner.attempt(&*courier, &lane, id) => {}
                 }
+                inner.dispatch.lanes.leave(&asker, lane);
+                inner.dispatch.known.lock().remove(&id);
                 drop(place);
             });
         }
         Ok(())
     }
 
-    async fn attempt(self: &Arc<Self>, courier: &dyn Courier, id: entreat_core::ElicitationId) {
-        let Ok(_place) = self.dispatch.places.acquire().await else {
+    async fn attempt(self: &Arc<Self>, courier: &dyn Courier, lane: &Semaphore, id: ElicitationId) {
+        // The lane first: what waits in it takes no place from others.
+        let (Ok(_turn), Ok(_place)) = (lane.acquire().await, self.dispatch.places.acquire().await)
+        else {
             return;
         };
         let Ok(record) = self.load(&Access::Host, id).await else {

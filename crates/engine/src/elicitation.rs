@@ -266,7 +266,7 @@ impl Elicitation {
         let form = form_of(&record)?;
         let errors = violations.errors(&inner.settings.messages);
         let draft = known_answers(form, answers);
-        let draft = Payload::of_draft(&inner.vault, self.id, form, draft);
+        let draft = Payload::of_draft(&inner.vault, self.id, form, &draft);
         check_size(&record, Some(form), &draft)?;
         let text = serde_json::to_string(&errors).unwrap_or_default();
         let held = Arc::new(Held {
@@ -306,7 +306,7 @@ impl Elicitation {
             let mut held = editable(record.held.as_ref());
             merged = held.draft(&inner.vault, record.id)?;
             merged.extend(part.clone());
-            let draft = Payload::of_draft(&inner.vault, record.id, &form, merged.clone());
+            let draft = Payload::of_draft(&inner.vault, record.id, &form, &merged);
             check_size(record, Some(&form), &draft)?;
             held.draft = Some(draft);
             if let Some(typist) = &self.typist {

@@ -17,15 +17,17 @@ use zeroize::Zeroizing;
 
 use crate::asker::{Asker, AskerSettings};
 use crate::clock::{Clock, SystemClock, Timeline};
-use crate::courier::{Courier, Dispatch};
+use crate::courier::{CallbackLimits, Courier, Dispatch};
 use crate::deadlines::{Alarms, Chores};
 use crate::elicitation::{Access, Elicitation};
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
 use crate::events::{Events, Subscription};
+use crate::health::Health;
 use crate::limits::Ledgers;
 use crate::observe::Observer;
 use crate::resolver::{Cleared, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved};
+use crate::room::{AnswerMemory, Room};
 use crate::store::{MemoryStore, Store, StoreError};
 use crate::vault::{KeyProof, KeyRing, Vault};
 use crate::waiters::Waiters;
@@ -72,6 +74,10 @@ pub struct Settings {
     pub retention: Duration,
     /// Which callbacks may be asked for, and called.
     pub callbacks: Policy,
+    /// How many of them are called at once.
+    pub callback_limits: CallbackLimits,
+    /// How much memory answers may take that are not settled, or not delivered yet.
+    pub answer_memory: AnswerMemory,
     /// The words in which errors are kept.
     pub messages: Messages,
 }
@@ -83,6 +89,8 @@ impl Default for Settings {
             live: 10_000,
             retention: Duration::from_secs(3600),
             callbacks: Policy::web(),
+            callback_limits: CallbackLimits::default(),
+            answer_memory: AnswerMemory::default(),
             messages: Catalogue::default().messages(["en"]),
         }
     }
@@ -110,11 +118,13 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) waiters: Waiters,
     pub(crate) ledgers: Ledgers,
+    pub(crate) room: Room,
     pub(crate) events: Events,
     pub(crate) alarms: Arc<Alarms>,
     pub(crate) chores: Chores,
     pub(crate) dispatch: Dispatch,
     pub(crate) observer: Observer,
+    health: Health,
     /// Calls of a durable store; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
     stopped: AtomicBool,
@@ -208,9 +218,12 @@ impl Engine {
         self.inner.settings.asker.timeout_config(mode)
     }
 
-    /// Asks the store for something, to see whether it answers.
-    pub async fn check(&self) -> Result<(), StoreError> {
-        self.inner.store.note("check").await.map(drop)
+    /// Sees whether the store can keep something, by having it keep something.
+    ///
+    /// However many ask at once and again, it does so once a second at most: others get the same
+    /// answer. A store that says nothing for five seconds is unavailable.
+    pub async fn check(&self) -> Result<(), Arc<StoreError>> {
+        self.inner.health.check(&self.inner).await
     }
 
     /// Begins to shut down. A connection that goes from now on leaves what was asked on it as it
@@ -355,12 +368,14 @@ impl Builder {
                 .resolver
                 .unwrap_or_else(|| Arc::new(SystemResolver::default())),
             ledgers: Ledgers::new(self.settings.live),
+            room: Room::new(self.settings.answer_memory),
             waiters: Waiters::new(),
             events: Events::new(),
             alarms: Arc::default(),
             chores: Chores::default(),
-            dispatch: Dispatch::new(self.courier),
+            dispatch: Dispatch::new(self.courier, self.settings.callback_limits),
             observer: Observer::default(),
+            health: Health::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),
             keeper: Mutex::new(None),
@@ -377,6 +392,7 @@ impl Builder {
         for (asker, principal, live) in inner.store.census_of_principals().await? {
             inner.ledgers.count_in_for(&asker, &principal, live);
         }
+        inner.count_room().await?;
         inner.observer.set_live(inner.ledgers.live());
         inner.tend().await?;
         let keeper = tokio::spawn(Inner::keep(Arc::downgrade(&inner)));

@@ -41,6 +41,14 @@ pub enum AskError {
         /// The limit that was met.
         limit: usize,
     },
+    /// What is asked takes more memory than the asker has left.
+    #[error("what is asked takes {size} bytes of memory, and there are {limit} left")]
+    TooLarge {
+        /// About how much it takes.
+        size: usize,
+        /// How much is left.
+        limit: usize,
+    },
     /// The store could not keep it.
     #[error("the question could not be kept")]
     Store(#[from] StoreError),

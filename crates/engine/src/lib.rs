@@ -27,9 +27,11 @@ pub mod store;
 mod deadlines;
 mod events;
 mod given;
+mod health;
 mod limits;
 mod observe;
 mod payload;
+mod room;
 mod rotation;
 mod step;
 mod waiters;
@@ -43,7 +45,7 @@ pub use ask::{Ask, INLINE_FIELD};
 pub use asker::{Asker, AskerSettings, MAX_PAGE, Page};
 pub use clock::{Clock, SystemClock};
 pub use connection::Connection;
-pub use courier::{Courier, Parcel, Receipt};
+pub use courier::{CallbackLimits, Courier, Parcel, Receipt};
 pub use elicitation::{Drafted, Elicitation, Extended};
 pub use engine::{Builder, Engine, Settings, TimeoutConfig};
 pub use entropy::{Entropy, SystemEntropy};
@@ -57,6 +59,7 @@ pub use record::{
 pub use resolver::{
     Cleared, LookUp, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved,
 };
+pub use room::{AnswerMemory, HeldPlace};
 pub use snapshot::Snapshot;
 pub use store::{MemoryStore, Store, StoreError, Which};
 pub use vault::{KeyLineFault, KeyProof, KeyRing, KeyRingError, Sealed, Secret, Vault, VaultError};

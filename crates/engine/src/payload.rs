@@ -1,13 +1,19 @@
 //! Answers on their way into a store and out again: secrets are sealed before, opened after.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use entreat_core::form::FileRules;
 use entreat_core::{Answers, ElicitationId, Form, Kind, SEALED};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::record::{Held, Payload};
+use crate::room::HeldPlace;
 use crate::vault::{Secret, Vault, VaultError};
 
 impl Payload {
@@ -30,15 +36,15 @@ impl Payload {
         vault: &Vault,
         id: ElicitationId,
         form: &Form,
-        mut draft: Map<String, Value>,
+        draft: &Map<String, Value>,
     ) -> Self {
         let secrets: Vec<_> = sensitive(form)
-            .filter_map(|field| {
-                let value = std::mem::replace(draft.get_mut(field)?, SEALED.into());
-                Some((field, Zeroizing::new(to_text(&value))))
-            })
+            .filter_map(|field| Some((field, Zeroizing::new(to_text(draft.get(field)?)))))
             .collect();
-        Self::with_secrets(vault, id, to_text(&draft), &secrets)
+        let is_secret = |id: &str| secrets.iter().any(|(field, _)| *field == id);
+        // Written without a copy: a draft may hold files.
+        let text = to_text(&Written(draft, is_secret));
+        Self::with_secrets(vault, id, text, &secrets)
     }
 
     /// A result that came from elsewhere.
@@ -85,6 +91,24 @@ impl Payload {
     }
 }
 
+/// A draft as it is kept: with a placeholder for each secret.
+struct Written<'d, F>(&'d Map<String, Value>, F);
+
+impl<F: Fn(&str) -> bool> Serialize for Written<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(draft, is_secret) = self;
+        let mut map = serializer.serialize_map(Some(draft.len()))?;
+        for (id, value) in *draft {
+            if is_secret(id) {
+                map.serialize_entry(id, SEALED)?;
+            } else {
+                map.serialize_entry(id, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
 /// JSON text without the space between its parts: what is kept fits on a line.
 pub(crate) fn compact(text: &str) -> Box<str> {
     let mut in_text = false;
@@ -114,13 +138,20 @@ pub(crate) fn counted_size(form: &Form, text: &str) -> usize {
     if files().next().is_none() {
         return text.len();
     }
-    let mut value: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    // Not copied: they are what is large.
+    let mut members: HashMap<Cow<'_, str>, &RawValue> =
+        serde_json::from_str(text).unwrap_or_default();
     let mut beyond = 0;
     for (field, room) in files() {
-        let size = value.remove(field).map_or(0, |file| to_text(&file).len());
+        let size = members.remove(field).map_or(0, |file| file.get().len());
         beyond += size.saturating_sub(room);
     }
-    to_text(&value).len() + beyond
+    let others = members.iter();
+    let length = |(name, value): (&Cow<'_, str>, &&RawValue)| {
+        // With its colon, and a comma or the brace that takes its place.
+        to_text(name).len() + value.get().len() + 2
+    };
+    others.map(length).sum::<usize>() + 1 + usize::from(members.is_empty()) + beyond
 }
 
 /// How much JSON the files of a field may come to: base64, and a name and a type for each.
@@ -168,9 +199,12 @@ impl Held {
     }
 }
 
-/// What was held, to be changed.
+/// What was held, to be changed; it takes room of its own then.
 pub(crate) fn editable(held: Option<&Arc<Held>>) -> Held {
-    held.map(|held| Held::clone(held)).unwrap_or_default()
+    Held {
+        place: HeldPlace::default(),
+        ..held.map(|held| Held::clone(held)).unwrap_or_default()
+    }
 }
 
 fn has_secrets(form: &Form) -> bool {
@@ -184,7 +218,7 @@ fn sensitive(form: &Form) -> impl Iterator<Item = &str> {
         .map(entreat_core::Field::id)
 }
 
-fn to_text(value: &impl serde::Serialize) -> Box<str> {
+fn to_text(value: &impl Serialize) -> Box<str> {
     // Most answers are short: written on the stack, they are allocated once, at their length.
     let mut room = [0; 256];
     let mut left = &mut room[..];
@@ -194,11 +228,30 @@ fn to_text(value: &impl serde::Serialize) -> Box<str> {
     let text = if is_short {
         str::from_utf8(&room[..length]).unwrap_or_default().into()
     } else {
+        let mut length = Length(0);
+        let _ = serde_json::to_writer(&mut length, value);
+        let mut text = Vec::with_capacity(length.0);
         // Maps with text keys and JSON values: nothing in them can fail to serialise.
-        serde_json::to_string(value).unwrap_or_default().into()
+        let _ = serde_json::to_writer(&mut text, value);
+        String::from_utf8(text).unwrap_or_default().into()
     };
     room[..length].zeroize();
     text
+}
+
+/// Counts what is written, so that room for all of it can be made at once: to grow would leave
+/// copies behind, of secrets and of files.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use entreat_core::{ElicitationId, Form, Lifecycle, Mode, UnixTime, Unknown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::room::HeldPlace;
 use crate::vault::Sealed;
 
 /// One elicitation as a store keeps it.
@@ -191,6 +192,9 @@ pub struct Extras {
     /// On whose behalf the asker asks; see [`Asker::on_behalf_of`](crate::Asker::on_behalf_of).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Principal>,
+    /// The room that it takes in memory; the engine's own.
+    #[serde(skip)]
+    pub place: HeldPlace,
 }
 
 /// On whose behalf an asker asks. Never shown or logged: it may be the digest of a token.
@@ -230,6 +234,9 @@ pub struct Held {
     /// That the outcome is still to be delivered to the asker's callback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
+    /// The room that it takes in memory; the engine's own.
+    #[serde(skip)]
+    pub place: HeldPlace,
 }
 
 /// An outcome on its way to the asker's callback.

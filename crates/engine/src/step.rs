@@ -110,6 +110,7 @@ impl Inner {
                 Err(rejection) => return Err(refused(rejection, &record.lifecycle, now)),
             };
             let held = keep(&record, &step)?;
+            self.room.take(&record, held.as_ref())?;
             let next = record.to_mut();
             next.version = next.version.next();
             next.lifecycle.apply(&step);
@@ -134,9 +135,13 @@ impl Inner {
         mut replacement: impl FnMut(&Record) -> Result<Option<Held>, VaultError>,
     ) -> Result<bool, ActError> {
         loop {
-            let Some(held) = replacement(&record)? else {
+            let Some(mut held) = replacement(&record)? else {
                 return Ok(false);
             };
+            if let Some(before) = &record.held {
+                // The answers are the same or fewer.
+                held.place = before.place.clone();
+            }
             let id = record.id;
             let next = record.to_mut();
             next.version = next.version.next();

@@ -96,6 +96,20 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets up to `limit` claims that have expired by then, and says how many.
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize>;
 
+    /// Shows that the store can keep something, by keeping it as it keeps a step. The error says
+    /// why it cannot.
+    fn check(&self, now: UnixTime) -> Reply<()> {
+        // What is kept already may not be written again.
+        self.keep_note("checked", now.as_millis().to_string())
+    }
+
+    /// The records that the store has in memory and that [weigh](crate::Entry::weight) so many
+    /// bytes at least.
+    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
+        let _ = at_least;
+        Promise::ready(Ok(Vec::new()))
+    }
+
     /// Whether what is kept is still there after this process.
     fn outlives_process(&self) -> bool {
         false

@@ -80,11 +80,13 @@ pub enum Call {
     ReleaseClaim,
     /// [`Store::purge_claims`]
     PurgeClaims,
+    /// [`Store::check`]
+    Check,
 }
 
 impl Call {
     /// Every method.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Create,
         Self::Load,
         Self::Commit,
@@ -98,6 +100,7 @@ impl Call {
         Self::EndClaim,
         Self::ReleaseClaim,
         Self::PurgeClaims,
+        Self::Check,
     ];
 }
 
@@ -311,6 +314,14 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::PurgeClaims, |store| {
             store.purge_claims(expired_by, limit)
         })
+    }
+
+    fn check(&self, now: UnixTime) -> Reply<()> {
+        self.call(Call::Check, |store| store.check(now))
+    }
+
+    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
+        self.store.held_in_memory(at_least)
     }
 
     fn outlives_process(&self) -> bool {

@@ -44,8 +44,8 @@ pub use steps::{
     a_new_record_is_loaded_as_it_was_kept, a_record_with_everything_is_kept,
     a_sealed_payload_is_kept_bit_by_bit, a_settled_record_takes_further_steps,
     a_step_for_an_unknown_record_is_missing, a_step_for_another_version_changes_nothing,
-    a_step_replaces_the_record, an_asker_finds_its_own_record, notes_are_kept_by_name,
-    two_askers_may_use_the_same_key,
+    a_step_replaces_the_record, a_store_that_works_passes_its_check, an_asker_finds_its_own_record,
+    heavy_answers_in_memory_are_named, notes_are_kept_by_name, two_askers_may_use_the_same_key,
 };
 
 /// Makes a test of every promise.
@@ -76,12 +76,14 @@ macro_rules! store_contract {
             a_step_for_an_unknown_record_is_missing
             a_step_for_another_version_changes_nothing
             a_step_replaces_the_record
+            a_store_that_works_passes_its_check
             alarms_are_named_in_time_and_never_early
             alarms_behave_like_a_sorted_list
             an_asker_finds_its_own_record
             an_outcome_to_be_delivered_is_due_and_stays
             due_records_are_named_up_to_the_limit
             expired_claims_are_forgotten_up_to_the_limit
+            heavy_answers_in_memory_are_named
             lists_are_newest_first_and_come_in_pages
             lists_are_those_of_an_asker_and_of_a_state
             notes_are_kept_by_name

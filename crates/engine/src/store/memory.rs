@@ -200,4 +200,13 @@ impl Store for MemoryStore {
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
         Promise::ready(Ok(self.claims.lock().purge(expired_by, limit)))
     }
+
+    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
+        let is_heavy = |record: &&Record| record.weight() >= at_least;
+        let mut heavy = Vec::new();
+        for shard in &self.shards {
+            heavy.extend(shard.lock().records().filter(is_heavy).cloned());
+        }
+        Promise::ready(Ok(heavy))
+    }
 }

@@ -24,17 +24,21 @@ struct Notes {
     came: Notify,
     /// Never ends an attempt.
     hangs: AtomicBool,
+    /// Never ends an attempt of this asker.
+    hangs_for: Mutex<Option<String>>,
 }
 
 impl Courier for Post {
     fn deliver(&self, parcel: Parcel) -> Pin<Box<dyn Future<Output = Receipt> + Send>> {
         let url = parcel.to.url().to_owned();
+        let hangs_for = self.0.hangs_for.lock().unwrap().clone();
+        let hangs = hangs_for.is_some_and(|asker| *asker == *parcel.settled.record().request.asker);
         let mut delivered = self.0.delivered.lock().unwrap();
         delivered.push((url, parcel.settled.status()));
         drop(delivered);
         let receipt = self.0.says.lock().unwrap().pop().unwrap_or(Receipt::Taken);
         self.0.came.notify_one();
-        if self.0.hangs.load(Ordering::Relaxed) {
+        if hangs || self.0.hangs.load(Ordering::Relaxed) {
             return Box::pin(std::future::pending());
         }
         Box::pin(std::future::ready(receipt))
@@ -233,4 +237,40 @@ async fn a_callback_is_judged_when_it_is_asked_for_and_again_when_it_is_called()
         world.pass(Duration::from_secs(60)).await;
     }
     assert_eq!(world.post.count(), 0);
+}
+
+#[tokio::test]
+async fn hooks_of_one_asker_that_hang_delay_nobody_else() {
+    let world = World::new().await;
+    *world.post.0.hangs_for.lock().unwrap() = Some("deployer".to_owned());
+    for _ in 0..100 {
+        let question = world.asker.ask(ask()).await.unwrap();
+        question.decline().await.unwrap();
+    }
+    world.pass(Duration::from_millis(1)).await;
+    // Its share, and not all the places that there are.
+    assert_eq!(world.post.count(), 16);
+
+    let other = world.engine.asker("other");
+    for expected in 17..=80 {
+        let question = other.ask(ask()).await.unwrap();
+        question.decline().await.unwrap();
+        world.pass(Duration::from_millis(1)).await;
+        assert_eq!(world.post.count(), expected);
+    }
+}
+
+#[tokio::test]
+async fn what_waits_for_its_turn_is_delivered_in_its_turn_and_once() {
+    let world = World::new().await;
+    world.post.0.hangs.store(true, Ordering::Relaxed);
+    for _ in 0..40 {
+        let question = world.asker.ask(ask()).await.unwrap();
+        question.decline().await.unwrap();
+    }
+    // Long enough that what waits would count as lost, again and again.
+    for _ in 0..5 {
+        world.pass(Duration::from_secs(31)).await;
+    }
+    assert_eq!(world.post.count(), 16);
 }

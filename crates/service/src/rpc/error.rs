@@ -332,6 +332,16 @@ impl From<AskError> for RpcError {
                     .with("details", "too_many_live")
                     .with("limit", limit)
             }
+            AskError::TooLarge { size, limit } => {
+                let message = format!(
+                    "The question takes {size} bytes of memory beside its form, and {limit} are \
+                     left; ask with less, or wait until others settle."
+                );
+                Self::new(Code::TooManyLive, SYSTEM, message)
+                    .with("details", "too_much_live")
+                    .with("size", size)
+                    .with("limit", limit)
+            }
             AskError::Store(error) => Self::internal("store", &error),
             // The enum may grow; what is unknown here is not for the caller.
             other => Self::internal("unknown", &other),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use entreat_core::{Command, Mode, Unknown};
 use entreat_engine::store::Created;
 use entreat_engine::{
-    Channel, Extras, Held, KeyRing, Payload, Principal, Record, Sealed, Store, StoreError, Subject,
-    Vault, Version,
+    Channel, Extras, Held, HeldPlace, KeyRing, Payload, Principal, Record, Sealed, Store,
+    StoreError, Subject, Vault, Version,
 };
 use serde_json::json;
 
@@ -71,6 +71,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         idempotency_key: Some("key".into()),
         script: Some(json!([{"say": "hello"}])),
         principal: Some(Principal("ada".into())),
+        place: HeldPlace::default(),
     }));
     record.to_mut().held = Some(Arc::new(Held {
         draft: Some(records::payload("{\"a\":\"\\u0000\"}")),
@@ -80,6 +81,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         typist: Some("a browser".into()),
         submission: Some(Box::new(json!({"user_agent": "x"}))),
         delivery: None,
+        place: HeldPlace::default(),
     }));
     kept(store.create(record.clone())).await;
     assert_same(&loaded(&*store, &record).await, &record);
@@ -94,6 +96,32 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     let record = records::pending_with("asker", at(2), 2, timeout, form);
     kept(store.create(record.clone())).await;
     assert_same(&loaded(&*store, &record).await, &record);
+}
+
+/// A store that works says so, as often as it is asked.
+pub async fn a_store_that_works_passes_its_check(store: Arc<impl Store>) {
+    for seconds in 0..3 {
+        kept(store.check(at(seconds * 1000))).await;
+    }
+    kept(store.check(at(0))).await;
+}
+
+/// What is heavy and in memory is named, and nothing else is.
+pub async fn heavy_answers_in_memory_are_named(store: Arc<impl Store>) {
+    let heavy = records::drafted(
+        &records::pending("asker", at(0), 1),
+        at(1),
+        &"x".repeat(9000),
+    );
+    let light = records::drafted(&records::pending("asker", at(0), 2), at(1), "{}");
+    let none = records::pending("asker", at(0), 3);
+    for record in [&heavy, &light, &none] {
+        kept(store.create(record.clone())).await;
+    }
+    let named = kept(store.held_in_memory(9000)).await;
+    // A store that has nothing in memory names nothing.
+    let ids: Vec<_> = named.iter().map(|record| record.id).collect();
+    assert!(ids.is_empty() || ids == [heavy.id], "{ids:?}");
 }
 
 /// A step takes the record's place.
