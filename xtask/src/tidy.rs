@@ -10,6 +10,7 @@ mod members;
 mod places;
 mod size;
 mod source;
+mod threats;
 mod tree;
 
 use std::fmt;
@@ -52,6 +53,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut violations = edges::check(&members.workspace);
     violations.extend(ledger::check(&members, &tree));
     violations.extend(sizes.check());
+    violations.extend(threats::check(&tree));
     for (path, text) in tree.files() {
         violations.extend(source::check(path, text));
         violations.extend(places::check(path, text));

@@ -1,0 +1,46 @@
+//! Every attack that `docs/threats.md` names is there, under that name.
+
+use super::Violation;
+use super::tree::Tree;
+
+const PAGE: &str = "docs/threats.md";
+const ATTACKS: &str = "crates/cli/tests/attack";
+
+/// Looks for the test of each `file::sentence` on the page.
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let page = tree.text(PAGE).unwrap_or_default();
+    let named = page.lines().enumerate().flat_map(|(index, line)| {
+        // Every second part of a line stands between backticks.
+        let words = line.split('`').skip(1).step_by(2);
+        let tests = words.filter_map(|word| word.split_once("::"));
+        tests.map(move |test| (index + 1, test))
+    });
+    let missing = named.filter(|(_, (file, name))| {
+        let source = tree.text(&format!("{ATTACKS}/{file}.rs"));
+        !source.is_some_and(|text| text.contains(&format!("fn {name}()")))
+    });
+    let violation = |(line, (file, name)): (usize, (&str, &str))| Violation {
+        path: PAGE.to_owned(),
+        line,
+        rule: "threats",
+        remedy: format!("there is no test `{name}` in {ATTACKS}/{file}.rs"),
+    };
+    missing.map(violation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_is_not_there_is_refused_where_it_is_named() {
+        let tree = Tree::with(&[
+            (PAGE, "# Threats\n| a | `b` | `pages::it_holds`, `pages::it_does_not` |\n"),
+            ("crates/cli/tests/attack/pages.rs", "fn it_holds() {}\n"),
+        ]);
+        let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
+        let expected = "docs/threats.md:2: threats: there is no test `it_does_not` in \
+                        crates/cli/tests/attack/pages.rs";
+        assert_eq!(found, [expected]);
+    }
+}
