@@ -239,7 +239,7 @@ fn refuse(form: &Form, list: Vec<Violation>) -> Violations {
 struct State<'a> {
     /// What could be read, by field.
     values: Vec<Option<Answer<'a>>>,
-    /// What could not.
+    /// What could not, by place.
     unreadable: Vec<(usize, Box<Unreadable<'a>>)>,
     /// The fields that conditions have taken out.
     inactive: SmallVec<[usize; 8]>,
@@ -247,7 +247,8 @@ struct State<'a> {
 
 impl<'a> State<'a> {
     /// What came in, with what was found wrong so far and names that are no field's.
-    fn new<'f>(intake: Intake<'f, 'a>) -> (Self, Findings<'f>, Vec<Box<str>>) {
+    fn new<'f>(mut intake: Intake<'f, 'a>) -> (Self, Findings<'f>, Vec<Box<str>>) {
+        intake.unreadable.sort_unstable_by_key(|(place, _)| *place);
         let state = Self {
             values: intake.values,
             unreadable: intake.unreadable,
@@ -277,8 +278,10 @@ impl<'a> State<'a> {
     }
 
     fn unreadable(&self, place: usize) -> Option<&Unreadable<'a>> {
-        let (_, unreadable) = self.unreadable.iter().find(|(other, _)| *other == place)?;
-        Some(unreadable)
+        let found = self
+            .unreadable
+            .binary_search_by_key(&place, |(other, _)| *other);
+        Some(&self.unreadable[found.ok()?].1)
     }
 
     fn has_answer(&self, place: usize) -> bool {

@@ -182,7 +182,8 @@ impl Form {
         &self.0.rules
     }
 
-    pub(crate) fn position(&self, id: &str) -> Option<usize> {
+    /// The place of a field among [`fields`](Self::fields).
+    pub fn position(&self, id: &str) -> Option<usize> {
         if self.0.fields.len() <= SCAN_UP_TO {
             return self.0.fields.iter().position(|field| same(&field.id, id));
         }

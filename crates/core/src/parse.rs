@@ -192,11 +192,13 @@ impl<'f, 'a> Intake<'f, 'a> {
             };
             let is_mentioned = self.is_mentioned(place);
             let hints = field.rendering();
-            let is_unanswered = self.values[place].is_none()
-                && !self.unreadable.iter().any(|(other, _)| *other == place);
+            let is_unanswered = || {
+                self.values[place].is_none()
+                    && !self.unreadable.iter().any(|(other, _)| *other == place)
+            };
             let takes_default = match (hints.hidden, hints.readonly) {
                 (true, _) => true,
-                (false, true) => is_unanswered,
+                (false, true) => is_unanswered(),
                 (false, false) => !is_mentioned && !field.is_required(),
             };
             if takes_default {

@@ -1,11 +1,13 @@
 //! One elicitation, to be shown, answered, watched and ended.
 
+mod draft;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{
-    Answer, Answers, CancelReason, Change, Command, ElicitationId, FieldError, Form, Kind, Mode,
-    Presented, ReferenceKind, Settings, Status, UnixTime, Verdict, Violations,
+    Answer, Answers, CancelReason, Change, Command, ElicitationId, Form, Kind, Mode, Presented,
+    ReferenceKind, Settings, UnixTime, Verdict, Violations,
 };
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
@@ -16,12 +18,14 @@ use crate::engine::{Engine, Inner};
 use crate::error::{ActError, Refusal};
 use crate::given::Given;
 use crate::limits::Account;
-use crate::payload::{counted_size, editable, known_answers, sent_answers};
+use crate::payload::{counted_size, editable, known_answers};
 use crate::record::{Held, Payload, Record, Subject};
 use crate::resolver::{Unresolved, UrlError, judge_resolved};
 use crate::snapshot::Snapshot;
 use crate::step::keep_held;
 use crate::wait::Wait;
+
+pub use self::draft::Drafted;
 
 /// One elicitation. Cheap to clone; dropping it changes nothing.
 ///
@@ -59,17 +63,6 @@ impl Access {
     pub(crate) fn is_asker(&self) -> bool {
         matches!(self, Self::Asker(_))
     }
-}
-
-/// What became of a part of an answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Drafted {
-    /// Where the elicitation stands.
-    pub status: Status,
-    /// Required fields that have no answer yet.
-    pub missing: Vec<String>,
-    /// What is wrong with this part.
-    pub errors: Vec<FieldError>,
 }
 
 /// A deadline that was moved.
@@ -168,7 +161,7 @@ impl Elicitation {
     /// Answers, and hands out what was read: for the asker's own program, which would otherwise
     /// read it a second time. Secrets are in it.
     pub async fn submit_and_read<'a>(&self, answers: &'a Value) -> Result<Answers<'a>, ActError> {
-        let (_, read) = self.answer(Given::Tree(answers), None).await?;
+        let (_, read) = self.answer(Given::Tree(answers), None, None).await?;
         Ok(read)
     }
 
@@ -178,7 +171,24 @@ impl Elicitation {
         answers: &Value,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        let (snapshot, _) = self.answer(Given::Tree(answers), submission).await?;
+        let (snapshot, _) = self.answer(Given::Tree(answers), submission, None).await?;
+        Ok(snapshot)
+    }
+
+    /// Answers with what was typed: `answers` were made of `draft`, as
+    /// [`drafted`](Self::drafted) or [`edit_draft`](Self::edit_draft) told it.
+    ///
+    /// If the draft is another one by now, nothing happens and the error is
+    /// [`ActError::DraftChanged`]: make the answers anew, so that nothing that was typed or
+    /// uploaded meanwhile is left out. Answers that break rules leave the draft as it is.
+    pub async fn submit_draft(
+        &self,
+        draft: &Map<String, Value>,
+        answers: &Value,
+        submission: Option<Value>,
+    ) -> Result<Snapshot, ActError> {
+        let given = Given::Tree(answers);
+        let (snapshot, _) = self.answer(given, submission, Some(draft)).await?;
         Ok(snapshot)
     }
 
@@ -189,7 +199,7 @@ impl Elicitation {
         answers: &RawValue,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        let (snapshot, _) = self.answer(Given::Text(answers), submission).await?;
+        let (snapshot, _) = self.answer(Given::Text(answers), submission, None).await?;
         Ok(snapshot)
     }
 
@@ -197,6 +207,7 @@ impl Elicitation {
         &self,
         given: Given<'a>,
         submission: Option<Value>,
+        draft: Option<&Map<String, Value>>,
     ) -> Result<(Snapshot, Answers<'a>), ActError> {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
@@ -219,11 +230,15 @@ impl Elicitation {
         };
         match checked {
             Ok(valid) => {
-                let snapshot = self.accept(record, now, &valid, submission).await?;
-                Ok((snapshot, valid))
+                let accepted = self.accept(record, now, &valid, submission, draft);
+                Ok((accepted.await?, valid))
             }
             Err(violations) => {
-                let refusal = self.refuse(record, now, &given.tree(), &violations).await?;
+                let refused = match draft {
+                    Some(draft) => self.refuse_draft(record, now, draft, &violations).await,
+                    None => self.refuse(record, now, &given.tree(), &violations).await,
+                };
+                let refusal = refused?;
                 Err(ActError::Invalid(Box::new(refusal)))
             }
         }
@@ -235,6 +250,7 @@ impl Elicitation {
         now: UnixTime,
         answers: &Answers<'_>,
         submission: Option<Value>,
+        draft: Option<&Map<String, Value>>,
     ) -> Result<Snapshot, ActError> {
         let payload = Payload::of_answers(&self.inner().vault, self.id, answers);
         check_size(&record, Some(answers.form()), &payload)?;
@@ -246,7 +262,10 @@ impl Elicitation {
             ..Held::default()
         });
         let command = Command::Submit(Verdict::Valid);
-        let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
+        let keep = |record: &Record, _: &_| {
+            draft.map_or(Ok(()), |draft| self.check_draft(record, draft))?;
+            Ok(Some(held.clone()))
+        };
         let record = self
             .inner()
             .step(&self.access, record, command, now, keep)
@@ -264,22 +283,53 @@ impl Elicitation {
     ) -> Result<Refusal, ActError> {
         let inner = self.inner();
         let form = form_of(&record)?;
-        let errors = violations.errors(&inner.settings.messages);
         let draft = known_answers(form, answers);
         let draft = Payload::of_draft(&inner.vault, self.id, form, &draft);
         check_size(&record, Some(form), &draft)?;
-        let text = serde_json::to_string(&errors).unwrap_or_default();
-        let held = Arc::new(Held {
-            draft: Some(draft),
-            errors: Some(text.into()),
-            typist: self.typist.as_deref().map(Box::from),
-            ..Held::default()
-        });
+        let keep = |_: &Record, errors| {
+            Ok(Held {
+                draft: Some(draft.clone()),
+                errors: Some(errors),
+                typist: self.typist.as_deref().map(Box::from),
+                ..Held::default()
+            })
+        };
+        self.count_refusal(record, now, violations, keep).await
+    }
+
+    /// Leaves a draft that breaks rules as it is, and says what is wrong with it.
+    async fn refuse_draft(
+        &self,
+        record: Record,
+        now: UnixTime,
+        draft: &Map<String, Value>,
+        violations: &Violations,
+    ) -> Result<Refusal, ActError> {
+        let keep = |record: &Record, errors| {
+            self.check_draft(record, draft)?;
+            let mut held = editable(record.held.as_ref());
+            held.errors = Some(errors);
+            Ok(held)
+        };
+        self.count_refusal(record, now, violations, keep).await
+    }
+
+    /// Uses up an attempt; `keep` says what is held then, given the errors as text.
+    async fn count_refusal(
+        &self,
+        record: Record,
+        now: UnixTime,
+        violations: &Violations,
+        keep: impl Fn(&Record, Box<str>) -> Result<Held, ActError>,
+    ) -> Result<Refusal, ActError> {
+        let inner = self.inner();
+        let errors = violations.errors(&inner.settings.messages);
+        let text: Box<str> = serde_json::to_string(&errors).unwrap_or_default().into();
         let mut change = Change::Refused;
         let command = Command::Submit(Verdict::Invalid);
-        let keep = |_: &Record, step: &entreat_core::Step| {
+        let keep = |record: &Record, step: &entreat_core::Step| {
             change = step.change;
-            Ok(Some(held.clone()))
+            Ok(Some(Arc::new(keep(record, text.clone())?)))
         };
         let step = inner.step(&self.access, record, command, now, keep);
         let record = step.await?;
@@ -289,58 +339,6 @@ impl Elicitation {
             retry_limit: record.lifecycle.attempt_limit(),
             retry_count: record.lifecycle.attempts(),
         })
-    }
-
-    /// Keeps a part of an answer, merged into what was kept before. Uses up no attempt; what is
-    /// wrong with it is told, and kept all the same.
-    pub async fn draft(&self, part: &Value) -> Result<Drafted, ActError> {
-        self.charge()?;
-        let inner = self.inner();
-        let record = inner.load(&self.access, self.id).await?;
-        let form = form_of(&record)?.clone();
-        let nothing = Map::new();
-        let sent = sent_answers(&form, part).unwrap_or(&nothing);
-        let part = known_answers(&form, part);
-        let mut merged = Map::new();
-        let keep = |record: &Record, _: &_| {
-            let mut held = editable(record.held.as_ref());
-            merged = held.draft(&inner.vault, record.id)?;
-            merged.extend(part.clone());
-            let draft = Payload::of_draft(&inner.vault, record.id, &form, &merged);
-            check_size(record, Some(&form), &draft)?;
-            held.draft = Some(draft);
-            if let Some(typist) = &self.typist {
-                held.typist = Some((**typist).into());
-            }
-            Ok(Some(Arc::new(held)))
-        };
-        let record = inner
-            .step(&self.access, record, Command::Draft, inner.now(), keep)
-            .await?;
-        // Names of no field are not kept, but told.
-        for name in sent.keys().filter(|name| form.field(name).is_none()) {
-            merged.insert(name.clone(), Value::Null);
-        }
-        let merged = Value::Object(merged);
-        let progress = form.progress(&merged, &self.check_settings(&record));
-        Ok(Drafted {
-            status: record.lifecycle.state().status(),
-            missing: progress
-                .missing()
-                .map(|field| field.id().to_owned())
-                .collect(),
-            errors: progress.errors_in(sent, &inner.settings.messages),
-        })
-    }
-
-    /// What was typed so far, secrets included: for the person who typed it.
-    pub async fn drafted(&self) -> Result<Map<String, Value>, ActError> {
-        let inner = self.inner();
-        let record = inner.load(&self.access, self.id).await?;
-        match &record.held {
-            Some(held) => Ok(held.draft(&inner.vault, self.id)?),
-            None => Ok(Map::new()),
-        }
     }
 
     /// Brings a result from elsewhere: for inline and url modes.

@@ -86,6 +86,9 @@ pub enum ActError {
         /// The limit.
         limit: usize,
     },
+    /// The draft is not the one that the answers were made of any more; make them anew.
+    #[error("the draft has changed meanwhile")]
+    DraftChanged,
     /// Time cannot be extended like that.
     #[error("the extension is refused: {}", .0.as_str())]
     Extension(ExtensionRefusal),

@@ -7,6 +7,8 @@
 //! The machine is written by hand, because the crates for it either work on bytes or trust
 //! their own parser with unchecked UTF-8, on input that is hostile by definition.
 
+use entreat_core::is_acted_on;
+
 /// The text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     strip(text, ' ')
@@ -34,33 +36,6 @@ fn strip(text: &str, line_end: char) -> String {
         }
     }
     safe
-}
-
-/// Control characters; marks, embeddings, overrides and isolates of direction; and what cannot be
-/// seen and joins nothing, so that no word hides within another. Joiners stay: Persian and emoji
-/// are written with them.
-pub(crate) fn is_acted_on(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{115f}'
-                | '\u{1160}'
-                | '\u{180e}'
-                | '\u{200b}'
-                | '\u{2060}'..='\u{2064}'
-                | '\u{206a}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-                | '\u{61c}'
-                | '\u{200e}'
-                | '\u{200f}'
-                | '\u{202a}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-        )
 }
 
 /// Where in an escape sequence a character stands.

@@ -43,6 +43,7 @@ use parking_lot::Mutex;
 pub struct FaultyStore<S> {
     store: S,
     plan: Mutex<Plan>,
+    is_slow: bool,
 }
 
 #[derive(Default)]
@@ -191,7 +192,16 @@ impl<S: Store> FaultyStore<S> {
         Self {
             store,
             plan: Mutex::default(),
+            is_slow: false,
         }
+    }
+
+    /// The same, with answers that are there only when everybody else had a turn: so that whoever
+    /// looks first and changes something then does so beside all others who do.
+    #[must_use]
+    pub fn slow(mut self) -> Self {
+        self.is_slow = true;
+        self
     }
 
     /// Adds a fault. Of several that strike the same call, the first counts.
@@ -228,6 +238,15 @@ impl<S: Store> FaultyStore<S> {
         make: impl FnOnce(&S) -> Reply<T>,
     ) -> Reply<T> {
         match self.strike(call) {
+            None if self.is_slow => {
+                let done = make(&self.store);
+                Promise::later(async move {
+                    for _ in 0..TURNS {
+                        tokio::task::yield_now().await;
+                    }
+                    done.await
+                })
+            }
             None => make(&self.store),
             Some(Moment::Before) => Promise::ready(Err(failure())),
             Some(Moment::After) => {
@@ -241,6 +260,9 @@ impl<S: Store> FaultyStore<S> {
         }
     }
 }
+
+/// How often a slow store lets others go first.
+const TURNS: usize = 20;
 
 fn failure() -> StoreError {
     StoreError::Unavailable {

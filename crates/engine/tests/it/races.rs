@@ -145,3 +145,52 @@ async fn nobody_waits_for_an_outcome_that_came_first() {
         assert_eq!(settled.unwrap().unwrap().unwrap().result(), Some(answer()));
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn changes_to_a_draft_at_the_same_time_are_all_kept() {
+    const EDITS: usize = 200;
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let mut edits = JoinSet::new();
+    for _ in 0..4 {
+        let question = world.engine.elicitation(question.id());
+        edits.spawn(async move {
+            for _ in 0..EDITS {
+                let count = |draft: &mut serde_json::Map<String, serde_json::Value>| {
+                    let before = draft.get("replicas").and_then(serde_json::Value::as_u64);
+                    draft.insert("replicas".to_owned(), (before.unwrap_or(0) + 1).into());
+                };
+                question.edit_draft(count).await.unwrap();
+            }
+        });
+    }
+    while let Some(done) = edits.join_next().await {
+        done.unwrap();
+    }
+    let draft = question.drafted().await.unwrap();
+    assert_eq!(draft["replicas"], 4 * EDITS);
+}
+
+#[tokio::test]
+async fn answers_of_a_draft_that_has_changed_are_not_taken() {
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    question.draft(&json!({"replicas": 2})).await.unwrap();
+    let draft = question.drafted().await.unwrap();
+    question.draft(&json!({"target": "staging"})).await.unwrap();
+    let right = json!({"target": "staging", "replicas": 2});
+    for answers in [&right, &json!({"replicas": 99})] {
+        let stale = question.submit_draft(&draft, answers, None).await;
+        assert!(matches!(stale, Err(ActError::DraftChanged)), "{stale:?}");
+    }
+    // Answers that break rules leave the draft as it is, and count.
+    let draft = question.drafted().await.unwrap();
+    let wrong = question.submit_draft(&draft, &json!({"replicas": 99}), None);
+    let Err(ActError::Invalid(refusal)) = wrong.await else {
+        panic!("it was to be refused");
+    };
+    assert_eq!(refusal.retry_count, 1);
+    assert_eq!(question.drafted().await.unwrap(), draft);
+    let settled = question.submit_draft(&draft, &right, None).await.unwrap();
+    assert_eq!(settled.outcome(), Some(Outcome::Completed));
+}

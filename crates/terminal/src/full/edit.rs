@@ -3,11 +3,11 @@
 //! The cursor moves by what a person takes for a character. Control characters never get in;
 //! other characters that a terminal acts on stay in the text and are shown as a stand-in.
 
+use entreat_core::is_acted_on;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::event::Key;
-use crate::safe_text::is_acted_on;
 
 /// More than any field takes; a paste beyond it is cut.
 const MOST: usize = 1 << 20;
