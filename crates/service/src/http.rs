@@ -14,7 +14,7 @@ mod refusal;
 mod server;
 mod socket;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -28,7 +28,6 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
 use entreat_engine::Asker;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::net::TcpListener;
 
 pub use self::server::{Server, listen};
@@ -38,6 +37,7 @@ use self::receiving::Memory;
 use self::refusal::Refusal;
 use self::server::Ending;
 use crate::askers::Askers;
+use crate::guesses::Guesses;
 use crate::page::Pages;
 use crate::rpc::{Rpc, openrpc};
 use crate::tls::Tls;
@@ -140,7 +140,7 @@ struct Shared {
     /// What URLs of this server begin with.
     scheme: &'static str,
     told: Told,
-    guesses: DefaultKeyedRateLimiter<IpAddr>,
+    guesses: Guesses,
     behind_proxies: Option<BehindProxies>,
     memory: Memory,
     readiness: tokio::sync::Mutex<()>,
@@ -156,7 +156,6 @@ impl Http {
 
     /// A server for these askers.
     pub fn with_settings(rpc: Rpc, askers: Askers, settings: HttpSettings) -> Self {
-        let quota = Quota::per_second(GUESSES_PER_SECOND).allow_burst(GUESSES_AT_ONCE);
         let server = Server::new(settings.clone());
         let shared = Shared {
             told: Told::new(rpc.engine().clone()),
@@ -168,7 +167,7 @@ impl Http {
             pages: None,
             uploads: None,
             scheme: "http",
-            guesses: RateLimiter::keyed(quota),
+            guesses: Guesses::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
             behind_proxies: None,
             readiness: tokio::sync::Mutex::default(),
             ending: server.ending().clone(),
@@ -285,7 +284,7 @@ impl Shared {
         let admitted = guard::admit(&self.askers, self.scheme, peer, uri, headers);
         match admitted {
             Err(Refusal::NoKey | Refusal::UnknownKey)
-                if self.guesses.check_key(&peer.ip()).is_err() =>
+                if self.guesses.is_one_too_many(peer.ip()) =>
             {
                 Err(Refusal::TooManyGuesses)
             }

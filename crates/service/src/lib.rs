@@ -8,6 +8,7 @@
 
 mod askers;
 mod callback;
+mod guesses;
 pub mod http;
 pub mod identity;
 mod local;

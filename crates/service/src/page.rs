@@ -30,7 +30,6 @@ mod visit;
 mod words;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -39,7 +38,6 @@ use axum::middleware::map_response_with_state;
 use axum::routing::{any, get, post};
 use entreat_core::{Catalogue, ElicitationId};
 use entreat_engine::{Engine, Entropy, SystemEntropy};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 
 pub use self::settings::{Brand, Color, NoColor, PageSettings};
@@ -47,6 +45,7 @@ pub use self::settings::{Brand, Color, NoColor, PageSettings};
 use self::accent::Accent;
 use self::drawn::Drawings;
 use self::key::{Door, Keys};
+use crate::guesses::Guesses;
 use crate::identity::Identity;
 use crate::local::is_of_this_machine;
 use crate::rpc::Links;
@@ -75,7 +74,7 @@ pub(crate) struct Site {
     uploads: Option<Uploads>,
     catalogue: Catalogue,
     drawings: Drawings,
-    guesses: DefaultKeyedRateLimiter<IpAddr>,
+    guesses: Guesses,
     /// Questions that were put anew, and as what: for whoever works on a form.
     successors: Mutex<HashMap<ElicitationId, ElicitationId>>,
 }
@@ -93,7 +92,6 @@ impl Pages {
     pub fn new(engine: Engine, url: &str, settings: PageSettings) -> std::io::Result<Self> {
         let url = url.trim_end_matches('/');
         let path = url::Url::parse(url).map(|url| url.path().to_owned());
-        let quota = Quota::per_second(GUESSES_PER_SECOND).allow_burst(GUESSES_AT_ONCE);
         let colors = settings.brands.iter().filter_map(|(name, brand)| {
             let accent = Accent::from(brand.color?);
             Some((name.clone(), accent))
@@ -109,7 +107,7 @@ impl Pages {
             settings,
             catalogue: Catalogue::default(),
             drawings: Drawings::default(),
-            guesses: RateLimiter::keyed(quota),
+            guesses: Guesses::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
             successors: Mutex::default(),
             engine,
         })))

@@ -32,7 +32,7 @@ pub(super) async fn download(
     };
     guarded(match fetched {
         Ok(response) => response,
-        Err(UploadError::NotThere) if shared.guesses.check_key(&peer.ip()).is_err() => {
+        Err(UploadError::NotThere) if shared.guesses.is_one_too_many(peer.ip()) => {
             let words = "Too many wrong links: wait a second before the next.\n";
             later(text(StatusCode::TOO_MANY_REQUESTS, words))
         }

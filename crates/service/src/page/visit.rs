@@ -80,7 +80,7 @@ impl Visit {
             (None, Person::Local) => return refuse(StatusCode::FORBIDDEN, words.no_inbox),
         };
         let Some(opened) = opened else {
-            if site.guesses.check_key(&peer.ip()).is_err() {
+            if site.guesses.is_one_too_many(peer.ip()) {
                 return refuse(StatusCode::TOO_MANY_REQUESTS, words.too_many);
             }
             return Err(site.not_found(words));
@@ -304,7 +304,7 @@ pub(super) async fn nothing_here(
     headers: HeaderMap,
 ) -> Response {
     let (words, _) = language(&site, &headers);
-    if site.guesses.check_key(&peer.ip()).is_err() {
+    if site.guesses.is_one_too_many(peer.ip()) {
         return notice(
             &site,
             words,

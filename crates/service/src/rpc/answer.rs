@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use entreat_core::closest;
 use entreat_engine::{ActError, Wait};
-use futures_util::future::join_all;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde::Serialize;
 use tracing::Span;
 
@@ -19,6 +20,18 @@ use super::method::{Call, METHODS, Method, find};
 use super::params::Params;
 use super::{Rpc, Session};
 use crate::trace;
+
+/// The answers of a batch have so many bytes in all, and each that does not fit is refused.
+const MAX_BATCH_ANSWER: usize = 32 << 20;
+
+/// Methods that only look, and may have much to show.
+const READING: [&str; 5] = [
+    "elicitation/status",
+    "elicitation/await",
+    "elicitation/question",
+    "elicitation/list",
+    "forms/get",
+];
 
 /// What a message came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +62,13 @@ struct Pending {
     span: Option<Box<Span>>,
 }
 
+/// A call of a batch.
+struct Element {
+    /// It only looks, so that it can be called again.
+    only_reads: bool,
+    pending: Pending,
+}
+
 /// What a method has to do to its end.
 pub(super) enum Work {
     /// Nothing more; `None` once it was given out.
@@ -72,25 +92,29 @@ impl Rpc {
     /// Dropping the answer gives up what has not happened yet.
     pub fn answer(&self, session: &Session, message: &[u8]) -> Answering {
         Answering(match read(message) {
-            Err(error) => Stage::Ready(Some(not_understood(None, &error))),
+            Err(error) => Stage::Ready(Some(not_understood(None, &charged(session, error)))),
             Ok(Message::One(Err(Invalid { id, error }))) => {
                 let id = id.map(serde_json::value::RawValue::get);
-                Stage::Ready(Some(not_understood(id, &error)))
+                Stage::Ready(Some(not_understood(id, &charged(session, error))))
             }
             Ok(Message::One(Ok(request))) => Stage::One(self.begin(session, &request)),
             Ok(Message::Batch(elements)) => {
-                let begun: Vec<_> = elements
-                    .into_iter()
-                    .map(|element| match element {
-                        Ok(request) => self.begin(session, &request),
-                        Err(Invalid { id, error }) => Pending {
+                let begun = elements.into_iter().map(|element| match element {
+                    Ok(request) => Element {
+                        only_reads: READING.contains(&&*request.method),
+                        pending: self.begin(session, &request),
+                    },
+                    Err(Invalid { id, error }) => Element {
+                        only_reads: false,
+                        pending: Pending {
                             id: Some(id.map_or("null", |id| id.get()).into()),
-                            work: Work::Done(Some(Err(error))),
+                            work: Work::done(Err(charged(session, error))),
                             span: None,
                         },
-                    })
-                    .collect();
-                Stage::Batch(Box::pin(async move { batch(join_all(begun).await) }))
+                    },
+                });
+                let begun: Vec<_> = begun.collect();
+                Stage::Batch(Box::pin(batch(begun)))
             }
         })
     }
@@ -100,11 +124,8 @@ impl Rpc {
         let method = find(&request.method);
         let span = method.map_or_else(Span::none, |method| trace::call(method.name));
         let begin = || self.dispatch(session, method, request);
-        let work = span.in_scope(begin).unwrap_or_else(|error| {
-            // The engine was not reached, and has not counted this request.
-            let counted = session.asker().charge();
-            Work::done(Err(counted.map_or_else(RpcError::from, |()| error)))
-        });
+        let work = span.in_scope(begin);
+        let work = work.unwrap_or_else(|error| Work::done(Err(charged(session, error))));
         let work = match work {
             // Nobody would hear of the outcome.
             Work::Waiting(_) | Work::WaitingAtMost(_) if id.is_none() => {
@@ -221,6 +242,13 @@ impl std::fmt::Debug for Answering {
     }
 }
 
+/// The error of a request that did not reach the engine, which has not counted it; it counts all
+/// the same.
+fn charged(session: &Session, error: RpcError) -> RpcError {
+    let counted = session.asker().charge();
+    counted.map_or_else(RpcError::from, |()| error)
+}
+
 fn understood(body: Option<String>) -> Answered {
     Answered {
         understood: true,
@@ -235,7 +263,28 @@ fn not_understood(id: Option<&str>, error: &RpcError) -> Answered {
     }
 }
 
-fn batch(answers: Vec<Option<String>>) -> Answered {
+/// The answers of a batch, in its order. What was only looked at is refused when there is no more
+/// room for it: an asker could have the largest of results a thousand times otherwise.
+async fn batch(begun: Vec<Element>) -> Answered {
+    let refusable = |element: &Element| element.pending.id.clone().filter(|_| element.only_reads);
+    let refusable: Vec<_> = begun.iter().map(refusable).collect();
+    let under_way = begun.into_iter().enumerate();
+    let mut under_way: FuturesUnordered<_> = under_way
+        .map(|(place, element)| async move { (place, element.pending.await) })
+        .collect();
+    let mut answers: Vec<Option<String>> = vec![None; refusable.len()];
+    let mut size = 0;
+    while let Some((place, mut answer)) = under_way.next().await {
+        let length = answer.as_ref().map_or(0, String::len);
+        match &refusable[place] {
+            Some(id) if size + length > MAX_BATCH_ANSWER => {
+                let error = RpcError::batch_too_large(length, MAX_BATCH_ANSWER);
+                answer = Some(response(id, &Err(error)));
+            }
+            Some(_) | None => size += length,
+        }
+        answers[place] = answer;
+    }
     let answers: Vec<String> = answers.into_iter().flatten().collect();
     // Nothing but notifications: an empty list would be an answer.
     let body = (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")));

@@ -143,6 +143,17 @@ impl RpcError {
             .suggesting(suggestion)
     }
 
+    /// There is no more room in the answer to a batch.
+    pub(super) fn batch_too_large(size: usize, limit: usize) -> Self {
+        let message = format!(
+            "The answers of the batch have more than {limit} bytes: ask for this one by itself."
+        );
+        Self::new(Code::TooLarge, SUBMISSION, message)
+            .with("reason", "too_large")
+            .with("size", size)
+            .with("limit", limit)
+    }
+
     /// Parameters that do not fit; `param` says which.
     pub(super) fn param(param: &str, reason: &'static str, message: impl Into<String>) -> Self {
         Self::new(Code::InvalidParams, VALIDATION, message)

@@ -5,6 +5,7 @@
 //! answers stay text until the one who needs them reads them.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -16,6 +17,14 @@ use super::error::RpcError;
 
 /// The most elements that a batch may have.
 pub(super) const MAX_BATCH: usize = 1000;
+/// The longest id, in bytes of JSON. A call that waits keeps its id.
+const MAX_ID: usize = 1024;
+/// The most values that a message may have, in all objects and lists: read into a tree, the smallest
+/// takes many times its length.
+const MAX_VALUES: usize = 1 << 20;
+/// The most keys that an object may have, those of the objects around it included: to find one that
+/// stands twice they are all kept.
+const MAX_KEYS: usize = 1 << 16;
 
 /// One message, or several that came together.
 pub(super) enum Message<'a> {
@@ -43,13 +52,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message<'_>, RpcError> {
         let place = error.valid_up_to();
         RpcError::unreadable(format!("byte {place} is not UTF-8"))
     })?;
-    look_through(text).map_err(|error| RpcError::unreadable(error.to_string()))?;
+    let unreadable = |error: serde_json::Error| RpcError::unreadable(error.to_string());
+    look_through(text).map_err(unreadable)?;
     if !text.trim_start().starts_with('[') {
         return Ok(Message::One(read_request(text)));
     }
-    let elements: Vec<&RawValue> =
-        serde_json::from_str(text).map_err(|error| RpcError::unreadable(error.to_string()))?;
-    match elements.len() {
+    let batch = serde_json::Deserializer::from_str(text).deserialize_seq(Elements);
+    let (elements, count) = batch.map_err(unreadable)?;
+    match count {
         0 => Err(RpcError::invalid_request("the batch is empty")),
         count if count > MAX_BATCH => Err(RpcError::invalid_request(&format!(
             "the batch has {count} elements, and {MAX_BATCH} are the most"
@@ -58,6 +68,28 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message<'_>, RpcError> {
             let requests = elements.into_iter().map(|raw| read_request(raw.get()));
             Ok(Message::Batch(requests.collect()))
         }
+    }
+}
+
+/// The elements of a batch and their number, of which those beyond the limit are not kept.
+struct Elements;
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a batch")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let (mut elements, mut count) = (Vec::new(), 0);
+        while let Some(element) = items.next_element()? {
+            count += 1;
+            if count <= MAX_BATCH {
+                elements.push(element);
+            }
+        }
+        Ok((elements, count))
     }
 }
 
@@ -104,6 +136,9 @@ fn read_request(text_of_it: &str) -> Result<Request<'_>, Invalid<'_>> {
     if id.is_some_and(|id| !is_id(id)) {
         return invalid(None, "`id` is a text, a number or null");
     }
+    if id.is_some_and(|id| id.get().len() > MAX_ID) {
+        return invalid(None, &format!("`id` is longer than {MAX_ID} bytes"));
+    }
     if envelope.jsonrpc.and_then(text).as_deref() != Some("2.0") {
         return invalid(id, "`jsonrpc` is \"2.0\"");
     }
@@ -126,7 +161,12 @@ fn is_id(raw: &RawValue) -> bool {
 fn look_through(text: &str) -> Result<(), serde_json::Error> {
     // The deserializer stops at 128 levels by itself.
     let mut json = serde_json::Deserializer::from_str(text);
-    Sound.deserialize(&mut json)?;
+    let (values, keys) = (Cell::new(0), Cell::new(0));
+    let sound = Sound {
+        values: &values,
+        keys: &keys,
+    };
+    sound.deserialize(&mut json)?;
     json.end()
 }
 
@@ -134,17 +174,34 @@ fn look_through(text: &str) -> Result<(), serde_json::Error> {
 const FEW_KEYS: usize = 16;
 
 /// Any JSON in which no object has a key twice.
-struct Sound;
+#[derive(Clone, Copy)]
+struct Sound<'n> {
+    /// How many values there were.
+    values: &'n Cell<usize>,
+    /// How many keys are kept, of this object and those around it.
+    keys: &'n Cell<usize>,
+}
 
-impl<'de> DeserializeSeed<'de> for Sound {
+impl Sound<'_> {
+    fn count<E: de::Error>(number: &Cell<usize>, most: usize, what: &str) -> Result<(), E> {
+        if number.get() == most {
+            return Err(E::custom(format_args!("there are more than {most} {what}")));
+        }
+        number.set(number.get() + 1);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Sound<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        Self::count(self.values, MAX_VALUES, "values")?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Sound {
+impl<'de> Visitor<'de> for Sound<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,13 +233,14 @@ impl<'de> Visitor<'de> for Sound {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Self)?.is_some() {}
+        while items.next_element_seed(self)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         let mut few: Vec<Cow<'de, str>> = Vec::new();
         let mut many: HashSet<Cow<'de, str>> = HashSet::new();
+        let keys_around = self.keys.get();
         while let Some(key) = members.next_key_seed(Key)? {
             if few.contains(&key) || many.contains(&key) {
                 let key: String = key.chars().take(64).collect();
@@ -190,13 +248,15 @@ impl<'de> Visitor<'de> for Sound {
                     "the key `{key}` stands twice in one object"
                 )));
             }
+            Self::count(self.keys, MAX_KEYS, "keys in an object and those around it")?;
             if few.len() < FEW_KEYS {
                 few.push(key);
             } else {
                 many.insert(key);
             }
-            members.next_value_seed(Self)?;
+            members.next_value_seed(self)?;
         }
+        self.keys.set(keys_around);
         Ok(())
     }
 }

@@ -101,3 +101,25 @@ async fn a_broken_element_makes_the_whole_batch_unreadable() {
     assert!(!answered.understood);
     assert_eq!(parsed(&answered)["error"]["code"], -32700);
 }
+
+#[tokio::test]
+async fn the_answers_of_a_batch_are_bounded_together() {
+    let world = World::new().await;
+    let asked = json!({"url": "https://example.com/", "size_limit": 8 << 20});
+    let id = world.create(asked).await;
+    let answer = json!({"elicitationId": id, "result": "x".repeat(7 << 20)});
+    world.result("elicitation/complete", answer).await;
+    let status = request("elicitation/status", json!({"elicitationId": id}));
+    let answered = world
+        .send(format!("[{}]", vec![status.as_str(); 50].join(",")))
+        .await;
+    let body = answered.body.as_ref().unwrap();
+    assert!(body.len() < 33 << 20, "{} bytes", body.len());
+    let answers = parsed(&answered);
+    let answers = answers.as_array().unwrap();
+    let whole = answers.iter().filter(|answer| answer["result"].is_object());
+    assert_eq!((answers.len(), whole.count()), (50, 4));
+    let refused = answers.iter().find(|answer| answer["error"].is_object());
+    assert_eq!(refused.unwrap()["error"]["code"], -32013);
+    assert_eq!(refused.unwrap()["id"], 1);
+}

@@ -101,17 +101,34 @@ async fn without_a_key_a_page_of_another_site_gets_nowhere() {
         ("host", format!("rebind.example.com:{port}"), 403),
         ("host", "127.0.0.1.example.com".to_owned(), 403),
         ("host", "0.0.0.0".to_owned(), 403),
-        ("origin", format!("http://localhost:{port}"), 200),
-        ("origin", "https://127.0.0.1:3000".to_owned(), 200),
+        ("origin", format!("http://127.0.0.1:{port}"), 200),
+        // Another page of this machine is another's page.
+        ("origin", "http://127.0.0.1:3000".to_owned(), 403),
+        ("origin", "http://127.0.0.1".to_owned(), 403),
+        ("origin", format!("https://127.0.0.1:{port}"), 403),
+        ("origin", format!("http://localhost:{port}"), 403),
         ("origin", "https://example.com".to_owned(), 403),
         ("origin", "http://localhost.example.com".to_owned(), 403),
         ("origin", "null".to_owned(), 403),
         ("origin", "file://".to_owned(), 403),
         ("sec-fetch-site", "cross-site".to_owned(), 403),
+        ("sec-fetch-site", "same-site".to_owned(), 403),
         ("sec-fetch-site", "same-origin".to_owned(), 200),
+        ("sec-fetch-site", "none".to_owned(), 200),
         // Somebody stands behind a proxy on this machine.
         ("x-forwarded-for", "203.0.113.9".to_owned(), 401),
         ("forwarded", "for=203.0.113.9".to_owned(), 401),
+        ("x-forwarded-proto", "https".to_owned(), 401),
+        ("x-forwarded-host", "ask.example.com".to_owned(), 401),
+        ("x-original-url", "/rpc".to_owned(), 401),
+        ("x-client-ip", "203.0.113.9".to_owned(), 401),
+        ("true-client-ip", "203.0.113.9".to_owned(), 401),
+        ("fastly-client-ip", "203.0.113.9".to_owned(), 401),
+        ("cf-connecting-ip", "203.0.113.9".to_owned(), 401),
+        ("fly-client-ip", "203.0.113.9".to_owned(), 401),
+        ("x-envoy-external-address", "203.0.113.9".to_owned(), 401),
+        ("x-amzn-trace-id", "Root=1-0".to_owned(), 401),
+        ("tailscale-user-login", "mallory".to_owned(), 401),
         // What a page can send without asking first.
         ("content-type", "text/plain".to_owned(), 415),
         (
@@ -160,6 +177,46 @@ async fn without_a_key_a_page_of_another_site_gets_nowhere() {
     request.headers_mut().insert(header::AUTHORIZATION, key);
     let host = HeaderValue::from_static("ask.example.com");
     request.headers_mut().insert(header::HOST, host);
+    assert_eq!(server.send(request).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_header_that_says_who_sends_what_may_not_stand_twice() {
+    let world = World::new().await;
+    let server = Server::start(&world).await;
+    let key = "Bearer open-sesame";
+    for (name, first, second) in [
+        ("authorization", key, "Bearer mallory"),
+        ("authorization", "Bearer mallory", key),
+        ("authorization", key, key),
+        ("host", "localhost", "evil.example"),
+        ("origin", "http://localhost", "http://localhost"),
+        ("content-type", "application/json", "text/plain"),
+        ("last-event-id", "1", "2"),
+    ] {
+        for request in [server.post(LIST), server.get("/events"), server.get("/ws")] {
+            let mut request = request;
+            let headers = request.headers_mut();
+            headers.insert(name, HeaderValue::from_static(first));
+            headers.append(name, HeaderValue::from_static(second));
+            let path = request.uri().path().to_owned();
+            let answer = server.send(request).await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {name}");
+            let words = format!("The header `{name}` must not be sent twice.");
+            assert_eq!(answer.json()["error"]["message"], words, "{path}");
+        }
+    }
+    // Joined by a proxy, they are the key of nobody.
+    let mut request = server.post(LIST);
+    let joined = HeaderValue::from_static("Bearer open-sesame, Bearer open-sesame");
+    request.headers_mut().insert("authorization", joined);
+    assert_eq!(server.send(request).await.status, StatusCode::UNAUTHORIZED);
+    // Others may: what they say adds up.
+    let mut request = server.post(LIST);
+    for value in ["a", "b"] {
+        let value = HeaderValue::from_static(value);
+        request.headers_mut().append("accept", value);
+    }
     assert_eq!(server.send(request).await.status, StatusCode::OK);
 }
 

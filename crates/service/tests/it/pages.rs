@@ -8,7 +8,7 @@ use entreat_core::{ElicitationId, Status};
 use entreat_engine::{Ask, Engine, KeyRing};
 use entreat_service::http::{Http, HttpSettings};
 use entreat_service::page::{PageSettings, Pages};
-use entreat_service::rpc::Rpc;
+use entreat_service::rpc::{Links, Rpc};
 use entreat_service::{Askers, UploadSettings, Uploads};
 use http_body_util::Full;
 use parking_lot::Mutex;
@@ -329,14 +329,26 @@ async fn every_route_and_status_is_protected() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_names_nobody_lets_nobody_in() {
+    let site = Site::at(Some("https://ask.example.com"), PageSettings::default()).await;
+    let id = site.ask().await;
+    let path = path_of(&site.pages.link(id));
+    // As a proxy sends it that says nothing of the one behind it.
+    for path in [path, path_of(&site.pages.inbox_link())] {
+        let page = site.get(&path, &[("host", "localhost")]).await;
+        assert_eq!(page.status, StatusCode::FORBIDDEN, "{path}");
+        assert!(!text(&page).contains("Who are you?"));
+    }
+    // So nobody is sent there.
+    assert_eq!(Links::page(&site.pages, id), None);
+}
+
+#[tokio::test]
 async fn over_tls_the_cookie_belongs_to_the_host_and_tls_stays() {
-    let site = Site::at(Some("https://ask.example.com/sub"), PageSettings::default()).await;
+    let site = Site::at(Some("https://localhost/sub"), PageSettings::default()).await;
     let id = site.ask().await;
     let link = site.pages.link(id);
-    assert!(
-        link.starts_with("https://ask.example.com/sub/e/elic_"),
-        "{link}"
-    );
+    assert!(link.starts_with("https://localhost/sub/e/elic_"), "{link}");
     // The proxy in front takes `/sub` away.
     let path = path_of(&link).replacen("/sub", "", 1);
     let page = site.get(&path, &[("host", "localhost")]).await;
