@@ -133,6 +133,8 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
                 for job in jobs.drain(..) {
                     job.fail(&outage);
                 }
+                log.failed();
+                continue;
             }
         }
         log.tend(&connection, !is_prompt && inbox.prompt.is_empty());
