@@ -5,12 +5,12 @@
 //! transaction, and only then publishes and answers. Many callers thus share the cost of
 //! reaching the disk, and an answer means that it was reached.
 //!
-//! What this does not do: serve two processes. A file beside the database is locked while the
-//! store is open.
+//! What this does not do: serve two processes. The file is locked while the store is open.
 
 mod backup;
 mod batch;
 mod claims;
+mod files;
 mod inbox;
 mod job;
 mod lingering;
@@ -23,9 +23,10 @@ mod readers;
 mod rows;
 mod schema;
 mod turn;
+mod verify;
+mod wal;
 mod writer;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub use backup::BackupError;
 pub use open::OpenError;
 
 use self::claims::ClaimJob;
+use self::files::{Identities, Locks};
 use self::inbox::Queues;
 use self::job::{Job, Ticket};
 use self::lingering::Lingering;
@@ -46,6 +48,7 @@ use self::readers::Readers;
 use self::writer::Writer;
 use crate::forms::Forms;
 use crate::record;
+use crate::sum::{self, Columns};
 
 /// Keeps elicitations in one file.
 ///
@@ -83,6 +86,8 @@ pub struct EmbeddedOptions {
     /// How large the file may grow, in bytes; what would go beyond is refused until something
     /// was purged.
     pub max_size: Option<u64>,
+    /// Whether a store is made where there is none, or an empty file.
+    pub may_create: bool,
 }
 
 impl Default for EmbeddedOptions {
@@ -91,6 +96,7 @@ impl Default for EmbeddedOptions {
             validators: Validators::default(),
             cached_forms: 1000,
             max_size: None,
+            may_create: true,
         }
     }
 }
@@ -98,36 +104,39 @@ impl Default for EmbeddedOptions {
 /// What callers, writer and readers have in common.
 struct Shared {
     path: PathBuf,
+    files: Arc<Identities>,
     /// The live records; the writer alone changes it, once a step is on disk.
     live: MemoryStore,
     lingering: Lingering,
     forms: Forms,
     readers: Readers,
-    /// Held for as long as anything of the store is in use.
-    lock: Mutex<Option<File>>,
+    /// Held for as long as anything of the store is in use. Last, because SQLite's files are
+    /// closed before.
+    locks: Mutex<Option<Locks>>,
 }
 
 impl EmbeddedStore {
     /// Opens the store in this file, or makes one; its folder must exist.
     ///
-    /// Reads all live records, so it may take a second or two. Fails if another process has
-    /// the store open, if the file is something else, or if a newer Entreat wrote it.
+    /// Reads and checks all that is kept, so it may take a second or two. Fails if another process
+    /// has the store open, if the file is something else or damaged, or if a newer Entreat wrote
+    /// it.
     pub fn open(path: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self, OpenError> {
         let opened = open::open(path.as_ref(), &options)?;
+        let path = opened.locks.path.clone();
         let forms = Forms::new(options.cached_forms, options.validators);
-        let loaded = live::load(&opened.connection, &forms);
-        let (live, lingering) = loaded.map_err(|source| OpenError::Failed {
-            path: opened.path.clone(),
-            attempt: "read what is kept",
-            source: source.into(),
-        })?;
+        let loaded = verify::verify(&opened.connection, &forms)
+            .and_then(|()| live::load(&opened.connection, &forms));
+        let (live, lingering) = loaded.map_err(|fault| fault.of(&path))?;
+        let files = Arc::new(opened.identities);
         let shared = Arc::new(Shared {
-            readers: Readers::new(opened.path.clone()),
-            path: opened.path,
+            readers: Readers::new(path.clone(), files.clone()),
+            path,
+            files,
             live,
             lingering,
             forms,
-            lock: Mutex::new(Some(opened.lock)),
+            locks: Mutex::new(Some(opened.locks)),
         });
         let (queues, writer) = Writer::start(shared.clone(), opened.connection)?;
         Ok(Self {
@@ -137,6 +146,11 @@ impl EmbeddedStore {
         })
     }
 
+    /// Whether somebody has the store at this path open. To be asked by a process that has not.
+    pub fn is_in_use(path: &Path) -> bool {
+        files::is_in_use(path)
+    }
+
     /// Finishes what was begun, writes everything to the one file and lets go of it.
     ///
     /// What is asked of the store afterwards fails. Dropping the store does the same but for
@@ -144,7 +158,7 @@ impl EmbeddedStore {
     pub async fn close(&self) {
         self.writer.stop().await;
         self.shared.readers.close().await;
-        drop(self.shared.lock.lock().take());
+        drop(self.shared.locks.lock().take());
     }
 
     /// Copies the store to a new file, as it stands at one moment, while work goes on.
@@ -156,7 +170,8 @@ impl EmbeddedStore {
 }
 
 fn keep_step(queue: &mpsc::Sender<Job>, record: Record, lingers: bool) -> Reply<()> {
-    let state = record::encode_state(&record);
+    let mut state = record::encode_state(&record);
+    sum::end_state(record.id.as_bytes(), record.version.0, &mut state);
     hand_over(queue, "keep a step", |ticket| Job::Commit {
         record,
         state,
@@ -196,8 +211,18 @@ impl Store for EmbeddedStore {
             Subject::Form(form) => Some(self.shared.forms.kept(form)),
             Subject::Url(_) => None,
         };
-        let request = record::encode_request(&record.request);
-        let state = record::encode_state(&record);
+        let mut request = record::encode_request(&record.request);
+        let mut state = record::encode_state(&record);
+        let extras = record.request.extras.as_ref();
+        let columns = Columns {
+            id: record.id.as_bytes(),
+            version: record.version.0,
+            asker: &record.request.asker,
+            key: extras.and_then(|extras| extras.idempotency_key.as_deref()),
+            form: form.as_ref().map(|form| &form.digest),
+        };
+        columns.end_request(&mut request);
+        sum::end_state(columns.id, columns.version, &mut state);
         hand_over(&self.queues.prompt, "keep a new elicitation", |ticket| {
             Job::Create {
                 record,
@@ -326,6 +351,10 @@ impl Store for EmbeddedStore {
         hand_over(&self.queues.unhurried, "purge claims", |ticket| {
             Job::Claims(ClaimJob::Purge(expired_by, limit, ticket))
         })
+    }
+
+    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
+        self.shared.live.held_in_memory(at_least)
     }
 
     fn outlives_process(&self) -> bool {

@@ -67,6 +67,9 @@ impl Forms {
     ) -> Result<Form, E> {
         self.loaded.get_or_insert_with(digest, || {
             let bytes = fetch()?.ok_or(RecordError::NoForm)?;
+            if self::digest(&bytes) != *digest {
+                return Err(RecordError::Damaged.into());
+            }
             let definition: Value = record::read(&bytes)?;
             let form = Form::with_validators(&definition, &self.validators);
             form.map_err(|problems| RecordError::BadForm(problems).into())
@@ -74,7 +77,8 @@ impl Forms {
     }
 }
 
-fn digest(definition: &[u8]) -> Digest {
+/// The digest of a definition.
+pub(crate) fn digest(definition: &[u8]) -> Digest {
     let mut digest = Digest::default();
     let mut hasher = blake3::Hasher::new();
     hasher.update(definition).finalize_xof().fill(&mut digest);

@@ -79,10 +79,12 @@ pub(crate) fn encode_request(request: &Request) -> Vec<u8> {
 
 /// Where it stands, and what was answered.
 pub fn encode_state(record: &Record) -> Vec<u8> {
-    encode(&WrittenState {
+    let held = record.held.as_deref();
+    let part = WrittenState {
         lifecycle: &record.lifecycle,
-        held: record.held.as_deref(),
-    })
+        held,
+    };
+    encode_into(held.map_or(0, Held::weight), &part)
 }
 
 /// Puts a record together again.
@@ -176,8 +178,13 @@ fn is_false(flag: &bool) -> bool {
 
 /// A part as bytes.
 pub(crate) fn encode(part: &impl Serialize) -> Vec<u8> {
+    encode_into(0, part)
+}
+
+/// A part as bytes, which about so many of answers are among: to grow would copy them.
+fn encode_into(answers: usize, part: &impl Serialize) -> Vec<u8> {
     // A small part fits without growing.
-    let mut bytes = Vec::with_capacity(512);
+    let mut bytes = Vec::with_capacity(512 + answers);
     bytes.push(FORMAT);
     part.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
         .expect("these types have no value that cannot be written, and memory takes any bytes");

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Shared, open, readers};
+use super::{Shared, files, readers};
 
 /// Why a copy could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
         source,
     };
     // Made here, so that only its owner may read it, and so that nothing is overwritten.
-    let file = match open::private().create_new(true).open(to) {
+    let file = match files::private().create_new(true).open(to) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(BackupError::Exists { path: path() });
@@ -75,7 +75,7 @@ fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
         source: source.into(),
     });
     let kept = copied.and_then(|()| {
-        let synced = file.sync_all().and_then(|()| open::sync_folder(to));
+        let synced = file.sync_all().and_then(|()| files::sync_folder(to));
         synced.map_err(fail)
     });
     if kept.is_err() {

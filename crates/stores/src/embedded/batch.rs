@@ -11,13 +11,15 @@ use std::sync::Arc;
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::store::Created;
 use entreat_engine::{Record, StoreError, Version};
-use rusqlite::{Connection, OptionalExtension, Statement, params};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
 use super::claims::Claims;
 use super::job::Job;
 use super::lingering::{Ended, Lingering};
 use super::pace::{Stopwatch, Timing};
 use crate::forms::{Digest, KeptForm};
+use crate::record::RecordError;
+use crate::sum;
 
 /// The statements of the writer, prepared once.
 pub(super) struct Batch<'c> {
@@ -66,7 +68,13 @@ impl<'c> Batch<'c> {
                 "INSERT INTO live (id, version, asker, key, form, request, state)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
             )?,
-            key_of: prepare("SELECT id FROM idempotency WHERE asker = ?1 AND key = ?2")?,
+            key_of: prepare(
+                "SELECT id, EXISTS (SELECT 1 FROM live WHERE id = first.id
+                                    AND asker = ?1 AND key = ?2
+                                    UNION ALL SELECT 1 FROM settled WHERE id = first.id
+                                    AND asker = ?1 AND key = ?2)
+                 FROM idempotency AS first WHERE asker = ?1 AND key = ?2",
+            )?,
             take_key: prepare("INSERT INTO idempotency (asker, key, id) VALUES (?1, ?2, ?3)")?,
             free_key: prepare("DELETE FROM idempotency WHERE asker = ?1 AND key = ?2")?,
             step: prepare(
@@ -104,8 +112,8 @@ impl<'c> Batch<'c> {
             release_form: prepare("UPDATE form SET uses = uses - ?2 WHERE digest = ?1")?,
             free_form: prepare("DELETE FROM form WHERE digest = ?1 AND uses <= 0")?,
             note: prepare(
-                "INSERT INTO note (name, text) VALUES (?1, ?2)
-                 ON CONFLICT DO UPDATE SET text = excluded.text",
+                "INSERT INTO note (name, text, sum) VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO UPDATE SET text = excluded.text, sum = excluded.sum",
             )?,
             claims: Claims::prepare(connection)?,
             forms: FormUses::default(),
@@ -167,7 +175,8 @@ impl<'c> Batch<'c> {
             } => ticket.answer = Some(Ok(self.purge(ids, *settled_before)?)),
             Job::Claims(job) => self.claims.write(job)?,
             Job::Note { name, text, ticket } => {
-                self.note.execute([&**name, &**text])?;
+                let sum = sum::of_note(name, text);
+                self.note.execute(params![&**name, &**text, sum])?;
                 ticket.answer = Some(Ok(()));
             }
         }
@@ -194,9 +203,16 @@ impl<'c> Batch<'c> {
         let extras = record.request.extras.as_ref();
         let key = extras.and_then(|extras| extras.idempotency_key.as_deref());
         if let Some(key) = key {
-            let first = self.key_of.query_row(params![asker, key], |row| row.get(0));
-            if let Some(first) = first.optional()? {
-                return Ok(Ok(Created::Before(ElicitationId::from_bytes(first))));
+            let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let first = self.key_of.query_row(params![asker, key], columns);
+            if let Some((first, is_its_own)) = first.optional()? {
+                let id = ElicitationId::from_bytes(first);
+                return Ok(if is_its_own {
+                    Ok(Created::Before(id))
+                } else {
+                    let source = Box::new(RecordError::Damaged);
+                    Err(StoreError::Unreadable { id, source })
+                });
             }
         }
         let digest = form.map(|form| &form.digest);

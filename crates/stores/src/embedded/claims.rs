@@ -6,12 +6,15 @@
 use std::sync::Arc;
 
 use entreat_core::UnixTime;
+use entreat_engine::StoreError;
 use entreat_engine::store::{Claim, ClaimKey};
-use rusqlite::{Connection, OptionalExtension as _, Statement, params};
+use rusqlite::{Connection, Statement, params};
 
 use super::batch::milliseconds;
 use super::job::Ticket;
 use super::writer::Outage;
+use crate::record::RecordError;
+use crate::sum::{self, Sum};
 
 /// Something to be done with claims.
 pub(super) enum ClaimJob {
@@ -53,11 +56,13 @@ impl<'c> Claims<'c> {
         let prepare = |sql| connection.prepare(sql);
         Ok(Self {
             claim: prepare(
-                "INSERT INTO claim (key, inputs, expires) VALUES (?1, ?2, ?3)
+                "INSERT INTO claim (key, inputs, expires, sum) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO NOTHING",
             )?,
-            first: prepare("SELECT inputs, expires, outcome FROM claim WHERE key = ?1")?,
-            end: prepare("UPDATE claim SET outcome = ?2 WHERE key = ?1 AND outcome IS NULL")?,
+            first: prepare("SELECT inputs, expires, outcome, sum FROM claim WHERE key = ?1")?,
+            end: prepare(
+                "UPDATE claim SET outcome = ?2, sum = ?3 WHERE key = ?1 AND outcome IS NULL",
+            )?,
             release: prepare(
                 "DELETE FROM claim WHERE key = ?1 AND inputs = ?2 AND outcome IS NULL",
             )?,
@@ -71,10 +76,9 @@ impl<'c> Claims<'c> {
     /// Does a job within a transaction; its answer is noted in it.
     pub(super) fn write(&mut self, job: &mut ClaimJob) -> rusqlite::Result<()> {
         match job {
-            ClaimJob::Claim(claim, ticket) => ticket.answer = Some(Ok(self.claim(claim)?)),
+            ClaimJob::Claim(claim, ticket) => ticket.answer = Some(self.claim(claim)?),
             ClaimJob::End(key, outcome, ticket) => {
-                self.end.execute(params![&*key, &*outcome])?;
-                ticket.answer = Some(Ok(()));
+                ticket.answer = Some(self.end(key, outcome)?);
             }
             ClaimJob::Release(key, inputs, ticket) => {
                 self.release.execute(params![&*key, &*inputs])?;
@@ -89,23 +93,50 @@ impl<'c> Claims<'c> {
         Ok(())
     }
 
-    fn claim(&mut self, claim: &Claim) -> rusqlite::Result<Option<Claim>> {
+    fn claim(&mut self, claim: &Claim) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
         let expires = milliseconds(claim.expires);
+        let sum = sum::of_claim(&claim.key, &claim.inputs, expires, None);
         let made = self
             .claim
-            .execute(params![claim.key, claim.inputs, expires])?;
+            .execute(params![claim.key, claim.inputs, expires, sum])?;
         if made == 1 {
-            return Ok(None);
+            return Ok(Ok(None));
         }
-        let first = self.first.query_row([claim.key], |row| {
-            let outcome: Option<Vec<u8>> = row.get(2)?;
-            Ok(Claim {
-                key: claim.key,
-                inputs: row.get(0)?,
-                expires: UnixTime::from_millis(row.get::<_, i64>(1)?.unsigned_abs()),
-                outcome: outcome.map(Arc::from),
-            })
-        });
-        first.optional()
+        self.first(claim.key)
+    }
+
+    fn end(&mut self, key: &ClaimKey, outcome: &[u8]) -> rusqlite::Result<Result<(), StoreError>> {
+        let first = match self.first(*key)? {
+            Ok(Some(first)) => first,
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        };
+        let expires = milliseconds(first.expires);
+        let sum = sum::of_claim(key, &first.inputs, expires, Some(outcome));
+        self.end.execute(params![key, outcome, sum])?;
+        Ok(Ok(()))
+    }
+
+    fn first(&mut self, key: ClaimKey) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
+        let mut rows = self.first.query([key])?;
+        let Some(row) = rows.next()? else {
+            return Ok(Ok(None));
+        };
+        let inputs: [u8; 16] = row.get(0)?;
+        let expires: i64 = row.get(1)?;
+        let outcome: Option<Vec<u8>> = row.get(2)?;
+        let sum: Option<Sum> = row.get(3)?;
+        if sum != Some(sum::of_claim(&key, &inputs, expires, outcome.as_deref())) {
+            return Ok(Err(StoreError::Unavailable {
+                attempt: "read a claim",
+                source: Box::new(RecordError::Damaged),
+            }));
+        }
+        Ok(Ok(Some(Claim {
+            key,
+            inputs,
+            expires: UnixTime::from_millis(expires.unsigned_abs()),
+            outcome: outcome.map(Arc::from),
+        })))
     }
 }

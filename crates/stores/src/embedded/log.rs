@@ -24,6 +24,9 @@ pub(super) struct Log {
     /// As of the last transaction; the log begins anew when all of it is in the file.
     pages: Arc<AtomicUsize>,
     moved: usize,
+    /// Whether it may end with what a failed transaction has left behind, which nobody could tell
+    /// from damage after a crash.
+    has_leftovers: bool,
 }
 
 impl Log {
@@ -35,11 +38,24 @@ impl Log {
             seen.store(usize::try_from(length).unwrap_or(0), Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self { pages, moved: 0 })
+        Ok(Self {
+            pages,
+            moved: 0,
+            has_leftovers: false,
+        })
     }
 
-    /// To be called after each transaction. `spare` says that nobody waits.
+    /// To be called after a transaction that failed.
+    pub(super) fn failed(&mut self) {
+        self.has_leftovers = true;
+    }
+
+    /// To be called after each transaction that did not fail. `spare` says that nobody waits.
     pub(super) fn tend(&mut self, connection: &Connection, spare: bool) {
+        if self.has_leftovers {
+            self.has_leftovers = !self.empty(connection);
+            return;
+        }
         let pages = self.pages.load(Ordering::Relaxed);
         if pages < self.moved {
             self.moved = 0;
@@ -58,15 +74,18 @@ impl Log {
         drop(connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE));
     }
 
-    /// Moves everything and empties the log. Waits a little for whoever reads it.
-    pub(super) fn empty(&self, connection: &Connection) {
+    /// Moves everything and empties the log; false if that failed. Waits a little for whoever
+    /// reads it.
+    pub(super) fn empty(&self, connection: &Connection) -> bool {
         let emptied = connection
             .busy_timeout(Duration::from_millis(100))
             .and_then(|()| connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE));
         let done = connection.busy_timeout(Duration::from_secs(5));
-        if let Err(error) = emptied.and(done) {
-            let pages = self.pages.load(Ordering::Relaxed);
-            tracing::warn!(%error, pages, "the log of the store could not be emptied");
-        }
+        let Err(error) = emptied.and(done) else {
+            return true;
+        };
+        let pages = self.pages.load(Ordering::Relaxed);
+        tracing::warn!(%error, pages, "the log of the store could not be emptied");
+        false
     }
 }

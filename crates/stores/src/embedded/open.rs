@@ -1,6 +1,5 @@
 //! Finds, locks and prepares the file; every way in which that fails says what to do.
 
-use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +8,9 @@ use entreat_engine::store::BoxError;
 use rusqlite::Connection;
 
 use super::EmbeddedOptions;
+use super::files::{Identities, Locks, with_ending};
 use super::schema::{self, Refusal};
+use super::wal;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,26 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// There is none, or nothing in it, and none may be made.
+    #[error("there is no store at {}, or it is empty", path.display())]
+    NoStore {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// It can be found by several names, and its log by one of them only.
+    #[error("{} has another name (a hard link): remove that one, and copy a store with `entreat backup`", path.display())]
+    Linked {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// What is kept is not what was written: the disk is broken, or another program wrote to it.
+    #[error("{} is damaged ({part}): put it back from your copy, or move it away and begin a new one", path.display())]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+        /// Where the damage was found.
+        part: &'static str,
+    },
     /// A newer Entreat wrote it.
     #[error("{} has format {found}, and this version knows up to {known}: use a newer Entreat", path.display())]
     Newer {
@@ -67,21 +88,35 @@ pub enum OpenError {
 
 /// A file that is ours, locked and up to date.
 pub(super) struct Opened {
-    pub(super) path: PathBuf,
-    pub(super) lock: File,
+    // In this order: connections are closed before the locks.
     pub(super) connection: Connection,
+    pub(super) identities: Identities,
+    pub(super) locks: Locks,
 }
 
 /// Locks the file and brings it up to date.
 pub(super) fn open(path: &Path, options: &EmbeddedOptions) -> Result<Opened, OpenError> {
-    let path = resolve(path)?;
-    let lock = lock(&path)?;
-    create(&path)?;
-    let connection = connect(&path, options).map_err(|refusal| refused(&path, refusal))?;
+    let locks = Locks::take(&resolve(path)?, options.may_create)?;
+    let path = &locks.path;
+    let length = locks.length();
+    // Not left to SQLite, which would remove the log of a file without pages.
+    if length.is_ok_and(|length| length == 0) && !options.may_create {
+        return Err(OpenError::NoStore { path: path.clone() });
+    }
+    let log = wal::is_damaged(&with_ending(path, "-wal"));
+    if log.map_err(|error| failed(path, "read the log", error))? {
+        return Err(OpenError::Damaged {
+            path: path.clone(),
+            part: "its log",
+        });
+    }
+    let connection = connect(path, options).map_err(|refusal| refused(path, refusal))?;
+    let identities = locks.identities();
+    let identities = identities.map_err(|error| failed(path, "find the file again", error))?;
     Ok(Opened {
-        path,
-        lock,
         connection,
+        identities,
+        locks,
     })
 }
 
@@ -104,61 +139,10 @@ fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
 }
 
 /// The folder that a path lies in; the current one for a bare name.
-fn folder_of(path: &Path) -> Option<&Path> {
+pub(super) fn folder_of(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
     let is_bare = folder.as_os_str().is_empty();
     Some(if is_bare { Path::new(".") } else { folder })
-}
-
-/// Locks the file beside the database; the system unlocks it when the process ends.
-///
-/// Not the database itself: closing any handle of it would drop SQLite's own locks.
-fn lock(path: &Path) -> Result<File, OpenError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let file = private().truncate(false).open(PathBuf::from(name));
-    let file = file.map_err(|error| failed(path, "open the lock", error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(error)) => Err(failed(path, "take the lock", error)),
-    }
-}
-
-/// Makes an empty file that only its owner may read, unless there is one already.
-///
-/// SQLite would make it with the rights that the umask leaves; its other files take over ours.
-fn create(path: &Path) -> Result<(), OpenError> {
-    if path.is_dir() {
-        let path = path.to_owned();
-        return Err(OpenError::NotAStore { path });
-    }
-    let known = path.exists();
-    let made = private().truncate(false).open(path).and_then(|_| {
-        // The file's name is kept by its folder.
-        if known { Ok(()) } else { sync_folder(path) }
-    });
-    made.map_err(|error| failed(path, "create the file", error))
-}
-
-/// Sees to it that a new file's name is on disk.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    match folder_of(path) {
-        // Elsewhere a folder cannot be opened like a file, and needs no such care.
-        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
-        _ => Ok(()),
-    }
-}
-
-/// A file to be read and written by its owner alone.
-pub(super) fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 fn connect(path: &Path, options: &EmbeddedOptions) -> Result<Connection, Refusal> {
@@ -175,6 +159,7 @@ fn connect(path: &Path, options: &EmbeddedOptions) -> Result<Connection, Refusal
         "PRAGMA synchronous = FULL;
          PRAGMA secure_delete = FAST;
          PRAGMA temp_store = MEMORY;
+         PRAGMA cell_size_check = ON;
          PRAGMA cache_size = -65536;",
     )?;
     if let Some(size) = options.max_size {
@@ -182,7 +167,7 @@ fn connect(path: &Path, options: &EmbeddedOptions) -> Result<Connection, Refusal
         let pages = i64::try_from(size / u64::from(page)).unwrap_or(i64::MAX);
         connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
     }
-    schema::migrate(&connection)?;
+    schema::migrate(&connection, options.may_create)?;
     Ok(connection)
 }
 
@@ -190,9 +175,14 @@ fn refused(path: &Path, refusal: Refusal) -> OpenError {
     let path = path.to_owned();
     match refusal {
         Refusal::Foreign => OpenError::NotAStore { path },
+        Refusal::Empty => OpenError::NoStore { path },
         Refusal::Newer { found, known } => OpenError::Newer { path, found, known },
         Refusal::Sqlite(error) => match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => OpenError::NotAStore { path },
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => OpenError::Damaged {
+                path,
+                part: "its pages",
+            },
             Some(
                 rusqlite::ErrorCode::ReadOnly
                 | rusqlite::ErrorCode::PermissionDenied
@@ -210,7 +200,7 @@ fn refused(path: &Path, refusal: Refusal) -> OpenError {
     }
 }
 
-fn failed(path: &Path, attempt: &'static str, error: io::Error) -> OpenError {
+pub(super) fn failed(path: &Path, attempt: &'static str, error: io::Error) -> OpenError {
     let path = path.to_owned();
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -9,15 +9,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, Status};
-use entreat_engine::store::Query;
-use entreat_engine::store::Which;
+use entreat_engine::store::{BoxError, Query, Which};
 use entreat_engine::{Record, StoreError};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
+use super::files::Identities;
 use super::rows::{self, Known, Trouble};
 use super::{Shared, closed};
+use crate::record::RecordError;
+use crate::sum::{self, Sum};
 
 pub(super) const LOAD: &str = "read an elicitation";
 pub(super) const LIST: &str = "list elicitations";
@@ -29,15 +31,17 @@ const CONNECTIONS: u32 = 4;
 /// Connections that only read.
 pub(super) struct Readers {
     path: PathBuf,
+    files: Arc<Identities>,
     idle: Mutex<Vec<Connection>>,
     /// One place per connection; closed with the store.
     places: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf, files: Arc<Identities>) -> Self {
         Self {
             path,
+            files,
             idle: Mutex::default(),
             places: Arc::new(Semaphore::new(CONNECTIONS as usize)),
         }
@@ -56,9 +60,14 @@ impl Readers {
         self.idle.lock().clear();
     }
 
-    fn connection(&self) -> rusqlite::Result<Connection> {
-        let idle = self.idle.lock().pop();
-        idle.map_or_else(|| connect(&self.path), Ok)
+    fn connection(&self) -> Result<Connection, BoxError> {
+        if let Some(idle) = self.idle.lock().pop() {
+            return Ok(idle);
+        }
+        let connection = connect(&self.path)?;
+        // By its path another file may have been found.
+        self.files.verify()?;
+        Ok(connection)
     }
 }
 
@@ -68,6 +77,7 @@ pub(super) fn connect(path: &PathBuf) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
 }
 
@@ -116,10 +126,10 @@ fn find(
     // Whose it is is asked here, before an answer of any size is read: what is another's then
     // takes as long as what is not there.
     let mut statement = moment.prepare_cached(
-        "SELECT id, version, asker, form, request, state FROM settled
+        "SELECT id, version, asker, key, form, request, state FROM settled
          WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)
          UNION ALL
-         SELECT id, version, asker, form, request, state FROM live
+         SELECT id, version, asker, key, form, request, state FROM live
          WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)",
     )?;
     let mut rows = statement.query(params![id.as_bytes(), asker])?;
@@ -137,7 +147,8 @@ pub(super) async fn list(
     lingering: Vec<ElicitationId>,
 ) -> Result<Vec<Record>, StoreError> {
     read(shared, LIST, move |shared, connection| {
-        let settled = select(shared, connection, &query, &lingering).map_err(failed(LIST))?;
+        let settled = select(shared, connection, &query, &lingering);
+        let settled = settled.map_err(|trouble| trouble.during(LIST))?;
         Ok(join(live, settled, query.limit))
     })
     .await
@@ -149,7 +160,7 @@ fn select(
     connection: &Connection,
     query: &Query,
     lingering: &[ElicitationId],
-) -> rusqlite::Result<Vec<Record>> {
+) -> Result<Vec<Record>, Trouble> {
     let moment = connection.unchecked_transaction()?;
     let mut page = Page {
         shared,
@@ -159,11 +170,11 @@ fn select(
     };
     let mut statement = moment.prepare_cached(match query.asker {
         Some(_) => {
-            "SELECT id, version, asker, form, request, state FROM settled
+            "SELECT id, version, asker, key, form, request, state FROM settled
              WHERE asker = ?3 AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
         }
         None => {
-            "SELECT id, version, asker, form, request, state FROM settled
+            "SELECT id, version, asker, key, form, request, state FROM settled
              WHERE ?3 IS NULL AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
         }
     })?;
@@ -183,7 +194,7 @@ fn select(
     }
     let full = page.records.len().saturating_add(query.limit);
     let mut statement = moment.prepare_cached(
-        "SELECT id, version, asker, form, request, state FROM live
+        "SELECT id, version, asker, key, form, request, state FROM live
          WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)",
     )?;
     for id in lingering {
@@ -208,15 +219,18 @@ struct Page<'p> {
 }
 
 impl Page<'_> {
-    /// Adds the record of a row, or says why it cannot be read.
-    fn add(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+    /// Adds the record of a row, or notes why it cannot be read. One that is damaged is an error:
+    /// without it the page would look whole.
+    fn add(&mut self, row: &Row<'_>) -> Result<(), Trouble> {
         match rows::read(self.moment, &self.shared.forms, &mut self.known, row) {
             Ok(record) => self.records.push(record),
+            Err(error @ (Trouble::Record(RecordError::Damaged) | Trouble::Sqlite(_))) => {
+                return Err(error);
+            }
             Err(Trouble::Record(error)) => {
                 let id = ElicitationId::from_bytes(row.get(0)?);
                 tracing::warn!(%id, %error, "an elicitation cannot be read and is not listed");
             }
-            Err(Trouble::Sqlite(error)) => return Err(error),
         }
         Ok(())
     }
@@ -247,9 +261,20 @@ pub(super) async fn note(
 ) -> Result<Option<String>, StoreError> {
     read(shared, NOTE, move |_, connection| {
         let found = connection
-            .prepare_cached("SELECT text FROM note WHERE name = ?1")
-            .and_then(|mut statement| statement.query_row([name], |row| row.get(0)).optional());
-        found.map_err(failed(NOTE))
+            .prepare_cached("SELECT text, sum FROM note WHERE name = ?1")
+            .and_then(|mut statement| {
+                let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                statement.query_row([name], columns).optional()
+            });
+        let Some((text, sum)) = found.map_err(failed(NOTE))? else {
+            return Ok(None);
+        };
+        let (text, sum): (String, Option<Sum>) = (text, sum);
+        if sum == Some(sum::of_note(name, &text)) {
+            Ok(Some(text))
+        } else {
+            Err(Trouble::from(RecordError::Damaged).during(NOTE))
+        }
     })
     .await
 }
@@ -264,10 +289,18 @@ impl Trouble {
             Self::Sqlite(error) => failed(attempt)(error),
         }
     }
+
+    fn during(self, attempt: &'static str) -> StoreError {
+        let source = match self {
+            Self::Record(error) => error.into(),
+            Self::Sqlite(error) => error.into(),
+        };
+        StoreError::Unavailable { attempt, source }
+    }
 }
 
 /// What a read that failed is reported as.
-pub(super) fn failed(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+pub(super) fn failed<E: Into<BoxError>>(attempt: &'static str) -> impl Fn(E) -> StoreError {
     move |error| StoreError::Unavailable {
         attempt,
         source: error.into(),

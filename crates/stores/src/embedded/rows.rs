@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::forms::{Digest, Forms};
 use crate::record::{self, Kept, RecordError};
+use crate::sum::Columns;
 
 /// What many records share, so that a hundred thousand of them hold it once.
 #[derive(Default)]
@@ -42,32 +43,38 @@ impl Known {
     }
 }
 
-/// Reads a row of `id, version, asker, form, request, state`.
+/// Reads a row of `id, version, asker, key, form, request, state`.
 pub(super) fn read(
     connection: &Connection,
     forms: &Forms,
     known: &mut Known,
     row: &Row<'_>,
 ) -> Result<Record, Trouble> {
-    let name = row.get_ref(2)?.as_str().map_err(|_| RecordError::Damaged)?;
+    let damaged = |_| Trouble::from(RecordError::Damaged);
+    let name = row.get_ref(2)?.as_str().map_err(damaged)?;
+    let digest: Option<Digest> = row.get(4)?;
+    let id: [u8; 16] = row.get(0)?;
+    let columns = Columns {
+        id: &id,
+        version: row.get(1)?,
+        asker: name,
+        key: row.get_ref(3)?.as_str_or_null().map_err(damaged)?,
+        form: digest.as_ref(),
+    };
+    let blob = |column| row.get_ref(column)?.as_blob().map_err(damaged);
+    let request = columns.request(blob(5)?)?;
+    let state = columns.state(blob(6)?)?;
     let asker = known.asker(name);
-    let digest: Option<Digest> = row.get(3)?;
     let form = digest
         .map(|digest| known.form(digest, || form(connection, forms, &digest)))
         .transpose()?;
-    let blob = |column| {
-        let value = row.get_ref(column)?;
-        value
-            .as_blob()
-            .map_err(|_| Trouble::from(RecordError::Damaged))
-    };
     let record = record::decode(Kept {
-        id: ElicitationId::from_bytes(row.get(0)?),
-        version: Version(row.get(1)?),
+        id: ElicitationId::from_bytes(id),
+        version: Version(columns.version),
         asker,
         form,
-        request: blob(4)?,
-        state: blob(5)?,
+        request,
+        state,
     })?;
     Ok(record)
 }

@@ -4,14 +4,36 @@
 //! purging the other, and neither passes over rows that it does not want. Keys are ids, which
 //! begin with the time, so that new rows are appended.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
+
+use crate::forms::Digest;
+use crate::sum::{self, Columns};
 
 /// What takes a file from one version to the next; never changed once released.
-const STEPS: &[&str] = &[
-    include_str!("schema/1.sql"),
-    include_str!("schema/2.sql"),
-    include_str!("schema/3.sql"),
+const STEPS: &[Step] = &[
+    Step::sql(include_str!("schema/1.sql")),
+    Step::sql(include_str!("schema/2.sql")),
+    Step::sql(include_str!("schema/3.sql")),
+    Step {
+        sql: include_str!("schema/4.sql"),
+        then: add_sums,
+    },
 ];
+
+struct Step {
+    sql: &'static str,
+    /// What SQL alone cannot do.
+    then: fn(&Connection) -> rusqlite::Result<()>,
+}
+
+impl Step {
+    const fn sql(sql: &'static str) -> Self {
+        Self {
+            sql,
+            then: |_| Ok(()),
+        }
+    }
+}
 
 /// Tells our files from those of other programs: "Entr" in ASCII.
 const APPLICATION: i32 = 0x456e_7472;
@@ -20,6 +42,8 @@ const APPLICATION: i32 = 0x456e_7472;
 pub(super) enum Refusal {
     /// Another program's.
     Foreign,
+    /// Nobody's: there is nothing in it.
+    Empty,
     /// A newer Entreat's.
     Newer {
         found: i32,
@@ -34,12 +58,17 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
-/// Brings a file up to date, each step all or nothing.
-pub(super) fn migrate(connection: &Connection) -> Result<(), Refusal> {
+/// Brings a file up to date, each step all or nothing. An empty one is made a store if it may.
+pub(super) fn migrate(connection: &Connection, may_create: bool) -> Result<(), Refusal> {
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables == 0 && !may_create {
+        return Err(Refusal::Empty);
+    }
     apply(connection, STEPS)
 }
 
-fn apply(connection: &Connection, steps: &[&str]) -> Result<(), Refusal> {
+fn apply(connection: &Connection, steps: &[Step]) -> Result<(), Refusal> {
     let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i32>(0));
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
@@ -58,13 +87,84 @@ fn apply(connection: &Connection, steps: &[&str]) -> Result<(), Refusal> {
     for (step, next) in steps.iter().zip(1..) {
         if next > version {
             let transaction = connection.unchecked_transaction()?;
-            transaction.execute_batch(step)?;
+            transaction.execute_batch(step.sql)?;
+            (step.then)(&transaction)?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", next)?;
             transaction.commit()?;
         }
     }
     Ok(())
+}
+
+/// Gives every row that is there its checksum.
+fn add_sums(connection: &Connection) -> rusqlite::Result<()> {
+    type Claim = (Vec<u8>, Vec<u8>, i64, Option<Vec<u8>>);
+    for table in ["live", "settled"] {
+        add_record_sums(connection, table)?;
+    }
+    let mut notes = connection.prepare("SELECT name, text FROM note")?;
+    let notes = notes.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    // Read to the end before any is changed; there are few.
+    for (name, text) in notes.collect::<rusqlite::Result<Vec<(String, String)>>>()? {
+        let sum = sum::of_note(&name, &text);
+        connection.execute(
+            "UPDATE note SET sum = ?2 WHERE name = ?1",
+            params![name, sum],
+        )?;
+    }
+    let mut claims = connection.prepare("SELECT key, inputs, expires, outcome FROM claim")?;
+    let claims = claims.query_map([], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    for (key, inputs, expires, outcome) in claims.collect::<rusqlite::Result<Vec<Claim>>>()? {
+        let sum = sum::of_claim(&key, &inputs, expires, outcome.as_deref());
+        connection.execute(
+            "UPDATE claim SET sum = ?2 WHERE key = ?1",
+            params![key, sum],
+        )?;
+    }
+    Ok(())
+}
+
+fn add_record_sums(connection: &Connection, table: &str) -> rusqlite::Result<()> {
+    /// One row at a time is in memory: its answers may be large.
+    type Row = (
+        [u8; 16],
+        u32,
+        String,
+        Option<String>,
+        Option<Digest>,
+        Vec<u8>,
+        Vec<u8>,
+    );
+    let mut next = connection.prepare(&format!(
+        "SELECT id, version, asker, key, form, request, state FROM {table}
+         WHERE id > ?1 ORDER BY id LIMIT 1"
+    ))?;
+    let mut update = connection.prepare(&format!(
+        "UPDATE {table} SET request = ?2, state = ?3 WHERE id = ?1"
+    ))?;
+    let mut after = Vec::new();
+    loop {
+        let mut rows = next.query([&after])?;
+        let Some(row) = rows.next()? else {
+            return Ok(());
+        };
+        let (id, version, asker, key, form, mut request, mut state): Row = row.try_into()?;
+        drop(rows);
+        let columns = Columns {
+            id: &id,
+            version,
+            asker: &asker,
+            key: key.as_deref(),
+            form: form.as_ref(),
+        };
+        columns.end_request(&mut request);
+        sum::end_state(&id, version, &mut state);
+        update.execute(params![id, request, state])?;
+        after = id.to_vec();
+    }
 }
 
 #[cfg(test)]
@@ -80,7 +180,7 @@ mod tests {
     #[test]
     fn a_file_takes_only_the_steps_that_it_lacks() {
         let connection = Connection::open_in_memory().unwrap();
-        let steps = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y"];
+        let steps = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y"].map(Step::sql);
         assert!(apply(&connection, &steps[..1]).is_ok());
         assert_eq!(version(&connection), 1);
         assert!(apply(&connection, &steps).is_ok());
@@ -94,8 +194,8 @@ mod tests {
         assert!(apply(&connection, &STEPS[..1]).is_ok());
         let note = "INSERT INTO note VALUES ('a', 'b')";
         connection.execute(note, []).unwrap();
-        assert!(migrate(&connection).is_ok());
-        assert_eq!(version(&connection), 3);
+        assert!(migrate(&connection, true).is_ok());
+        assert_eq!(version(&connection), 4);
         let text: String = connection
             .query_row("SELECT text FROM note", [], |row| row.get(0))
             .unwrap();
@@ -109,7 +209,8 @@ mod tests {
         let steps = [
             "CREATE TABLE a (x)",
             "CREATE TABLE b (x); CREATE TABLE a (x)",
-        ];
+        ]
+        .map(Step::sql);
         assert!(matches!(
             apply(&connection, &steps),
             Err(Refusal::Sqlite(_))
@@ -121,7 +222,7 @@ mod tests {
     #[test]
     fn a_newer_file_is_refused_and_so_is_another_programs() {
         let connection = Connection::open_in_memory().unwrap();
-        let steps = ["CREATE TABLE a (x)", "CREATE TABLE b (x)"];
+        let steps = ["CREATE TABLE a (x)", "CREATE TABLE b (x)"].map(Step::sql);
         assert!(apply(&connection, &steps).is_ok());
         let refused = apply(&connection, &steps[..1]);
         assert!(matches!(

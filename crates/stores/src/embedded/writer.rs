@@ -100,7 +100,16 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
         let Some(first) = turn.next() else {
             continue;
         };
-        let written = batch.write(first, &mut turn, &mut jobs);
+        // What is written to a file that nobody finds any more is lost, and so is not acknowledged.
+        let written = match shared.files.verify() {
+            Ok(()) => batch
+                .write(first, &mut turn, &mut jobs)
+                .map_err(Outage::new),
+            Err(removed) => {
+                jobs.push(first);
+                Err(Outage::new(removed))
+            }
+        };
         owed = turn.owes();
         leisure.learn(&turn, written.is_ok());
         let is_prompt = turn.prompt > 0;
@@ -117,13 +126,15 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
                         .purge(UnixTime::from_millis(u64::MAX), usize::MAX),
                 );
             }
-            Err(error) => {
+            Err(outage) => {
                 batch.roll_back(&connection);
+                let error = &outage.0;
                 tracing::error!(%error, steps = jobs.len(), "steps could not be kept");
-                let outage = Outage(Arc::new(error));
                 for job in jobs.drain(..) {
                     job.fail(&outage);
                 }
+                log.failed();
+                continue;
             }
         }
         log.tend(&connection, !is_prompt && inbox.prompt.is_empty());
@@ -135,9 +146,13 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
 /// Why a whole transaction failed; shared by all who had a step in it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the database failed")]
-pub(super) struct Outage(#[source] Arc<rusqlite::Error>);
+pub(super) struct Outage(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 impl Outage {
+    fn new(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(cause))
+    }
+
     pub(super) fn as_error(&self) -> StoreError {
         StoreError::Unavailable {
             attempt: "write to disk",

@@ -29,7 +29,15 @@ async fn child_with_a_full_disk() {
     limit(Some(200 << 10), room);
     let failed = fill.until_full().await;
     fill.check_that_all_is_as_before(&failed).await;
+    // A check needs room of its own, of which there may be a little left.
+    let mut checks = 0;
+    while store.check(at(checks)).await.is_ok() {
+        checks += 1;
+        assert!(checks < 100, "a full disk passes every check");
+    }
+    assert!(store.check(at(checks)).await.is_err());
     limit(room.current, room);
+    store.check(at(checks)).await.unwrap();
 
     fill.check_that_work_goes_on(failed).await;
     store.close().await;

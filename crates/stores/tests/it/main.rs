@@ -8,6 +8,7 @@
 mod child;
 mod contract;
 mod crash;
+mod damage;
 mod engine;
 mod faults;
 mod forms;

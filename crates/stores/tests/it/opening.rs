@@ -10,6 +10,8 @@ use entreat_engine::{Store, StoreError};
 use entreat_stores::{BackupError, EmbeddedOptions, EmbeddedStore, OpenError};
 use entreat_testkit::records::{self, assert_same};
 
+use crate::child;
+
 fn open(path: &Path) -> Result<EmbeddedStore, OpenError> {
     EmbeddedStore::open(path, EmbeddedOptions::default())
 }
@@ -78,7 +80,7 @@ fn what_cannot_be_opened_is_refused_with_what_to_do() {
     connection.pragma_update(None, "user_version", 7).unwrap();
     drop(connection);
     let error = refused(&newer).to_string();
-    let end = "newer.db has format 7, and this version knows up to 3: use a newer Entreat";
+    let end = "newer.db has format 7, and this version knows up to 4: use a newer Entreat";
     assert!(error.ends_with(end), "{error}");
 }
 
@@ -212,4 +214,110 @@ async fn the_log_is_emptied_once_a_long_reader_is_gone() {
     reader.execute_batch("COMMIT").unwrap();
     write(80..160, "{}").await;
     assert!(log() < 64, "{} MiB", log());
+}
+
+#[test]
+fn neither_a_removed_lock_nor_another_name_lets_a_second_one_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = open(&path).unwrap();
+    let other = folder.path().join("other.db");
+    fs::hard_link(&path, &other).unwrap();
+    assert!(matches!(refused(&other), OpenError::Linked { .. }));
+    fs::remove_file(&other).unwrap();
+    fs::remove_file(folder.path().join("store.db.lock")).unwrap();
+    // In another process, too: this one closes no handle of the file that it has open.
+    let words = [path.to_str().unwrap()];
+    let child = child::command("opening::child_that_opens", &words).status();
+    assert!(child.unwrap().success(), "a second process got in");
+    assert!(matches!(refused(&path), OpenError::InUse { .. }));
+    drop(store);
+}
+
+#[test]
+fn child_that_opens() {
+    let Some(words) = child::words() else { return };
+    let path = Path::new(&words[0]);
+    assert!(EmbeddedStore::is_in_use(path));
+    assert!(matches!(refused(path), OpenError::InUse { .. }));
+}
+
+#[test]
+fn a_store_with_two_names_is_not_opened_by_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("store.db"), folder.path().join("b.db"));
+    drop(open(&path).unwrap());
+    fs::hard_link(&path, &other).unwrap();
+    for path in [&path, &other] {
+        let error = refused(path);
+        assert!(matches!(error, OpenError::Linked { .. }), "{error}");
+        assert!(error.to_string().contains("entreat backup"), "{error}");
+    }
+    fs::remove_file(&other).unwrap();
+    drop(open(&path).unwrap());
+}
+
+#[test]
+fn a_store_that_must_be_there_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let mut options = EmbeddedOptions::default();
+    options.may_create = false;
+    let must_open = || EmbeddedStore::open(&path, options.clone()).map(drop);
+    assert!(matches!(must_open(), Err(OpenError::NoStore { .. })));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    // Emptied, with its log still there: that is not removed.
+    fs::write(&path, "").unwrap();
+    let log = folder.path().join("store.db-wal");
+    fs::write(&log, "what is left of it").unwrap();
+    assert!(matches!(must_open(), Err(OpenError::NoStore { .. })));
+    assert_eq!(fs::read(&log).unwrap(), b"what is left of it");
+    fs::remove_file(&log).unwrap();
+
+    // A database without tables.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("VACUUM").unwrap();
+    drop(connection);
+    assert!(matches!(must_open(), Err(OpenError::NoStore { .. })));
+    drop(open(&path).unwrap());
+    assert!(must_open().is_ok());
+}
+
+#[tokio::test]
+async fn a_file_that_was_removed_or_replaced_fails_the_check_and_every_step() {
+    for log in ["", "-wal"] {
+        for replaced in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("store.db");
+            let store = open(&path).unwrap();
+            let record = records::pending("asker", at(0), 0);
+            store.create(record.clone()).await.unwrap();
+            store.check(at(1)).await.unwrap();
+            let file = folder.path().join(format!("store.db{log}"));
+            fs::rename(&file, folder.path().join("moved")).unwrap();
+            if replaced {
+                fs::copy(folder.path().join("moved"), &file).unwrap();
+            }
+            let failed: [Result<(), StoreError>; 3] = [
+                store.check(at(2)).await,
+                store.commit(records::declined(&record, at(3))).await,
+                store
+                    .create(records::pending("asker", at(3), 1))
+                    .await
+                    .map(drop),
+            ];
+            for answer in failed {
+                assert!(
+                    matches!(answer, Err(StoreError::Unavailable { .. })),
+                    "{answer:?}"
+                );
+            }
+            // Nor is anything read from what took its place.
+            assert!(store.note("note").await.is_err());
+            fs::rename(folder.path().join("moved"), &file).unwrap();
+            store.check(at(4)).await.unwrap();
+            assert_same(&store.load(record.id).await.unwrap().unwrap(), &record);
+        }
+    }
 }

@@ -1,0 +1,187 @@
+//! Looks a store through when it is opened, so that damage is found then, and not by an answer
+//! that is wrong or missing.
+//!
+//! Checksums tell that a row is not as it was written; they cannot tell that a row is gone. So the
+//! database checks its own pages and indexes, and what stands in two places is compared: how many
+//! records ask a form, whose keys were used, how a record settled. Live records are not looked at
+//! here, because opening reads all of them anyway.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Row};
+
+use super::OpenError;
+use super::batch::milliseconds;
+use super::lingering::Ended;
+use super::rows::{self, Known, Trouble};
+use crate::forms::{self, Digest, Forms};
+use crate::record::RecordError;
+use crate::sum::{self, Sum};
+
+/// What is wrong with a store, or why that cannot be told.
+pub(super) enum Fault {
+    /// Where the damage is.
+    Damaged(&'static str),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+        };
+        match error {
+            // A value of another type or size than the one that was written.
+            FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..) => Self::Damaged("a row"),
+            error => Self::Sqlite(error),
+        }
+    }
+}
+
+impl Fault {
+    pub(super) fn of(self, path: &Path) -> OpenError {
+        let path = path.to_owned();
+        let error = match self {
+            Self::Damaged(part) => return OpenError::Damaged { path, part },
+            Self::Sqlite(error) => error,
+        };
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => OpenError::Damaged {
+                path,
+                part: "its pages",
+            },
+            _ => OpenError::Failed {
+                path,
+                attempt: "read what is kept",
+                source: error.into(),
+            },
+        }
+    }
+}
+
+/// Looks at everything but the live records.
+pub(super) fn verify(connection: &Connection, forms: &Forms) -> Result<(), Fault> {
+    let pages: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if pages != "ok" {
+        return Err(Fault::Damaged("its pages"));
+    }
+    form_definitions(connection)?;
+    settled_records(connection, forms)?;
+    idempotency_keys(connection)?;
+    notes(connection)?;
+    claims(connection)
+}
+
+/// Each definition is the one of its digest, and is asked as often as it says.
+fn form_definitions(connection: &Connection) -> Result<(), Fault> {
+    let mut uses: HashMap<Digest, i64> = HashMap::new();
+    let mut statement = connection.prepare(
+        "SELECT form, count(*) FROM
+             (SELECT form FROM live UNION ALL SELECT form FROM settled)
+         WHERE form IS NOT NULL GROUP BY form",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        uses.insert(row.get(0)?, row.get(1)?);
+    }
+    let mut statement = connection.prepare("SELECT digest, uses, definition FROM form")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let digest: Digest = row.get(0)?;
+        let is_whole = forms::digest(blob(row, 2)?) == digest;
+        if !is_whole || uses.remove(&digest) != Some(row.get(1)?) {
+            return Err(Fault::Damaged("a form"));
+        }
+    }
+    // Whoever is left asks a form that is not there.
+    if uses.is_empty() {
+        Ok(())
+    } else {
+        Err(Fault::Damaged("a form"))
+    }
+}
+
+fn settled_records(connection: &Connection, forms: &Forms) -> Result<(), Fault> {
+    const DAMAGED: Fault = Fault::Damaged("a settled record");
+    let mut known = Known::default();
+    let mut statement = connection.prepare(
+        "SELECT id, version, asker, key, form, request, state, status, settled_at FROM settled",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        match rows::read(connection, forms, &mut known, row) {
+            Ok(record) => {
+                let status = row.get_ref(7)?.as_str().map_err(|_| DAMAGED)?;
+                let at: i64 = row.get(8)?;
+                let is_same =
+                    |ended: Ended| ended.status.as_str() == status && milliseconds(ended.at) == at;
+                if !Ended::of(&record).is_some_and(is_same) {
+                    return Err(DAMAGED);
+                }
+            }
+            Err(Trouble::Record(RecordError::Damaged)) => return Err(DAMAGED),
+            // It is whole, and cannot be read for another reason.
+            Err(Trouble::Record(_)) => {}
+            Err(Trouble::Sqlite(error)) => return Err(error.into()),
+        }
+    }
+    let in_both = "SELECT count(*) FROM live WHERE id IN (SELECT id FROM settled)";
+    match connection.query_row(in_both, [], |row| row.get::<_, i64>(0))? {
+        0 => Ok(()),
+        _ => Err(DAMAGED),
+    }
+}
+
+/// Each key leads to the record that brought it, and no record's key is missing.
+fn idempotency_keys(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare(
+        "WITH record AS (SELECT id, asker, key FROM live WHERE key IS NOT NULL
+                         UNION ALL SELECT id, asker, key FROM settled WHERE key IS NOT NULL)
+         SELECT (SELECT count(*) FROM idempotency), (SELECT count(*) FROM record),
+                (SELECT count(*) FROM record JOIN idempotency USING (asker, key)
+                 WHERE record.id = idempotency.id)",
+    )?;
+    let counts = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
+    let [keys, records, pairs]: [i64; 3] = statement.query_row([], counts)?;
+    if keys == records && records == pairs {
+        Ok(())
+    } else {
+        Err(Fault::Damaged("an idempotency key"))
+    }
+}
+
+fn notes(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare("SELECT name, text, sum FROM note")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, text): (String, String) = (row.get(0)?, row.get(1)?);
+        if row.get::<_, Option<Sum>>(2)? != Some(sum::of_note(&name, &text)) {
+            return Err(Fault::Damaged("a note"));
+        }
+    }
+    Ok(())
+}
+
+fn claims(connection: &Connection) -> Result<(), Fault> {
+    let mut statement =
+        connection.prepare("SELECT key, inputs, expires, outcome, sum FROM claim")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let outcome: Option<Vec<u8>> = row.get(3)?;
+        let expires = row.get(2)?;
+        let sum = sum::of_claim(blob(row, 0)?, blob(row, 1)?, expires, outcome.as_deref());
+        if row.get::<_, Option<Sum>>(4)? != Some(sum) {
+            return Err(Fault::Damaged("a claim"));
+        }
+    }
+    Ok(())
+}
+
+fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], Fault> {
+    let value = row.get_ref(column)?;
+    value.as_blob().map_err(|_| Fault::Damaged("a row"))
+}
