@@ -3,6 +3,7 @@
 //! A command here orders other tools about and reports what they said. What it decides
 //! itself are the house rules in [`tidy`], and those are pure functions.
 
+mod attack;
 mod bench;
 mod conformance;
 mod crash;
@@ -34,6 +35,8 @@ enum Command {
     Test,
     /// Check the house rules that the compiler does not
     Tidy,
+    /// Attack the real programs as strangers would, and look for what does not hold
+    Attack(attack::Args),
     /// Run a family of benchmarks, or all of them
     Bench(bench::Args),
     /// Run the fuzz targets for a while each
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     let done = shell::root().and_then(|root| match &cli.command {
         Command::Test => test::run(&root),
         Command::Tidy => tidy::run(&root),
+        Command::Attack(args) => attack::run(args, &root),
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
         Command::Peers => peers::run(&root),

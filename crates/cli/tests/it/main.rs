@@ -15,6 +15,8 @@ mod documentation;
 mod form;
 #[cfg(unix)]
 mod full;
+#[path = "../support/heard.rs"]
+mod heard;
 mod help;
 mod http;
 mod input;

@@ -1,0 +1,555 @@
+//! `entreat mcp --port`: sessions, origins, heads and floods.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{Caller, LEGACY, Listening, hello, message_in, told};
+use crate::tally::Tally;
+use crate::times;
+use crate::wire::{connect, exchange, hangs_up, request};
+
+#[test]
+fn a_session_is_of_whoever_began_it() {
+    let server = Listening::start(&[]);
+    let alice = Caller::of("alice-token");
+    let session = server.begin(&alice, &json!({"elicitation": {}}));
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let own = alice
+        .within(server.post(&list), &session)
+        .send(&server.address);
+    assert_eq!(own.status, 200, "{}", own.told());
+    let mut tally = Tally::new();
+    for (who, caller) in [
+        ("another", Caller::of("mallory-token")),
+        ("nobody", Caller::nobody()),
+        ("a token that is cut", Caller::of("alice-toke")),
+    ] {
+        let reply = caller
+            .within(server.post(&list), &session)
+            .send(&server.address);
+        tally.note(
+            format_args!("{who} calls"),
+            (400..500).contains(&reply.status),
+            reply.told(),
+        );
+        let get = caller.within(
+            request("GET /mcp").header("accept", "text/event-stream"),
+            &session,
+        );
+        let status = first_status(&server, &get.bytes(&server.address));
+        tally.note(
+            format_args!("{who} listens"),
+            status.is_some_and(|status| (400..500).contains(&status)),
+            format_args!("{status:?}"),
+        );
+        let end = caller
+            .within(request("DELETE /mcp"), &session)
+            .send(&server.address);
+        tally.note(
+            format_args!("{who} ends it"),
+            (400..500).contains(&end.status),
+            end.told(),
+        );
+    }
+    let still = alice
+        .within(server.post(&list), &session)
+        .send(&server.address);
+    tally.note("it goes on", still.status == 200, still.told());
+    tally.finish();
+}
+
+fn first_status(server: &Listening, bytes: &[u8]) -> Option<u16> {
+    let mut stream = connect(&server.address);
+    stream.write_all(bytes).ok()?;
+    let head = crate::wire::read_head(&mut std::io::BufReader::new(stream))?;
+    head.split(' ').nth(1)?.parse().ok()
+}
+
+#[test]
+fn forged_sessions_are_not_there() {
+    let server = Listening::start(&[]);
+    let alice = Caller::of("alice-token");
+    let session = server.begin(&alice, &json!({}));
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let mut tally = Tally::new();
+    let cut = &session[..session.len() - 1];
+    let longer = format!("{session}0");
+    let twice = format!("{session}, {session}");
+    let huge = "x".repeat(50_000);
+    for forged in [
+        "",
+        "x",
+        "0",
+        "../x",
+        "00000000-0000-0000-0000-000000000000",
+        cut,
+        &*longer,
+        &*twice,
+        &*huge,
+    ] {
+        let reply = alice
+            .within(server.post(&list), forged)
+            .try_send(&server.address);
+        let status = reply.as_ref().map(|reply| reply.status);
+        let forged: String = forged.chars().take(40).collect();
+        tally.note(
+            format_args!("session {forged:?}"),
+            matches!(status, None | Some(400..=499)),
+            format_args!("{status:?}"),
+        );
+    }
+    let reply = alice
+        .within(server.post(&list), &session)
+        .header("mcp-session-id", "other")
+        .send(&server.address);
+    tally.note(
+        "two sessions",
+        (400..500).contains(&reply.status),
+        reply.told(),
+    );
+    alice
+        .within(request("DELETE /mcp"), &session)
+        .send(&server.address);
+    let after = alice
+        .within(server.post(&list), &session)
+        .send(&server.address);
+    tally.note(
+        "a session that was ended",
+        (400..500).contains(&after.status),
+        after.told(),
+    );
+    tally.finish();
+}
+
+#[test]
+fn pages_of_other_origins_and_names_are_refused() {
+    let server = Listening::start(&[]);
+    let mut tally = Tally::new();
+    for (name, value) in [
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("origin", "http://localhost.evil.example"),
+        ("origin", "file://"),
+        ("origin", "http://127.0.0.1.nip.io"),
+        ("host", "evil.example"),
+        ("host", "evil.example:80"),
+        ("host", "127.0.0.1.nip.io"),
+        ("host", ""),
+    ] {
+        let reply = server
+            .post(&hello(LEGACY, &json!({})))
+            .header(name, value)
+            .try_send(&server.address);
+        let status = reply.as_ref().map(|reply| reply.status);
+        tally.note(
+            format_args!("{name}: {value}"),
+            matches!(status, None | Some(400..=499)),
+            format_args!("{status:?}"),
+        );
+    }
+    let reply = request("OPTIONS /mcp")
+        .header("origin", "https://evil.example")
+        .header("access-control-request-method", "POST")
+        .send(&server.address);
+    tally.note(
+        "a preflight",
+        !reply.head.to_lowercase().contains("access-control-allow"),
+        &reply.head,
+    );
+    tally.finish();
+}
+
+#[test]
+fn a_page_on_another_local_port_is_refused_here_too() {
+    let server = Listening::start(&[]);
+    let mut tally = Tally::new();
+    for origin in ["http://127.0.0.1:1", "http://localhost:3000"] {
+        let reply = server
+            .post(&hello(LEGACY, &json!({})))
+            .header("origin", origin)
+            .send(&server.address);
+        tally.note(
+            format_args!("origin: {origin}"),
+            reply.status == 403,
+            reply.told(),
+        );
+    }
+    tally.finish();
+}
+
+#[test]
+fn of_two_tokens_none_is_taken() {
+    let server = Listening::start(&[]);
+    let mut tally = Tally::new();
+    for (first, second) in [
+        ("Bearer alice-token", "Bearer mallory-token"),
+        ("Bearer mallory-token", "Bearer alice-token"),
+        ("", "Bearer alice-token"),
+    ] {
+        let reply = server
+            .post(&hello(LEGACY, &json!({})))
+            .header("authorization", first)
+            .header("authorization", second)
+            .send(&server.address);
+        tally.note(
+            format_args!("{first:?} and {second:?}"),
+            (400..500).contains(&reply.status),
+            reply.told(),
+        );
+    }
+    tally.finish();
+}
+
+#[test]
+fn requests_that_are_no_mcp_are_refused() {
+    let server = Listening::start(&[]);
+    let meter = server.program.meter();
+    let mut tally = Tally::new();
+    let good = hello(LEGACY, &json!({})).to_string();
+    for (what, reply) in [
+        (
+            "no session",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string()),
+        ),
+        ("no accept", request("POST /mcp").json(&good)),
+        (
+            "text",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .body("text/plain", good.clone()),
+        ),
+        (
+            "compressed",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .header("content-encoding", "gzip")
+                .json("\u{1f}"),
+        ),
+        (
+            "no JSON",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .json("{"),
+        ),
+        (
+            "deep JSON",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .json(&["[".repeat(100_000), "]".repeat(100_000)].concat()),
+        ),
+        (
+            "an unknown version",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .header("mcp-protocol-version", "1999-01-01")
+                .json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string()),
+        ),
+        ("another path", request("POST /other").json(&good)),
+        ("another method", request("PUT /mcp").json(&good)),
+        (
+            "an answer to nothing",
+            request("POST /mcp")
+                .header("accept", "application/json, text/event-stream")
+                .json(&json!({"jsonrpc": "2.0", "id": 1, "result": {}}).to_string()),
+        ),
+        (
+            "a header that lies about the method",
+            server
+                .rounds_of("ask_user", &json!({"prompt": "A?"}), &json!({}), &json!({}))
+                .header("mcp-method", "tools/list"),
+        ),
+    ] {
+        let answer = reply.try_send(&server.address);
+        let status = answer.as_ref().map(|reply| reply.status);
+        tally.note(
+            what,
+            matches!(status, None | Some(400..=499)),
+            format_args!(
+                "{status:?} {}",
+                answer.map(|reply| reply.text()).unwrap_or_default()
+            ),
+        );
+    }
+    server.serves_others("no MCP");
+    meter.at_most("no MCP", Duration::from_secs(5), 48);
+    tally.finish();
+}
+
+#[test]
+fn large_bodies_and_heads_are_cut_off() {
+    let server = Listening::start(&[]);
+    let mut tally = Tally::new();
+    let meter = server.program.meter();
+    let large = vec![b' '; 80 << 20];
+    let reply = request("POST /mcp")
+        .header("accept", "application/json, text/event-stream")
+        .body("application/json", large)
+        .try_send(&server.address);
+    let status = reply.map(|reply| reply.status);
+    let peak = meter.peak_mib();
+    tally.note(
+        "80 MiB of spaces",
+        matches!(status, None | Some(400..=499)) && peak <= 128,
+        format_args!("{status:?}, {peak} MiB"),
+    );
+    let meter = server.program.meter();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: {}",
+        "x".repeat(8 << 20)
+    );
+    let reply = exchange(connect(&server.address), head.as_bytes(), true);
+    let status = reply.map(|reply| reply.status);
+    let peak = meter.peak_mib();
+    tally.note(
+        "8 MiB of head",
+        matches!(status, None | Some(400..=499)) && peak <= 16,
+        format_args!("{status:?}, {peak} MiB"),
+    );
+    server.serves_others("large requests");
+    tally.finish();
+}
+
+#[test]
+fn thousands_of_sessions_of_one_leave_memory_and_room_for_others() {
+    let server = Listening::start(&[]);
+    let meter = server.program.meter();
+    let mallory = Caller::of("mallory-token");
+    let count = times(1_000, 3_000);
+    let begun = (0..count).map(|_| {
+        let post = mallory.signed(server.post(&hello(LEGACY, &json!({}))));
+        post.try_send(&server.address).map(|reply| reply.status)
+    });
+    let begun = begun.filter(|status| *status == Some(200)).count();
+    let mut tally = Tally::new();
+    tally.note(
+        "sessions are counted",
+        begun < count,
+        format_args!("all {begun} were begun"),
+    );
+    let held = meter.held_mib();
+    tally.note(
+        "memory",
+        held <= 40,
+        format_args!("{held} MiB for {begun} sessions"),
+    );
+    server.serves_others("thousands of sessions");
+    tally.finish();
+}
+
+#[test]
+fn half_heads_are_cut_off() {
+    let server = Listening::start(&[("HTTP_HEAD_TIMEOUT", "1s"), ("HTTP_BODY_TIMEOUT", "1s")]);
+    let begin = |_| {
+        let mut stream = connect(&server.address);
+        stream
+            .write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: ")
+            .expect("it is read");
+        stream
+    };
+    let mut held: Vec<_> = (0..300).map(begin).collect();
+    server.serves_others("300 half heads");
+    let mut tally = Tally::new();
+    // The first few tell: waiting for each of 300 that never end would take an hour.
+    let cut = held
+        .iter_mut()
+        .take(5)
+        .filter_map(|stream| hangs_up(stream, Duration::from_secs(4)).then_some(()))
+        .count();
+    tally.note(
+        "300 half heads",
+        cut == 5,
+        format_args!("{cut} of the first 5 were cut off"),
+    );
+    let mut slow = connect(&server.address);
+    slow.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")
+        .expect("it is read");
+    tally.note(
+        "half a body",
+        hangs_up(&mut slow, Duration::from_secs(8)),
+        "it stays open",
+    );
+    tally.finish();
+}
+
+#[test]
+fn one_who_asks_without_end_leaves_questions_for_others() {
+    let server = Listening::start(&[("LIMITS_LIVE_IN_ALL", "40")]);
+    let mallory = Caller::of("mallory-token");
+    let left = json!({"prompt": "Mine?", "wait": false});
+    let mut taken = 0;
+    for _ in 0..60 {
+        let answer = server.round(&mallory, "ask_user", &left, &json!({}));
+        taken += usize::from(answer["result"]["structuredContent"]["question"].is_string());
+    }
+    let alice = Caller::of("alice-token");
+    let answer = server.round(&alice, "ask_user", &left, &json!({}));
+    let mut tally = Tally::new();
+    let is_asked = answer["result"]["structuredContent"]["question"].is_string();
+    tally.note(
+        "forty live questions",
+        is_asked,
+        format_args!("{taken} are mallory's; {answer}"),
+    );
+    tally.finish();
+}
+
+/// Asks as a client that can show nothing: its call is parked behind a link.
+fn park(server: &Listening, who: &Caller, prompt: &str, seconds: u64) -> Value {
+    let arguments = json!({"prompt": prompt, "timeout_seconds": seconds});
+    let request = server.rounds_of("ask_user", &arguments, &json!({}), &json!({}));
+    message_in(&who.signed(request).send(&server.address))
+}
+
+#[test]
+fn a_thousand_short_questions_leave_links_for_others() {
+    let server = Listening::start(&[("LIMITS_LIVE_IN_ALL", "5000")]);
+    let mallory = Caller::of("mallory-token");
+    let mut parked = 0;
+    for _ in 0..1_000 {
+        let answer = park(&server, &mallory, "Mine?", 1);
+        if !told(&answer).contains("http://") {
+            break;
+        }
+        parked += 1;
+    }
+    let alice = Caller::of("alice-token");
+    let answer = park(&server, &alice, "Alice's?", 60);
+    let mut tally = Tally::new();
+    tally.note(
+        "another's link",
+        told(&answer).contains("http://"),
+        format_args!("{parked} are mallory's; {answer}"),
+    );
+    // Mallory's have ended by now, or end within the second that they were asked for.
+    let again = crate::program::eventually(Duration::from_secs(15), || {
+        told(&park(&server, &mallory, "Again?", 1)).contains("http://")
+    });
+    tally.note(
+        "the places of ended questions",
+        again,
+        format_args!("{parked} were parked, and no place came back"),
+    );
+    tally.finish();
+}
+
+#[test]
+fn what_was_parked_is_resumed_by_its_own_client_alone() {
+    let server = Listening::start(&[]);
+    let alice = Caller::of("alice-token");
+    let answer = park(&server, &alice, "Canary?", 60);
+    let text = told(&answer);
+    let handle = crate::browser::between(&text, "{\"question\": \"", "\"");
+    assert!(!handle.is_empty(), "{answer}");
+    let resume = |who: &Caller, handle: &str| {
+        let arguments = json!({"question": handle});
+        let request = server.rounds_of("resume_question", &arguments, &json!({}), &json!({}));
+        told(&message_in(&who.signed(request).send(&server.address)))
+    };
+    let mut tally = Tally::new();
+    for (who, caller) in [
+        ("another", Caller::of("mallory-token")),
+        ("nobody", Caller::nobody()),
+    ] {
+        let theirs = resume(&caller, &handle);
+        let unknown = resume(&caller, "00000000000000000000");
+        let is_alike = theirs.replace(&handle, "X") == unknown.replace("00000000000000000000", "X");
+        tally.note(
+            who,
+            is_alike && !theirs.contains("Canary?"),
+            format_args!("{theirs} and {unknown}"),
+        );
+    }
+    tally.finish();
+}
+
+#[test]
+fn a_question_is_looked_at_and_withdrawn_by_its_own_client_alone() {
+    let server = Listening::start(&[]);
+    let alice = Caller::of("alice-token");
+    let left = server.round(
+        &alice,
+        "ask_user",
+        &json!({"prompt": "Canary?", "wait": false}),
+        &json!({}),
+    );
+    let id = left["result"]["structuredContent"]["question"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(!id.is_empty(), "{left}");
+    let unknown = "elic_01hnmq7zq8e9vv8h2m6x3c5t0d";
+    let mut tally = Tally::new();
+    for (who, caller) in [
+        ("another", Caller::of("mallory-token")),
+        ("nobody", Caller::nobody()),
+    ] {
+        for tool in ["ask_status", "ask_cancel"] {
+            let theirs = server.round(&caller, tool, &json!({"question": id}), &json!({}));
+            let nobodys = server.round(&caller, tool, &json!({"question": unknown}), &json!({}));
+            let plain = |answer: &Value| answer.to_string().replace(&id, "X").replace(unknown, "X");
+            let holds = plain(&theirs) == plain(&nobodys);
+            tally.note(
+                format_args!("{tool} by {who}"),
+                holds,
+                format_args!("{theirs} and {nobodys}"),
+            );
+        }
+    }
+    let own = server.round(&alice, "ask_status", &json!({"question": id}), &json!({}));
+    tally.note(
+        "its own",
+        own["result"]["structuredContent"]["status"] == "pending",
+        &own,
+    );
+    tally.finish();
+}
+
+#[test]
+fn the_extension_answers_no_question_of_another_client() {
+    let server = Listening::start(&[]);
+    let alice = Caller::of("alice-token");
+    let left = server.round(
+        &alice,
+        "ask_user",
+        &json!({"prompt": "Canary?", "wait": false}),
+        &json!({}),
+    );
+    let id = left["result"]["structuredContent"]["question"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(!id.is_empty(), "{left}");
+    let mallory = Caller::of("mallory-token");
+    let session = server.begin(
+        &mallory,
+        &json!({"elicitation": {}, "extensions": {"dev.entreat/forms": {}}}),
+    );
+    let mut tally = Tally::new();
+    for method in [
+        "elicitation/status",
+        "elicitation/question",
+        "elicitation/submit",
+        "elicitation/cancel",
+        "elicitation/list",
+        "elicitation/await",
+    ] {
+        let message = json!({"jsonrpc": "2.0", "id": 3, "method": method,
+            "params": {"elicitationId": id, "responses": {"answer": "x"}}});
+        let reply = mallory
+            .within(server.post(&message), &session)
+            .send(&server.address);
+        let holds = !reply.text().contains("Canary?") && message_in(&reply).get("result").is_none();
+        tally.note(method, holds, reply.told());
+    }
+    let own = server.round(&alice, "ask_status", &json!({"question": id}), &json!({}));
+    tally.note(
+        "it is as it was",
+        own["result"]["structuredContent"]["status"] == "pending",
+        &own,
+    );
+    tally.finish();
+}
