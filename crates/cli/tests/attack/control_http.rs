@@ -80,12 +80,6 @@ fn a_request_that_could_be_read_in_two_ways_hides_no_second_one() {
             format!("{head}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n{inner}"),
         ),
         (
-            "chunks twice",
-            format!(
-                "{head}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{inner}"
-            ),
-        ),
-        (
             "a space before the colon",
             format!("{head}content-length : 0\r\n\r\n{inner}"),
         ),

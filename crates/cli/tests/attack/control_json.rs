@@ -245,7 +245,7 @@ fn parameters_of_wrong_shapes_are_refused_and_harm_no_other_question() {
         ),
         (
             "a callback without a secret",
-            json!({"prompt": "A?", "callback": "http://127.0.0.1/"}),
+            json!({"prompt": "A?", "callback": "https://example.com/"}),
         ),
         ("a list of parameters", json!(["A?"])),
         (

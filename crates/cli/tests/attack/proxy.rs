@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::program::{Program, entreat, folder};
-use crate::service::{ALICE, Service, message, serve, text_field};
+use crate::service::{ALICE, Question, Service, message, serve, text_field};
 use crate::tally::Tally;
 use crate::wire::request;
 
@@ -57,6 +57,24 @@ fn where_others_are_meant_nobody_asks_without_a_key() {
                 format_args!("{what}: {path}"),
                 status == Some(401),
                 format_args!("{status:?}"),
+            );
+        }
+        if !config.contains("header") {
+            // Nobody is at this machine who is not at a proxy: no page opens without a name.
+            let form = json!({"id": "f", "title": "T", "fields": text_field()});
+            let asked = service.call_as(
+                ALICE,
+                "elicitation/create",
+                &json!({"formDefinition": form}),
+            );
+            let link = Question::read(&asked["result"]).link;
+            let status = request(&format!("GET {link}"))
+                .send(&service.address)
+                .status;
+            tally.note(
+                format_args!("{what}: a page"),
+                status == 403,
+                format_args!("{status}"),
             );
         }
         let listed = service.call_as(ALICE, "elicitation/list", &json!({}));
@@ -169,7 +187,7 @@ fn only_a_trusted_proxy_names_people_and_names_one() {
     let form = json!({"id": "f", "title": "canary-title", "fields": text_field()});
     let params = json!({"formDefinition": form, "respondent": "ada"});
     let asked = service.call_as(ALICE, "elicitation/create", &params);
-    let link = crate::service::Question::read(&asked["result"]).link;
+    let link = Question::read(&asked["result"]).link;
     assert!(!link.is_empty(), "{asked}");
     let mut tally = Tally::new();
     let reply = request(&format!("GET {link}"))
@@ -178,7 +196,7 @@ fn only_a_trusted_proxy_names_people_and_names_one() {
     tally.note("a name from anybody", reply.status == 403, reply.told());
     let service = Service::configured(&format!("{HEADER}{ASKER}"), &[]);
     let asked = service.call_as(ALICE, "elicitation/create", &params);
-    let link = crate::service::Question::read(&asked["result"]).link;
+    let link = Question::read(&asked["result"]).link;
     for (what, names) in [
         ("no name", vec![]),
         ("an empty name", vec![""]),

@@ -281,7 +281,6 @@ fn handshakes_that_are_none_open_nothing() {
             whole.replace("upgrade: websocket", "upgrade: h2c"),
         ),
         ("another method", whole.replace("GET /ws", "POST /ws")),
-        ("HTTP/1.0", whole.replace("HTTP/1.1", "HTTP/1.0")),
     ] {
         let status =
             exchange(connect(&service.address), bytes.as_bytes(), true).map(|reply| reply.status);

@@ -7,6 +7,14 @@ use std::thread::JoinHandle;
 use crate::heard::Heard;
 use crate::{Run, command};
 
+impl Heard {
+    /// Waits until these words have come so often.
+    pub(crate) fn wait_for(&self, words: &str, times: usize) {
+        let came = self.until(|all| (all.matches(words).count() >= times).then_some(()));
+        assert!(came.is_some(), "no `{words}` in:\n{}", self.text());
+    }
+}
+
 /// A run that is still going on.
 pub(crate) struct Session {
     pub(crate) child: Child,

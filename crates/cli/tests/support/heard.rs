@@ -28,31 +28,26 @@ impl Heard {
         })
     }
 
-    /// Waits until these words have come so often.
-    pub(crate) fn wait_for(&self, words: &str, times: usize) {
-        let (all, changed) = &*self.0;
-        let all = all.lock().expect("no listener panics");
-        let is_awaited = |all: &mut String| all.matches(words).count() < times;
-        let waited = changed.wait_timeout_while(all, PATIENCE, is_awaited);
-        let (all, waited) = waited.expect("no listener panics");
-        assert!(!waited.timed_out(), "no `{words}` in:\n{}", *all);
-    }
-
     /// Waits for a whole line with these words.
     pub(crate) fn line_with(&self, words: &str) -> String {
-        let find = |all: &str| {
+        let line = self.until(|all| {
             let mut lines = all
                 .split_inclusive('\n')
                 .filter(|line| line.ends_with('\n'));
             let line = lines.find(|line| line.contains(words));
             line.map(|line| line.trim_end().to_owned())
-        };
+        });
+        line.unwrap_or_else(|| panic!("no line with `{words}` in:\n{}", self.text()))
+    }
+
+    /// Waits until something is found in all that has come; `None` if it does not come in time.
+    pub(crate) fn until<T>(&self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (all, changed) = &*self.0;
         let all = all.lock().expect("no listener panics");
         let is_awaited = |all: &mut String| find(all).is_none();
         let waited = changed.wait_timeout_while(all, PATIENCE, is_awaited);
         let (all, _) = waited.expect("no listener panics");
-        find(&all).unwrap_or_else(|| panic!("no line with `{words}` in:\n{}", *all))
+        find(&all)
     }
 
     pub(crate) fn text(&self) -> String {
