@@ -243,10 +243,6 @@ fn parameters_of_wrong_shapes_are_refused_and_harm_no_other_question() {
             "a template that climbs",
             json!({"template": "../../etc/passwd"}),
         ),
-        (
-            "a callback without a secret",
-            json!({"prompt": "A?", "callback": "https://example.com/"}),
-        ),
         ("a list of parameters", json!(["A?"])),
         (
             "a respondent of a megabyte",

@@ -50,9 +50,9 @@ fn every_answer_of_a_page_forbids_frames_sniffing_caches_and_referrers() {
 }
 
 #[test]
-fn a_settled_link_shows_nothing_of_the_question() {
+fn a_settled_link_shows_no_more_than_the_title_of_its_question() {
     let service = Service::start(&[]);
-    let form = json!({"id": "f", "title": "canary-title", "description": "canary-about", "fields": [
+    let form = json!({"id": "f", "title": "Title", "description": "canary-about", "fields": [
         {"id": "name", "type": "text", "label": "canary-label", "default": "canary-default"}]});
     let mut tally = Tally::new();
     for act in [

@@ -111,7 +111,7 @@ fn controls_that_turn_text_around_do_not_reach_a_page() {
         let form = json!({"id": "f", "title": text, "description": text, "fields": [
             {"id": "a", "type": "text", "label": text, "description": text,
              "rendering": {"placeholder": text, "helpText": text}},
-            {"id": "b", "type": "select", "label": text, "options": [{"value": "x", "label": text}]}]});
+            {"id": "b", "type": "select", "label": text, "options": [{"value": "x", "title": text}]}]});
         let params = json!({"formDefinition": form, "message": text});
         let reply = service.rpc("elicitation/create", &params);
         let created = &reply.json()["result"];

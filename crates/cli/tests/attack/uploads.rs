@@ -8,7 +8,8 @@ use crate::tally::Tally;
 use crate::wire::{connect, encoded, request};
 
 pub(crate) fn files(most: usize) -> Value {
-    json!([{"id": "doc", "type": "file", "label": "Files", "validation": {"maxItems": most}}])
+    json!([{"id": "doc", "type": "file", "label": "Files", "validation": {"maxItems": most},
+        "rendering": {"preview": true}}])
 }
 
 /// Sends the form of a question with files, and returns them.
