@@ -31,7 +31,7 @@ fn a_token_never_goes_to_another_place() {
     let mut tally = Tally::new();
     for status in ["301", "302", "303", "307", "308"] {
         let other = HttpServer::start(|_, message, stream| {
-            reply(stream, &result(&message["id"], "stolen"))
+            reply(stream, &result(&message["id"], "stolen"));
         });
         let target = other.url();
         let at_once = target.clone();

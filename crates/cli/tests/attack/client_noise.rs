@@ -185,7 +185,7 @@ fn a_server_that_goes_or_never_ends_keeps_nobody() {
 fn questions_after_the_end_are_not_answered() {
     let heard = Heard::default();
     let told = heard.clone();
-    let ended = call_piped(LEGACY, r#"[]"#, PATIENCE, move |message| {
+    let ended = call_piped(LEGACY, "[]", PATIENCE, move |message| {
         if let Some(hello) = greeting(message) {
             return vec![hello];
         }
@@ -222,7 +222,7 @@ fn rounds_without_end_are_given_up() {
         })
     };
     let accept = r#"{"action": "accept", "content": {"a": "x"}}"#;
-    let answers = format!("[{}]", vec![accept; 10].join(","));
+    let answers = format!("[{}]", [accept; 10].join(","));
     let mut tally = Tally::new();
     let large = "s".repeat(4 << 20);
     for (what, state) in [

@@ -292,3 +292,44 @@ fn explosive_forms_are_judged_in_little_time() {
     meter.at_most("explosive patterns", Duration::from_secs(10), 96);
     tally.finish();
 }
+
+#[test]
+fn answers_of_many_items_are_judged_in_linear_time() {
+    let service = Service::start(&[("RETRY_LIMIT", "200")]);
+    let options: Vec<String> = (0..1_000).map(|n| format!("o{n}")).collect();
+    let fields = json!([{"id": "m", "type": "multi_select", "label": "M", "options": options,
+        "validation": {"uniqueItems": true}}]);
+    let question = service.ask(&fields);
+    let meter = service.program.meter();
+    let mut tally = Tally::new();
+    for (what, items) in [
+        (
+            "one option again and again",
+            vec!["o999".to_owned(); 60_000],
+        ),
+        ("what is no option", vec!["x".to_owned(); 60_000]),
+        (
+            "all different",
+            (0..60_000).map(|n| format!("x{n}")).collect(),
+        ),
+        (
+            "what is nearly an option",
+            vec!["o99\r\n".to_owned(); 60_000],
+        ),
+    ] {
+        for partial in [true, false] {
+            let params = json!({"elicitationId": question.id, "responses": {"m": items}, "partial": partial});
+            let reply = service.rpc("elicitation/submit", &params);
+            let code = reply.json()["error"]["code"].clone();
+            let holds = reply.status == 200 && code != -32603;
+            tally.note(
+                format_args!("{what}, partial: {partial}"),
+                holds,
+                reply.told(),
+            );
+        }
+    }
+    service.serves_others("many items");
+    meter.at_most("many items", Duration::from_secs(20), 256);
+    tally.finish();
+}

@@ -234,12 +234,11 @@ fn forms_of_a_folder_lead_out_of_it_by_no_name_or_link() {
 
 /// Aliases that would be a billion strings.
 fn yaml_bomb() -> String {
-    let mut text = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
-    for (name, before) in ["b", "c", "d", "e", "f", "g", "h", "i"]
-        .into_iter()
-        .zip(["a", "b", "c", "d", "e", "f", "g", "h"])
-    {
-        text.push_str(&format!("{name}: &{name} [*{before},*{before},*{before},*{before},*{before},*{before},*{before},*{before},*{before}]\n"));
-    }
-    text
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    let lines = names.iter().zip(&names[1..]).map(|(before, name)| {
+        let nine = vec![format!("*{before}"); 9].join(",");
+        format!("{name}: &{name} [{nine}]\n")
+    });
+    let lines: String = lines.collect();
+    format!("a: &a [x,x,x,x,x,x,x,x,x]\n{lines}")
 }

@@ -21,11 +21,13 @@ mod folder;
 #[path = "../support/heard.rs"]
 mod heard;
 mod mcp_client;
+mod mcp_floods;
 mod mcp_http;
 mod mcp_principals;
 mod mcp_states;
 mod mcp_stdio;
 mod multipart;
+mod outputs;
 mod pages;
 mod pages_forms;
 mod pages_replies;

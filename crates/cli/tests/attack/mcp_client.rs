@@ -114,21 +114,14 @@ impl Listening {
         }
     }
 
-    /// A message as somebody would post it.
-    pub(crate) fn post(&self, message: &Value) -> Request {
-        request("POST /mcp")
-            .header("accept", "application/json, text/event-stream")
-            .json(&message.to_string())
-    }
-
     /// Begins a session; its id.
     pub(crate) fn begin(&self, who: &Caller, capabilities: &Value) -> String {
-        let post = who.signed(self.post(&hello(LEGACY, capabilities)));
-        let reply = post.send(&self.address);
+        let hello_sent = who.signed(post(&hello(LEGACY, capabilities)));
+        let reply = hello_sent.send(&self.address);
         assert_eq!(reply.status, 200, "{}", reply.told());
         let session = reply.header("mcp-session-id").to_owned();
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        who.within(self.post(&ready), &session).send(&self.address);
+        who.within(post(&ready), &session).send(&self.address);
         session
     }
 
@@ -142,47 +135,54 @@ impl Listening {
     ) -> Value {
         let capabilities = json!({"elicitation": {"form": {}}});
         let reply = who
-            .signed(self.rounds_of(tool, arguments, extra, &capabilities))
+            .signed(rounds_of(tool, arguments, extra, &capabilities))
             .send(&self.address);
         message_in(&reply)
-    }
-
-    pub(crate) fn rounds_of(
-        &self,
-        tool: &str,
-        arguments: &Value,
-        extra: &Value,
-        capabilities: &Value,
-    ) -> Request {
-        let mut params = json!({"name": tool, "arguments": arguments});
-        let extra = extra.as_object().cloned().unwrap_or_default();
-        params
-            .as_object_mut()
-            .expect("it is an object")
-            .extend(extra);
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": ROUNDS,
-            "io.modelcontextprotocol/clientInfo": {"name": "attack", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": capabilities});
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        self.post(&message)
-            .header("mcp-protocol-version", ROUNDS)
-            .header("mcp-method", "tools/call")
-            .header("mcp-name", tool)
     }
 
     /// Fails unless a newcomer is served soon.
     pub(crate) fn serves_others(&self, after: &str) {
         let begun = now();
         let newcomer = Caller::of("newcomer-newcomer");
-        let post = newcomer.signed(self.post(&hello(LEGACY, &json!({}))));
-        let status = post.try_send(&self.address).map(|reply| reply.status);
+        let sent = newcomer.signed(post(&hello(LEGACY, &json!({}))));
+        let status = sent.try_send(&self.address).map(|reply| reply.status);
         let took = begun.elapsed();
         assert!(
             status == Some(200) && took < SOON,
             "{after}: {status:?} after {took:?}"
         );
     }
+}
+
+/// A call of 2026-07-28 by a client with these capabilities.
+pub(crate) fn rounds_of(
+    tool: &str,
+    arguments: &Value,
+    extra: &Value,
+    capabilities: &Value,
+) -> Request {
+    let mut params = json!({"name": tool, "arguments": arguments});
+    let extra = extra.as_object().cloned().unwrap_or_default();
+    params
+        .as_object_mut()
+        .expect("it is an object")
+        .extend(extra);
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": ROUNDS,
+        "io.modelcontextprotocol/clientInfo": {"name": "attack", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": capabilities});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    post(&message)
+        .header("mcp-protocol-version", ROUNDS)
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+}
+
+/// A message as somebody would post it.
+pub(crate) fn post(message: &Value) -> Request {
+    request("POST /mcp")
+        .header("accept", "application/json, text/event-stream")
+        .json(&message.to_string())
 }
 
 /// Who calls, by the token that is sent.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::mcp_client::{Caller, LEGACY, Listening, hello};
+use crate::mcp_client::{Caller, LEGACY, Listening, hello, post, rounds_of};
 use crate::tally::Tally;
 use crate::times;
 use crate::wire::{connect, exchange, hangs_up, request};
@@ -32,9 +32,7 @@ fn forged_sessions_are_not_there() {
         &*twice,
         &*huge,
     ] {
-        let reply = alice
-            .within(server.post(&list), forged)
-            .try_send(&server.address);
+        let reply = alice.within(post(&list), forged).try_send(&server.address);
         let status = reply.as_ref().map(|reply| reply.status);
         let forged: String = forged.chars().take(40).collect();
         tally.note(
@@ -46,9 +44,7 @@ fn forged_sessions_are_not_there() {
     alice
         .within(request("DELETE /mcp"), &session)
         .send(&server.address);
-    let after = alice
-        .within(server.post(&list), &session)
-        .send(&server.address);
+    let after = alice.within(post(&list), &session).send(&server.address);
     tally.note(
         "a session that was ended",
         (400..500).contains(&after.status),
@@ -72,8 +68,7 @@ fn pages_of_other_origins_and_names_are_refused() {
         ("host", "127.0.0.1.nip.io"),
         ("host", ""),
     ] {
-        let reply = server
-            .post(&hello(LEGACY, &json!({})))
+        let reply = post(&hello(LEGACY, &json!({})))
             .header(name, value)
             .try_send(&server.address);
         let status = reply.as_ref().map(|reply| reply.status);
@@ -100,8 +95,7 @@ fn a_page_on_another_local_port_is_refused_here_too() {
     let server = Listening::start(&[]);
     let mut tally = Tally::new();
     for origin in ["http://127.0.0.1:1", "http://localhost:3000"] {
-        let reply = server
-            .post(&hello(LEGACY, &json!({})))
+        let reply = post(&hello(LEGACY, &json!({})))
             .header("origin", origin)
             .send(&server.address);
         tally.note(
@@ -122,8 +116,7 @@ fn of_two_tokens_none_is_taken() {
         ("Bearer mallory-token", "Bearer alice-token"),
         ("", "Bearer alice-token"),
     ] {
-        let reply = server
-            .post(&hello(LEGACY, &json!({})))
+        let reply = post(&hello(LEGACY, &json!({})))
             .header("authorization", first)
             .header("authorization", second)
             .send(&server.address);
@@ -192,8 +185,7 @@ fn requests_that_are_no_mcp_are_refused() {
         ),
         (
             "a header that lies about the method",
-            server
-                .rounds_of("ask_user", &json!({"prompt": "A?"}), &json!({}), &json!({}))
+            rounds_of("ask_user", &json!({"prompt": "A?"}), &json!({}), &json!({}))
                 .header("mcp-method", "tools/list"),
         ),
     ] {
@@ -254,8 +246,8 @@ fn thousands_of_sessions_of_one_leave_memory_and_room_for_others() {
     let mallory = Caller::of("mallory-token");
     let count = times(1_000, 3_000);
     let begun = (0..count).map(|_| {
-        let post = mallory.signed(server.post(&hello(LEGACY, &json!({}))));
-        post.try_send(&server.address).map(|reply| reply.status)
+        let sent = mallory.signed(post(&hello(LEGACY, &json!({}))));
+        sent.try_send(&server.address).map(|reply| reply.status)
     });
     let begun = begun.filter(|status| *status == Some(200)).count();
     let mut tally = Tally::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::mcp_client::{Caller, Listening, message_in, told};
+use crate::mcp_client::{Caller, Listening, message_in, post, rounds_of, told};
 use crate::tally::Tally;
 use crate::wire::{connect, request};
 
@@ -15,9 +15,7 @@ fn a_session_is_of_whoever_began_it() {
     let alice = Caller::of("alice-token");
     let session = server.begin(&alice, &json!({"elicitation": {}}));
     let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
-    let own = alice
-        .within(server.post(&list), &session)
-        .send(&server.address);
+    let own = alice.within(post(&list), &session).send(&server.address);
     assert_eq!(own.status, 200, "{}", own.told());
     let mut tally = Tally::new();
     for (who, caller) in [
@@ -25,9 +23,7 @@ fn a_session_is_of_whoever_began_it() {
         ("nobody", Caller::nobody()),
         ("a token that is cut", Caller::of("alice-toke")),
     ] {
-        let reply = caller
-            .within(server.post(&list), &session)
-            .send(&server.address);
+        let reply = caller.within(post(&list), &session).send(&server.address);
         tally.note(
             format_args!("{who} calls"),
             (400..500).contains(&reply.status),
@@ -52,9 +48,7 @@ fn a_session_is_of_whoever_began_it() {
             end.told(),
         );
     }
-    let still = alice
-        .within(server.post(&list), &session)
-        .send(&server.address);
+    let still = alice.within(post(&list), &session).send(&server.address);
     tally.note("it goes on", still.status == 200, still.told());
     tally.finish();
 }
@@ -91,7 +85,7 @@ fn one_who_asks_without_end_leaves_questions_for_others() {
 /// Asks as a client that can show nothing: its call is parked behind a link.
 fn park(server: &Listening, who: &Caller, prompt: &str, seconds: u64) -> Value {
     let arguments = json!({"prompt": prompt, "timeout_seconds": seconds});
-    let request = server.rounds_of("ask_user", &arguments, &json!({}), &json!({}));
+    let request = rounds_of("ask_user", &arguments, &json!({}), &json!({}));
     message_in(&who.signed(request).send(&server.address))
 }
 
@@ -137,7 +131,7 @@ fn what_was_parked_is_resumed_by_its_own_client_alone() {
     assert!(!handle.is_empty(), "{answer}");
     let resume = |who: &Caller, handle: &str| {
         let arguments = json!({"question": handle});
-        let request = server.rounds_of("resume_question", &arguments, &json!({}), &json!({}));
+        let request = rounds_of("resume_question", &arguments, &json!({}), &json!({}));
         told(&message_in(&who.signed(request).send(&server.address)))
     };
     let mut tally = Tally::new();
@@ -231,7 +225,7 @@ fn the_extension_answers_no_question_of_another_client() {
         let message = json!({"jsonrpc": "2.0", "id": 3, "method": method,
             "params": {"elicitationId": id, "responses": {"answer": "x"}}});
         let reply = mallory
-            .within(server.post(&message), &session)
+            .within(post(&message), &session)
             .send(&server.address);
         let holds = !reply.text().contains("Canary?") && message_in(&reply).get("result").is_none();
         tally.note(method, holds, reply.told());

@@ -191,7 +191,7 @@ fn a_form_that_stops_half_way_keeps_nobody_waiting() {
     let service = Service::start(&[("HTTP_BODY_TIMEOUT", "1s"), ("HTTP_HEAD_TIMEOUT", "1s")]);
     let question = service.ask(&text_field());
     let page = Page::open(&service, &question.link);
-    let mut held = Vec::new();
+    let mut begun = Vec::new();
     for _ in 0..50 {
         let head = page
             .request(&format!("POST {}", page.here))
@@ -200,10 +200,10 @@ fn a_form_that_stops_half_way_keeps_nobody_waiting() {
             .bytes(&service.address);
         let mut stream = connect(&service.address);
         stream.write_all(&head).expect("it is read");
-        held.push(stream);
+        begun.push(stream);
     }
     service.serves_others("fifty forms that never end");
-    let ended = held.into_iter().map(|stream| exchange(stream, b"", true));
+    let ended = begun.into_iter().map(|stream| exchange(stream, b"", true));
     let ended: Vec<_> = ended.map(|reply| reply.map(|reply| reply.status)).collect();
     let holds = ended
         .iter()

@@ -27,6 +27,8 @@ fn a_form_of_repeated_places_and_values_costs_linear_time() {
     for (what, place, value) in [
         ("places and values that are no options", "_f=0&", "f.m=z&"),
         ("values that nearly are options", "", "f.m=o99%0D&"),
+        ("values alone", "", "f.m=z&"),
+        ("options that are there", "", "f.m=o99&"),
         ("places alone", "_f=0&", ""),
         (
             "places beyond all fields",

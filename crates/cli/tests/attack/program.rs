@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use crate::heard::Heard;
@@ -95,15 +95,8 @@ impl Program {
 
     /// The next line of stdout; `None` if none comes in time, or ever.
     pub(crate) fn line(&self, patience: Duration) -> Option<String> {
-        match self
-            .lines
-            .lock()
-            .expect("nobody panics")
-            .recv_timeout(patience)
-        {
-            Ok(line) => Some(line),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        let lines = self.lines.lock().expect("nobody panics");
+        lines.recv_timeout(patience).ok()
     }
 
     /// What is left of stdout, once it has ended.

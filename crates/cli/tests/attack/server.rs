@@ -111,7 +111,7 @@ pub(crate) fn call_piped(
     });
     let ended = ending(program, &meter, patience);
     // Whoever still waits for one of them goes on.
-    release(folder);
+    release(&folder);
     ended
 }
 
@@ -123,7 +123,7 @@ fn pipes(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
 }
 
 /// Opens both ends of the pipes once, so that a thread which waits for the other side ends.
-fn release(folder: TempDir) {
+fn release(folder: &TempDir) {
     for name in ["to-client", "from-client"] {
         let both = std::fs::OpenOptions::new()
             .read(true)

@@ -101,8 +101,8 @@ fn a_file_goes_out_once_and_by_its_own_link_alone() {
         ranges.told(),
     );
     let fetched = std::thread::scope(|scope| {
-        let fetches: Vec<_> = (0..8).map(|_| scope.spawn(|| service.get(&link))).collect();
-        let fetched = fetches
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| service.get(&link))).collect();
+        let fetched = all
             .into_iter()
             .map(|fetch| fetch.join().expect("it does not panic"));
         fetched

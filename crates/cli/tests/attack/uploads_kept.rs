@@ -195,3 +195,26 @@ fn all_files_together_are_bounded_by_a_setting() {
     );
     tally.finish();
 }
+
+#[test]
+fn names_of_many_files_do_not_cost_more_with_each() {
+    let service = Service::start(&[]);
+    let question = service.ask(&files(1_000));
+    let page = Page::open(&service, &question.link);
+    let meter = service.program.meter();
+    let name = "n".repeat(40_000);
+    let count = times(60, 300);
+    let taken =
+        (0..count).filter(|number| page.upload(0, &format!("{number}{name}"), b"").status == 200);
+    let taken = taken.count();
+    let mut tally = Tally::new();
+    let (cpu, held) = (meter.cpu(), meter.held_mib());
+    let holds = cpu < Duration::from_secs(20) && held <= 64;
+    tally.note(
+        "names of 40 kB",
+        holds,
+        format_args!("{taken} of {count} were taken, {cpu:?}, {held} MiB"),
+    );
+    service.serves_others("long names");
+    tally.finish();
+}

@@ -121,10 +121,10 @@ fn frame(first: u8, content: &[u8]) -> Vec<u8> {
     {
         frame.push(0x80 | length);
     } else if let Ok(length) = u16::try_from(content.len()) {
-        frame.push(0x80 | 126);
+        frame.push(0xfe);
         frame.extend(length.to_be_bytes());
     } else {
-        frame.push(0x80 | 127);
+        frame.push(0xff);
         frame.extend((content.len() as u64).to_be_bytes());
     }
     frame.extend([0; 4]);
@@ -312,12 +312,15 @@ fn frames_that_break_the_protocol_end_the_socket_and_nothing_else() {
         ("no UTF-8", frame(0x81, b"\xff\xfe")),
         ("half a letter", frame(0x81, b"\xe2\x82")),
         ("bytes", frame(0x82, b"{}")),
-        ("a message that is too large", frame(0x81, &[b' '; 200_000])),
+        (
+            "a message that is too large",
+            frame(0x81, &vec![b' '; 200_000]),
+        ),
         (
             "pieces that are too large together",
-            frame(0x01, &[b' '; 60_000])
+            frame(0x01, &vec![b' '; 60_000])
                 .into_iter()
-                .chain(frame(0x00, &[b' '; 60_000]))
+                .chain(frame(0x00, &vec![b' '; 60_000]))
                 .collect(),
         ),
         ("a goodbye of one byte", frame(0x88, b"x")),
