@@ -4,6 +4,7 @@
 //! itself are the house rules in [`tidy`], and those are pure functions.
 
 mod advisories;
+mod attack;
 mod bench;
 mod churn;
 mod conformance;
@@ -41,6 +42,8 @@ enum Command {
     Supply,
     /// Look for known vulnerabilities in the lock files
     Advisories(advisories::Args),
+    /// Attack the real programs as strangers would, and look for what does not hold
+    Attack(attack::Args),
     /// Run a family of benchmarks, or all of them
     Bench(bench::Args),
     /// Run the fuzz targets for a while each
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Supply => supply::run(&root),
         Command::Advisories(args) => advisories::run(args, &root),
+        Command::Attack(args) => attack::run(args, &root),
         Command::Bench(args) => bench::run(args, &root),
         Command::Fuzz(args) => fuzz::run(args, &root),
         Command::Peers => peers::run(&root),

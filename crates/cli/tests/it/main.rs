@@ -17,6 +17,8 @@ mod documentation;
 mod form;
 #[cfg(unix)]
 mod full;
+#[path = "../support/heard.rs"]
+mod heard;
 mod help;
 mod http;
 mod input;

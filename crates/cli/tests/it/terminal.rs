@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::session::{Heard, Session};
+use crate::heard::Heard;
+use crate::session::Session;
 
 /// A terminal with the binary in it.
 struct Terminal {

@@ -1,0 +1,117 @@
+//! A person's browser, or somebody else's: a cookie, a page, and what it sends.
+
+use serde_json::Value;
+
+use crate::service::Service;
+use crate::wire::{Reply, Request, encoded, request};
+
+/// The page of a question as one browser has it.
+pub(crate) struct Page {
+    address: String,
+    /// Its address for this browser.
+    pub(crate) here: String,
+    pub(crate) cookie: String,
+    pub(crate) csrf: String,
+    pub(crate) reply: Reply,
+}
+
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
+
+impl Page {
+    /// Opens a link in a browser that has no cookie yet.
+    pub(crate) fn open(service: &Service, link: &str) -> Self {
+        Self::open_with(service, link, None)
+    }
+
+    /// Opens a link in a browser with this cookie.
+    pub(crate) fn open_with(service: &Service, link: &str, cookie: Option<&str>) -> Self {
+        let mut get = request(&format!("GET {link}"));
+        if let Some(cookie) = cookie {
+            get = get.header("cookie", cookie);
+        }
+        let reply = get.send(&service.address);
+        assert_eq!(reply.status, 200, "{}", reply.told());
+        let html = reply.text();
+        let set = reply.header("set-cookie").split(';').next();
+        let set = set.filter(|set| !set.is_empty()).or(cookie);
+        Self {
+            address: service.address.clone(),
+            here: between(&html, "action=\"", "\""),
+            cookie: set.unwrap_or_default().to_owned(),
+            csrf: between(&html, "name=\"_csrf\" value=\"", "\""),
+            reply,
+        }
+    }
+
+    pub(crate) fn request(&self, line: &str) -> Request {
+        request(line).header("cookie", &self.cookie)
+    }
+
+    /// What is at an address below this page's.
+    pub(crate) fn get(&self, rest: &str) -> Reply {
+        self.request(&format!("GET {}{rest}", self.here))
+            .send(&self.address)
+    }
+
+    /// Sends a form, with the token first.
+    pub(crate) fn post(&self, fields: &str) -> Reply {
+        let body = format!("_csrf={}&{fields}", encoded(&self.csrf));
+        self.post_raw(FORM, body.into_bytes())
+    }
+
+    /// Sends anything as a form.
+    pub(crate) fn post_raw(&self, kind: &str, body: Vec<u8>) -> Reply {
+        let reply = self.try_post_raw(kind, body);
+        reply.expect("forms are replied to")
+    }
+
+    pub(crate) fn try_post_raw(&self, kind: &str, body: Vec<u8>) -> Option<Reply> {
+        self.request(&format!("POST {}", self.here))
+            .body(kind, body)
+            .try_send(&self.address)
+    }
+
+    /// Sends a file to a field, as the script does.
+    pub(crate) fn upload(&self, place: usize, name: &str, content: &[u8]) -> Reply {
+        self.uploading(place, name)
+            .body("text/plain", content)
+            .send(&self.address)
+    }
+
+    /// The head of an upload.
+    pub(crate) fn uploading(&self, place: usize, name: &str) -> Request {
+        self.request(&format!("POST {}/files/{place}", self.here))
+            .header("x-entreat-form", &self.csrf)
+            .header("x-entreat-file", name)
+    }
+
+    /// A multipart form of these parts, with the token first.
+    pub(crate) fn multipart(&self, parts: &[Vec<u8>]) -> Option<Reply> {
+        let token = part("name=\"_csrf\"", self.csrf.as_bytes());
+        let mut body = token;
+        for part in parts {
+            body.extend_from_slice(part);
+        }
+        body.extend_from_slice(b"--edge--\r\n");
+        self.try_post_raw("multipart/form-data; boundary=edge", body)
+    }
+}
+
+/// A part of a multipart form, whose boundary is `edge`.
+pub(crate) fn part(disposition: &str, content: &[u8]) -> Vec<u8> {
+    let head = format!("--edge\r\ncontent-disposition: form-data; {disposition}\r\n\r\n");
+    [head.as_bytes(), content, b"\r\n"].concat()
+}
+
+/// The text between two marks, empty if they are not there.
+pub(crate) fn between(text: &str, before: &str, after: &str) -> String {
+    let rest = text.split_once(before).map(|(_, rest)| rest);
+    let found = rest.and_then(|rest| rest.split_once(after));
+    found.map(|(found, _)| found.to_owned()).unwrap_or_default()
+}
+
+/// The answer that a question was completed with.
+pub(crate) fn result(service: &Service, id: &str) -> Value {
+    let id = serde_json::json!({"elicitationId": id});
+    service.call("elicitation/status", &id)["result"].clone()
+}

@@ -1,0 +1,226 @@
+//! The real program as a child, and what it spends.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use crate::heard::Heard;
+
+/// How long a test waits for what should come at once, on a machine that is busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program that runs; dropped, it is killed.
+pub(crate) struct Program {
+    child: Child,
+    pub(crate) stdin: Option<ChildStdin>,
+    lines: Mutex<Receiver<String>>,
+    stderr: Heard,
+}
+
+/// The program in a folder, with nothing of this environment.
+pub(crate) fn entreat(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entreat"));
+    command.args(args);
+    alone(&mut command, folder);
+    command
+}
+
+/// Takes this environment away from a command, and takes its pipes.
+pub(crate) fn alone(command: &mut Command, folder: &Path) {
+    command
+        .env_clear()
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+}
+
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is a place for folders")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "attacks on real programs take real time"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits until something holds; whether it did in time.
+pub(crate) fn eventually(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let begun = now();
+    loop {
+        if holds() {
+            return true;
+        }
+        if begun.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Program {
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("the program runs");
+        let stderr = Heard::default();
+        stderr.listen(child.stderr.take().expect("stderr is a pipe"));
+        let stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
+        let (teller, lines) = channel();
+        std::thread::spawn(move || {
+            // What is no text is told as far as it is.
+            for line in stdout.split(b'\n').map_while(Result::ok) {
+                if teller
+                    .send(String::from_utf8_lossy(&line).into_owned())
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Self {
+            stdin: child.stdin.take(),
+            child,
+            lines: Mutex::new(lines),
+            stderr,
+        }
+    }
+
+    /// The next line of stdout; `None` if none comes in time, or ever.
+    pub(crate) fn line(&self, patience: Duration) -> Option<String> {
+        let lines = self.lines.lock().expect("nobody panics");
+        lines.recv_timeout(patience).ok()
+    }
+
+    /// What is left of stdout, once it has ended.
+    pub(crate) fn rest(&self) -> String {
+        let mut rest = String::new();
+        while let Some(line) = self.line(PATIENCE) {
+            rest.push_str(&line);
+            rest.push('\n');
+        }
+        rest
+    }
+
+    /// Waits for a line of stderr with these words.
+    pub(crate) fn says(&self, words: &str) -> String {
+        self.stderr.line_with(words)
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Writes to its stdin; whether it took it.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        stdin.write_all(bytes).is_ok() && stdin.flush().is_ok()
+    }
+
+    /// How it ended; `None` if it goes on.
+    pub(crate) fn ends_within(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let mut ended = None;
+        eventually(patience, || {
+            ended = self.child.try_wait().expect("it is our child");
+            ended.is_some()
+        });
+        ended
+    }
+
+    /// Asks it to end, as an administrator would.
+    pub(crate) fn terminate(&self) {
+        let pid = i32::try_from(self.child.id()).expect("ids are small");
+        let pid = rustix::process::Pid::from_raw(pid).expect("ids are above 0");
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+
+    /// Begins to measure what it spends.
+    pub(crate) fn meter(&self) -> Meter {
+        Meter::start(self.child.id())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Whether or not it still ran: the test is over.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process spends from a moment on.
+pub(crate) struct Meter {
+    pid: u32,
+    cpu: Duration,
+    memory: u64,
+}
+
+impl Meter {
+    fn start(pid: u32) -> Self {
+        // Forgets the peak so far; see proc(5). Where that cannot be, the peak before counts too.
+        let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+        Self {
+            pid,
+            cpu: cpu(pid),
+            memory: memory(pid, "VmRSS"),
+        }
+    }
+
+    /// Processor time since then.
+    pub(crate) fn cpu(&self) -> Duration {
+        cpu(self.pid).saturating_sub(self.cpu)
+    }
+
+    /// By how many MiB memory was larger at its peak than at the beginning.
+    pub(crate) fn peak_mib(&self) -> u64 {
+        memory(self.pid, "VmHWM").saturating_sub(self.memory) >> 20
+    }
+
+    /// By how many MiB memory is larger now than at the beginning.
+    pub(crate) fn held_mib(&self) -> u64 {
+        memory(self.pid, "VmRSS").saturating_sub(self.memory) >> 20
+    }
+
+    /// Fails if more was spent than this.
+    pub(crate) fn at_most(&self, what: &str, cpu: Duration, peak_mib: u64) {
+        let (spent, peak) = (self.cpu(), self.peak_mib());
+        assert!(
+            spent <= cpu,
+            "{what}: {spent:?} of processor time, {cpu:?} are the most"
+        );
+        assert!(
+            peak <= peak_mib,
+            "{what}: {peak} MiB of memory, {peak_mib} are the most"
+        );
+    }
+}
+
+fn cpu(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program stands in parentheses, and may hold spaces.
+    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
+    let ticks = rest.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    // Linux tells all programs of a hundred ticks a second, whatever it counts by.
+    Duration::from_millis(ticks * 10)
+}
+
+fn memory(pid: u32, which: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(which));
+    let kib = line.and_then(|line| {
+        line.trim_matches([':', ' ', '\t'])
+            .split(' ')
+            .next()?
+            .parse::<u64>()
+            .ok()
+    });
+    kib.unwrap_or_default() << 10
+}
