@@ -300,7 +300,7 @@ impl Asker {
 
     async fn judge_urls(&self, ask: &Ask) -> Result<(), AskError> {
         let inner = &self.engine.inner;
-        let resolver = &*inner.resolver;
+        let resolver = &inner.resolver_for(self.name());
         if let Subject::Url(url) = &ask.subject {
             judge_resolved(resolver, url, &Policy::web(), Unresolved::Accept)
                 .await

@@ -245,7 +245,8 @@ impl Inner {
             return;
         };
         let policy = &self.settings.callbacks;
-        let judged = judge_resolved(&*self.resolver, url, policy, Unresolved::Refuse).await;
+        let resolver = self.resolver_for(&record.request.asker);
+        let judged = judge_resolved(&resolver, url, policy, Unresolved::Refuse).await;
         let receipt = match judged {
             Ok(to) => {
                 let parcel = Parcel {

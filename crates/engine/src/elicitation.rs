@@ -20,7 +20,7 @@ use crate::given::Given;
 use crate::limits::Account;
 use crate::payload::{counted_size, editable, known_answers};
 use crate::record::{Held, Payload, Record, Subject};
-use crate::resolver::{Unresolved, UrlError, judge_resolved};
+use crate::resolver::{OnAccountOf, Resolver, Unresolved, UrlError, judge_resolved};
 use crate::snapshot::Snapshot;
 use crate::step::keep_held;
 use crate::wait::Wait;
@@ -221,7 +221,8 @@ impl Elicitation {
         let mut now = inner.timeline.at(ended);
         let checked = match checked {
             Ok(answers) if has_urls(&answers) => {
-                let judged = inner.judge_answered_urls(form, answers).await;
+                let resolver = inner.resolver_for(&record.request.asker);
+                let judged = judge_answered_urls(&resolver, form, answers).await;
                 // Look-ups may take seconds, and a late answer loses.
                 now = inner.now();
                 judged
@@ -505,35 +506,43 @@ impl Inner {
         Ok(Snapshot::open(record, secrets))
     }
 
-    /// Looks the hosts of answered URLs up, and refuses those that lead where they must not.
-    pub(crate) async fn judge_answered_urls<'a>(
-        &self,
-        form: &Form,
-        answers: Answers<'a>,
-    ) -> Result<Answers<'a>, Violations> {
-        let urls: Vec<_> = answers
-            .iter()
-            .filter_map(|(field, answer)| match (field.kind(), answer) {
-                (Kind::Url(rules), Answer::Url(url)) => Some((field.id(), &**url, &rules.policy)),
-                _ => None,
-            })
-            .collect();
-        if urls.is_empty() {
-            return Ok(answers);
+    /// The resolver, as this asker may use it.
+    pub(crate) fn resolver_for<'a>(&'a self, asker: &'a str) -> OnAccountOf<'a> {
+        OnAccountOf {
+            asker,
+            resolver: &*self.resolver,
         }
-        let judge = |(field, url, policy)| async move {
-            let judged = judge_resolved(&*self.resolver, url, policy, Unresolved::Accept).await;
-            match judged {
-                Err(UrlError::Blocked(blocked)) => Some((field, url, blocked)),
-                Ok(_) | Err(_) => None,
-            }
-        };
-        let blocked: Vec<_> = join_all(urls.into_iter().map(judge)).await;
-        let blocked: Vec<_> = blocked.into_iter().flatten().collect();
-        match Violations::of_blocked_urls(form, &blocked) {
-            Some(violations) => Err(violations),
-            None => Ok(answers),
+    }
+}
+
+/// Looks the hosts of answered URLs up, and refuses those that lead where they must not.
+pub(crate) async fn judge_answered_urls<'a>(
+    resolver: &dyn Resolver,
+    form: &Form,
+    answers: Answers<'a>,
+) -> Result<Answers<'a>, Violations> {
+    let urls: Vec<_> = answers
+        .iter()
+        .filter_map(|(field, answer)| match (field.kind(), answer) {
+            (Kind::Url(rules), Answer::Url(url)) => Some((field.id(), &**url, &rules.policy)),
+            _ => None,
+        })
+        .collect();
+    if urls.is_empty() {
+        return Ok(answers);
+    }
+    let judge = |(field, url, policy)| async move {
+        let judged = judge_resolved(resolver, url, policy, Unresolved::Accept).await;
+        match judged {
+            Err(UrlError::Blocked(blocked)) => Some((field, url, blocked)),
+            Ok(_) | Err(_) => None,
         }
+    };
+    let blocked: Vec<_> = join_all(urls.into_iter().map(judge)).await;
+    let blocked: Vec<_> = blocked.into_iter().flatten().collect();
+    match Violations::of_blocked_urls(form, &blocked) {
+        Some(violations) => Err(violations),
+        None => Ok(answers),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::asker::{Asker, AskerSettings};
 use crate::clock::{Clock, SystemClock, Timeline};
 use crate::courier::{CallbackLimits, Courier, Dispatch};
 use crate::deadlines::{Alarms, Chores};
-use crate::elicitation::{Access, Elicitation};
+use crate::elicitation::{Access, Elicitation, judge_answered_urls};
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
 use crate::events::{Events, Subscription};
@@ -187,7 +187,10 @@ impl Engine {
         answers: &'a Value,
     ) -> Result<Answers<'a>, Vec<FieldError>> {
         let checked = match form.check(answers) {
-            Ok(answers) => self.inner.judge_answered_urls(form, answers).await,
+            Ok(answers) => {
+                let resolver = &*self.inner.resolver;
+                judge_answered_urls(resolver, form, answers).await
+            }
             Err(violations) => Err(violations),
         };
         checked.map_err(|violations| violations.errors(&self.inner.settings.messages))
@@ -322,7 +325,7 @@ impl Builder {
 
     /// DNS for the URL guard.
     #[must_use]
-    pub fn resolver(mut self, resolver: impl Resolver) -> Self {
+    pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
         self.resolver = Some(Arc::new(resolver));
         self
     }

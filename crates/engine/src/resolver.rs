@@ -19,13 +19,32 @@ pub use system::SystemResolver;
 ///
 /// A seam, so that the guard can be tested against hostile answers. An implementation has to
 /// end in bounded time by itself; nobody waits for it with a clock in hand.
-pub trait Resolver: Send + Sync + 'static {
+pub trait Resolver: Send + Sync {
     /// Looks up a name: ASCII, lower case, without a dot at the end.
     ///
     /// Fails with [`ResolveError::NotFound`] if there is no such name or it has no address;
     /// an empty list says the same. All other errors mean that the question could not be
     /// asked or was not answered.
     fn resolve(&self, host: &str) -> LookUp<'_>;
+
+    /// Looks up a name that an asker brought, as [`resolve`](Self::resolve) does. Names that hang
+    /// are of somebody's choosing: an implementation that has few look-ups under way at once
+    /// gives each asker a share of them.
+    fn resolve_for(&self, _asker: &str, host: &str) -> LookUp<'_> {
+        self.resolve(host)
+    }
+}
+
+/// A resolver as one asker may use it.
+pub(crate) struct OnAccountOf<'a> {
+    pub(crate) asker: &'a str,
+    pub(crate) resolver: &'a dyn Resolver,
+}
+
+impl Resolver for OnAccountOf<'_> {
+    fn resolve(&self, host: &str) -> LookUp<'_> {
+        self.resolver.resolve_for(self.asker, host)
+    }
 }
 
 /// A look-up under way.

@@ -35,7 +35,10 @@ mod tests {
     #[test]
     fn a_test_that_is_not_there_is_refused_where_it_is_named() {
         let tree = Tree::with(&[
-            (PAGE, "# Threats\n| a | `b` | `pages::it_holds`, `pages::it_does_not` |\n"),
+            (
+                PAGE,
+                "# Threats\n| a | `b` | `pages::it_holds`, `pages::it_does_not` |\n",
+            ),
             ("crates/cli/tests/attack/pages.rs", "fn it_holds() {}\n"),
         ]);
         let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();

@@ -1,11 +1,13 @@
 //! The system's resolver, with bounds on time and threads.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use parking_lot::Mutex;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -14,8 +16,8 @@ use super::{LookUp, ResolveError, Resolver};
 /// Asks as every program on the machine does: its hosts file, then its name servers.
 ///
 /// A look-up occupies a thread that cannot be stopped, and with a name server that is silent it
-/// does so for long. So few are under way at once; each counts until its thread is free again,
-/// even if nobody waits for the answer any more.
+/// does so for long. So few are under way at once, and a share of them for each asker; each counts
+/// until its thread is free again, even if nobody waits for the answer any more.
 ///
 /// Names are looked up as they are, so the machine's search list applies. Whatever address
 /// comes of that is judged like any other.
@@ -23,22 +25,26 @@ use super::{LookUp, ResolveError, Resolver};
 pub struct SystemResolver {
     threads: Arc<Semaphore>,
     limit: usize,
+    shares: Arc<Mutex<HashMap<Box<str>, Weak<Semaphore>>>>,
     patience: Duration,
     ask: fn(&str) -> io::Result<Vec<IpAddr>>,
 }
 
 /// Of the 512 blocking threads that tokio has, which a store needs too.
 const LIMIT: usize = 32;
+/// Of which one asker has so many.
+const SHARE: usize = 8;
 
 /// A resolver that tries a second server does so earlier; people wait for a form no longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl SystemResolver {
-    /// Waits 3 seconds for an answer, and has 32 look-ups under way at most.
+    /// Waits 3 seconds for an answer, and has 32 look-ups under way at most, 8 for one asker.
     pub fn new() -> Self {
         Self {
             threads: Arc::new(Semaphore::new(LIMIT)),
             limit: LIMIT,
+            shares: Arc::default(),
             patience: PATIENCE,
             ask,
         }
@@ -48,6 +54,27 @@ impl SystemResolver {
     pub fn with_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
+    }
+
+    /// Waits for a thread within the asker's share.
+    async fn turn(&self, asker: &str) -> Result<[OwnedSemaphorePermit; 2], AcquireError> {
+        let share = self.share(asker);
+        Ok([
+            share.acquire_owned().await?,
+            self.threads.clone().acquire_owned().await?,
+        ])
+    }
+
+    fn share(&self, asker: &str) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock();
+        if let Some(share) = shares.get(asker).and_then(Weak::upgrade) {
+            return share;
+        }
+        // Those of askers who look nothing up any more.
+        shares.retain(|_, share| share.strong_count() > 0);
+        let share = Arc::new(Semaphore::new(SHARE));
+        shares.insert(asker.into(), Arc::downgrade(&share));
+        share
     }
 }
 
@@ -59,20 +86,24 @@ impl Default for SystemResolver {
 
 impl Resolver for SystemResolver {
     fn resolve(&self, host: &str) -> LookUp<'_> {
-        let host = host.to_owned();
+        // The program's own share.
+        self.resolve_for("", host)
+    }
+
+    fn resolve_for(&self, asker: &str, host: &str) -> LookUp<'_> {
+        let (asker, host) = (asker.to_owned(), host.to_owned());
         Box::pin(async move {
             let mut has_begun = false;
             let look_up = async {
-                // Nobody closes the semaphore; if it were, nothing would be asked.
-                let permit = Arc::clone(&self.threads).acquire_owned().await;
-                let permit = permit.map_err(failed)?;
+                // Nobody closes the semaphores; if they were, nothing would be asked.
+                let turn = self.turn(&asker).await.map_err(failed)?;
                 has_begun = true;
                 let ask = self.ask;
-                // What `tokio::net::lookup_host` does, but the permit goes with the thread: a
-                // look-up that was given up still holds one.
+                // What `tokio::net::lookup_host` does, but the turn goes with the thread: a
+                // look-up that was given up still holds it.
                 let thread = spawn_blocking(move || {
                     let answer = ask(&host);
-                    drop(permit);
+                    drop(turn);
                     answer
                 });
                 thread.await.map_err(failed)?.map_err(read_error)
@@ -139,6 +170,7 @@ fn failed(error: impl std::error::Error + Send + Sync + 'static) -> ResolveError
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use futures_util::FutureExt as _;
     use parking_lot::{Condvar, Mutex};
     use tokio::task::yield_now;
 
@@ -202,7 +234,7 @@ mod tests {
         };
         let start = |host: &'static str| {
             let resolver = resolver.clone();
-            tokio::spawn(async move { resolver.resolve(host).await })
+            tokio::spawn(async move { resolver.resolve_for("asker", host).await })
         };
         let step = async |millis| {
             // Tasks get to run before and after time moves.
@@ -237,5 +269,20 @@ mod tests {
         let answer = third.await.unwrap().unwrap();
         assert_eq!(answer, [IpAddr::from([127, 0, 0, 1])]);
         assert_eq!(ASKED.load(Ordering::SeqCst), 2);
+    }
+    #[tokio::test]
+    async fn one_asker_does_not_take_the_look_ups_of_others() {
+        let resolver = SystemResolver::new();
+        let hanging: Vec<_> =
+            futures_util::future::join_all((0..SHARE).map(|_| resolver.turn("greedy"))).await;
+        assert!(hanging.iter().all(Result::is_ok));
+        let mut next = Box::pin(resolver.turn("greedy"));
+        assert!(next.as_mut().now_or_never().is_none());
+        assert!(resolver.turn("other").now_or_never().is_some());
+        drop(hanging);
+        assert!(next.now_or_never().is_some());
+        drop(resolver.share("last"));
+        drop(resolver.share("another"));
+        assert_eq!(resolver.shares.lock().len(), 1);
     }
 }
