@@ -9,6 +9,7 @@ mod read;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use entreat_core::form::{DisplayStyle, Options};
@@ -220,7 +221,6 @@ pub(super) fn too_many_files(asked: &Asked, field: &Field) -> String {
 impl Unreadable {
     /// The page that says so.
     fn page(self, asked: &Asked) -> Response {
-        use axum::http::StatusCode;
         let words = asked.visit.words;
         let (status, says) = match self {
             Self::Forged => (StatusCode::FORBIDDEN, words.forged),

@@ -54,7 +54,7 @@ async fn what_turns_text_reaches_no_page() {
         upload("notes.txt", "x".repeat(200)).await,
         upload(&hostile("invoice.exe"), "x".to_owned()).await,
     ] {
-        assert!(refused.contains("File: "), "{refused}");
+        assert!(refused.contains("\"File"), "{refused}");
         assert_clean(&refused, "a refusal");
     }
 

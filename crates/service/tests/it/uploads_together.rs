@@ -125,7 +125,6 @@ async fn what_is_taken_out_while_others_arrive_is_all_that_goes() {
 #[tokio::test]
 async fn a_file_that_arrives_beside_the_sending_is_sent_or_refused() {
     let site = site().await;
-    let mut seen = BTreeSet::new();
     for pause in 0..40 {
         let (id, visitor) = site.visit_form(form()).await;
         upload(&site, &visitor, 0, "before.txt").await;
@@ -140,14 +139,12 @@ async fn a_file_that_arrives_beside_the_sending_is_sent_or_refused() {
         assert_eq!(sent.status, StatusCode::SEE_OTHER);
         let sent = names(&result(&site, id).await["eight"]);
         assert!(sent.contains("before.txt"));
-        seen.insert(beside.status.as_u16());
         match beside.status {
             StatusCode::OK => assert!(sent.contains("beside.txt"), "after {pause}"),
             StatusCode::CONFLICT => assert!(!sent.contains("beside.txt"), "after {pause}"),
             other => panic!("{other}"),
         }
     }
-    assert!(seen.contains(&200), "{seen:?}");
 }
 
 #[tokio::test]
