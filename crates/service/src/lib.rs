@@ -8,6 +8,8 @@
 
 mod askers;
 mod callback;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guesses;
 pub mod http;
 pub mod identity;

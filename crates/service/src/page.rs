@@ -19,6 +19,7 @@ mod files;
 mod frame;
 mod guard;
 mod inbox;
+mod keep;
 mod key;
 mod live;
 mod posted;
@@ -26,6 +27,7 @@ mod question;
 mod review;
 mod said;
 mod settings;
+mod shown;
 mod visit;
 mod words;
 
@@ -40,6 +42,7 @@ use entreat_core::{Catalogue, ElicitationId};
 use entreat_engine::{Engine, Entropy, SystemEntropy};
 use parking_lot::Mutex;
 
+pub(crate) use self::posted::Reading;
 pub use self::settings::{Brand, Color, NoColor, PageSettings};
 
 use self::accent::Accent;

@@ -14,6 +14,8 @@ mod error;
 mod folder;
 mod keys;
 mod limits;
+mod lock;
+mod pace;
 mod receive;
 mod sealed;
 mod sweep;
@@ -22,6 +24,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use entreat_core::ElicitationId;
@@ -32,12 +35,15 @@ use tempfile::TempDir;
 pub use self::copy::copy;
 pub use self::download::{Described, Download};
 pub use self::error::{ReceiveError, UploadError};
+pub(crate) use self::limits::MOST_FILES;
 pub use self::receive::FileName;
+pub(crate) use self::sealed::read_under_a_fixed_key;
 
 use self::download::Claims;
 use self::folder::{Folder, UploadId};
 use self::keys::Keys;
 use self::limits::Limits;
+use self::lock::Lock;
 use self::sealed::Reader;
 
 /// What people may send, and how askers get it.
@@ -49,23 +55,36 @@ pub struct UploadSettings {
     pub inline_limit: u64,
     /// So many bytes are kept for one elicitation, whatever its form allows.
     pub bytes_per_elicitation: u64,
-    /// So many files may be on their way at once, for all elicitations together.
+    /// So many bytes are kept for all elicitations of one asker.
+    pub bytes_per_asker: u64,
+    /// So many bytes are kept for all elicitations together.
+    pub bytes_in_all: u64,
+    /// So many files may be on their way at once, for all elicitations together; half of them
+    /// for those of one asker.
     pub at_once: usize,
+    /// So many of them may be one elicitation's; what is sent for it besides waits.
+    pub at_once_per_elicitation: usize,
+    /// A file is given up of which next to nothing came for so long.
+    pub stall_timeout: Duration,
 }
 
 impl Default for UploadSettings {
     fn default() -> Self {
         Self {
             inline_limit: 1 << 20,
-            bytes_per_elicitation: 4 << 30,
+            bytes_per_elicitation: 1 << 30,
+            bytes_per_asker: 8 << 30,
+            bytes_in_all: 16 << 30,
             at_once: 64,
+            at_once_per_elicitation: 8,
+            stall_timeout: Duration::from_secs(30),
         }
     }
 }
 
 /// The files that people have sent. Cheap to clone; all clones are one.
 ///
-/// One program at a time uses a folder, as with a store.
+/// One program at a time uses a folder, as with a store: opening one that is in use fails.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -107,6 +126,8 @@ struct Inner {
     limits: Limits,
     /// Downloads that are under way.
     claims: Claims,
+    /// That the folder is ours.
+    _lock: Lock,
     /// The folder, if it goes with this.
     _temporary: Option<TempDir>,
 }
@@ -146,12 +167,17 @@ impl Uploads {
             source,
         };
         let kept = Folder::open(folder).map_err(failed)?;
-        let limits = Limits::new(settings.at_once, kept.census().map_err(failed)?);
+        let lock = Lock::take(folder).map_err(failed)?;
+        let lock = lock.ok_or_else(|| UploadError::FolderInUse {
+            folder: folder.to_owned(),
+        })?;
+        let limits = Limits::new(&settings, kept.census().map_err(failed)?);
         Ok(Self(Arc::new(Inner {
             keys: Keys::of(&engine),
             entropy: SystemEntropy::new().map_err(UploadError::Disk)?,
             claims: Claims::default(),
             folder: kept,
+            _lock: lock,
             _temporary: temporary,
             engine,
             settings,

@@ -16,7 +16,7 @@ pub(crate) struct Pages {
     pub(super) proxies: Vec<ProxyRange>,
     /// Where files are kept, if somebody said.
     pub(super) uploads: Option<PathBuf>,
-    pub(super) inline_limit: u64,
+    pub(super) upload: UploadSettings,
     pub(crate) certificate: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
 }
@@ -28,7 +28,7 @@ impl Default for Pages {
             header: None,
             proxies: Vec::new(),
             uploads: None,
-            inline_limit: UploadSettings::default().inline_limit,
+            upload: UploadSettings::default(),
             certificate: None,
             key: None,
         }
@@ -125,9 +125,7 @@ impl Pages {
     }
 
     pub(crate) fn upload_settings(&self) -> UploadSettings {
-        let mut settings = UploadSettings::default();
-        settings.inline_limit = self.inline_limit;
-        settings
+        self.upload.clone()
     }
 
     /// TLS, if it is to be spoken.

@@ -121,6 +121,20 @@ macro_rules! http {
     };
 }
 
+/// One of the limits of files that people send.
+macro_rules! upload {
+    ($name:literal, $which:ident, $read:path, $show:path) => {
+        Setting::service(
+            $name,
+            |config, text| {
+                config.pages.upload.$which = $read(text)?;
+                Ok(())
+            },
+            |config| Some($show(config.pages.upload.$which)),
+        )
+    };
+}
+
 /// All of them, in the order in which they are shown.
 pub(crate) const SETTINGS: &[Setting] = &[
     Setting::service(
@@ -228,10 +242,31 @@ pub(crate) const SETTINGS: &[Setting] = &[
             if limit > 16 << 20 {
                 return Err("it is at most 16777216 bytes".to_owned());
             }
-            config.pages.inline_limit = limit;
+            config.pages.upload.inline_limit = limit;
             Ok(())
         },
-        |config| Some(config.pages.inline_limit.to_string()),
+        |config| Some(config.pages.upload.inline_limit.to_string()),
+    ),
+    upload!(
+        "uploads.per_question",
+        bytes_per_elicitation,
+        value::bytes,
+        plain
+    ),
+    upload!("uploads.per_asker", bytes_per_asker, value::bytes, plain),
+    upload!("uploads.in_all", bytes_in_all, value::bytes, plain),
+    upload!("uploads.at_once", at_once, value::size, plain),
+    upload!(
+        "uploads.at_once_per_question",
+        at_once_per_elicitation,
+        value::size,
+        plain
+    ),
+    upload!(
+        "uploads.stall_timeout",
+        stall_timeout,
+        value::duration,
+        value::shown
     ),
     Setting::service(
         "log",

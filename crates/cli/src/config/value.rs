@@ -104,6 +104,11 @@ pub(super) fn size(text: &str) -> Result<usize, Refused> {
     count::<u32>(text, "4294967295").map(|number| number as usize)
 }
 
+/// A whole number of bytes on a disk.
+pub(super) fn bytes(text: &str) -> Result<u64, Refused> {
+    count(text, "18446744073709551615 bytes")
+}
+
 /// How often time can be extended.
 pub(super) fn extensions(text: &str) -> Result<u8, Refused> {
     let number = text.parse().ok().filter(|number| *number <= 100);

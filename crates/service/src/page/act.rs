@@ -1,26 +1,28 @@
 //! What a person does on the page of a question. Each act ends with a redirect to a page that can
 //! be looked at again.
 
+use std::collections::HashSet;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use entreat_core::{CancelReason, Kind, Presented, ReferenceKind};
+use entreat_core::{CancelReason, Presented, ReferenceKind};
 use entreat_engine::ActError;
 use serde_json::{Map, Value, json};
 
 use super::closing;
 use super::field::Presence;
-use super::file_view::{kept, location};
+use super::keep::place_of;
 use super::posted::Posted;
 use super::question::{Look, check_settings, is_over, page, page_with};
 use super::visit::Asked;
 
 pub(super) async fn act(asked: Asked, headers: HeaderMap, body: Body) -> Response {
-    let posted = match Posted::read(&asked, &headers, body).await {
+    let mut posted = match Posted::read(&asked, &headers, body).await {
         Ok(posted) => posted,
         Err(response) => return response,
     };
-    match perform(&asked, &posted, &headers).await {
+    match perform(&asked, &mut posted, &headers).await {
         Ok(response) => response,
         Err(error) if is_over(&error) => {
             let answers = posted.answers(asked.form(), &Map::new());
@@ -33,13 +35,15 @@ pub(super) async fn act(asked: Asked, headers: HeaderMap, body: Body) -> Respons
 
 async fn perform(
     asked: &Asked,
-    posted: &Posted,
+    posted: &mut Posted,
     headers: &HeaderMap,
 ) -> Result<Response, ActError> {
     let here = asked.visit.here();
     let to = |rest: &str| asked.visit.send_to(&format!("{here}{rest}"));
     let elicitation = asked.elicitation();
     let (word, argument) = posted.action();
+    let (word, argument) = (word.to_owned(), argument.to_owned());
+    let (word, argument) = (&*word, &*argument);
     match word {
         "decline" => {
             elicitation.decline_as(Presented::Yes).await?;
@@ -55,25 +59,15 @@ async fn perform(
         }
         _ => {}
     }
-    let before = elicitation.drafted().await?;
-    let mut answers = posted.answers(asked.form(), &before);
-    asked.amend(&mut answers, &before, word, argument);
     // A review has no fields; what it sends was kept before.
-    let is_of_fields = !posted.shown().is_empty() || !answers.is_empty();
-    let mut after = before.clone();
-    if is_of_fields {
-        let drafted = elicitation.draft(&Value::Object(answers.clone())).await;
-        after.extend(answers);
-        if let Err(ActError::TooLarge { .. }) = drafted {
-            let look = Look {
-                complaint: Some(asked.visit.words.too_large),
-                ..Look::default()
-            };
-            return Ok(page_with(asked, &after, look, StatusCode::PAYLOAD_TOO_LARGE).await);
+    let after = if posted.is_empty() && !matches!(word, "forget" | "remove") {
+        elicitation.drafted().await?
+    } else {
+        match asked.keep(posted).await {
+            Err(ActError::TooLarge { .. }) => return asked.refuse_size(posted).await,
+            kept => kept?,
         }
-        drafted?;
-        asked.let_go(&before, &after).await;
-    }
+    };
     if !posted.refused.is_empty() {
         let look = Look {
             refused: posted.refused.clone(),
@@ -92,38 +86,23 @@ async fn perform(
         "test" => Ok(to(&format!("?test={place}#q{place}"))),
         "forget" | "remove" => Ok(to(&format!("#q{place}"))),
         "review" => Ok(to(asked.after_review(&after, posted))),
-        "send" => asked.send(&after, headers).await,
+        "send" => asked.send(after, headers).await,
         // Whatever else: what was typed is kept, and what follows from it is shown.
         _ => Ok(to(asked.after_step(&after, posted))),
     }
 }
 
 impl Asked {
-    /// Takes out what a button says is to go.
-    fn amend(
-        &self,
-        answers: &mut Map<String, Value>,
-        before: &Map<String, Value>,
-        word: &str,
-        argument: &str,
-    ) {
-        let field = place_of(argument).and_then(|place| self.form().fields().get(place));
-        let Some(field) = field else {
-            return;
+    /// The page with what was sent and is too large to be kept.
+    async fn refuse_size(&self, posted: &Posted) -> Result<Response, ActError> {
+        let mut values = self.elicitation().drafted().await?;
+        let answers = posted.answers(self.form(), &values);
+        values.extend(answers);
+        let look = Look {
+            complaint: Some(self.visit.words.too_large),
+            ..Look::default()
         };
-        let (_, rest) = argument.split_once('.').unwrap_or_default();
-        match word {
-            "forget" => {
-                answers.insert(field.id().to_owned(), Value::Null);
-            }
-            "remove" => {
-                let before = answers.get(field.id()).or_else(|| before.get(field.id()));
-                let others = kept(before).filter(|file| location(file) != Some(rest));
-                let others: Vec<Value> = others.cloned().collect();
-                answers.insert(field.id().to_owned(), others.into());
-            }
-            _ => {}
-        }
+        Ok(page_with(self, &values, look, StatusCode::PAYLOAD_TOO_LARGE).await)
     }
 
     /// Where it goes on after a review was asked for.
@@ -135,8 +114,7 @@ impl Asked {
             Err(violations) => violations.errors(&self.visit.messages),
         };
         // Questions that were not on the page cannot have been answered.
-        let is_new = |field: &str| new.contains(&field);
-        if !new.is_empty() && errors.iter().all(|error| is_new(&error.field)) {
+        if !new.is_empty() && errors.iter().all(|error| new.contains(&*error.field)) {
             return "?step";
         }
         "?check"
@@ -152,10 +130,10 @@ impl Asked {
     }
 
     /// The fields that became active by what was sent.
-    fn newly_shown(&self, answers: &Value, posted: &Posted) -> Vec<&str> {
+    fn newly_shown(&self, answers: &Value, posted: &Posted) -> HashSet<&str> {
         let settings = check_settings();
         let progress = self.form().progress(answers, &settings);
-        let shown = posted.shown();
+        let shown = posted.shown(self.form());
         let fields = self.form().fields().iter().enumerate();
         fields
             .filter(|(place, field)| {
@@ -167,10 +145,26 @@ impl Asked {
             .collect()
     }
 
-    /// Sends the answers: an attempt, which the engine counts.
+    /// Sends what was typed: an attempt, which the engine counts. What somebody types or uploads
+    /// at the same moment, in another tab as it may be, is sent too or comes too late.
     async fn send(
         &self,
-        answers: &Map<String, Value>,
+        mut draft: Map<String, Value>,
+        headers: &HeaderMap,
+    ) -> Result<Response, ActError> {
+        for _ in 0..SENDS {
+            match self.try_to_send(&draft, headers).await {
+                Err(ActError::DraftChanged) => draft = self.elicitation().drafted().await?,
+                sent => return sent,
+            }
+        }
+        // Somebody else is busy with it: a look at what it has become.
+        Ok(self.visit.send_to(&format!("{}/review", self.visit.here())))
+    }
+
+    async fn try_to_send(
+        &self,
+        draft: &Map<String, Value>,
         headers: &HeaderMap,
     ) -> Result<Response, ActError> {
         let visit = &self.visit;
@@ -180,17 +174,18 @@ impl Asked {
             form.field(id)
                 .is_some_and(|field| field.rendering().readonly)
         };
-        let kept = answers;
-        let mut answers: Map<String, Value> = kept.clone();
+        let mut answers = draft.clone();
         answers.retain(|id, _| !fixed(id));
         let mut elicitation = self.elicitation();
         if let Some(uploads) = &visit.site.uploads {
-            match uploads
-                .deliver(self.id, form, answers, &visit.site.url)
-                .await
-            {
+            let delivered = uploads.deliver(self.id, form, answers, &visit.site.url);
+            match delivered.await {
                 Ok(delivered) => answers = delivered,
                 Err(error) => {
+                    if elicitation.drafted().await? != *draft {
+                        // A file was taken out at this very moment.
+                        return Err(ActError::DraftChanged);
+                    }
                     tracing::error!(%error, "files could not be delivered");
                     return Ok(visit.refuse(StatusCode::INTERNAL_SERVER_ERROR, visit.words.failed));
                 }
@@ -198,25 +193,12 @@ impl Asked {
             elicitation = elicitation.vouching_for(ReferenceKind::Url);
         }
         let submission = submission(self, headers);
+        let answers = Value::Object(answers);
         match elicitation
-            .submit_with(&Value::Object(answers), Some(submission))
+            .submit_draft(draft, &answers, Some(submission))
             .await
         {
             Err(ActError::Invalid(refusal)) if refusal.retry_allowed => {
-                // What was refused is the draft now, with files as they were to be handed over;
-                // the page shows them where they are kept.
-                let is_file = |id: &str| {
-                    form.field(id)
-                        .is_some_and(|f| matches!(f.kind(), Kind::File(_)))
-                };
-                let files: Map<String, Value> = kept
-                    .clone()
-                    .into_iter()
-                    .filter(|(id, _)| is_file(id))
-                    .collect();
-                if !files.is_empty() {
-                    self.elicitation().draft(&Value::Object(files)).await?;
-                }
                 Ok(visit.send_to(&format!("{here}?check")))
             }
             Ok(_) | Err(ActError::Invalid(_)) => Ok(visit.send_to(&here)),
@@ -232,10 +214,9 @@ impl Asked {
     }
 }
 
-/// The place of the field that a button is about, which stands before what it is about there.
-fn place_of(argument: &str) -> Option<usize> {
-    argument.split('.').next()?.parse().ok()
-}
+/// So often a draft is sent that others change at the same time: by then, all files that can be
+/// on their way at once have arrived.
+const SENDS: usize = 64;
 
 /// What the page says about a submission.
 fn submission(asked: &Asked, headers: &HeaderMap) -> Value {

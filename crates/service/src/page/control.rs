@@ -1,6 +1,7 @@
 //! Which control a field is answered with, and what is in it: one function for each type.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use entreat_core::form::{
     DateRules, DisplayStyle, InputType, MultiSelectRules, NumberRules, Options, TextRules,
@@ -297,9 +298,9 @@ impl<'a> Drawing<'a> {
     }
 
     fn multi_select(&self, rules: &'a MultiSelectRules) -> Control<'a> {
-        let chosen: Vec<String> = match self.value.as_deref() {
+        let chosen: HashSet<String> = match self.value.as_deref() {
             Some(Value::Array(items)) => items.iter().map(text_of).collect(),
-            _ => Vec::new(),
+            _ => HashSet::new(),
         };
         let style = match self.style() {
             Some(DisplayStyle::Chips) => "chips",
@@ -308,7 +309,7 @@ impl<'a> Drawing<'a> {
         };
         let is_searched = self.field.rendering().searchable == Some(true);
         Control::Options {
-            options: choices(&rules.options, |value| chosen.iter().any(|c| c == value)),
+            options: choices(&rules.options, |value| chosen.contains(value)),
             style: OptionStyle::of(style, "checkbox", is_searched),
             has_none: false,
         }

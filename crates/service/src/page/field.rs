@@ -94,8 +94,7 @@ impl<'a> FieldView<'a> {
         let access = field.accessibility();
         let note = files.as_ref().map(|files| files.limits.clone());
         let describer = access.aria_described_by.as_deref();
-        let describer_place =
-            describer.and_then(|id| setting.form.fields().iter().position(|f| f.id() == id));
+        let describer_place = describer.and_then(|id| setting.form.position(id));
         Self {
             place,
             id: field.id(),

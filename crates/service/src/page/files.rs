@@ -5,18 +5,18 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use entreat_engine::ActError;
 use futures_util::TryStreamExt as _;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::control::Control;
 use super::field::{FieldView, Setting};
 use super::file_view::{FilesView, is_image, kept, location};
 use super::frame::{Frame, html};
-use super::posted::{store, with_file};
+use super::posted::{Posted, store};
 use super::question::{check_settings, is_over};
+use super::shown::shown;
 use super::visit::Asked;
 use crate::http::json;
 use crate::upload::FileName;
@@ -75,46 +75,16 @@ pub(super) async fn upload(
         Ok(Err(message)) => return refused(&message),
         Err(_) => return refused(asked.visit.words.upload_failed),
     };
-    match keep(&asked, place, file).await {
-        Ok(response) => response,
+    let mut posted = Posted::of_file(place, file);
+    match asked.keep(&mut posted).await {
+        Ok(draft) => match posted.refused.pop() {
+            Some((_, message)) => refused(&message),
+            None => fragment(&asked, place, &Value::Object(draft)).await,
+        },
         Err(error) if is_over(&error) => {
             json(StatusCode::CONFLICT, json!({"live": false}).to_string())
         }
         Err(error) => asked.visit.broken(&error),
-    }
-}
-
-async fn keep(asked: &Asked, place: usize, file: Value) -> Result<Response, ActError> {
-    let field = &asked.form().fields()[place];
-    let elicitation = asked.elicitation();
-    let before = elicitation.drafted().await?;
-    let file = with_file(field, before.get(field.id()), file);
-    elicitation.draft(&json!({field.id(): file})).await?;
-    let mut after = before.clone();
-    after.insert(field.id().to_owned(), file);
-    asked.let_go(&before, &after).await;
-    Ok(fragment(asked, place, &Value::Object(after)).await)
-}
-
-impl Asked {
-    /// Removes the files that a draft had and the one after it has not: replaced, or taken out.
-    pub(super) async fn let_go(&self, before: &Map<String, Value>, after: &Map<String, Value>) {
-        let Some(uploads) = &self.visit.site.uploads else {
-            return;
-        };
-        for field in self.form().fields() {
-            let files = |draft| kept(Map::get(draft, field.id())).filter_map(location);
-            for old in files(before).filter(|old| !files(after).any(|new| new == *old)) {
-                uploads.remove(self.id, old).await;
-            }
-        }
-    }
-
-    /// Removes all files: nobody will get them.
-    pub(super) async fn forget_files(&self) {
-        if let Some(uploads) = &self.visit.site.uploads {
-            uploads.remove_all(self.id).await;
-        }
     }
 }
 
@@ -186,7 +156,7 @@ async fn picture(asked: &Asked, place: usize, wanted: &str) -> Option<Response> 
 }
 
 fn refused(message: &str) -> Response {
-    let told = json!({"live": true, "error": message});
+    let told = json!({"live": true, "error": shown(message)});
     json(StatusCode::UNPROCESSABLE_ENTITY, told.to_string())
 }
 

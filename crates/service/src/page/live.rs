@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use super::field::Presence;
 use super::frame::Clock;
 use super::posted::Posted;
-use super::question::{check_settings, is_over};
+use super::question::{by_field, check_settings, is_over};
+use super::shown::shown;
 use super::visit::{Asked, Visit};
 use crate::http::json;
 
@@ -20,11 +21,11 @@ pub(super) async fn state(asked: Asked) -> Response {
 
 /// `POST …/draft`: keeps what was typed, and tells what it means for the form.
 pub(super) async fn draft(asked: Asked, headers: HeaderMap, body: Body) -> Response {
-    let posted = match Posted::read(&asked, &headers, body).await {
+    let mut posted = match Posted::read(&asked, &headers, body).await {
         Ok(posted) => posted,
         Err(response) => return response,
     };
-    match keep(&asked, &posted).await {
+    match keep(&asked, &mut posted).await {
         Ok(told) => tell(&told),
         Err(error) if is_over(&error) => tell(&json!({"live": false})),
         Err(ActError::NotFound) => asked.visit.site.not_found(asked.visit.words),
@@ -36,18 +37,15 @@ pub(super) async fn draft(asked: Asked, headers: HeaderMap, body: Body) -> Respo
     }
 }
 
-async fn keep(asked: &Asked, posted: &Posted) -> Result<Value, ActError> {
+async fn keep(asked: &Asked, posted: &mut Posted) -> Result<Value, ActError> {
     let elicitation = asked.elicitation();
-    let mut values = elicitation.drafted().await?;
-    let answers = posted.answers(asked.form(), &values);
-    elicitation.draft(&Value::Object(answers.clone())).await?;
+    let values = asked.keep(posted).await?;
     if posted.action().0 == "extend" {
         match elicitation.extend(None).await {
             Ok(_) | Err(ActError::Extension(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    values.extend(answers);
     let snapshot = elicitation.status().await?;
     let mut told = standing(&asked.visit, &snapshot);
     told["fields"] = consequences(asked, values);
@@ -60,16 +58,17 @@ fn consequences(asked: &Asked, values: Map<String, Value>) -> Value {
     let settings = check_settings();
     let progress = asked.form().progress(&tree, &settings);
     let errors = progress.errors(&asked.visit.messages);
+    let errors = errors.iter().map(|error| (&*error.field, &*error.message));
+    let mut sentences = by_field(errors);
     let fields = asked.form().fields().iter().enumerate();
     fields
         .filter(|(_, field)| !field.rendering().hidden)
         .map(|(place, field)| {
-            let wrong = errors.iter().filter(|error| error.field == field.id());
-            let sentences: Vec<&str> = wrong.map(|error| &*error.message).collect();
+            let error = sentences.remove(field.id()).unwrap_or_default();
             json!({
                 "place": place,
                 "presence": Presence::of(field, &progress).as_str(),
-                "error": sentences.join(" "),
+                "error": shown(&error),
             })
         })
         .collect()

@@ -1,5 +1,6 @@
 //! The page of a question while it is open.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -239,19 +240,18 @@ impl Asked {
             let errors = progress.errors(&self.visit.messages);
             errors.into_iter().map(Wrong::from).collect()
         };
+        let refused = look.refused.iter().map(|(place, message)| {
+            let field = form.fields().get(*place);
+            (field.map_or("", Field::id), &**message)
+        });
+        let wrong = errors.iter().map(|error| (&*error.field, &*error.message));
+        let mut sentences = by_field(refused.chain(wrong));
         let mut fields = Vec::with_capacity(form.fields().len());
         for (place, field) in form.fields().iter().enumerate() {
             if field.rendering().hidden {
                 continue;
             }
-            let refused = look
-                .refused
-                .iter()
-                .filter(|(at, _)| *at == place)
-                .map(|(_, m)| &**m);
-            let wrong = errors.iter().filter(|error| error.field == field.id());
-            let sentences: Vec<&str> = refused.chain(wrong.map(|error| &*error.message)).collect();
-            let error = (!sentences.is_empty()).then(|| sentences.join(" "));
+            let error = sentences.remove(field.id());
             let value = values.get(field.id());
             let files = match FilesView::new(field, value, words) {
                 Some(files) => Some(self.with_previews(files, place, value, here).await),
@@ -382,6 +382,21 @@ pub(super) fn check_settings() -> Settings {
     let mut settings = Settings::default();
     settings.references = vec![ReferenceKind::Local];
     settings
+}
+
+/// What there is to say about each field, in one text.
+pub(super) fn by_field<'a>(
+    sentences: impl Iterator<Item = (&'a str, &'a str)>,
+) -> HashMap<&'a str, String> {
+    let mut texts: HashMap<&str, String> = HashMap::new();
+    for (field, sentence) in sentences {
+        let text = texts.entry(field).or_default();
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(sentence);
+    }
+    texts
 }
 
 /// Whether an error means that the question is over, which its page then says.

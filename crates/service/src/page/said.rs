@@ -1,6 +1,7 @@
 //! Answers in words: as they are shown before they are sent, and after they could not be.
 
-use entreat_core::form::Options;
+use std::collections::HashMap;
+
 use entreat_core::{Answer, Field, Form, Kind};
 use serde_json::{Map, Value};
 
@@ -61,12 +62,21 @@ fn said(field: &Field, value: Option<&Value>, words: &Words) -> Said {
             let is_on = matches!(text_of(value).as_str(), "true");
             Said::Text(if is_on { words.yes } else { words.no }.to_owned())
         }
-        (Kind::Select(options), value) => Said::Text(title(options, &text_of(value))),
+        (Kind::Select(options), value) => {
+            let chosen = text_of(value);
+            let mut options = options.iter();
+            let title = options.find(|(value, _)| *value == chosen);
+            Said::Text(title.map_or(chosen.as_str(), |(_, title)| title).to_owned())
+        }
         (Kind::MultiSelect(rules), Value::Array(items)) => {
-            let titles = items
-                .iter()
-                .map(|item| title(&rules.options, &text_of(item)));
-            Said::List(titles.collect())
+            let titles: HashMap<&str, &str> = rules.options.iter().collect();
+            let title = |item: &Value| {
+                let chosen = text_of(item);
+                titles
+                    .get(&*chosen)
+                    .map_or(chosen, |title| (*title).to_owned())
+            };
+            Said::List(items.iter().map(title).collect())
         }
         (Kind::File(_), Value::Array(files)) => Said::List(files.iter().map(file_name).collect()),
         (Kind::File(_), file) => Said::Text(file_name(file)),
@@ -108,11 +118,6 @@ pub(super) fn text_of(value: &Value) -> String {
         Value::Null => String::new(),
         value => value.to_string(),
     }
-}
-
-fn title(options: &Options, value: &str) -> String {
-    let option = options.iter().find(|(option, _)| *option == value);
-    option.map_or(value, |(_, title)| title).to_owned()
 }
 
 fn file_name(file: &Value) -> String {

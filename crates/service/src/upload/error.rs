@@ -20,6 +20,16 @@ pub enum UploadError {
     /// What is on disk is not what was written, or was written under a key that is gone.
     #[error("the file is damaged, or its key is gone")]
     Damaged,
+    /// Somebody else keeps files there, and would remove ours as nobody's.
+    #[error(
+        "the folder of uploads {} is in use by another service: end that one, or name another \
+         folder with `uploads.folder`",
+        folder.display()
+    )]
+    FolderInUse {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The folder of uploads cannot be used.
     #[error("the folder of uploads {} cannot be used", folder.display())]
     Folder {
@@ -73,9 +83,26 @@ pub enum ReceiveError {
         /// How many may be kept.
         limit: u64,
     },
+    /// More bytes are kept for all questions of this asker than may be: wait until some are
+    /// answered and fetched.
+    #[error("more than {limit} bytes for all elicitations of one asker")]
+    AskerFull {
+        /// How many may be kept.
+        limit: u64,
+    },
+    /// More bytes are kept in all than may be: wait until some questions are answered and their
+    /// files fetched.
+    #[error("more than {limit} bytes for all elicitations")]
+    AllFull {
+        /// How many may be kept.
+        limit: u64,
+    },
     /// Too many files are on their way: try again in a moment.
     #[error("too many files are being sent at once")]
     Busy,
+    /// Next to nothing of it came for a while.
+    #[error("the file stopped arriving")]
+    Stalled,
     /// It did not arrive as a whole.
     #[error("the file did not arrive as a whole")]
     Body(#[source] BoxError),

@@ -1,16 +1,18 @@
 //! Taking a file in.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use entreat_core::{ElicitationId, Field, FileFacts, Form, Kind};
 use entreat_engine::store::BoxError;
 use entreat_engine::{ActError, Entropy as _};
-use futures_util::{Stream, StreamExt as _};
+use futures_util::Stream;
 use serde_json::{Value, json};
 
 use super::folder::{Part, UploadId, Whole};
 use super::keys::Salt;
+use super::pace::Pace;
 use super::sealed::{Label, PIECE, Writer};
 use super::{ReceiveError, UploadError, Uploads, blocking};
 
@@ -39,7 +41,9 @@ impl Uploads {
     ///
     /// The rules are the core's; a file that breaks one is refused as soon as that is known, by
     /// its name and declared length before a byte of it is read. Whenever it is not taken, also
-    /// because this was dropped, nothing of it stays. How long it may take is the caller's to say.
+    /// because this was dropped, nothing of it stays. If as many files as one elicitation may send
+    /// at once are on their way, it waits for its turn. A sender that stops sending is given up;
+    /// how long it may take in all is the caller's to say.
     pub async fn receive<E: Into<BoxError>>(
         &self,
         id: ElicitationId,
@@ -47,7 +51,7 @@ impl Uploads {
         name: FileName<'_>,
         body: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<Value, ReceiveError> {
-        let form = self.open_form(id).await?;
+        let (form, asker) = self.open_form(id).await?;
         let known = form.field(field.id()).map(Field::kind);
         let Some(Kind::File(_)) = known else {
             return Err(ReceiveError::NotAFile);
@@ -63,13 +67,18 @@ impl Uploads {
             head: Some(Vec::new()),
         };
         judge.check(name.length.unwrap_or(0), None)?;
-        let bytes = self.0.settings.bytes_per_elicitation;
-        let mut hold = self.0.limits.hold(id, &form, bytes)?;
+        let berth = self.0.limits.berth(id, &asker).await?;
+        let mut hold = self.0.limits.hold(id, &asker, &form, berth)?;
+        if let Some(length) = name.length {
+            hold.check(length)?;
+        }
         let upload = UploadId::random(&self.0.entropy);
         let mut incoming = self.begin(id, upload, judge.label.clone()).await?;
         let mut waiting = BytesMut::new();
         let mut body = pin!(body);
-        while let Some(piece) = body.next().await {
+        let mut pace = Pace::new(self.0.settings.stall_timeout);
+        let stalled = |_| ReceiveError::Stalled;
+        while let Some(piece) = pace.next(&mut body).await.map_err(stalled)? {
             let piece = piece.map_err(|error| ReceiveError::Body(error.into()))?;
             judge.see(&piece)?;
             hold.grow(piece.len() as u64)?;
@@ -96,16 +105,17 @@ impl Uploads {
         }))
     }
 
-    /// The form of an elicitation that is still open.
-    async fn open_form(&self, id: ElicitationId) -> Result<Form, ReceiveError> {
+    /// The form of an elicitation that is still open, and who asks.
+    async fn open_form(&self, id: ElicitationId) -> Result<(Form, Arc<str>), ReceiveError> {
         let looked = self.0.engine.elicitation(id).status().await;
         let snapshot = looked.map_err(|error| match error {
             ActError::NotFound => ReceiveError::Closed,
             error => ReceiveError::Engine(error),
         })?;
-        let form = snapshot.record().request.subject.form();
+        let request = &snapshot.record().request;
+        let form = request.subject.form();
         match (snapshot.outcome(), form) {
-            (None, Some(form)) => Ok(form.clone()),
+            (None, Some(form)) => Ok((form.clone(), request.asker.clone())),
             (None, None) => Err(ReceiveError::NotAFile),
             (Some(_), _) => Err(ReceiveError::Closed),
         }

@@ -58,6 +58,10 @@ impl Uploads {
 impl Inner {
     async fn need(&self, id: ElicitationId) -> Need {
         let looked = self.engine.elicitation(id).status().await;
+        if let Ok(snapshot) = &looked {
+            let asker = &snapshot.record().request.asker;
+            self.limits.attribute(id, asker);
+        }
         match looked.map(|snapshot| snapshot.outcome()) {
             Ok(Some(Outcome::Completed)) => Need::Downloads,
             Ok(Some(Outcome::Declined | Outcome::Cancelled(_) | Outcome::TimedOut)) => {

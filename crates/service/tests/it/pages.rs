@@ -19,19 +19,22 @@ use crate::wire::{Answer, Server};
 use crate::world::{World, deploy};
 
 /// A world with pages, and a browser of few words.
-struct Site {
-    world: World,
-    pages: Pages,
-    server: Server,
+pub(crate) struct Site {
+    pub(crate) world: World,
+    pub(crate) pages: Pages,
+    pub(crate) server: Server,
 }
 
 impl Site {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::at(None, PageSettings::default()).await
     }
 
     async fn at(url: Option<&str>, settings: PageSettings) -> Self {
-        let world = World::new().await;
+        Self::of(World::new().await, url, settings).await
+    }
+
+    pub(crate) async fn of(world: World, url: Option<&str>, settings: PageSettings) -> Self {
         let engine = world.engine.clone();
         let (pages, server) = serve(&engine, url, settings).await;
         Self {
@@ -39,6 +42,14 @@ impl Site {
             pages,
             server,
         }
+    }
+
+    /// Asks with a form, and opens the page.
+    pub(crate) async fn visit_form(&self, form: Value) -> (ElicitationId, Visitor) {
+        let form = entreat_core::Form::from_value(&form).unwrap();
+        let asker = self.world.session.asker();
+        let id = asker.ask(Ask::form(form)).await.unwrap().id();
+        (id, self.visit(id).await)
     }
 
     async fn ask(&self) -> ElicitationId {
@@ -51,11 +62,11 @@ impl Site {
         path_of(&self.pages.link(id))
     }
 
-    async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         self.send(Method::GET, path, headers, String::new()).await
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -74,7 +85,7 @@ impl Site {
     }
 
     /// Opens a link as a browser does.
-    async fn visit(&self, id: ElicitationId) -> Visitor {
+    pub(crate) async fn visit(&self, id: ElicitationId) -> Visitor {
         let opened = self.get(&self.path(id), NAVIGATES).await;
         assert_eq!(opened.status, StatusCode::SEE_OTHER);
         let cookie = cookie(&opened.headers);
@@ -88,7 +99,7 @@ impl Site {
         Visitor { cookie, here, csrf }
     }
 
-    async fn post(&self, visitor: &Visitor, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&self, visitor: &Visitor, fields: &[(&str, &str)]) -> Answer {
         let headers = [("cookie", &*visitor.cookie), ("origin", "null")];
         self.post_as(visitor, &headers, fields).await
     }
@@ -120,10 +131,10 @@ impl Site {
     }
 }
 
-struct Visitor {
-    cookie: String,
-    here: String,
-    csrf: String,
+pub(crate) struct Visitor {
+    pub(crate) cookie: String,
+    pub(crate) here: String,
+    pub(crate) csrf: String,
 }
 
 const NAVIGATES: &[(&str, &str)] = &[("sec-fetch-mode", "navigate"), ("sec-fetch-site", "none")];
@@ -132,8 +143,9 @@ async fn serve(engine: &Engine, url: Option<&str>, mut settings: PageSettings) -
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let here = format!("http://{address}");
-    let uploads = Uploads::temporary(engine.clone(), UploadSettings::default());
-    settings.uploads = Some(uploads.unwrap());
+    settings.uploads.get_or_insert_with(|| {
+        Uploads::temporary(engine.clone(), UploadSettings::default()).unwrap()
+    });
     let url = url.unwrap_or(&here);
     let pages = Pages::new(engine.clone(), url, settings).unwrap();
     let askers = Askers::none().with_local(engine.asker("local"));
@@ -152,11 +164,11 @@ fn cookie(headers: &HeaderMap) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &Answer) -> String {
     String::from_utf8(answer.body.to_vec()).unwrap()
 }
 
-fn between(text: &str, before: &str, after: &str) -> String {
+pub(crate) fn between(text: &str, before: &str, after: &str) -> String {
     let (_, rest) = text.split_once(before).unwrap();
     rest.split_once(after).unwrap().0.to_owned()
 }

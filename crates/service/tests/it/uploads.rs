@@ -61,6 +61,14 @@ impl Ground {
         ground
     }
 
+    /// The next run on the same folder.
+    pub(crate) fn again(self, settings: UploadSettings) -> Self {
+        drop(self.uploads);
+        let path = self.folder.path().join("uploads");
+        let uploads = Uploads::open(path, self.world.engine.clone(), settings).unwrap();
+        Self { uploads, ..self }
+    }
+
     /// Another question with the same form.
     pub(crate) async fn ask(&self) -> ElicitationId {
         let ask = Ask::form(self.form.clone());
@@ -365,11 +373,9 @@ async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
     // The next run counts what it finds.
     let mut settings = UploadSettings::default();
     settings.bytes_per_elicitation = 2_000_000;
-    let folder = ground.folder.path().join("uploads");
-    let again = Uploads::open(folder, ground.world.engine.clone(), settings).unwrap();
-    let field = ground.form.field("any").unwrap();
-    let ninth = again.receive(ground.id, field, named("a"), pieces(b"x", 1));
-    assert!(matches!(ninth.await, Err(ReceiveError::TooMany { .. })));
+    let again = ground.again(settings);
+    let ninth = again.receive("any", named("a"), pieces(b"x", 1)).await;
+    assert!(matches!(ninth, Err(ReceiveError::TooMany { .. })));
 }
 
 #[tokio::test]
@@ -429,16 +435,12 @@ async fn what_a_crash_left_half_done_is_removed_at_the_next_start() {
         .path(&kept)
         .with_file_name("00000000000000000000000000000000.part");
     fs::write(&half, "half").unwrap();
-    let folder = ground.folder.path().join("uploads");
-    let settings = UploadSettings::default();
-    let next = Uploads::open(folder, ground.world.engine.clone(), settings).unwrap();
+    let ground = ground.again(UploadSettings::default());
     // As the service does, which ends at once here.
-    next.tend(std::future::ready(())).await;
+    ground.uploads.tend(std::future::ready(())).await;
     assert_eq!(ground.files(), [ground.path(&kept)]);
-    assert_eq!(
-        next.head(ground.id, location(&kept), 9).await.unwrap(),
-        b"whole"
-    );
+    let head = ground.uploads.head(ground.id, location(&kept), 9);
+    assert_eq!(head.await.unwrap(), b"whole");
 }
 
 #[tokio::test]

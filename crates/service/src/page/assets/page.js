@@ -249,6 +249,7 @@
           if (status === 409) return over();
           if (status !== 200) throw new Error(JSON.parse(text).error);
           say(field, "");
+          touched.add(field.id);
           const fresh = document.createElement("template");
           fresh.innerHTML = text;
           files.replaceWith(fresh.content);

@@ -68,6 +68,9 @@ pub(super) const WORDS: Words = Words {
     drop_here: "oder Dateien hierher ziehen oder einfügen",
     uploading: "Wird hochgeladen",
     upload_failed: "Die Datei konnte nicht hochgeladen werden. Bitte noch einmal versuchen.",
+    upload_busy: "Gerade werden zu viele Dateien hochgeladen. Versuchen Sie es gleich noch einmal.",
+    upload_no_room: "Für diese Datei ist kein Platz. Entfernen Sie zuerst eine andere, oder wählen Sie eine kleinere.",
+    upload_full: "Für Dateien ist gerade kein Platz. Versuchen Sie es später noch einmal, und sagen Sie dem Bescheid, der fragt.",
     stop_upload: "Anhalten",
     review_title: "Antworten prüfen",
     review_lead: "Das wird gesendet an",
@@ -115,6 +118,10 @@ pub(super) const WORDS: Words = Words {
     unreadable: Closing {
         title: "Das war nicht lesbar",
         lead: "Das Formular kam nicht vollständig an. Gehen Sie zurück und versuchen Sie es noch einmal.",
+    },
+    too_much: Closing {
+        title: "Das ist zu viel",
+        lead: "Das Formular hat mehr gesendet, als diese Frage annimmt. Gehen Sie zurück, kürzen Sie Ihre Antworten und versuchen Sie es noch einmal.",
     },
     sent: Closing {
         title: "Gesendet. Vielen Dank.",

@@ -68,6 +68,9 @@ pub(super) const WORDS: Words = Words {
     drop_here: "or drop or paste files here",
     uploading: "Uploading",
     upload_failed: "The file could not be uploaded. Please try again.",
+    upload_busy: "Too many files are being uploaded right now. Try again in a moment.",
+    upload_no_room: "There is no room for this file. Remove another one first, or choose a smaller one.",
+    upload_full: "There is no room for files right now. Try again later, and tell whoever asks you.",
     stop_upload: "Stop",
     review_title: "Review your answers",
     review_lead: "This is what will be sent to",
@@ -115,6 +118,10 @@ pub(super) const WORDS: Words = Words {
     unreadable: Closing {
         title: "That could not be read",
         lead: "The form did not arrive whole. Go back and try again.",
+    },
+    too_much: Closing {
+        title: "That is too much",
+        lead: "The form sent more than this question can take. Go back, shorten your answers and try again.",
     },
     sent: Closing {
         title: "Sent. Thank you.",

@@ -1,0 +1,130 @@
+//! The text of others on pages: nothing in it turns or hides what a person reads.
+
+use axum::http::Method;
+use serde_json::json;
+
+use crate::pages::{Site, text};
+
+/// What changes the direction of text, and what cannot be seen.
+const HIDDEN: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\
+                      \u{2067}\u{2068}\u{2069}\u{200b}\u{2060}\u{feff}\u{e0041}";
+
+fn hostile(word: &str) -> String {
+    let (begin, end) = word.split_at(2);
+    format!("{begin}{HIDDEN}{end}")
+}
+
+fn assert_clean(html: &str, what: &str) {
+    let found: Vec<char> = html.chars().filter(|c| HIDDEN.contains(*c)).collect();
+    assert!(found.is_empty(), "{what}: {found:?}");
+}
+
+#[tokio::test]
+async fn what_turns_text_reaches_no_page() {
+    let site = Site::new().await;
+    let form = json!({"id": "f", "title": hostile("Title"), "description": hostile("Lead"),
+        "fields": [
+        {"id": "a", "type": "text", "label": hostile("Label"), "description": hostile("About"),
+         "validation": {"maxLength": 3}, "rendering": {
+            "placeholder": hostile("Hint"), "helpText": hostile("Help")}},
+        {"id": "s", "type": "select", "label": "S", "options": [
+            {"value": "x", "title": hostile("First")}, {"value": "y", "title": hostile("Second")}]},
+        {"id": "m", "type": "multi_select", "label": "M", "options": [
+            {"value": "x", "title": hostile("Third")}, {"value": "y", "title": "Y"}]},
+        {"id": "u", "type": "file", "label": hostile("File"), "rendering": {"preview": true},
+         "validation": {"maxSize": 100}},
+    ]});
+    let (_, visitor) = site.visit_form(form).await;
+    let cookie = [("cookie", &*visitor.cookie)];
+    let upload = async |name: &str, body: String| {
+        let name: String = name.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let headers = [
+            ("cookie", &*visitor.cookie),
+            ("x-entreat-form", &*visitor.csrf),
+            ("x-entreat-file", &*name),
+            ("content-type", "text/plain"),
+        ];
+        let path = format!("{}/files/3", visitor.here);
+        text(&site.send(Method::POST, &path, &headers, body).await)
+    };
+    let fragment = upload("notes.txt", hostile("content")).await;
+    assert!(fragment.contains("content"), "{fragment}");
+    assert_clean(&fragment, "the files");
+    for refused in [
+        upload("notes.txt", "x".repeat(200)).await,
+        upload(&hostile("invoice.exe"), "x".to_owned()).await,
+    ] {
+        assert!(refused.contains("\"File"), "{refused}");
+        assert_clean(&refused, "a refusal");
+    }
+
+    let typed = hostile("typed");
+    let answers = [
+        ("_f", "0"),
+        ("f.a", &*typed),
+        ("_f", "1"),
+        ("f.s", "x"),
+        ("_f", "2"),
+        ("f.m", "x"),
+    ];
+    // What a person typed comes back as it was; the rest of the page is clean.
+    let review = answers.iter().copied().chain([("_do", "review")]);
+    site.post(&visitor, &review.collect::<Vec<_>>()).await;
+    let check = format!("{}?check", visitor.here);
+    let page = text(&site.get(&check, &cookie).await);
+    let own = format!("value=\"{typed}\"");
+    assert!(page.contains(&own));
+    assert_clean(&page.replace(&own, ""), "the question");
+    for word in [
+        "Title", "Lead", "Label", "About", "Hint", "Help", "First", "Third", "content",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
+
+    let right = [("_f", "0"), ("f.a", "a\u{202e}b"), ("_do", "review")];
+    site.post(&visitor, &right).await;
+    let review = format!("{}/review", visitor.here);
+    let page = text(&site.get(&review, &cookie).await);
+    assert!(page.contains("<bdi>ab</bdi>"), "{page}");
+    assert_clean(&page, "the review");
+    site.post(&visitor, &[("_do", "decline")]).await;
+    let page = text(&site.get(&visitor.here, &cookie).await);
+    assert_clean(&page, "the closing page");
+}
+
+#[tokio::test]
+async fn an_option_that_cannot_be_shown_as_it_is_can_be_chosen() {
+    let site = Site::new().await;
+    let option = hostile("option");
+    let form = json!({"id": "f", "title": "F", "fields": [
+        {"id": "s", "type": "select", "label": "S", "options": [option, "other"]}]});
+    let (id, visitor) = site.visit_form(form).await;
+    let page = text(
+        &site
+            .get(&visitor.here, &[("cookie", &visitor.cookie)])
+            .await,
+    );
+    assert!(page.contains(&format!("value=\"{option}\"")));
+    assert!(page.contains(">option</label>"));
+    let answers = [("_f", "0"), ("f.s", &*option), ("_do", "send")];
+    site.post(&visitor, &answers).await;
+    let asker = site.world.session.asker();
+    let settled = asker.elicitation(id).status().await.unwrap();
+    assert_eq!(settled.result(), Some(json!({"s": option})));
+}
+
+#[tokio::test]
+async fn languages_from_right_to_left_read_as_they_are_written() {
+    let site = Site::new().await;
+    let form = json!({"id": "f", "title": "שאלה", "fields": [
+        {"id": "a", "type": "text", "label": "شما چه می\u{200c}خواهید؟"}]});
+    let (_, visitor) = site.visit_form(form).await;
+    let page = text(
+        &site
+            .get(&visitor.here, &[("cookie", &visitor.cookie)])
+            .await,
+    );
+    assert!(page.contains("<h1 dir=\"auto\">שאלה</h1>"));
+    assert!(page.contains("شما چه می\u{200c}خواهید؟"));
+    assert!(page.contains("dir=\"rtl\""));
+}
