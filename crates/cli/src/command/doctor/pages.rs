@@ -84,7 +84,7 @@ pub(super) fn identity(reach: Reach<'_>, trusts_everybody: bool) -> Finding {
         ),
         (true, false) => Finding::ok("identity", "a proxy names people"),
         (false, _) if reach.nobody_answers() => {
-            Finding::problem("identity", NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY)
+            Finding::warning("identity", NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY)
         }
         (false, _) if is_local => Finding::ok("identity", "people answer at this machine"),
         (false, _) => Finding::note(
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_names_nobody_is_a_problem() {
+    fn a_proxy_that_names_nobody_is_warned_of() {
         let level = |url, names_people| {
             let reach = Reach {
                 listen: ([127, 0, 0, 1], 7171).into(),
@@ -173,7 +173,7 @@ mod tests {
             };
             identity(reach, false).level
         };
-        assert_eq!(level("https://ask.example.com", false), Level::Problem);
+        assert_eq!(level("https://ask.example.com", false), Level::Warning);
         assert_eq!(level("https://ask.example.com", true), Level::Ok);
         assert_eq!(level("http://localhost:80", false), Level::Ok);
     }
