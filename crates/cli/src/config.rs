@@ -142,7 +142,10 @@ pub(crate) fn load(
     config.finish(file_askers, environment, &mut wrong);
     wrong.check()?;
     config.remarks = remarks(&config, environment);
-    config.remarks.extend(ignored(&config, home, environment));
+    let is_named = shared.config.is_some() || environment.variable(CONFIG_VARIABLE).is_some();
+    if home == Home::Person && !is_named {
+        config.remarks.extend(ignored(environment));
+    }
     Ok(config)
 }
 
@@ -182,12 +185,8 @@ fn person_file(environment: &Environment) -> Option<PathBuf> {
 }
 
 /// A file of this folder that was not read, though somebody may have meant it to be.
-fn ignored(config: &Config, home: Home, environment: &Environment) -> Option<String> {
-    let here = Path::new(FILE);
-    let is_read = home == Home::WorkingFolder || config.path.as_deref() == Some(here);
-    if is_read || here.symlink_metadata().is_err() {
-        return None;
-    }
+fn ignored(environment: &Environment) -> Option<String> {
+    Path::new(FILE).symlink_metadata().ok()?;
     let own =
         person_file(environment).map(|path| output::plain(&path.to_string_lossy()).into_owned());
     let own = own.unwrap_or_else(|| format!("{FOLDER}/{FILE} among your configurations"));

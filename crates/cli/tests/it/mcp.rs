@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -51,32 +52,37 @@ fn an_agent_asks_on_stdio_and_stdout_holds_nothing_else() {
     assert!(!run.stderr.contains("canary-4412"), "{}", run.stderr);
 }
 
-/// Runs it in a folder, and lists the prompts that it has there.
-fn prompts(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> (Run, Vec<String>) {
+fn mcp(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> Command {
     let mut command = command(&[&["mcp"], args].concat());
     command.current_dir(folder);
     command.envs(environment.iter().copied());
+    command
+}
+
+/// Runs it in a folder, and lists the prompts that it has there.
+fn prompts(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> (Run, Vec<String>) {
+    let mut session = Session::spawn(mcp(folder, args, environment));
+    let stdout = session.child.stdout.take().expect("stdout is a pipe");
+    let mut lines = BufReader::new(stdout).lines();
+    let mut next = || -> Value {
+        let line = lines.next().expect("there is an answer").unwrap();
+        serde_json::from_str(&line).expect("messages are JSON")
+    };
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "agent", "version": "1"}});
-    let messages = [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list", "params": {}}),
-    ];
-    let lines: String = messages
-        .iter()
-        .map(|message| format!("{message}\n"))
-        .collect();
-    let run = finish(command, lines.as_bytes());
-    let listed = run.stdout.lines().filter_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        message["result"]["prompts"].as_array().cloned()
-    });
-    let names = listed
-        .flatten()
-        .filter_map(|prompt| Some(prompt["name"].as_str()?.to_owned()));
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    session.type_line(&hello.to_string());
+    next();
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    session.type_line(&initialized.to_string());
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list", "params": {}});
+    session.type_line(&list.to_string());
+    let listed = next()["result"]["prompts"].take();
+    let names = listed.as_array().expect("it lists them").iter();
+    let names = names.map(|prompt| prompt["name"].as_str().expect("a name").to_owned());
     let names = names.collect();
-    (run, names)
+    session.close_stdin();
+    (session.wait(), names)
 }
 
 const FORM: &str = "{id: go, title: Go?, fields: [{id: sure, type: boolean, label: Sure}]}";
@@ -118,7 +124,7 @@ fn a_folder_that_others_wrote_configures_nothing() {
 
     // A variable holds in every folder, so it may not name a file of whichever it is.
     let relative = [("ENTREAT_CONFIG", Path::new("entreat.toml"))];
-    let (run, _) = prompts(hostile.path(), &[], &relative);
+    let run = finish(mcp(hostile.path(), &[], &relative), b"");
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert!(
         run.stderr.contains("make it an absolute path"),
