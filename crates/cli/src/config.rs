@@ -16,23 +16,27 @@ mod wrong;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 pub(crate) use self::asker::{HeldAsker, KeySource, LOCAL};
 use self::file::File;
-pub(crate) use self::held::{Config, LogFormat};
+pub(crate) use self::held::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 pub(crate) use self::origin::{Origin, Source};
 use self::setting::{SETTINGS, Setting};
 pub(crate) use self::wrong::Wrong;
 use crate::environment::Environment;
 use crate::output;
 
-/// The file that is read if nobody names one, from the folder that the program runs in.
+/// The file that is read if nobody names one.
 const FILE: &str = "entreat.toml";
+/// The folder of it in the one of this person's configurations.
+const FOLDER: &str = "entreat";
 /// What variables of the environment begin with.
 const PREFIX: &str = "ENTREAT_";
 /// Variables that are not settings of a service.
-const OTHER_VARIABLES: &[&str] = &["ENTREAT_CONFIG", crate::remote::KEY_VARIABLE];
+const OTHER_VARIABLES: &[&str] = &[CONFIG_VARIABLE, crate::remote::KEY_VARIABLE];
+/// The variable that names the file.
+const CONFIG_VARIABLE: &str = "ENTREAT_CONFIG";
 
 /// Flags that every command with a configuration has.
 #[derive(clap::Args, Default)]
@@ -84,14 +88,25 @@ fn flags<'a>(shared: &'a ConfigArgs, serve: &'a ServeArgs) -> Flags<'a> {
     ]
 }
 
+/// Where a command finds its file if nobody names one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In the folder that the program runs in, which is the service's own.
+    WorkingFolder,
+    /// Among the person's configurations. For a program that is started in folders which others
+    /// wrote: what lies there must not decide where answers go.
+    Person,
+}
+
 /// Finds out what holds. Fails with everything that cannot hold, and tells where it stands.
 pub(crate) fn load(
     shared: &ConfigArgs,
     serve: &ServeArgs,
+    home: Home,
     environment: &Environment,
 ) -> Result<Config, Wrong> {
     let mut wrong = Wrong::default();
-    let file = find_file(shared.config.as_deref(), environment).unwrap_or_else(|error| {
+    let file = find_file(shared.config.as_deref(), home, environment).unwrap_or_else(|error| {
         wrong.tell_all(&error);
         None
     });
@@ -127,19 +142,58 @@ pub(crate) fn load(
     config.finish(file_askers, environment, &mut wrong);
     wrong.check()?;
     config.remarks = remarks(&config, environment);
+    let is_named = shared.config.is_some() || environment.variable(CONFIG_VARIABLE).is_some();
+    if home == Home::Person && !is_named {
+        config.remarks.extend(ignored(environment));
+    }
     Ok(config)
 }
 
 /// The file that is meant; `None` if nobody named one and the default is not there.
-fn find_file(flag: Option<&Path>, environment: &Environment) -> anyhow::Result<Option<File>> {
-    let named = environment.variable("ENTREAT_CONFIG").map(PathBuf::from);
+fn find_file(
+    flag: Option<&Path>,
+    home: Home,
+    environment: &Environment,
+) -> anyhow::Result<Option<File>> {
+    let named = environment.variable(CONFIG_VARIABLE).map(PathBuf::from);
+    // What a flag names was meant for this folder; a variable holds in every folder.
+    ensure!(
+        home == Home::WorkingFolder
+            || flag.is_some()
+            || named.iter().all(|path| path.is_absolute()),
+        "{CONFIG_VARIABLE} names a file of whatever folder this runs in: make it an absolute path"
+    );
     if let Some(path) = flag.map(Path::to_owned).or(named) {
         return File::open(&path)?.map(Some).with_context(|| {
             let path = output::plain(&path.to_string_lossy()).into_owned();
             format!("there is no configuration file {path}")
         });
     }
-    File::open(Path::new(FILE))
+    match home {
+        Home::WorkingFolder => File::open(Path::new(FILE)),
+        Home::Person => match person_file(environment) {
+            Some(path) => File::open(&path),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Where this person's own file lies, if it is there.
+fn person_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment.config_folder.as_ref()?;
+    Some(folder.join(FOLDER).join(FILE))
+}
+
+/// A file of this folder that was not read, though somebody may have meant it to be.
+fn ignored(environment: &Environment) -> Option<String> {
+    Path::new(FILE).symlink_metadata().ok()?;
+    let own =
+        person_file(environment).map(|path| output::plain(&path.to_string_lossy()).into_owned());
+    let own = own.unwrap_or_else(|| format!("{FOLDER}/{FILE} among your configurations"));
+    Some(format!(
+        "{FILE} of this folder is not read, because others may have written it: put your settings \
+         into {own}, or name it with --config {FILE} if you trust it"
+    ))
 }
 
 /// What is probably a slip: variables that look like settings and are none.

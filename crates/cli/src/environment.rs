@@ -18,6 +18,8 @@ pub(crate) struct Environment {
     pub(crate) home: Option<PathBuf>,
     /// Where this person's programs keep their data.
     pub(crate) data_folder: Option<PathBuf>,
+    /// Where this person's programs are configured.
+    pub(crate) config_folder: Option<PathBuf>,
     variables: Variables,
 }
 
@@ -65,6 +67,8 @@ impl Environment {
             keys: path("ENTREAT_KEYS"),
             data_folder: absolute("XDG_DATA_HOME")
                 .or_else(|| Some(absolute("HOME")?.join(".local/share"))),
+            config_folder: absolute("XDG_CONFIG_HOME")
+                .or_else(|| Some(absolute("HOME")?.join(".config"))),
             variables,
         }
     }
@@ -129,5 +133,10 @@ mod tests {
             assert_eq!(folder(&home), Some("/h/.local/share".into()));
         }
         assert_eq!(folder(&[]), None);
+        let folder = |variables: &[(&str, &str)]| of(variables).config_folder;
+        let named = [("XDG_CONFIG_HOME", "/config"), ("HOME", "/h")];
+        assert_eq!(folder(&named), Some("/config".into()));
+        let relative = [("XDG_CONFIG_HOME", "."), ("HOME", "/h")];
+        assert_eq!(folder(&relative), Some("/h/.config".into()));
     }
 }

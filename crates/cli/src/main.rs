@@ -15,6 +15,7 @@ mod keys;
 mod log;
 mod look;
 mod measure;
+mod open_files;
 mod output;
 mod remote;
 mod runtime;

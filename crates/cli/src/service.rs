@@ -98,9 +98,9 @@ fn explain(config: &Config, error: EntreatError) -> anyhow::Error {
             let file = config.file.as_deref().unwrap_or("entreat.toml");
             let remedy = format!("add an [[asker]] with a name and a key to {file}");
             if address.ip().to_canonical().is_loopback() {
-                return anyhow!(
-                    "nobody could ask: `local_without_key` is false, and there is no key; {remedy}"
-                );
+                let why = config.reach().why_keys();
+                let why = why.unwrap_or("`local_without_key` is false");
+                return anyhow!("nobody could ask: {why}, and there is no key; {remedy}");
             }
             anyhow!(
                 "{address} can be reached from other machines, and nobody who asks there has a \

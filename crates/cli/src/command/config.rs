@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::config::{self, Config, ConfigArgs, HeldAsker, Origin, ServeArgs, Source};
+use crate::config::{self, Config, ConfigArgs, HeldAsker, Home, Origin, ServeArgs, Source};
 use crate::context::{Context, Exit};
 use crate::output;
 
@@ -17,10 +17,36 @@ pub(crate) struct Args {
     /// Print {"file": …, "settings": […], "askers": […]}
     #[arg(long)]
     json: bool,
+    /// Whose settings to print
+    #[arg(
+        long = "for",
+        value_name = "COMMAND",
+        value_enum,
+        default_value = "serve"
+    )]
+    command: For,
     #[command(flatten)]
     serve: ServeArgs,
     #[command(flatten)]
     shared: ConfigArgs,
+}
+
+/// A command with settings.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum For {
+    /// And `rpc` and `doctor`: from entreat.toml of this folder
+    Serve,
+    /// From entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config alone
+    Mcp,
+}
+
+impl For {
+    fn home(self) -> Home {
+        match self {
+            Self::Serve => Home::WorkingFolder,
+            Self::Mcp => Home::Person,
+        }
+    }
 }
 
 const AFTER_HELP: &str = "\
@@ -59,7 +85,12 @@ struct AskerRows<'a> {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let config = config::load(&args.shared, &args.serve, context.environment())?;
+    let config = config::load(
+        &args.shared,
+        &args.serve,
+        args.command.home(),
+        context.environment(),
+    )?;
     for remark in &config.remarks {
         context.say(format_args!("entreat: {remark}"));
     }

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::files::Entry;
 use self::finding::{Finding, Level};
-use crate::config::{self, Config, ConfigArgs, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::environment::Environment;
 use crate::{output, runtime};
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
 
 /// Gathers the facts and has them judged.
 async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<Finding>> {
-    let config = match config::load(&args.shared, &args.serve, environment) {
+    let config = match config::load(&args.shared, &args.serve, Home::WorkingFolder, environment) {
         Ok(config) => config,
         // Nothing else is known then.
         Err(wrong) => return Ok(wrong.iter().map(settings::refused).collect()),
@@ -131,13 +131,12 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
     let extensions = settings::fewest_extensions(config);
     let mut findings = settings::secret_files(&settings::look_at_secrets(config));
     findings.extend(settings::askers(
-        config.listen,
+        config.reach(),
         config.local_may_ask(),
         config.askers.len(),
     ));
     findings.push(pages::identity(
-        config.listen,
-        config.pages.identity().needs_respondent(),
+        config.reach(),
         config.pages.trusts_everybody(),
     ));
     findings.extend(settings::public_url(config.listen, public_url));

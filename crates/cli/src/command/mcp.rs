@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::net::TcpListener;
 
 use crate::browser;
-use crate::config::{self, Config, ConfigArgs, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
 use crate::{runtime, service};
@@ -18,6 +18,7 @@ use crate::{runtime, service};
 /// opens in the browser.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
+#[command(mut_arg("config", |config| config.help(CONFIG_HELP)))]
 pub(crate) struct Args {
     /// Serve Streamable HTTP under `/mcp` on this port of loopback, instead of stdin and stdout; 0
     /// is any that is free
@@ -27,7 +28,14 @@ pub(crate) struct Args {
     shared: ConfigArgs,
 }
 
+const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, else \
+    entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config]";
+
 const AFTER_HELP: &str = "\
+An agent may start it in a folder that others wrote. So an entreat.toml of that folder is not read:
+settings come from your own file, from the environment and from flags. `entreat config --for mcp`
+prints them.
+
 Examples:
   entreat mcp --forms forms/
   entreat mcp --port 7272
@@ -36,7 +44,8 @@ Exit codes: 0 the client went, or a signal ended it; 2 wrong usage or settings, 
 that cannot be had; above 128: a second signal ended it.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
-    let config = config::load(&args.shared, &ServeArgs::default(), context.environment())?;
+    let none = ServeArgs::default();
+    let config = config::load(&args.shared, &none, Home::Person, context.environment())?;
     runtime::block_on_all(serve(&config, args.port, context))
 }
 

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use entreat::service::stdio;
 use tokio::io::BufReader;
 
-use crate::config::{self, Config, ConfigArgs, LOCAL, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, Home, LOCAL, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
 use crate::{runtime, service};
@@ -30,7 +30,13 @@ Exit codes: 0 stdin ended, or a signal did; 2 wrong usage or settings, a store t
 opened, a message that is too long; above 128: a second signal ended it.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
-    let config = config::load(&args.shared, &ServeArgs::default(), context.environment())?;
+    let serve = ServeArgs::default();
+    let config = config::load(
+        &args.shared,
+        &serve,
+        Home::WorkingFolder,
+        context.environment(),
+    )?;
     runtime::block_on_all(answer(&config, context))
 }
 

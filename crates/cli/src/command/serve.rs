@@ -2,16 +2,16 @@
 
 use anyhow::Context as _;
 
-use crate::config::{self, Config, ConfigArgs, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::{measure, runtime, service};
+use crate::{measure, open_files, runtime, service};
 
 /// Serve the control API: programs of any language ask over HTTP
 ///
 /// Questions and answers are kept in a file that survives a crash, unless the store is `memory`.
-/// On this machine no key is needed; to be reached from others, the service needs askers with
-/// keys in its configuration.
+/// On this machine no key is needed; to be reached from others, by itself or through a proxy, the
+/// service needs askers with keys in its configuration.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -38,17 +38,23 @@ Exit codes: 0 ended as it was told to; 2 wrong usage or settings, a store that c
 an address that cannot be had; above 128: a second signal ended it.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
-    let config = config::load(&args.shared, &args.serve, context.environment())?;
+    let config = config::load(
+        &args.shared,
+        &args.serve,
+        Home::WorkingFolder,
+        context.environment(),
+    )?;
     runtime::block_on_all(serve(&config, context))
 }
 
 async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
     let telemetry = service::announce(config, context)?;
     let mut http = config.http.clone();
-    if let Some(files) = raise_file_limit() {
-        http.connections = http
-            .connections
-            .min(files.saturating_sub(OTHER_FILES).max(1));
+    let limit = open_files::raise_limit();
+    let (connections, few_files) = open_files::connections(http.connections, limit)?;
+    http.connections = connections;
+    for warning in few_files.into_iter().chain(config.warnings()) {
+        context.say(format_args!("entreat: warning: {warning}"));
     }
     let metrics = measure::start()?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
@@ -82,7 +88,8 @@ async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
     if let Some(url) = service.entreat.listening_url() {
         context.say(format_args!("listening on {url}"));
     }
-    if let Some(pages) = service.entreat.pages() {
+    let pages = service.entreat.pages();
+    if let Some(pages) = pages.filter(|_| !config.reach().nobody_answers()) {
         context.say(format_args!("inbox at {}", pages.inbox_link()));
     }
     tokio::select! {
@@ -93,32 +100,4 @@ async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
         () = service.close_with(telemetry) => Ok(Exit::Clean),
         signal = signals.next() => Ok(signal),
     }
-}
-
-/// Open files that are no connections: the store, the log, look-ups. Without them nothing that
-/// comes over a connection could be answered.
-const OTHER_FILES: usize = 128;
-
-/// Lets the service hold as many connections as the system allows it: each is an open file, and
-/// the usual limit is 1024. Returns how many files may be open, if there is a limit.
-#[cfg(unix)]
-fn raise_file_limit() -> Option<usize> {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-
-    let mut limit = getrlimit(Resource::Nofile);
-    let before = limit.current;
-    limit.current = limit.maximum;
-    let allowed = match setrlimit(Resource::Nofile, limit) {
-        Ok(()) => limit.current,
-        Err(error) => {
-            tracing::warn!(%error, "the limit of open files stays as it is");
-            before
-        }
-    };
-    usize::try_from(allowed?).ok()
-}
-
-#[cfg(not(unix))]
-fn raise_file_limit() -> Option<usize> {
-    None
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use entreat::service::SigningSecret;
 use entreat::service::http::HttpSettings;
+use entreat::service::{Reach, SigningSecret};
 use entreat::{AskerSettings, Settings};
 
 use super::asker::{self, GivenAsker, HeldAsker};
@@ -25,6 +25,13 @@ use crate::telemetry::Telemetry;
 
 /// The variable by which every program of OpenTelemetry is told its name.
 const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+
+/// What is wrong where people cannot be told from whoever a proxy lets through.
+pub(crate) const NOBODY_ANSWERS: &str = "`public_url` names another machine, and people answer at \
+    this one: nobody could be told from those whom a proxy lets through, so that nobody can open a \
+    page";
+pub(crate) const NOBODY_ANSWERS_REMEDY: &str =
+    "have a proxy name people with `identity.kind` = header, or remove `public_url`";
 
 /// What holds for a service.
 #[derive(Debug)]
@@ -232,10 +239,35 @@ impl Config {
         self.pages.uploads.clone().or_else(beside)
     }
 
+    /// How the service is reached.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        Reach {
+            listen: self.listen,
+            public_url: self.public_url.as_deref(),
+            speaks_tls: self.pages.speaks_tls(),
+            names_people: self.pages.identity().needs_respondent(),
+        }
+    }
+
     /// Whether programs on this machine may ask without a key.
     pub(crate) fn local_may_ask(&self) -> bool {
         self.local_without_key
-            .unwrap_or_else(|| self.listen.ip().to_canonical().is_loopback())
+            .unwrap_or_else(|| self.reach().why_keys().is_none())
+    }
+
+    /// What whoever starts the service should know.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(why) = self.reach().why_keys().filter(|_| self.local_may_ask()) {
+            warnings.push(format!(
+                "`local_without_key` is true though {why}: whoever a proxy on this machine lets \
+                 through can ask without a key; remove it and give every asker a key"
+            ));
+        }
+        if self.reach().nobody_answers() {
+            warnings.push(format!("{NOBODY_ANSWERS}; {NOBODY_ANSWERS_REMEDY}"));
+        }
+        warnings
     }
 
     /// Where the value of a setting came from.

@@ -325,6 +325,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         |config| config.otlp_endpoint.clone(),
     ),
     http!("http.body_limit", body_limit, value::size, plain),
+    http!("http.body_memory", body_memory, value::size, plain),
     http!(
         "http.head_timeout",
         head_timeout,
@@ -344,6 +345,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         value::shown
     ),
     http!("http.connections", connections, value::size, plain),
+    Setting::service(
+        "http.connections_per_address",
+        |config, text| {
+            config.http.connections_per_address = Some(value::size(text)?);
+            Ok(())
+        },
+        |config| Some(config.http.share_of_connections().to_string()),
+    ),
     http!(
         "http.calls_per_socket",
         calls_per_socket,

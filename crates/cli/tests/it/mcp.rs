@@ -1,11 +1,13 @@
 //! `entreat mcp`: an agent asks its human.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::command;
 use crate::session::Session;
+use crate::{Run, command, finish};
 
 #[test]
 fn an_agent_asks_on_stdio_and_stdout_holds_nothing_else() {
@@ -48,4 +50,143 @@ fn an_agent_asks_on_stdio_and_stdout_holds_nothing_else() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     // The SDK would have logged the whole messages.
     assert!(!run.stderr.contains("canary-4412"), "{}", run.stderr);
+}
+
+fn mcp(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> Command {
+    let mut command = command(&[&["mcp"], args].concat());
+    command.current_dir(folder);
+    command.envs(environment.iter().copied());
+    command
+}
+
+/// Runs it in a folder, and lists the prompts that it has there.
+fn prompts(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> (Run, Vec<String>) {
+    let mut session = Session::spawn(mcp(folder, args, environment));
+    let stdout = session.child.stdout.take().expect("stdout is a pipe");
+    let mut lines = BufReader::new(stdout).lines();
+    let mut next = || -> Value {
+        let line = lines.next().expect("there is an answer").unwrap();
+        serde_json::from_str(&line).expect("messages are JSON")
+    };
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "agent", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    session.type_line(&hello.to_string());
+    next();
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    session.type_line(&initialized.to_string());
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list", "params": {}});
+    session.type_line(&list.to_string());
+    let listed = next()["result"]["prompts"].take();
+    let names = listed.as_array().expect("it lists them").iter();
+    let names = names.map(|prompt| prompt["name"].as_str().expect("a name").to_owned());
+    let names = names.collect();
+    session.close_stdin();
+    (session.wait(), names)
+}
+
+const FORM: &str = "{id: go, title: Go?, fields: [{id: sure, type: boolean, label: Sure}]}";
+
+/// A folder whose file names a store and a folder of forms in it.
+fn configured(folder: &Path, form: &str) {
+    std::fs::create_dir_all(folder.join("forms")).unwrap();
+    std::fs::write(folder.join("forms").join(form), FORM).unwrap();
+    let config = "store = 'loot.db'\nforms = 'forms'\n";
+    std::fs::write(folder.join("entreat.toml"), config).unwrap();
+}
+
+#[test]
+fn a_folder_that_others_wrote_configures_nothing() {
+    let (home, hostile) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    configured(hostile.path(), "evil.yaml");
+    let (run, names) = prompts(hostile.path(), &[], &[("HOME", home.path())]);
+    assert_eq!((run.code, names.len()), (0, 0), "{}", run.stderr);
+    assert!(!hostile.path().join("loot.db").exists());
+    let told = "entreat.toml of this folder is not read, because others may have written it";
+    assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("--config entreat.toml"),
+        "{}",
+        run.stderr
+    );
+
+    // Whoever trusts it says so.
+    let named = ["--config", "entreat.toml"];
+    let (run, names) = prompts(hostile.path(), &named, &[("HOME", home.path())]);
+    assert_eq!(names, ["evil"], "{}", run.stderr);
+    assert!(!run.stderr.contains("is not read"), "{}", run.stderr);
+    assert!(hostile.path().join("loot.db").exists());
+
+    // Not even one that is broken keeps it from starting.
+    std::fs::write(hostile.path().join("entreat.toml"), "listn = 1").unwrap();
+    let (run, _) = prompts(hostile.path(), &[], &[("HOME", home.path())]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+
+    // A variable holds in every folder, so it may not name a file of whichever it is.
+    let relative = [("ENTREAT_CONFIG", Path::new("entreat.toml"))];
+    let run = finish(mcp(hostile.path(), &[], &relative), b"");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("make it an absolute path"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn the_person_configures_it_in_a_file_of_their_own() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let own = home.path().join(".config/entreat");
+    configured(&own, "mine.yaml");
+    let (run, names) = prompts(other.path(), &[], &[("HOME", home.path())]);
+    assert_eq!(names, ["mine"], "{}", run.stderr);
+    assert!(own.join("loot.db").exists());
+    // Where the person says that configurations are; a relative path counts for nothing.
+    let config = home.path().join(".config");
+    for (folder, expected) in [
+        (config.as_path(), &["mine"][..]),
+        (Path::new(".config"), &[]),
+    ] {
+        let (run, names) = prompts(other.path(), &[], &[("XDG_CONFIG_HOME", folder)]);
+        assert_eq!(names, expected, "{}", run.stderr);
+    }
+    let named = own.join("entreat.toml");
+    let (run, names) = prompts(other.path(), &[], &[("ENTREAT_CONFIG", named.as_path())]);
+    assert_eq!(names, ["mine"], "{}", run.stderr);
+}
+
+#[test]
+fn what_holds_for_it_can_be_printed() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    configured(&home.path().join(".config/entreat"), "mine.yaml");
+    configured(other.path(), "evil.yaml");
+    let printed = |args: &[&str]| {
+        let mut command = command(&[&["config"], args].concat());
+        command.current_dir(other.path()).env("HOME", home.path());
+        let run = finish(command, b"");
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    assert!(printed(&[]).starts_with("# configuration file: entreat.toml\n"));
+    let own = home.path().join(".config/entreat/entreat.toml");
+    let expected = format!("# configuration file: {}\n", own.display());
+    assert!(printed(&["--for", "mcp"]).starts_with(&expected));
+}
+
+#[test]
+fn asking_at_the_terminal_reads_no_file_of_the_folder() {
+    let hostile = tempfile::tempdir().unwrap();
+    configured(hostile.path(), "evil.yaml");
+    let mut command = command(&["ask", "--prompt", "Name?", "--plain"]);
+    command
+        .current_dir(hostile.path())
+        .env("HOME", hostile.path());
+    let run = finish(command, b"Ada\n");
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (0, "Ada\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(!hostile.path().join("loot.db").exists());
 }

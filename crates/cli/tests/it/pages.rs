@@ -108,7 +108,10 @@ fn what_holds_for_pages_is_shown() {
 fn the_service_says_that_it_speaks_tls_and_keeps_files_beside_its_store() {
     let folder = folder();
     certificate(folder.path(), 90);
-    fs::write(folder.path().join("entreat.toml"), TLS).expect("it can be written");
+    // Who speaks TLS serves others, and those need a key.
+    let asker = "[[asker]]\nname = 'robot'\nkey = '0123456789abcdef'\n";
+    let config = format!("{TLS}\n{asker}");
+    fs::write(folder.path().join("entreat.toml"), config).expect("it can be written");
     let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--store", "q.db"]);
     serve.current_dir(folder.path()).env("HOME", folder.path());
     let session = Session::spawn(serve);

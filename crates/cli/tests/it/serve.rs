@@ -346,6 +346,101 @@ fn more_connections_are_held_than_the_usual_limit_of_files_allows() {
     assert_eq!(service.end().code, 0);
 }
 
+/// Starts it in a shell that allows it so many open files.
+fn with_files(folder: &Path, files: usize) -> Command {
+    let mut command = Command::new("sh");
+    let script =
+        format!(r#"ulimit -n {files}; exec "$0" serve --listen 127.0.0.1:0 --store memory"#);
+    command
+        .args(["-c", &script, env!("CARGO_BIN_EXE_entreat")])
+        .current_dir(folder)
+        .env("HOME", folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Connects from another of the addresses that this machine has for itself.
+fn connect_from_elsewhere(address: &str) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let connected = runtime.unwrap().block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind(([127, 0, 0, 2], 0).into())?;
+        let address = address.parse().expect("it is an address");
+        socket.connect(address).await?.into_std()
+    });
+    let stream = connected.unwrap();
+    stream.set_nonblocking(false).unwrap();
+    stream
+}
+
+#[test]
+fn with_too_few_open_files_it_says_so_or_does_not_start() {
+    let folder = folder();
+    let run = finish(with_files(folder.path(), 200), b"");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    let words = "at most 200 files can be open, and the service needs 256: raise the limit";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+
+    let service = Service::spawn(with_files(folder.path(), 300));
+    let connect = |_| TcpStream::connect(&service.address).unwrap();
+    let held: Vec<_> = (0..300).map(connect).collect();
+    // One address cannot take them all, and there are files left for what comes.
+    let mut other = connect_from_elsewhere(&service.address);
+    let get = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    other.write_all(get.as_bytes()).unwrap();
+    let mut answer = String::new();
+    other.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(held);
+    let run = service.end();
+    assert_eq!(run.code, 0);
+    let words = "warning: at most 300 files can be open, so that 108 connections can be served";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+}
+
+#[test]
+fn behind_a_proxy_that_says_nothing_everybody_needs_a_key() {
+    let folder = folder();
+    let public = [
+        "--store",
+        "memory",
+        "--public-url",
+        "https://ask.example.com",
+    ];
+    let run = finish(serve(folder.path(), &public), b"");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    let words = "nobody could ask: `public_url` names another machine, and there is no key";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+
+    let asker = format!("[[asker]]\nname = 'robot'\nkey = '{KEY}'\n");
+    let file = folder.path().join("entreat.toml");
+    std::fs::write(&file, &asker).unwrap();
+    let service = Service::start(folder.path(), &public);
+    let call = |key| http::call(&service.address, key, "forms/list", &json!({})).status;
+    assert_eq!((call(None), call(Some(KEY))), (401, 200));
+    let asked = http::call(&service.address, Some(KEY), "elicitation/create", &form()).result();
+    assert!(asked["page"].is_null(), "{asked}");
+    let run = service.end();
+    assert!(
+        run.stderr.contains("nobody can open a page"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains("inbox at"), "{}", run.stderr);
+
+    std::fs::write(&file, format!("local_without_key = true\n{asker}")).unwrap();
+    let service = Service::start(folder.path(), &public);
+    let call = |key| http::call(&service.address, key, "forms/list", &json!({})).status;
+    assert_eq!((call(None), call(Some(KEY))), (200, 200));
+    let run = service.end();
+    let words = "`local_without_key` is true though `public_url` names another machine";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+}
+
 #[test]
 fn extensions_are_those_of_the_mode_and_of_the_asker() {
     let folder = folder();

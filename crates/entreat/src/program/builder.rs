@@ -11,7 +11,8 @@ use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
 use entreat_service::upload::UploadError;
 use entreat_service::{
-    Askers, Brand, Callbacks, PageSettings, Pages, TemplateFolder, Tls, UploadSettings, Uploads,
+    Askers, Brand, Callbacks, PageSettings, Pages, Reach, TemplateFolder, Tls, UploadSettings,
+    Uploads,
 };
 #[cfg(feature = "embedded")]
 use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
@@ -129,14 +130,17 @@ impl Builder {
         self
     }
 
-    /// Whether programs on this machine may ask without a key, as `local`. They may, unless the
-    /// server listens on more than loopback.
+    /// Whether programs on this machine may ask without a key, as `local`. They may where nothing
+    /// but this machine is served: the server listens on loopback, the public URL is there too, it
+    /// speaks no TLS, and no proxy names people. Elsewhere a proxy on this machine would look like
+    /// one of its programs.
     pub fn local_without_key(mut self, may: bool) -> Self {
         self.local_without_key = Some(may);
         self
     }
 
-    /// Where the service is reached from outside, if that is not where it listens.
+    /// Where the service is reached from outside, if that is not where it listens. If that is another
+    /// machine, a proxy has to name the people who answer; see [`identity`](Self::identity).
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());
         self
@@ -297,6 +301,7 @@ impl Builder {
         };
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let address = listener.as_ref().map(|(_, address)| *address);
+        let names_people = self.pages.identity.needs_respondent();
         if let Some(url) = entreat.page_url(scheme, address) {
             let uploads = match uploads {
                 Some(folder) => Uploads::open(folder, engine.clone(), self.upload_settings),
@@ -329,7 +334,14 @@ impl Builder {
             return Ok(entreat);
         };
         let mut askers = known_by_key(&engine, self.askers);
-        if may_ask_without_key(self.local_without_key, address) {
+        let reach = Reach {
+            listen: address,
+            public_url: entreat.public_url.as_deref(),
+            speaks_tls: self.tls.is_some(),
+            names_people,
+        };
+        let may_go_without = || reach.why_keys().is_none();
+        if self.local_without_key.unwrap_or_else(may_go_without) {
             askers = askers.with_local(engine.asker(LOCAL));
         }
         let mut http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
@@ -430,10 +442,6 @@ fn known_by_key(engine: &Engine, keyed: Vec<Keyed>) -> Askers {
         askers.with_key(&keyed.key, asker)
     };
     keyed.into_iter().fold(Askers::none(), add)
-}
-
-fn may_ask_without_key(said: Option<bool>, address: SocketAddr) -> bool {
-    said.unwrap_or_else(|| is_loopback(address))
 }
 
 fn is_loopback(address: SocketAddr) -> bool {

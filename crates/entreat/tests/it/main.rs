@@ -20,6 +20,7 @@ use std::net::SocketAddr;
 use entreat::core::{Objection, Validators};
 use entreat::engine::{ActError, SystemEntropy};
 use entreat::service::Brand;
+use entreat::service::identity::{HeaderIdentity, Identity};
 use entreat::{
     Ask, AskerSettings, Entreat, EntreatError, Form, KeyRing, Settings, Status, TypedForm,
 };
@@ -85,13 +86,13 @@ async fn askers_come_with_keys_and_from_this_machine_without() {
     let entreat = Entreat::builder()
         .listen(LOOPBACK)
         .key(KEY, "robot", AskerSettings::default())
-        .public_url("https://ask.example.com")
+        .public_url("http://localhost:1")
         .metrics(|| "measured 1\n".to_owned())
         .start()
         .await
         .unwrap();
     let address = entreat.local_addr().unwrap();
-    assert_eq!(entreat.url().unwrap(), "https://ask.example.com");
+    assert_eq!(entreat.url().unwrap(), "http://localhost:1");
     for key in [None, Some(KEY)] {
         let answer = call(address, key, "forms/list").await;
         assert!(
@@ -103,6 +104,34 @@ async fn askers_come_with_keys_and_from_this_machine_without() {
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     entreat.shutdown().await;
     assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn where_a_proxy_is_in_front_everybody_needs_a_key_unless_the_program_says_otherwise() {
+    let proxies = vec!["127.0.0.1".parse().unwrap()];
+    let by_header = Identity::Header(HeaderIdentity::new("x-user", proxies).unwrap());
+    let builder = || {
+        let builder = Entreat::builder().listen(LOOPBACK);
+        builder.key(KEY, "robot", AskerSettings::default())
+    };
+    let public = || builder().public_url("https://ask.example.com");
+    for (builder, status) in [
+        (public(), "401"),
+        (public().local_without_key(true), "200"),
+        (builder().identity(by_header), "401"),
+        (builder(), "200"),
+    ] {
+        let entreat = builder.start().await.unwrap();
+        let address = entreat.local_addr().unwrap();
+        let answer = call(address, None, "forms/list").await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{answer}"
+        );
+        let answer = call(address, Some(KEY), "forms/list").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        entreat.shutdown().await;
+    }
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
 //! Pages: the certificate, who may answer, and the folder of uploads.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use entreat::UnixTime;
+use entreat::service::Reach;
 use x509_parser::pem::Pem;
 
 use super::files::{Entry, Found, OTHERS, Rights, quoted};
 use super::finding::Finding;
-use crate::config::Config;
+use crate::config::{Config, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 
 /// A certificate that ends sooner should have been renewed.
 const SOON_IN_DAYS: i64 = 14;
@@ -73,9 +73,9 @@ pub(super) fn tls(now: UnixTime, looked: Option<&Result<Validity, String>>) -> O
 }
 
 /// Judges who may answer.
-pub(super) fn identity(listen: SocketAddr, by_header: bool, trusts_everybody: bool) -> Finding {
-    let is_local = listen.ip().to_canonical().is_loopback();
-    match (by_header, trusts_everybody) {
+pub(super) fn identity(reach: Reach<'_>, trusts_everybody: bool) -> Finding {
+    let is_local = reach.listen.ip().to_canonical().is_loopback();
+    match (reach.names_people, trusts_everybody) {
         (true, true) => Finding::problem(
             "identity",
             "`identity.proxies` has everybody in it: whoever reaches the service could answer as \
@@ -83,6 +83,9 @@ pub(super) fn identity(listen: SocketAddr, by_header: bool, trusts_everybody: bo
             "name the addresses of the proxy alone",
         ),
         (true, false) => Finding::ok("identity", "a proxy names people"),
+        (false, _) if reach.nobody_answers() => {
+            Finding::warning("identity", NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY)
+        }
         (false, _) if is_local => Finding::ok("identity", "people answer at this machine"),
         (false, _) => Finding::note(
             "identity",
@@ -146,12 +149,33 @@ mod tests {
 
     #[test]
     fn nobody_is_let_in_by_the_word_of_everybody() {
-        let here = SocketAddr::from(([127, 0, 0, 1], 7171));
-        let everywhere = SocketAddr::from(([0, 0, 0, 0], 7171));
-        assert_eq!(identity(here, true, true).level, Level::Problem);
-        assert_eq!(identity(everywhere, true, false).level, Level::Ok);
-        assert_eq!(identity(here, false, false).remedy, None);
-        assert!(identity(everywhere, false, false).remedy.is_some());
+        let reach = |ip: [u8; 4], names_people| Reach {
+            listen: (ip, 7171).into(),
+            public_url: None,
+            speaks_tls: false,
+            names_people,
+        };
+        let (here, everywhere) = ([127, 0, 0, 1], [0, 0, 0, 0]);
+        assert_eq!(identity(reach(here, true), true).level, Level::Problem);
+        assert_eq!(identity(reach(everywhere, true), false).level, Level::Ok);
+        assert_eq!(identity(reach(here, false), false).remedy, None);
+        assert!(identity(reach(everywhere, false), false).remedy.is_some());
+    }
+
+    #[test]
+    fn a_proxy_that_names_nobody_is_warned_of() {
+        let level = |url, names_people| {
+            let reach = Reach {
+                listen: ([127, 0, 0, 1], 7171).into(),
+                public_url: Some(url),
+                speaks_tls: false,
+                names_people,
+            };
+            identity(reach, false).level
+        };
+        assert_eq!(level("https://ask.example.com", false), Level::Warning);
+        assert_eq!(level("https://ask.example.com", true), Level::Ok);
+        assert_eq!(level("http://localhost:80", false), Level::Ok);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use entreat::Mode;
+use entreat::service::Reach;
 use url::{Host, Url};
 
 use super::files::{EVERYBODY, Entry, quoted};
@@ -98,7 +99,8 @@ pub(super) fn secret_files(files: &[SecretFile]) -> Vec<Finding> {
 }
 
 /// Judges who may ask. The service does not start if nobody may.
-pub(super) fn askers(listen: SocketAddr, local_may_ask: bool, askers: usize) -> Vec<Finding> {
+pub(super) fn askers(reach: Reach<'_>, local_may_ask: bool, askers: usize) -> Vec<Finding> {
+    let listen = reach.listen;
     let is_local = is_loopback(listen);
     let mut findings = Vec::new();
     if local_may_ask && !is_local {
@@ -110,6 +112,15 @@ pub(super) fn askers(listen: SocketAddr, local_may_ask: bool, askers: usize) -> 
             ),
             "remove `local_without_key` and give every asker a key, or listen on 127.0.0.1",
         ));
+    } else if let Some(why) = reach.why_keys().filter(|_| local_may_ask) {
+        findings.push(Finding::warning(
+            "askers",
+            format!(
+                "`local_without_key` is true though {why}: whoever a proxy on this machine lets \
+                 through can ask without a key"
+            ),
+            "remove `local_without_key` and give every asker a key",
+        ));
     }
     let remedy = "add an [[asker]] with a name and a key to the configuration";
     if askers == 0 && !is_local {
@@ -119,7 +130,8 @@ pub(super) fn askers(listen: SocketAddr, local_may_ask: bool, askers: usize) -> 
             format!("{remedy}, or listen on 127.0.0.1"),
         ));
     } else if askers == 0 && !local_may_ask {
-        let what = "nobody could ask: `local_without_key` is false, and there is no key";
+        let why = reach.why_keys().unwrap_or("`local_without_key` is false");
+        let what = format!("nobody could ask: {why}, and there is no key");
         findings.push(Finding::problem("askers", what, remedy));
     } else if findings.is_empty() {
         let local = if local_may_ask {

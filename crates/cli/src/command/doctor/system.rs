@@ -6,6 +6,7 @@ use entreat::UnixTime;
 
 use super::files::shown;
 use super::finding::Finding;
+use crate::open_files::{FEWEST, REMEDY};
 use crate::output;
 
 /// The first of January 2026: Entreat is not older.
@@ -69,10 +70,15 @@ pub(super) fn file_limit() -> FileLimit {
 pub(super) fn open_files(limit: FileLimit) -> Finding {
     match limit {
         FileLimit::Unlimited => Finding::ok("open files", "there is no limit"),
+        FileLimit::At(limit) if limit < FEWEST as u64 => Finding::problem(
+            "open files",
+            format!("at most {limit} files can be open, and the service needs {FEWEST} to start"),
+            REMEDY,
+        ),
         FileLimit::At(limit) if limit < ENOUGH_FILES => Finding::warning(
             "open files",
             format!("at most {limit} files can be open, and each connection is one"),
-            "raise the limit: LimitNOFILE=65536 in a systemd unit, `ulimit -n` in a shell",
+            REMEDY,
         ),
         FileLimit::At(limit) => Finding::ok("open files", format!("{limit} files can be open")),
     }
@@ -184,6 +190,8 @@ mod tests {
         assert_eq!(level(FileLimit::Unlimited), Level::Ok);
         assert_eq!(level(FileLimit::At(20_000)), Level::Ok);
         assert_eq!(level(FileLimit::At(19_999)), Level::Warning);
+        assert_eq!(level(FileLimit::At(256)), Level::Warning);
+        assert_eq!(level(FileLimit::At(255)), Level::Problem);
     }
 
     #[test]

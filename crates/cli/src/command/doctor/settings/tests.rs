@@ -37,7 +37,13 @@ fn a_secret_that_everybody_can_read_is_a_problem() {
 
 #[test]
 fn somebody_can_ask_and_elsewhere_only_with_a_key() {
-    let found = |listen, local, count| levels(&askers(listen, local, count));
+    let reach = |listen| Reach {
+        listen,
+        public_url: None,
+        speaks_tls: false,
+        names_people: false,
+    };
+    let found = |listen, local, count| levels(&askers(reach(listen), local, count));
     assert_eq!(found(here(), true, 0), [Level::Ok]);
     assert_eq!(found(here(), false, 1), [Level::Ok]);
     assert_eq!(found(here(), false, 0), [Level::Problem]);
@@ -45,6 +51,16 @@ fn somebody_can_ask_and_elsewhere_only_with_a_key() {
     assert_eq!(found(everywhere(), false, 0), [Level::Problem]);
     assert_eq!(found(everywhere(), true, 1), [Level::Problem]);
     assert_eq!(found(everywhere(), true, 0), [Level::Problem; 2]);
+
+    let behind_a_proxy = Reach {
+        public_url: Some("https://ask.example.com"),
+        ..reach(here())
+    };
+    let found = |local, count| levels(&askers(behind_a_proxy, local, count));
+    assert_eq!(found(false, 1), [Level::Ok]);
+    assert_eq!(found(false, 0), [Level::Problem]);
+    assert_eq!(found(true, 1), [Level::Warning]);
+    assert_eq!(found(true, 0), [Level::Warning]);
 }
 
 #[test]
