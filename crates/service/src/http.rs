@@ -3,33 +3,40 @@
 //! Everything that a stranger can make this side hold is bounded: the size of heads and bodies,
 //! the time they may take, the number of connections. Rules about who may ask stand in `guard.rs`.
 
+mod behind;
 mod call;
+mod counted;
 mod events;
 mod files;
 mod guard;
+mod receiving;
 mod refusal;
 mod server;
 mod socket;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
+use bytes::Bytes;
 use entreat_engine::Asker;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio::net::TcpListener;
 
-pub use self::server::listen;
+pub use self::server::{Server, listen};
 
+use self::behind::BehindProxies;
+use self::receiving::Memory;
 use self::refusal::Refusal;
+use self::server::Ending;
 use crate::askers::Askers;
 use crate::page::Pages;
 use crate::rpc::{Rpc, openrpc};
@@ -43,6 +50,9 @@ use crate::upload::Uploads;
 pub struct HttpSettings {
     /// The largest body of a request, and message of a WebSocket, in bytes.
     pub body_limit: usize,
+    /// How much memory what is being received may take, bodies and messages together, in bytes;
+    /// an asker may have half of it. The first 64 KiB of each do not count.
+    pub body_memory: usize,
     /// How long the head of a request may take, and a connection may be idle; and how long the
     /// handshake of TLS may take.
     pub head_timeout: Duration,
@@ -50,8 +60,12 @@ pub struct HttpSettings {
     pub body_timeout: Duration,
     /// How long a client may leave what it was sent unread.
     pub write_timeout: Duration,
-    /// How many connections are served at once; whoever comes then waits.
+    /// How many connections are served at once, WebSockets included; whoever comes then waits.
     pub connections: usize,
+    /// How many of them one address may have, of IPv6 one network of 64 bits; whoever has them is
+    /// refused more. Three quarters unless it is given. Proxies that are trusted to name people
+    /// have no such limit; each person and each asker behind them has, for requests at once.
+    pub connections_per_address: Option<usize>,
     /// How many calls may be under way on one WebSocket; it is not read beyond that.
     pub calls_per_socket: usize,
     /// Something is sent on a waiting connection this often, for proxies that cut silent ones.
@@ -64,14 +78,24 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             body_limit: 32 << 20,
+            body_memory: 256 << 20,
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
             connections: 32_768,
+            connections_per_address: None,
             calls_per_socket: 1024,
             heartbeat: Duration::from_secs(15),
             grace: Duration::from_secs(10),
         }
+    }
+}
+
+impl HttpSettings {
+    /// How many connections one address may have. Less than all: one cannot shut the others out.
+    pub fn share_of_connections(&self) -> usize {
+        let most = self.connections / 4 * 3 + self.connections % 4 * 3 / 4;
+        self.connections_per_address.unwrap_or(most).max(1)
     }
 }
 
@@ -98,7 +122,10 @@ const GUESSES_AT_ONCE: NonZeroU32 = NonZeroU32::new(50).unwrap();
 /// # Ok(())
 /// # }
 /// ```
-pub struct Http(Arc<Shared>);
+pub struct Http {
+    shared: Arc<Shared>,
+    server: Server,
+}
 
 /// Text for whoever measures the service.
 type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
@@ -110,15 +137,15 @@ struct Shared {
     metrics: Option<Metrics>,
     pages: Option<Pages>,
     uploads: Option<Uploads>,
-    tls: Option<Tls>,
+    /// What URLs of this server begin with.
+    scheme: &'static str,
     told: Told,
     guesses: DefaultKeyedRateLimiter<IpAddr>,
-    /// Set when the server is to end.
-    closing: CancellationToken,
-    /// Set when those who are left have had their time.
-    cut: CancellationToken,
-    /// Connections, sockets and the task that writes down what askers were told.
-    tasks: TaskTracker,
+    behind_proxies: Option<BehindProxies>,
+    memory: Memory,
+    readiness: tokio::sync::Mutex<()>,
+    /// Its tasks are sockets too, and the one that writes down what askers were told.
+    ending: Ending,
 }
 
 impl Http {
@@ -130,26 +157,30 @@ impl Http {
     /// A server for these askers.
     pub fn with_settings(rpc: Rpc, askers: Askers, settings: HttpSettings) -> Self {
         let quota = Quota::per_second(GUESSES_PER_SECOND).allow_burst(GUESSES_AT_ONCE);
-        Self(Arc::new(Shared {
+        let server = Server::new(settings.clone());
+        let shared = Shared {
             told: Told::new(rpc.engine().clone()),
             rpc,
             askers,
+            memory: Memory::new(&settings),
             settings,
             metrics: None,
             pages: None,
             uploads: None,
-            tls: None,
+            scheme: "http",
             guesses: RateLimiter::keyed(quota),
-            closing: CancellationToken::new(),
-            cut: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        }))
+            behind_proxies: None,
+            readiness: tokio::sync::Mutex::default(),
+            ending: server.ending().clone(),
+        };
+        let shared = Arc::new(shared);
+        Self { shared, server }
     }
 
     /// What `/metrics` answers with; without it there is no such page.
     #[must_use]
     pub fn with_metrics(mut self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.0) {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.metrics = Some(Arc::new(metrics));
         }
         self
@@ -158,7 +189,10 @@ impl Http {
     /// Serves pages on which people answer, and the files that they send there.
     #[must_use]
     pub fn with_pages(mut self, pages: Pages) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.0) {
+        let identity = pages.identity();
+        self.server = self.server.with_proxies(identity.proxies().to_vec());
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.behind_proxies = BehindProxies::new(identity, &shared.settings);
             shared.uploads = pages.uploads().cloned();
             shared.pages = Some(pages);
         }
@@ -168,7 +202,7 @@ impl Http {
     /// Serves files by the links that askers got, and removes those that nobody needs.
     #[must_use]
     pub fn with_uploads(mut self, uploads: Uploads) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.0) {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.uploads = Some(uploads);
         }
         self
@@ -177,10 +211,36 @@ impl Http {
     /// Speaks TLS, and nothing else.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.0) {
-            shared.tls = Some(tls);
+        self.server = self.server.with_tls(tls);
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.scheme = "https";
         }
         self
+    }
+
+    /// Serves until told to end; then lets requests that are under way finish, for a while.
+    ///
+    /// Whoever waits for an outcome is told how the question stands, and comes back. The engine
+    /// is shut down with that: nothing else could answer any more.
+    pub async fn serve(self, listener: TcpListener, end: impl Future<Output = ()>) {
+        let Ending { closing, tasks, .. } = &self.shared.ending;
+        let follow = self.shared.told.clone().follow();
+        let ended = closing.clone();
+        tasks.spawn(async move {
+            ended.run_until_cancelled(follow).await;
+        });
+        if let Some(uploads) = self.shared.uploads.clone() {
+            let ended = closing.clone().cancelled_owned();
+            tasks.spawn(async move { uploads.tend(ended).await });
+        }
+        let engine = self.shared.rpc.engine();
+        self.server.serve_until(self.router(), listener, end).await;
+        // Before sockets are closed: a restart of the service is not a disconnect of its askers.
+        engine.stop();
+        self.server.close();
+        // Lets go of those who wait.
+        engine.shutdown().await;
+        self.server.finish().await;
     }
 
     fn router(&self) -> Router {
@@ -191,33 +251,38 @@ impl Http {
             .route("/openrpc.json", get(document))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready));
-        if self.0.metrics.is_some() {
+        if self.shared.metrics.is_some() {
             router = router.route("/metrics", get(metrics));
         }
-        if self.0.uploads.is_some() {
+        if self.shared.uploads.is_some() {
             router = router.route("/files/{id}/{upload}/{token}", get(files::download));
         }
-        let router = router.with_state(self.0.clone());
-        let router = match &self.0.pages {
+        let router = router.with_state(self.shared.clone());
+        let router = match &self.shared.pages {
             Some(pages) => router.merge(pages.router()),
             None => router,
         };
-        router.fallback(|| async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") })
+        let nothing = || async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") };
+        let router = router.fallback(nothing);
+        match &self.shared.behind_proxies {
+            Some(_) => router.layer(from_fn_with_state(self.shared.clone(), behind::share)),
+            None => router,
+        }
     }
 }
 
 impl std::fmt::Debug for Http {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Http")
-            .field("askers", &self.0.askers)
-            .field("settings", &self.0.settings)
+            .field("askers", &self.shared.askers)
+            .field("settings", &self.shared.settings)
             .finish_non_exhaustive()
     }
 }
 
 impl Shared {
     fn admit(&self, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<&Asker, Refusal> {
-        let admitted = guard::admit(&self.askers, peer, uri, headers);
+        let admitted = guard::admit(&self.askers, self.scheme, peer, uri, headers);
         match admitted {
             Err(Refusal::NoKey | Refusal::UnknownKey)
                 if self.guesses.check_key(&peer.ip()).is_err() =>
@@ -229,14 +294,18 @@ impl Shared {
     }
 }
 
+/// The document is the same for everybody: anybody may ask for it, and as often as they like.
 async fn document() -> Response {
-    json(StatusCode::OK, openrpc::document(None).to_string())
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| openrpc::document(None).to_string().into());
+    json(StatusCode::OK, DOCUMENT.clone())
 }
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    if shared.closing.is_cancelled() {
+    if shared.ending.closing.is_cancelled() {
         return text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n");
     }
+    // Anybody may ask, and as often as they like: the store is asked by one of them at a time.
+    let _turn = shared.readiness.lock().await;
     match shared.rpc.engine().check().await {
         Ok(()) => text(StatusCode::OK, "ready\n"),
         Err(error) => {

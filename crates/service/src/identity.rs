@@ -57,6 +57,14 @@ impl Identity {
         }
     }
 
+    /// The proxies that are trusted to name people.
+    pub fn proxies(&self) -> &[ProxyRange] {
+        match self {
+            Self::Local => &[],
+            Self::Header(header) => header.proxies(),
+        }
+    }
+
     /// Whether people have names, so that a question has to say who may answer it.
     pub fn needs_respondent(&self) -> bool {
         match self {

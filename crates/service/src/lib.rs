@@ -23,6 +23,7 @@ pub mod upload;
 
 pub use askers::Askers;
 pub use callback::{CallbackError, Callbacks, NoSecret, SigningSecret};
+pub use local::Reach;
 pub use page::{Brand, Color, NoColor, PageSettings, Pages};
 pub use remote::{RemoteError, RemotePages};
 pub use templates::{FolderError, TemplateFolder};

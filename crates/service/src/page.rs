@@ -47,6 +47,8 @@ pub use self::settings::{Brand, Color, NoColor, PageSettings};
 use self::accent::Accent;
 use self::drawn::Drawings;
 use self::key::{Door, Keys};
+use crate::identity::Identity;
+use crate::local::is_of_this_machine;
 use crate::rpc::Links;
 use crate::upload::Uploads;
 
@@ -66,6 +68,8 @@ pub(crate) struct Site {
     url: String,
     /// The path of that, without a slash at the end: mostly empty.
     root: String,
+    /// Nobody could be told from those whom a proxy lets through, so that nobody is let in.
+    is_for_nobody: bool,
     settings: PageSettings,
     accents: HashMap<String, Accent>,
     uploads: Option<Uploads>,
@@ -82,6 +86,9 @@ const SUCCESSORS: usize = 1024;
 impl Pages {
     /// Pages that are reached under this URL.
     ///
+    /// Where people are known by being at this machine, a URL of another leaves nobody who may
+    /// open one: a proxy would have to be in front, and might let anybody through.
+    ///
     /// Fails if the system gives no randomness.
     pub fn new(engine: Engine, url: &str, settings: PageSettings) -> std::io::Result<Self> {
         let url = url.trim_end_matches('/');
@@ -94,6 +101,7 @@ impl Pages {
         Ok(Self(Arc::new(Site {
             keys: Keys::new(&engine),
             entropy: SystemEntropy::new()?,
+            is_for_nobody: !settings.identity.needs_respondent() && !is_of_this_machine(url),
             url: url.to_owned(),
             root: path.unwrap_or_default().trim_end_matches('/').to_owned(),
             accents: colors.collect(),
@@ -111,6 +119,11 @@ impl Pages {
     pub fn link(&self, id: ElicitationId) -> String {
         let token = self.0.keys.link(Door::Question(id));
         format!("{}/e/{id}/{token}", self.0.url)
+    }
+
+    /// How people are told apart.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.0.settings.identity
     }
 
     /// Where files are kept that people send.
@@ -172,7 +185,7 @@ impl Pages {
 
 impl Links for Pages {
     fn page(&self, id: ElicitationId) -> Option<String> {
-        Some(self.link(id))
+        (!self.0.is_for_nobody).then(|| self.link(id))
     }
 
     fn needs_respondent(&self) -> bool {

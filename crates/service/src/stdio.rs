@@ -31,7 +31,7 @@ pub async fn serve(
     end: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let told = Told::new(rpc.engine().clone());
-    let mut stream = told.stream(asker.name(), None);
+    let mut stream = told.stream(asker.clone(), None);
     let session = Session::connected(asker);
     let mut follow = std::pin::pin!(told.follow());
     let mut end = std::pin::pin!(end);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::{Engine, Event, Heard, MAX_PAGE, Subscription, Which};
+use entreat_engine::{ActError, Asker, Engine, Event, Heard, MAX_PAGE, Subscription, Which};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -166,7 +166,9 @@ impl Told {
     /// Writes down what settled while nobody listened, and returns what that was.
     async fn make_up(&self, since: UnixTime) -> Vec<ElicitationId> {
         let since = since.before(SLACK);
-        let settled = self.settled_since(None, since).await;
+        let mut look_up = LookUp::since(since);
+        while look_up.goes_on(&self.0.engine, None).await {}
+        let settled = look_up.in_order();
         let mut made_up = Vec::new();
         let mut known: HashMap<Box<str>, HashSet<ElicitationId>> = HashMap::new();
         for (asker, line) in settled {
@@ -180,47 +182,6 @@ impl Told {
             }
         }
         made_up
-    }
-
-    /// What settled at that moment or later, in order, of one asker or of all.
-    async fn settled_since(
-        &self,
-        asker: Option<Arc<str>>,
-        since: UnixTime,
-    ) -> Vec<(Box<str>, Line)> {
-        let mut settled = Vec::new();
-        let mut before = None;
-        loop {
-            let page = self
-                .0
-                .engine
-                .list(asker.clone(), Which::All, MAX_PAGE, before)
-                .await;
-            let page = match page {
-                Ok(page) => page,
-                Err(error) => {
-                    tracing::warn!(%error, "what has settled cannot be looked up");
-                    break;
-                }
-            };
-            for snapshot in &page.elicitations {
-                if let Some(at) = snapshot.lifecycle().settled_at().filter(|at| *at >= since) {
-                    let line = Line {
-                        id: snapshot.id(),
-                        at,
-                        is_warning: false,
-                        text: None,
-                    };
-                    settled.push((Box::from(&*snapshot.record().request.asker), line));
-                }
-            }
-            before = page.next;
-            if before.is_none() {
-                break;
-            }
-        }
-        settled.sort_by_key(|(_, line)| (line.at, line.id));
-        settled
     }
 
     fn log(&self, asker: &str) -> Arc<Log> {
@@ -237,28 +198,32 @@ impl Told {
     }
 
     /// What an asker is told from now on, or from where an earlier stream was.
-    pub(crate) fn stream(&self, asker: &str, after: Option<Position>) -> Stream {
-        let log = self.log(asker);
+    pub(crate) fn stream(&self, asker: Asker, after: Option<Position>) -> Stream {
+        let log = self.log(asker.name());
         let end = *log.end.borrow();
         let is_ours = |position: &Position| {
             position.started == self.0.started.as_millis() && position.number < end
         };
-        let (next, missed_since) = match after {
+        let (next, look_up) = match after {
             None => (end, None),
             Some(position) if is_ours(&position) => (position.number + 1, None),
             // Of an earlier run.
-            Some(position) => (end, Some(UnixTime::from_millis(position.at))),
+            Some(position) => {
+                let since = UnixTime::from_millis(position.at).before(SLACK);
+                (end, Some(LookUp::since(since)))
+            }
         };
         Stream {
             told: self.clone(),
-            asker: asker.into(),
+            name: asker.name().into(),
+            replay: Replay { asker, read: 0 },
             end: log.end.subscribe(),
             log,
             next,
             last_at: after.map_or(self.0.started, |position| {
                 UnixTime::from_millis(position.at)
             }),
-            missed_since,
+            look_up,
             missed: VecDeque::new(),
         }
     }
@@ -302,16 +267,94 @@ impl Log {
     }
 }
 
+/// What settled since some moment, as far as it was looked up in the store.
+struct LookUp {
+    since: UnixTime,
+    /// Where the next page begins.
+    before: Option<ElicitationId>,
+    settled: Vec<(Box<str>, Line)>,
+    /// How many records the last page had.
+    page: usize,
+}
+
+impl LookUp {
+    fn since(since: UnixTime) -> Self {
+        Self {
+            since,
+            before: None,
+            settled: Vec::new(),
+            page: 0,
+        }
+    }
+
+    /// Looks at one more page, of one asker or of all; false if it was the last. May be dropped
+    /// and called again.
+    async fn goes_on(&mut self, engine: &Engine, asker: Option<Arc<str>>) -> bool {
+        let page = engine.list(asker, Which::All, MAX_PAGE, self.before).await;
+        let page = match page {
+            Ok(page) => page,
+            Err(error) => {
+                tracing::warn!(%error, "what has settled cannot be looked up");
+                return false;
+            }
+        };
+        for snapshot in &page.elicitations {
+            let settled_at = snapshot.lifecycle().settled_at();
+            if let Some(at) = settled_at.filter(|at| *at >= self.since) {
+                let line = Line {
+                    id: snapshot.id(),
+                    at,
+                    is_warning: false,
+                    text: None,
+                };
+                let asker = Box::from(&*snapshot.record().request.asker);
+                self.settled.push((asker, line));
+            }
+        }
+        self.page = page.elicitations.len();
+        self.before = page.next;
+        self.before.is_some()
+    }
+
+    /// What was found, in the order in which it settled.
+    fn in_order(mut self) -> Vec<(Box<str>, Line)> {
+        self.settled.sort_by_key(|(_, line)| (line.at, line.id));
+        self.settled
+    }
+}
+
+/// What it costs an asker to be told again: so many records that are read count as a request.
+struct Replay {
+    asker: Asker,
+    read: usize,
+}
+
+impl Replay {
+    /// Charges what was read. Waits when the asker has had its requests, so that nothing is left
+    /// out. May be dropped and called again.
+    async fn pay(&mut self) {
+        while self.read >= MAX_PAGE {
+            match self.asker.charge() {
+                Err(ActError::RateLimited { retry_after }) => {
+                    tokio::time::sleep(retry_after).await;
+                }
+                Ok(()) | Err(_) => self.read -= MAX_PAGE,
+            }
+        }
+    }
+}
+
 /// What one asker is told, in order.
 pub(crate) struct Stream {
     told: Told,
-    asker: Arc<str>,
+    name: Arc<str>,
+    replay: Replay,
     log: Arc<Log>,
     end: watch::Receiver<u64>,
     next: u64,
     last_at: UnixTime,
-    /// What settled since then is not written down, and has to be looked up.
-    missed_since: Option<UnixTime>,
+    /// What is not written down, while it is being looked up.
+    look_up: Option<LookUp>,
     missed: VecDeque<Line>,
 }
 
@@ -323,17 +366,25 @@ enum Found {
 }
 
 impl Stream {
-    /// The next notification.
+    /// The next notification. May be dropped and called again: nothing is left out.
     pub(crate) async fn next(&mut self) -> Telling {
         loop {
-            if let Some(since) = self.missed_since.take() {
-                let since = since.before(SLACK);
-                let settled = self.told.settled_since(Some(self.asker.clone()), since);
-                self.missed = settled.await.into_iter().map(|(_, line)| line).collect();
+            self.replay.pay().await;
+            if let Some(look_up) = &mut self.look_up {
+                let engine = &self.told.0.engine;
+                let goes_on = look_up.goes_on(engine, Some(self.name.clone())).await;
+                self.replay.read += look_up.page;
+                if !goes_on && let Some(look_up) = self.look_up.take() {
+                    let lines = look_up.in_order().into_iter().map(|(_, line)| line);
+                    self.missed = lines.collect();
+                }
+                continue;
             }
-            if let Some(line) = self.missed.pop_front() {
-                let text = self.told.text(&line).await;
+            if let Some(line) = self.missed.front() {
                 let position = Position::by_time(line.at);
+                let text = self.told.text(line).await;
+                self.replay.read += 1;
+                self.missed.pop_front();
                 if let Some(text) = text {
                     return Telling { position, text };
                 }
@@ -341,20 +392,21 @@ impl Stream {
             }
             match self.look() {
                 Found::Line(line) => {
-                    let number = self.next;
+                    let text = self.told.text(&line).await;
+                    self.replay.read += usize::from(line.text.is_none());
+                    let position = Position {
+                        started: self.told.0.started.as_millis(),
+                        number: self.next,
+                        at: line.at.as_millis(),
+                    };
                     self.next += 1;
                     self.last_at = line.at;
-                    if let Some(text) = self.told.text(&line).await {
-                        let position = Position {
-                            started: self.told.0.started.as_millis(),
-                            number,
-                            at: line.at.as_millis(),
-                        };
+                    if let Some(text) = text {
                         return Telling { position, text };
                     }
                 }
                 Found::Gone => {
-                    self.missed_since = Some(self.last_at);
+                    self.look_up = Some(LookUp::since(self.last_at.before(SLACK)));
                     self.next = *self.end.borrow();
                 }
                 Found::NotYet => {

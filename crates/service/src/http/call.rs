@@ -12,12 +12,10 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Body as _;
 use tracing::Span;
 
 use super::refusal::Refusal;
-use super::{HttpSettings, Shared, json};
+use super::{Shared, json};
 use crate::rpc::{Answered, Answering, Session};
 use crate::trace::{self, Route};
 
@@ -49,32 +47,18 @@ async fn answer(
         Ok(asker) => Session::new(asker.clone()),
         Err(refusal) => return refusal.into_response(),
     };
-    match read(&shared.settings, &headers, body).await {
+    if !is_json(&headers) {
+        return Refusal::NotJson.into_response();
+    }
+    let mut received = shared.memory.of(session.asker());
+    match received.read(body, &shared.settings).await {
         Ok(message) => {
             let answering = span.in_scope(|| shared.rpc.answer(&session, &message));
-            // A waiting call should hold neither.
-            drop((message, headers, uri));
+            // A waiting call should hold none of them.
+            drop((message, received, headers, uri));
             respond(answering, shared).await
         }
         Err(refusal) => refusal.into_response(),
-    }
-}
-
-/// The whole body, if it is JSON, not too large and not too slow.
-async fn read(settings: &HttpSettings, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
-    if !is_json(headers) {
-        return Err(Refusal::NotJson);
-    }
-    let limit = settings.body_limit;
-    if body.size_hint().lower() > limit as u64 {
-        return Err(Refusal::TooLarge(limit));
-    }
-    let body = Limited::new(body, limit);
-    match tokio::time::timeout(settings.body_timeout, body.collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge(limit)),
-        Ok(Err(_)) => Err(Refusal::Broken),
-        Err(_) => Err(Refusal::TooSlow(settings.body_timeout)),
     }
 }
 

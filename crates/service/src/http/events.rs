@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
 use super::Shared;
+use super::refusal::charge;
 use crate::told::Position;
 use crate::trace::{self, Route};
 
@@ -42,10 +43,13 @@ fn open(shared: &Shared, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Re
         Ok(asker) => asker,
         Err(refusal) => return refusal.into_response(),
     };
+    if let Err(refusal) = charge(asker) {
+        return refusal.into_response();
+    }
     let last = headers.get("last-event-id");
     let last = last.and_then(|last| Position::read(last.to_str().ok()?));
-    let told = shared.told.stream(asker.name(), last);
-    let closing = shared.closing.clone();
+    let told = shared.told.stream(asker.clone(), last);
+    let closing = shared.ending.closing.clone();
     let heartbeat = shared.settings.heartbeat;
     // The first piece at once, so that the client knows that it is heard.
     let begin = Some(Ok::<_, Infallible>(COME_BACK.to_owned()));

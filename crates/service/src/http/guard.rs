@@ -12,20 +12,18 @@ use entreat_engine::Asker;
 
 use super::refusal::Refusal;
 use crate::askers::Askers;
-use crate::local::{comes_from_this_machine, is_forwarded, is_this_machine, names_this_machine};
+use crate::local::{comes_from_its_own_origin, is_forwarded, is_this_machine, names_this_machine};
 
 /// The asker, or why the request is refused.
 pub(super) fn admit<'a>(
     askers: &'a Askers,
+    scheme: &str,
     peer: SocketAddr,
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<&'a Asker, Refusal> {
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let key = value.to_str().ok().and_then(bearer);
-        return key
-            .and_then(|key| askers.by_key(key))
-            .ok_or(Refusal::UnknownKey);
+    if headers.contains_key(header::AUTHORIZATION) {
+        return by_key(askers, headers).ok_or(Refusal::UnknownKey);
     }
     let local = askers.local().filter(|_| is_this_machine(peer.ip()));
     let local = local.ok_or(Refusal::NoKey)?;
@@ -36,10 +34,17 @@ pub(super) fn admit<'a>(
     if !names_this_machine(uri, headers) {
         return Err(Refusal::ForeignHost);
     }
-    if !comes_from_this_machine(headers) {
+    if !comes_from_its_own_origin(scheme, headers) {
         return Err(Refusal::ForeignOrigin);
     }
     Ok(local)
+}
+
+/// The asker whose key the request has.
+pub(super) fn by_key<'a>(askers: &'a Askers, headers: &HeaderMap) -> Option<&'a Asker> {
+    let value = headers.get(header::AUTHORIZATION)?;
+    let key = value.to_str().ok().and_then(bearer)?;
+    askers.by_key(key)
 }
 
 fn bearer(value: &str) -> Option<&str> {

@@ -3,6 +3,7 @@
 //! Calls run side by side and are answered as they end. When the connection goes, what was asked
 //! on it goes too, unless it is durable.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +26,21 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::Shared;
-use super::refusal::Refusal;
+use super::behind::Underway;
+use super::receiving::Metered;
+use super::refusal::{Refusal, charge};
 use crate::rpc::Session;
 use crate::trace::{self, Route};
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+type Socket = WebSocketStream<Metered<TokioIo<Upgraded>>>;
 
 /// A client that has answered so many heartbeats with nothing at all is gone.
 const MISSED_BEATS: u32 = 3;
 /// How long a client may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// The head of a control frame from a client, in bytes.
+const CONTROL_HEAD: usize = 6;
 
 const ROUTE: Route = Route {
     method: "GET",
@@ -66,9 +72,16 @@ fn upgrade(
     let Some(accept) = accept_key(request.headers()) else {
         return Refusal::NoUpgrade.into_response();
     };
+    if let Err(refusal) = charge(&asker) {
+        return refusal.into_response();
+    }
     let upgrade = hyper::upgrade::on(&mut request);
+    let underway = request.extensions().get::<Underway>().cloned();
     let serving = serve(shared.clone(), upgrade, asker, context);
-    shared.tasks.spawn(serving);
+    shared.ending.tasks.spawn(async move {
+        serving.await;
+        drop(underway);
+    });
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
@@ -107,7 +120,10 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: C
         .max_frame_size(Some(limit))
         .read_buffer_size(4096)
         .write_buffer_size(4096);
-    let io = TokioIo::new(upgraded);
+    let io = Metered {
+        stream: TokioIo::new(upgraded),
+        received: shared.memory.of(&asker),
+    };
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let why = converse(&shared, &mut socket, asker, &context).await;
     if let Some(frame) = why {
@@ -128,7 +144,7 @@ async fn converse(
     asker: Asker,
     context: &Context,
 ) -> Option<CloseFrame> {
-    let mut told = shared.told.stream(asker.name(), None);
+    let mut told = shared.told.stream(asker.clone(), None);
     let session = Session::connected(asker);
     let mut calls = FuturesUnordered::new();
     let mut beat = tokio::time::interval(shared.settings.heartbeat);
@@ -137,7 +153,7 @@ async fn converse(
         let has_room = calls.len() < shared.settings.calls_per_socket;
         let text: Utf8Bytes = tokio::select! {
             biased;
-            () = shared.closing.cancelled() => {
+            () = shared.ending.closing.cancelled() => {
                 return Some(close(CloseCode::Away, "the service ends; come back"));
             }
             Some(body) = calls.next() => match body {
@@ -149,6 +165,7 @@ async fn converse(
                 silent_beats = 0;
                 match received? {
                     Ok(Message::Text(text)) => {
+                        socket.get_mut().received.forget();
                         let begin = || shared.rpc.answer(&session, text.as_bytes());
                         let answering = trace::within(context, begin);
                         calls.push(async move { answering.await.body });
@@ -156,7 +173,15 @@ async fn converse(
                     Ok(Message::Binary(_)) => {
                         return Some(close(CloseCode::Unsupported, "messages must be text"));
                     }
+                    Ok(Message::Ping(payload) | Message::Pong(payload)) => {
+                        let bytes = CONTROL_HEAD + payload.len();
+                        socket.get_mut().received.leave_out(bytes);
+                    }
                     Ok(_) => {}
+                    Err(Error::Io(error)) if error.kind() == ErrorKind::OutOfMemory => {
+                        let words = "too many large messages come at once";
+                        return Some(close(CloseCode::Again, words));
+                    }
                     Err(Error::Capacity(_)) => {
                         return Some(close(CloseCode::Size, "the message is too large"));
                     }

@@ -32,12 +32,21 @@ impl HeaderIdentity {
         Ok(Self { name, proxies })
     }
 
-    pub(super) fn identify(
+    pub(super) fn proxies(&self) -> &[ProxyRange] {
+        &self.proxies
+    }
+
+    /// Whether this is the address of a proxy whose word is taken.
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        self.proxies.iter().any(|range| range.contains(address))
+    }
+
+    pub(crate) fn identify(
         &self,
         peer: SocketAddr,
         headers: &HeaderMap,
     ) -> Result<Person, Unidentified> {
-        if !self.proxies.iter().any(|range| range.contains(peer.ip())) {
+        if !self.trusts(peer.ip()) {
             return Err(Unidentified::UntrustedProxy);
         }
         let mut values = headers.get_all(&self.name).iter();
@@ -61,7 +70,7 @@ impl HeaderIdentity {
 pub struct ProxyRange(IpNet);
 
 impl ProxyRange {
-    fn contains(&self, address: IpAddr) -> bool {
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
         // A socket for both families shows IPv4 peers as IPv6 ones.
         self.0.contains(&address.to_canonical())
     }

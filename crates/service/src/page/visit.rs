@@ -58,6 +58,12 @@ impl Visit {
         let Some(peer) = peer.copied() else {
             return refuse(StatusCode::FORBIDDEN, words.refused);
         };
+        if site.is_for_nobody {
+            tracing::info!(
+                "nobody is let in: the pages are another machine's, and no proxy names people"
+            );
+            return refuse(StatusCode::FORBIDDEN, words.refused);
+        }
         let identity = &site.settings.identity;
         let identified = identity.identify(peer, &parts.uri, &parts.headers);
         let person = match identified {

@@ -90,6 +90,7 @@ async fn connections_are_bounded_and_the_next_one_waits() {
     let world = World::new().await;
     let server = Server::with(&world, |settings| {
         settings.connections = 2;
+        settings.connections_per_address = Some(2);
         settings.head_timeout = Duration::from_millis(300);
     })
     .await;

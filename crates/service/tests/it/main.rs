@@ -13,6 +13,7 @@ mod any_message;
 mod any_wire;
 mod batches;
 mod child;
+mod connections;
 mod creating;
 mod downloads;
 mod errors;
