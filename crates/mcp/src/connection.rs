@@ -9,8 +9,8 @@ use std::io;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ClientResult, ElicitResult,
-    ErrorData, JsonRpcMessage, JsonRpcVersion2_0, MetaObject, Request, RequestId,
+    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult,
+    ElicitResult, ErrorData, JsonRpcMessage, JsonRpcVersion2_0, MetaObject, Request, RequestId,
     RequestMetaObject, ServerJsonRpcMessage, ServerRequest,
 };
 use rmcp::transport::async_rw::{TransportAdapterAsyncCombinedRW, TransportAdapterAsyncRW};
@@ -24,6 +24,8 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 
 use crate::lines::{LineReader, LineWriter};
+use crate::requests::{OpenRequests, Writing, answered};
+use crate::values::Values;
 
 /// What a wrapped server can be [served](crate::Wrapped::serve) on: streams of bytes, on which
 /// messages are lines, and transports of rmcp.
@@ -68,16 +70,53 @@ where
 struct Lines<R, W> {
     reader: LineReader<R>,
     writer: LineWriter<W>,
+    open: OpenRequests,
+    refusing: Writing,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     fn new(reader: R, writer: W) -> Self {
         Self {
             reader: LineReader::new(reader),
             writer: LineWriter::new(writer),
+            open: OpenRequests::default(),
+            refusing: Writing::default(),
+        }
+    }
+
+    /// Whether a message may be worked on.
+    fn admits(&self, message: &ClientJsonRpcMessage) -> Result<(), Answer> {
+        match message {
+            JsonRpcMessage::Request(request) => self.open.open(&request.id)?,
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // It is not answered.
+                    drop(self.open.close(id));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Begins to answer with an error; nothing is read before that is done.
+    fn refuse(&mut self, (error, id): Answer) {
+        if let Ok(line) = written(&ServerJsonRpcMessage::error(error, id)) {
+            let writer = self.writer.clone();
+            self.refusing.begin(async move { writer.send(line).await });
         }
     }
 }
+
+/// An error, and the request that it answers.
+type Answer = (ErrorData, Option<RequestId>);
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>
 where
@@ -91,11 +130,17 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = self.writer.clone();
-        async move { writer.send(written(&message)?).await }
+        let closing = answered(&message).and_then(|id| self.open.close(id));
+        async move {
+            let sent = writer.send(written(&message)?).await;
+            drop(closing);
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
+            self.refusing.end().await.ok()?;
             let line = match self.reader.next().await {
                 Ok(line) => line?,
                 Err(error) => {
@@ -103,20 +148,15 @@ where
                     return None;
                 }
             };
-            match read(line) {
-                Ok(Some(message)) => return Some(message),
-                Ok(None) => {}
-                Err(error) => {
-                    // Not in its own words, which quote what it stumbled over.
-                    tracing::debug!(
-                        column = error.column(),
-                        "a line of the client is no message"
-                    );
-                    let error = ErrorData::invalid_request("Invalid request", None);
-                    let refused = written(&ServerJsonRpcMessage::error(error, None)).ok()?;
-                    self.writer.send(refused).await.ok()?;
-                }
-            }
+            let refused = match read(line) {
+                Ok(Some(message)) => match self.admits(&message) {
+                    Ok(()) => return Some(message),
+                    Err(refused) => refused,
+                },
+                Ok(None) => continue,
+                Err(error) => (error, None),
+            };
+            self.refuse(refused);
         }
     }
 
@@ -140,8 +180,12 @@ struct Envelope<'a> {
     error: Option<IgnoredAny>,
 }
 
-/// Reads a line; `None` if it is to be passed over.
-fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, serde_json::Error> {
+/// Reads a line; `None` if it is to be passed over. The error is what the client is told.
+pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
+    if let Err(error) = Values::check(line) {
+        tracing::debug!(%error, "a line of the client is refused");
+        return Err(ErrorData::invalid_request(error.to_string(), None));
+    }
     // A mark of byte order means nothing in UTF-8.
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if let Some(message) = read_at_its_word(line) {
@@ -160,7 +204,12 @@ fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, serde_json::Error> 
         );
         return Ok(None);
     }
-    Err(error)
+    // Not in its own words, which quote what it stumbled over.
+    tracing::debug!(
+        column = error.column(),
+        "a line of the client is no message"
+    );
+    Err(ErrorData::invalid_request("Invalid request", None))
 }
 
 /// Reads a call of a tool, or an answer to a question.

@@ -32,9 +32,14 @@ mod seal;
 mod connection;
 mod lines;
 mod raw;
+mod requests;
 mod sessions;
 mod streamable;
+mod values;
 pub mod wire;
+
+#[doc(hidden)]
+pub mod fuzzing;
 
 #[cfg(feature = "answer")]
 pub mod answer;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::{Form, Presented, UnixTime};
+use entreat_core::{ElicitationId, Form, Presented, UnixTime};
 use entreat_engine::shares::{Full, Place, Shares};
 use entreat_engine::{Asker, Links};
 use http::request::Parts;
@@ -46,6 +46,8 @@ pub struct Settings {
     /// Whether URL requests have an id since 2026-07-28, where none is foreseen: some clients
     /// want it.
     pub url_ids: bool,
+    /// How long a message may take to come in over HTTP.
+    pub body_timeout: Duration,
     /// How many calls may be under way; more are refused.
     pub calls: usize,
     /// How many sessions of the eras of 2025 there may be over HTTP. Whoever has its share of
@@ -80,6 +82,7 @@ impl Default for Settings {
             rounds: 100,
             single_use: true,
             url_ids: false,
+            body_timeout: Duration::from_secs(60),
             calls: 10_000,
             sessions: 1_000,
             // As long as a person may think about one question; rmcp's own limit is shorter.
@@ -105,6 +108,9 @@ impl Settings {
         share.max(1)
     }
 }
+
+/// So many clients are told of the end of one question that each of them asked for.
+const NOTICES: usize = 4;
 
 /// Forms that are known by name.
 pub trait Forms: Send + Sync {
@@ -189,6 +195,8 @@ pub(crate) struct Inner {
     pub(crate) claims: Claims,
     pub(crate) parked: ParkedCalls,
     calls: Shares<Arc<str>>,
+    /// Clients that are to be told when a page has what it wanted.
+    pub(crate) notices: Shares<ElicitationId>,
     /// What goes on after a call has been answered; joined by [`Mcp::shutdown`].
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -296,6 +304,7 @@ impl Builder {
                 claims: Claims::new(&self.settings),
                 parked: ParkedCalls::new(&self.settings),
                 calls: self.settings.shares(self.settings.calls),
+                notices: Shares::new(self.settings.links, NOTICES),
                 settings: self.settings,
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),

@@ -11,34 +11,65 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::RequestId;
+use rmcp::model::{JsonRpcMessage, RequestId};
 
 /// So many requests of one connection may be open.
 pub(crate) const MOST_OPEN: usize = 10_000;
 
 /// The requests that are open on a connection. Cheap to clone; all clones are one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OpenRequests(Arc<Mutex<HashSet<RequestId>>>);
+#[derive(Clone, Default)]
+pub(crate) struct OpenRequests(Arc<Mutex<Open>>);
+
+#[derive(Default)]
+struct Open {
+    /// Those that are being worked on.
+    ids: HashSet<RequestId>,
+    /// How many there are, with those whose answers are being written.
+    count: usize,
+}
 
 impl OpenRequests {
-    /// Notes a request; the error says why it is not taken, and who is to be told.
+    /// Notes a request; the error says why it is not taken, and to which id.
     pub(crate) fn open(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
         let mut open = self.0.lock();
-        if open.len() >= MOST_OPEN {
+        if open.count >= MOST_OPEN {
             let message = format!("more than {MOST_OPEN} requests are open; try again later");
             return Err((ErrorData::internal_error(message, None), Some(id.clone())));
         }
-        if !open.insert(id.clone()) {
+        if !open.ids.insert(id.clone()) {
             // Without its id, by which it would be taken for the answer to the first.
             let message = "a request of this id is open already";
             return Err((ErrorData::invalid_request(message, None), None));
         }
+        open.count += 1;
         Ok(())
     }
 
-    /// Notes that a request has its answer, or wants none any more.
-    pub(crate) fn close(&self, id: &RequestId) {
-        self.0.lock().remove(id);
+    /// Notes that a request gets its answer, or wants none any more. Its place is free when what
+    /// is returned is dropped.
+    pub(crate) fn close(&self, id: &RequestId) -> Option<Closing> {
+        let was_open = self.0.lock().ids.remove(id);
+        was_open.then(|| Closing(self.clone()))
+    }
+}
+
+/// A request whose answer is being written.
+pub(crate) struct Closing(OpenRequests);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.0.lock().count -= 1;
+    }
+}
+
+/// The request that a message answers.
+pub(crate) fn answered<Req, Resp, Noti>(
+    message: &JsonRpcMessage<Req, Resp, Noti>,
+) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
     }
 }
 

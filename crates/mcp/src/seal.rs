@@ -65,10 +65,12 @@ pub(crate) enum Refused {
 
 /// Seals states and opens them.
 pub(crate) struct Sealer {
-    /// By version, the newest last.
-    keys: Vec<(u32, XChaCha20Poly1305)>,
+    keys: Keys,
     engine: Engine,
 }
+
+/// Keys by version, the newest last.
+pub(crate) struct Keys(Vec<(u32, XChaCha20Poly1305)>);
 
 /// A state that was opened: which one it is, and what it remembers.
 pub(crate) struct Opened {
@@ -85,6 +87,7 @@ impl Sealer {
             .map(|(version, key)| (version, XChaCha20Poly1305::new(&Key::from(*key))))
             .collect();
         keys.sort_unstable_by_key(|(version, _)| *version);
+        let keys = Keys(keys);
         Self { keys, engine }
     }
 
@@ -107,19 +110,36 @@ impl Sealer {
     }
 
     pub(crate) fn open_outcome(&self, id: [u8; NONCE], sealed: &[u8]) -> Result<Vec<u8>, Refused> {
-        self.decrypt(sealed, &outcome_of(id)).map(|(_, text)| text)
+        let opened = self.keys.decrypt(sealed, &outcome_of(id));
+        opened.map(|(_, text)| text)
+    }
+
+    fn encrypt(&self, text: &[u8], bound: &[u8]) -> Vec<u8> {
+        let mut nonce = [0; NONCE];
+        self.engine.fill_random(&mut nonce);
+        self.keys.encrypt(text, bound, nonce)
+    }
+
+    /// Opens a state if it is ours, unaltered, of this call, and not too old.
+    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<Opened, Refused> {
+        self.keys.open(state, binding, self.engine.now())
+    }
+}
+
+impl Keys {
+    /// A single key that everybody knows: for fuzz targets.
+    pub(crate) fn known() -> Self {
+        Self(vec![(1, XChaCha20Poly1305::new(&Key::from([7; 32])))])
     }
 
     /// Encrypts under the newest key, bound to something.
-    fn encrypt(&self, text: &[u8], bound: &[u8]) -> Vec<u8> {
-        let Some((version, cipher)) = self.keys.last() else {
+    pub(crate) fn encrypt(&self, text: &[u8], bound: &[u8], nonce: [u8; NONCE]) -> Vec<u8> {
+        let Some((version, cipher)) = self.0.last() else {
             return Vec::new();
         };
         let mut sealed = Vec::with_capacity(HEADER + text.len() + TAG);
         sealed.push(FORMAT);
         sealed.extend(version.to_be_bytes());
-        let mut nonce = [0; NONCE];
-        self.engine.fill_random(&mut nonce);
         let aad = [&sealed[..], bound].concat();
         sealed.extend(nonce);
         sealed.extend_from_slice(text);
@@ -141,7 +161,7 @@ impl Sealer {
             return Err(Refused::Foreign);
         };
         let version = u32::from_be_bytes([v0, v1, v2, v3]);
-        let key = self.keys.iter().find(|(known, _)| *known == version);
+        let key = self.0.iter().find(|(known, _)| *known == version);
         let (_, cipher) = key.ok_or(Refused::Key(version))?;
         let aad = [&header[..5], bound].concat();
         let payload = Payload {
@@ -152,8 +172,12 @@ impl Sealer {
         Ok((nonce, text.map_err(|_| Refused::Altered)?))
     }
 
-    /// Opens a state if it is ours, unaltered, of this call, and not too old.
-    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<Opened, Refused> {
+    pub(crate) fn open(
+        &self,
+        state: &str,
+        binding: &Binding,
+        now: UnixTime,
+    ) -> Result<Opened, Refused> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)
             .map_err(|_| Refused::Foreign)?;
@@ -170,7 +194,7 @@ impl Sealer {
         if found.arguments != binding.arguments {
             return Err(Refused::Arguments);
         }
-        if self.engine.now() >= contents.expires {
+        if now >= contents.expires {
             return Err(Refused::Expired);
         }
         Ok(Opened {

@@ -6,9 +6,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use entreat_engine::shares::{Place, Shares};
 use futures_util::Stream;
@@ -75,14 +73,16 @@ struct Session {
 pub(crate) struct Visit {
     principal: Arc<str>,
     session: OnceLock<(Arc<Table>, SessionId)>,
-    refusal: AtomicU8,
+    refusal: OnceLock<Refusal>,
 }
 
 /// Why a request is refused, whatever rmcp answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    UnknownSession = 1,
-    TooManySessions = 2,
+    UnknownSession,
+    TooManySessions,
+    TooManyValues,
+    SlowBody,
 }
 
 impl Visit {
@@ -90,7 +90,7 @@ impl Visit {
         Self {
             principal: principal.into(),
             session: OnceLock::new(),
-            refusal: AtomicU8::new(0),
+            refusal: OnceLock::new(),
         }
     }
 
@@ -110,13 +110,12 @@ impl Visit {
     }
 
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        let all = [Refusal::UnknownSession, Refusal::TooManySessions];
-        let code = self.refusal.load(Ordering::Relaxed);
-        all.into_iter().find(|refusal| *refusal as u8 == code)
+        self.refusal.get().copied()
     }
 
-    fn refuse(&self, refusal: Refusal) {
-        self.refusal.store(refusal as u8, Ordering::Relaxed);
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        // The first reason is the one that counts.
+        let _ = self.refusal.set(refusal);
     }
 }
 

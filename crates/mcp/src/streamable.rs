@@ -4,28 +4,25 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use axum::Router;
 use axum::body::Body as ResponseBody;
-use axum::serve::ListenerExt as _;
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use rmcp::ServerHandler;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::TcpListener;
+use tokio::time::Sleep;
 use tower::{Layer as _, Service};
 
 use crate::mcp::Inner;
 use crate::raw::{RawLayer, RawService};
 use crate::sessions::{OwnSessions, Refusal, Sessions, Visit};
+use crate::values::Values;
 use crate::wrap::Wrapped;
 
-/// Where a server that serves itself is found.
-const PATH: &str = "/mcp";
 /// When somebody who cannot have a session now is to try again, in seconds.
 const LATER: &str = "30";
 
@@ -61,27 +58,6 @@ impl<S: ServerHandler> Wrapped<S> {
             service: RawLayer.layer(service),
             inner,
         }
-    }
-
-    /// Serves clients on this machine over Streamable HTTP under `/mcp`, until told to end.
-    ///
-    /// For a listener on loopback: only such names and origins are let in.
-    pub async fn serve_http(
-        self,
-        listener: TcpListener,
-        end: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<()> {
-        let settings = StreamableHttpServerConfig::default();
-        let ended = settings.cancellation_token.clone();
-        let end = async move {
-            end.await;
-            // Streams would keep it waiting for ever.
-            ended.cancel();
-        };
-        let app = Router::new().route_service(PATH, self.http(settings));
-        // Small messages would wait for company otherwise.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        axum::serve(listener, app).with_graceful_shutdown(end).await
     }
 }
 
@@ -132,12 +108,26 @@ where
         let visit = Arc::new(Visit::of(self.inner.callers.principal(&parts)));
         // With the request, it lasts as long as its handler; with the body, as long as that.
         parts.extensions.insert(visit.clone());
+        let body = Incoming {
+            body: Box::pin(body),
+            values: Values::default(),
+            time: Box::pin(tokio::time::sleep(self.inner.settings.body_timeout)),
+            visit: visit.clone(),
+        };
         let answering = self.service.call(Request::from_parts(parts, body));
         Box::pin(async move {
             let response = visit.scope(answering).await?;
             Ok(match visit.refusal() {
                 Some(Refusal::UnknownSession) => {
                     refused(StatusCode::NOT_FOUND, "Not Found: Session not found")
+                }
+                Some(Refusal::TooManyValues) => {
+                    let text = "Payload Too Large: the message has too many values";
+                    refused(StatusCode::PAYLOAD_TOO_LARGE, text)
+                }
+                Some(Refusal::SlowBody) => {
+                    let text = "Request Timeout: the message took too long";
+                    refused(StatusCode::REQUEST_TIMEOUT, text)
                 }
                 Some(Refusal::TooManySessions) => {
                     let text = "Service Unavailable: there are too many sessions; end some, or try \
@@ -164,6 +154,60 @@ fn refused(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response
+}
+
+/// The body of a request, as far as it may come.
+struct Incoming<B> {
+    body: Pin<Box<B>>,
+    values: Values,
+    time: Pin<Box<Sleep>>,
+    visit: Arc<Visit>,
+}
+
+impl<B> Body for Incoming<B>
+where
+    B: Body,
+    B::Error: std::fmt::Display,
+{
+    type Data = Bytes;
+    type Error = String;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, String>>> {
+        let this = &mut *self;
+        let frame = match this.body.as_mut().poll_frame(cx) {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
+                ready!(this.time.as_mut().poll(cx));
+                this.visit.refuse(Refusal::SlowBody);
+                return Poll::Ready(Some(Err("it took too long".to_owned())));
+            }
+        };
+        let Some(frame) = frame else {
+            return Poll::Ready(None);
+        };
+        let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
+        let frame = frame.map(|frame| frame.map_data(bytes));
+        let frame = frame.map_err(|error| error.to_string());
+        if let Ok(frame) = &frame
+            && let Some(data) = frame.data_ref()
+            && let Err(error) = this.values.read(data)
+        {
+            this.visit.refuse(Refusal::TooManyValues);
+            return Poll::Ready(Some(Err(error.to_string())));
+        }
+        Poll::Ready(Some(frame))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// A body while which a visit is under way.

@@ -70,8 +70,14 @@ mod tests {
 
     #[test]
     fn too_many_are_refused_and_long_texts_are_not() {
-        assert_eq!(Values::check(&b"0,".repeat(MOST_VALUES + 1)), Err(TooManyValues));
-        assert_eq!(Values::check(&b"[".repeat(MOST_VALUES + 1)), Err(TooManyValues));
+        assert_eq!(
+            Values::check(&b"0,".repeat(MOST_VALUES + 1)),
+            Err(TooManyValues)
+        );
+        assert_eq!(
+            Values::check(&b"[".repeat(MOST_VALUES + 1)),
+            Err(TooManyValues)
+        );
         assert_eq!(Values::check(&b"0,".repeat(MOST_VALUES)), Ok(()));
         let long = [b"\"", &*b",".repeat(2 * MOST_VALUES), b"\""].concat();
         assert_eq!(Values::check(&long), Ok(()));

@@ -121,6 +121,20 @@ macro_rules! http {
     };
 }
 
+/// One of the limits of an MCP server.
+macro_rules! mcp {
+    ($name:literal, $which:ident, $read:path, $show:path) => {
+        Setting::service(
+            $name,
+            |config, text| {
+                config.mcp.$which = $read(text)?;
+                Ok(())
+            },
+            |config| Some($show(config.mcp.$which)),
+        )
+    };
+}
+
 /// All of them, in the order in which they are shown.
 pub(crate) const SETTINGS: &[Setting] = &[
     Setting::service(
@@ -349,6 +363,31 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| shown_rate(rules.limits.requests_per_second),
     ),
+    Setting::asker(
+        "limits.principal_share",
+        |rules, text| {
+            rules.limits.principal_share = value::percent(text)?;
+            Ok(())
+        },
+        |rules| rules.limits.principal_share.to_string(),
+    ),
+    mcp!(
+        "mcp.body_timeout",
+        body_timeout,
+        value::duration,
+        value::shown
+    ),
+    mcp!("mcp.calls", calls, value::size, plain),
+    mcp!("mcp.sessions", sessions, value::size, plain),
+    mcp!(
+        "mcp.session_idle",
+        session_idle,
+        value::duration,
+        value::shown
+    ),
+    mcp!("mcp.links", links, value::size, plain),
+    mcp!("mcp.results", results, value::size, plain),
+    mcp!("mcp.used_states", used_states, value::size, plain),
     Setting::asker(
         "retry_limit",
         |rules, text| {

@@ -20,6 +20,9 @@ pub struct Settings {
     /// So many questions of one server a minute come before the person; the others are declined,
     /// and the person is told.
     pub questions_a_minute: usize,
+    /// So many questions of one server wait for the person's attention; the others are declined,
+    /// and the person is told.
+    pub questions_waiting: usize,
     /// How long the person has for one question; no limit unless set. Past it, it is cancelled.
     pub time_limit: Option<Duration>,
     /// So often a presenter is asked for another answer when the one before does not fit.
@@ -41,6 +44,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             questions_a_minute: 20,
+            questions_waiting: 20,
             time_limit: None,
             attempts: 3,
             rounds: 10,
@@ -169,7 +173,17 @@ impl Desk {
                 "{server} asks more than {limit} questions a minute: the others are declined."
             ));
         }
-        admitted == Admitted::Yes
+        if admitted != Admitted::Yes {
+            return false;
+        }
+        let limit = self.settings.questions_waiting;
+        let is_full = *self.waiting.borrow() >= limit;
+        if is_full {
+            self.present.notice(&format!(
+                "{limit} questions of {server} wait already: another is declined."
+            ));
+        }
+        !is_full
     }
 
     async fn in_time(

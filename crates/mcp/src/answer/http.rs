@@ -34,6 +34,7 @@ use tokio::sync::watch;
 use url::Url;
 
 use super::raw::Raw;
+use crate::values::Values;
 
 /// The longest event or body that is taken.
 const LONGEST: usize = 64 << 20;
@@ -151,6 +152,12 @@ impl Http {
         let limited = limited(response.bytes_stream().map_err(io::Error::other));
         let events = SseStream::from_bytes_stream(limited).map_ok(move |mut event| {
             if let Some(data) = &event.data
+                && let Err(error) = Values::check(data.as_bytes())
+            {
+                tracing::warn!(%error, "an event of the server is left out");
+                event.data = None;
+            }
+            if let Some(data) = &event.data
                 && let Ok(mut message) = serde_json::from_str::<Value>(data)
             {
                 raw.keep(&mut message);
@@ -163,6 +170,7 @@ impl Http {
 
     async fn message(&self, response: Response) -> Result<ServerJsonRpcMessage, Failed> {
         let body = body_of(response).await?;
+        Values::check(&body).map_err(io::Error::other)?;
         let Ok(mut message) = serde_json::from_slice(&body) else {
             return Err(unexpected(StatusCode::OK, &body));
         };
@@ -375,24 +383,85 @@ async fn body_of(response: Response) -> Result<Vec<u8>, Failed> {
     Ok(body)
 }
 
-/// Fails when a line, and so an event, does not end.
+/// Fails when an event does not end.
 fn limited(
     stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let mut since_line = 0;
+    let mut event = Event::default();
     stream.map(move |chunk| {
         let chunk = chunk?;
-        since_line = match chunk.iter().rposition(|byte| *byte == b'\n') {
-            Some(last) => chunk.len() - last - 1,
-            None => since_line + chunk.len(),
-        };
-        if since_line > LONGEST {
+        event.read(&chunk);
+        if event.length > LONGEST {
             return Err(too_long());
         }
         Ok(chunk)
     })
 }
 
+/// The event that is coming in: it ends with an empty line.
+#[derive(Default)]
+struct Event {
+    length: usize,
+    line: usize,
+    last: u8,
+}
+
+impl Event {
+    fn read(&mut self, chunk: &[u8]) {
+        for byte in chunk {
+            self.length += 1;
+            match (self.last, byte) {
+                // The second half of the end of a line.
+                (b'\r', b'\n') => {}
+                (_, b'\r' | b'\n') => {
+                    if self.line == 0 {
+                        self.length = 0;
+                    }
+                    self.line = 0;
+                }
+                _ => self.line += 1,
+            }
+            self.last = *byte;
+        }
+    }
+}
+
 fn too_long() -> io::Error {
     io::Error::other(format!("a message is longer than {LONGEST} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_ends_with_an_empty_line_however_lines_end() {
+        for end in ["\n", "\r\n", "\r"] {
+            let text = format!("data: a{end}data: b{end}{end}data: c{end}");
+            let left = format!("data: c{end}").len();
+            for cut in 0..text.len() {
+                let mut event = Event::default();
+                event.read(&text.as_bytes()[..cut]);
+                event.read(&text.as_bytes()[cut..]);
+                let slack = end.len() - 1;
+                assert!(
+                    (left..=left + slack).contains(&event.length),
+                    "{end:?} {cut}"
+                );
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_event_of_any_number_of_lines_is_cut_off() {
+        let line = Bytes::from(format!("data: {}\n", "x".repeat(1 << 20)));
+        let endless = futures_util::stream::repeat_with(move || Ok(line.clone()));
+        let mut taken = 0;
+        let mut events = std::pin::pin!(limited(endless));
+        while let Some(Ok(chunk)) = events.next().await {
+            taken += chunk.len();
+            assert!(taken <= 2 * LONGEST, "it is never cut off");
+        }
+        assert!(taken > LONGEST / 2);
+    }
 }

@@ -3,19 +3,23 @@
 use std::io;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
 use crate::lines::{LineReader, LineWriter};
+use crate::requests::{OpenRequests, Writing, answered};
+use crate::values::Values;
 
 /// A connection of lines, such as a child's standard input and output.
 pub struct Pipe<R, W> {
     reader: LineReader<R>,
     writer: LineWriter<W>,
     raw: Raw,
+    open: OpenRequests,
+    refusing: Writing,
 }
 
 impl<R, W> Pipe<R, W>
@@ -29,11 +33,50 @@ where
             reader: LineReader::new(reader),
             writer: LineWriter::new(writer),
             raw: Raw::default(),
+            open: OpenRequests::default(),
+            refusing: Writing::default(),
         }
+    }
+
+    /// Whether a message may be worked on; if not, the server is told so before anything else is
+    /// read.
+    fn admits(&mut self, message: &ServerJsonRpcMessage) -> bool {
+        let refused = match message {
+            JsonRpcMessage::Request(request) => self.open.open(&request.id),
+            JsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // It is not answered.
+                    drop(self.open.close(id));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        let (error, id) = match refused {
+            Ok(()) => return true,
+            // The first is still to be answered, and an answer without its id says nothing.
+            Err((_, None)) => {
+                tracing::debug!("a request has the id of one that is open");
+                return false;
+            }
+            Err((error, id)) => (error, id),
+        };
+        let message = ClientJsonRpcMessage::error(error, id);
+        let writer = self.writer.clone();
+        self.refusing
+            .begin(async move { writer.send(serde_json::to_vec(&message)?).await });
+        false
     }
 }
 
 fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
+    if let Err(error) = Values::check(line) {
+        tracing::warn!(%error, "a line of the server is left out");
+        return None;
+    }
     let message = serde_json::from_slice(line).and_then(|mut message: Value| {
         raw.keep(&mut message);
         serde_json::from_value(message)
@@ -70,14 +113,22 @@ where
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.raw.sent(&message);
         let writer = self.writer.clone();
-        async move { writer.send(serde_json::to_vec(&message)?).await }
+        let closing = answered(&message).and_then(|id| self.open.close(id));
+        async move {
+            let sent = writer.send(serde_json::to_vec(&message)?).await;
+            drop(closing);
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
+            self.refusing.end().await.ok()?;
             match self.reader.next().await {
                 Ok(line) => {
-                    if let Some(message) = read(line?, &self.raw) {
+                    if let Some(message) = read(line?, &self.raw)
+                        && self.admits(&message)
+                    {
                         return Some(message);
                     }
                 }

@@ -1,5 +1,7 @@
 //! What clients of every era see of a server that asks.
 
+#[cfg(target_os = "linux")]
+mod costs;
 mod delegation;
 mod errors;
 mod extension;

@@ -166,6 +166,24 @@ impl World {
         Client::connect_with(kind, capabilities, ours).await
     }
 
+    /// A connection to a server with this tool, on which nothing was said.
+    pub(crate) fn raw<F, T>(&self, tool: F) -> DuplexStream
+    where
+        F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, ErrorData>> + Send + 'static,
+    {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let tool =
+            move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
+        let server = self.mcp.wrap(Server(Box::new(tool)));
+        tokio::spawn(async move {
+            if let Ok(running) = server.serve(theirs).await {
+                let _ = running.waiting().await;
+            }
+        });
+        ours
+    }
+
     /// Serves a server over HTTP for as long as the test runs; where.
     pub(crate) async fn listen<S: ServerHandler>(server: Wrapped<S>) -> SocketAddr {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;

@@ -1,0 +1,285 @@
+//! What hostile clients cost: time in proportion to what they send, and bounded memory.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use entreat_mcp::Settings;
+use entreat_mcp::rmcp::model::JsonObject;
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines,
+    ReadHalf, WriteHalf,
+};
+use tokio::net::TcpStream;
+
+use crate::world::{World, settle};
+
+/// How long this thread has run, on which the server does too.
+fn cpu() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("it is Linux");
+    let nanos = told.split(' ').next().and_then(|it| it.parse().ok());
+    Duration::from_nanos(nanos.expect("a number"))
+}
+
+/// The most memory that this process has had, in MiB.
+fn peak() -> usize {
+    let told = std::fs::read_to_string("/proc/self/status").expect("it is Linux");
+    let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kibibytes.map(|it: usize| it >> 10).expect("a number")
+}
+
+struct Line {
+    to: WriteHalf<DuplexStream>,
+    from: Lines<BufReader<ReadHalf<DuplexStream>>>,
+}
+
+impl Line {
+    async fn open(world: &World) -> Self {
+        let stream = world.raw(|_, _: JsonObject| async { Ok("done".to_owned()) });
+        let (from, to) = tokio::io::split(stream);
+        let from = BufReader::new(from).lines();
+        let mut line = Self { to, from };
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"}});
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        line.send(&hello.to_string()).await;
+        line.reply().await;
+        line.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+            .await;
+        line
+    }
+
+    async fn send(&mut self, line: &str) {
+        self.to.write_all(line.as_bytes()).await.unwrap();
+        self.to.write_all(b"\n").await.unwrap();
+    }
+
+    async fn reply(&mut self) -> Value {
+        let line = self.from.next_line().await.unwrap().expect("a line");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Sends a start, as many times a part as make a size, and an end.
+    async fn send_long(&mut self, start: &str, part: &str, size: usize, end: &str) {
+        let piece = part.repeat((1 << 16) / part.len());
+        self.to.write_all(start.as_bytes()).await.unwrap();
+        for _ in 0..size / piece.len() {
+            self.to.write_all(piece.as_bytes()).await.unwrap();
+        }
+        self.send(end).await;
+    }
+
+    /// Whatever came before, the server answers.
+    async fn is_well(&mut self, id: &str) {
+        let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        self.send(&ping.to_string()).await;
+        while self.reply().await["id"] != id {}
+    }
+}
+
+/// Lines as a hostile client would make them: start, part, end.
+const HOSTILE: [(&str, &str, &str); 8] = [
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":""#,
+        "x",
+        r#""}}}"#,
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":["#,
+        "0,",
+        r#"0]}}}"#,
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"odd","params":["#,
+        "{},",
+        r#"{}]}"#,
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","#,
+        r#""name":"t","#,
+        r#""z":1}}"#,
+    ),
+    (r#"{"jsonrpc":"2.0","#, r#""id":1,"#, r#""method":"ping"}"#),
+    ("[", r#"{"jsonrpc":"2.0","id":1,"method":"ping"},"#, "0]"),
+    (r#"{"jsonrpc":"2.0","id":1,"result":"#, "[", ""),
+    ("", "\\", ""),
+];
+
+#[tokio::test]
+async fn long_lines_cost_time_in_proportion_and_bounded_memory() {
+    let world = World::new().await;
+    for (number, (start, part, end)) in HOSTILE.into_iter().enumerate() {
+        let mut line = Line::open(&world).await;
+        let mut costs = [4 << 20, 16 << 20].map(|size| (size, Duration::ZERO));
+        for (size, cost) in &mut costs {
+            let began = cpu();
+            line.send_long(start, part, *size, end).await;
+            line.is_well("well").await;
+            *cost = cpu() - began;
+        }
+        let [(_, once), (_, four_times)] = costs;
+        assert!(
+            four_times < 10 * once + Duration::from_millis(50),
+            "{number}: {costs:?}"
+        );
+    }
+    assert!(peak() < 300, "{} MiB", peak());
+}
+
+#[tokio::test]
+async fn a_line_of_64_mib_is_taken_or_left_out_and_the_next_one_comes() {
+    let world = World::new().await;
+    let (start, part, end) = HOSTILE[0];
+    let mut line = Line::open(&world).await;
+    let size = (64 << 20) - (1 << 16);
+    line.send_long(start, part, size, end).await;
+    line.is_well("a").await;
+    line.send_long(start, part, 2 * size, end).await;
+    line.is_well("b").await;
+    let (start, part, end) = HOSTILE[1];
+    line.send_long(start, part, size, end).await;
+    line.is_well("c").await;
+    assert!(peak() < 600, "{} MiB", peak());
+}
+
+#[tokio::test]
+async fn many_calls_at_once_cost_in_proportion() {
+    let world = World::new().await;
+    let mut line = Line::open(&world).await;
+    let mut costs = [1000, 4000].map(|calls| (calls, Duration::ZERO));
+    for (calls, cost) in &mut costs {
+        let began = cpu();
+        for id in 0..*calls {
+            let params = json!({"name": "t", "arguments": {}});
+            let call =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            line.send(&call.to_string()).await;
+        }
+        for _ in 0..*calls {
+            assert_eq!(line.reply().await["result"]["content"][0]["text"], "done");
+        }
+        *cost = cpu() - began;
+    }
+    let [(_, once), (_, four_times)] = costs;
+    assert!(four_times < 10 * once, "{costs:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_answers_is_not_read_from() {
+    const ALL: usize = 200_000;
+    let world = World::new().await;
+    let Line { mut to, mut from } = Line::open(&world).await;
+    let (count, mut written) = tokio::sync::watch::channel(0);
+    let writing = tokio::spawn(async move {
+        for id in 0..ALL {
+            let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+            to.write_all(format!("{ping}\n").as_bytes()).await.unwrap();
+            count.send_replace(id + 1);
+        }
+        to
+    });
+    let mut before = usize::MAX;
+    while *written.borrow_and_update() != before {
+        before = *written.borrow();
+        for _ in 0..50 {
+            settle().await;
+        }
+    }
+    assert!(before < ALL / 4, "{before} requests were taken");
+    // Once it reads, each has an answer: what it asked for, or that there were too many.
+    for _ in 0..ALL {
+        let line = from.next_line().await.unwrap().expect("a line");
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert!(answer["id"].is_number(), "{answer}");
+    }
+    let to = writing.await.unwrap();
+    Line { to, from }.is_well("well").await;
+}
+
+#[tokio::test]
+async fn a_second_request_of_an_id_that_is_open_is_refused() {
+    let world = World::new().await;
+    let stream = world.raw(|_, _: JsonObject| std::future::pending());
+    let (from, to) = tokio::io::split(stream);
+    let from = BufReader::new(from).lines();
+    let mut line = Line { to, from };
+    line.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#).await;
+    line.reply().await;
+    line.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
+    line.send(call).await;
+    line.send(call).await;
+    let refused = line.reply().await;
+    assert_eq!(refused["id"], Value::Null);
+    assert_eq!(
+        refused["error"]["message"],
+        "a request of this id is open already"
+    );
+    // One that was cancelled is not open any more.
+    line.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
+        .await;
+    line.send(call).await;
+    line.is_well("well").await;
+}
+
+async fn post(address: SocketAddr, length: usize, body: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.0\r\nhost: {address}\r\naccept: application/json, text/event-stream\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // It may have answered before it has read everything.
+    let _ = stream.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+    (status.unwrap_or_default(), answer)
+}
+
+#[tokio::test]
+async fn bodies_cost_time_in_proportion_and_bounded_memory() {
+    let world = World::new().await;
+    let address = world
+        .listen_tool(|_, _| async { Ok("done".to_owned()) })
+        .await;
+    for (number, (start, part, end)) in HOSTILE.into_iter().enumerate() {
+        let mut costs = [1 << 20, 4 << 20].map(|size| (size, Duration::ZERO));
+        for (size, cost) in &mut costs {
+            let parts = part.repeat((*size - 200) / part.len());
+            let body = format!("{start}{parts}{end}");
+            let began = cpu();
+            let (status, _) = post(address, body.len(), body.as_bytes()).await;
+            assert!((400..500).contains(&status), "{number}: {status}");
+            *cost = cpu() - began;
+        }
+        let [(_, once), (_, four_times)] = costs;
+        assert!(
+            four_times < 10 * once + Duration::from_millis(50),
+            "{number}: {costs:?}"
+        );
+    }
+    let (start, part, end) = HOSTILE[1];
+    let body = format!("{start}{}{end}", part.repeat(1 << 20));
+    let (status, text) = post(address, body.len(), body.as_bytes()).await;
+    assert_eq!(status, 413);
+    assert!(text.contains("too many values"), "{text}");
+    let (status, _) = post(address, 5 << 20, &vec![b' '; 5 << 20]).await;
+    assert!(matches!(status, 413 | 0), "{status}");
+    assert!(peak() < 200, "{} MiB", peak());
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_ends_the_request() {
+    let mut settings = Settings::default();
+    settings.body_timeout = Duration::from_millis(50);
+    let world = World::with_settings(settings).await;
+    let address = world
+        .listen_tool(|_, _| async { Ok("done".to_owned()) })
+        .await;
+    let (status, _) = post(address, 10, b"{").await;
+    assert_eq!(status, 408);
+}
