@@ -51,6 +51,9 @@ pub struct Entreat {
     folder: Option<TemplateFolder>,
     #[cfg(feature = "mcp")]
     mcp: entreat_mcp::Mcp,
+    /// What servers allow their clients.
+    #[cfg(feature = "mcp")]
+    http: entreat_service::http::HttpSettings,
     #[cfg(feature = "mcp")]
     remote: Option<entreat_service::RemotePages>,
     #[cfg(feature = "embedded")]
@@ -104,6 +107,25 @@ impl Entreat {
     #[cfg(feature = "mcp")]
     pub fn ask_server(&self) -> entreat_mcp::Wrapped<entreat_mcp::AskServer> {
         self.mcp.ask_server()
+    }
+
+    /// Serves clients of MCP on this machine over Streamable HTTP under `/mcp`, until told to end.
+    /// Connections have the bounds that [`Builder::http`] says.
+    ///
+    /// For a listener on loopback: only such names and origins are let in. A program that serves
+    /// others puts [`Wrapped::http`](entreat_mcp::Wrapped::http) into a server of its own.
+    #[cfg(feature = "mcp")]
+    pub fn serve_mcp<S, E>(
+        &self,
+        server: entreat_mcp::Wrapped<S>,
+        listener: tokio::net::TcpListener,
+        end: E,
+    ) -> impl Future<Output = ()> + Send + use<S, E>
+    where
+        S: entreat_mcp::rmcp::ServerHandler,
+        E: Future<Output = ()> + Send + 'static,
+    {
+        mcp::serve(server, self.http.clone(), listener, end)
     }
 
     /// Where the service listens; `None` if it was not told to.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::{Form, Presented, UnixTime};
+use entreat_core::{ElicitationId, Form, Presented, UnixTime};
 use entreat_engine::shares::{Full, Place, Shares};
 use entreat_engine::{Asker, Links};
 use http::request::Parts;
@@ -109,6 +109,9 @@ impl Settings {
     }
 }
 
+/// So many clients are told of the end of one question that each of them asked for.
+const NOTICES: usize = 4;
+
 /// Forms that are known by name.
 pub trait Forms: Send + Sync {
     /// The form of that name.
@@ -192,6 +195,8 @@ pub(crate) struct Inner {
     pub(crate) claims: Claims,
     pub(crate) parked: ParkedCalls,
     calls: Shares<Arc<str>>,
+    /// Clients that are to be told when a page has what it wanted.
+    pub(crate) notices: Shares<ElicitationId>,
     /// What goes on after a call has been answered; joined by [`Mcp::shutdown`].
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -299,6 +304,7 @@ impl Builder {
                 claims: Claims::new(&self.settings),
                 parked: ParkedCalls::new(&self.settings),
                 calls: self.settings.shares(self.settings.calls),
+                notices: Shares::new(self.settings.links, NOTICES),
                 settings: self.settings,
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),

@@ -318,6 +318,10 @@ impl Call {
 
     /// Tells the client when a page has what it wanted, after the call has ended.
     fn tell_when_complete(&self, question: &Elicitation) {
+        // Who calls again and again is told by the first calls.
+        let Ok(place) = self.mcp().notices.take(question.id()) else {
+            return;
+        };
         let peer = self.peer.clone();
         let (settled, id) = (question.outcome(), question.id().to_string());
         let stop = self.mcp().stop.clone();
@@ -328,6 +332,7 @@ impl Call {
                 }
             };
             stop.run_until_cancelled(told).await;
+            drop(place);
         });
     }
 }

@@ -67,7 +67,8 @@ pub(crate) fn typed(whole: InputRequired, slot: Option<&Slot>) -> Option<InputRe
 
 /// A layer for rmcp's service of Streamable HTTP: puts whole results onto the wire.
 ///
-/// Without it, clients since 2026-07-28 get what rmcp's types can say.
+/// Without it, clients since 2026-07-28 get what rmcp's types can say. It says nothing of who may
+/// use a session, and how many there may be; [`Wrapped::http`](crate::Wrapped::http) does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawLayer;
 

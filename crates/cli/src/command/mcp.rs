@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
+use entreat::service::http;
 
 use crate::browser;
 use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
@@ -60,6 +60,8 @@ async fn serve(config: &Config, port: Option<u16>, context: &mut Context) -> any
     let service = service::start(config, place, |builder| {
         let builder = builder
             .listen((Ipv4Addr::LOCALHOST, 0))
+            .http(config.http.clone())
+            .mcp(config.mcp_settings())
             .mcp_local_clients(true);
         if !has_browser {
             return builder;
@@ -78,24 +80,25 @@ async fn serve(config: &Config, port: Option<u16>, context: &mut Context) -> any
             _ = signals.next() => Ok(()),
         },
         Some(port) => {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+            let listener = http::listen((Ipv4Addr::LOCALHOST, port).into());
             let listener = listener.with_context(|| format!("cannot listen on port {port}"))?;
             context.say(format_args!(
                 "listening on http://{}/mcp",
                 listener.local_addr()?
             ));
             let (end, told) = tokio::sync::oneshot::channel::<()>();
-            let serving = agent.serve_http(listener, async {
+            let serving = service.entreat.serve_mcp(agent, listener, async {
                 let _ = told.await;
             });
             let mut serving = std::pin::pin!(serving);
             tokio::select! {
-                ended = &mut serving => ended.context("cannot go on serving"),
+                () = &mut serving => {}
                 _ = signals.next() => {
                     drop(end);
-                    serving.await.context("cannot end well")
+                    serving.await;
                 }
             }
+            Ok(())
         }
     };
     tokio::select! {

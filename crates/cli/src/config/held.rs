@@ -54,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) live_in_all: usize,
     /// What the server allows its clients.
     pub(crate) http: HttpSettings,
+    /// What MCP servers allow their clients.
+    pub(crate) mcp: entreat::mcp::Settings,
     /// What callbacks are signed with: the secret that holds, and the one that it replaces.
     pub(super) callback_secrets: [Option<SigningSecret>; 2],
     pub(crate) loopback_callbacks: bool,
@@ -143,6 +145,7 @@ impl Config {
             retention: engine.retention,
             live_in_all: engine.live,
             http: HttpSettings::default(),
+            mcp: entreat::mcp::Settings::default(),
             callback_secrets: [None, None],
             loopback_callbacks: false,
             otlp_endpoint: None,
@@ -197,6 +200,13 @@ impl Config {
             wrong.tell(&self.origin(name), words);
         }
         self.askers = asker::hold(askers, &self.rules, environment, wrong);
+    }
+
+    /// What MCP servers are to be told, which share among principals as the engine does.
+    pub(crate) fn mcp_settings(&self) -> entreat::mcp::Settings {
+        let mut settings = self.mcp.clone();
+        settings.principal_share = self.default_settings.limits.principal_share;
+        settings
     }
 
     /// What the engine is to be told.

@@ -107,30 +107,16 @@ macro_rules! time {
     };
 }
 
-/// One of the limits of the server.
-macro_rules! http {
-    ($name:literal, $which:ident, $read:path, $show:path) => {
+/// A value that stands somewhere in what holds.
+macro_rules! held {
+    ($name:literal, $($field:ident).+, $read:path, $show:path) => {
         Setting::service(
             $name,
             |config, text| {
-                config.http.$which = $read(text)?;
+                config.$($field).+ = $read(text)?;
                 Ok(())
             },
-            |config| Some($show(config.http.$which)),
-        )
-    };
-}
-
-/// One of the limits of files that people send.
-macro_rules! upload {
-    ($name:literal, $which:ident, $read:path, $show:path) => {
-        Setting::service(
-            $name,
-            |config, text| {
-                config.pages.upload.$which = $read(text)?;
-                Ok(())
-            },
-            |config| Some($show(config.pages.upload.$which)),
+            |config| Some($show(config.$($field).+)),
         )
     };
 }
@@ -247,24 +233,34 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| Some(config.pages.upload.inline_limit.to_string()),
     ),
-    upload!(
+    held!(
         "uploads.per_question",
-        bytes_per_elicitation,
+        pages.upload.bytes_per_elicitation,
         value::bytes,
         plain
     ),
-    upload!("uploads.per_asker", bytes_per_asker, value::bytes, plain),
-    upload!("uploads.in_all", bytes_in_all, value::bytes, plain),
-    upload!("uploads.at_once", at_once, value::size, plain),
-    upload!(
+    held!(
+        "uploads.per_asker",
+        pages.upload.bytes_per_asker,
+        value::bytes,
+        plain
+    ),
+    held!(
+        "uploads.in_all",
+        pages.upload.bytes_in_all,
+        value::bytes,
+        plain
+    ),
+    held!("uploads.at_once", pages.upload.at_once, value::size, plain),
+    held!(
         "uploads.at_once_per_question",
-        at_once_per_elicitation,
+        pages.upload.at_once_per_elicitation,
         value::size,
         plain
     ),
-    upload!(
+    held!(
         "uploads.stall_timeout",
-        stall_timeout,
+        pages.upload.stall_timeout,
         value::duration,
         value::shown
     ),
@@ -324,27 +320,27 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| config.otlp_endpoint.clone(),
     ),
-    http!("http.body_limit", body_limit, value::size, plain),
-    http!("http.body_memory", body_memory, value::size, plain),
-    http!(
+    held!("http.body_limit", http.body_limit, value::size, plain),
+    held!("http.body_memory", http.body_memory, value::size, plain),
+    held!(
         "http.head_timeout",
-        head_timeout,
+        http.head_timeout,
         value::duration,
         value::shown
     ),
-    http!(
+    held!(
         "http.body_timeout",
-        body_timeout,
+        http.body_timeout,
         value::duration,
         value::shown
     ),
-    http!(
+    held!(
         "http.write_timeout",
-        write_timeout,
+        http.write_timeout,
         value::duration,
         value::shown
     ),
-    http!("http.connections", connections, value::size, plain),
+    held!("http.connections", http.connections, value::size, plain),
     Setting::service(
         "http.connections_per_address",
         |config, text| {
@@ -353,14 +349,19 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| Some(config.http.share_of_connections().to_string()),
     ),
-    http!(
+    held!(
         "http.calls_per_socket",
-        calls_per_socket,
+        http.calls_per_socket,
         value::size,
         plain
     ),
-    http!("http.heartbeat", heartbeat, value::duration, value::shown),
-    http!("http.grace", grace, value::duration, value::shown),
+    held!(
+        "http.heartbeat",
+        http.heartbeat,
+        value::duration,
+        value::shown
+    ),
+    held!("http.grace", http.grace, value::duration, value::shown),
     Setting::service(
         "limits.live_in_all",
         |config, text| {
@@ -393,6 +394,31 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| shown_rate(rules.limits.requests_per_second),
     ),
+    Setting::asker(
+        "limits.principal_share",
+        |rules, text| {
+            rules.limits.principal_share = value::percent(text)?;
+            Ok(())
+        },
+        |rules| rules.limits.principal_share.to_string(),
+    ),
+    held!(
+        "mcp.body_timeout",
+        mcp.body_timeout,
+        value::duration,
+        value::shown
+    ),
+    held!("mcp.calls", mcp.calls, value::size, plain),
+    held!("mcp.sessions", mcp.sessions, value::size, plain),
+    held!(
+        "mcp.session_idle",
+        mcp.session_idle,
+        value::duration,
+        value::shown
+    ),
+    held!("mcp.links", mcp.links, value::size, plain),
+    held!("mcp.results", mcp.results, value::size, plain),
+    held!("mcp.used_states", mcp.used_states, value::size, plain),
     Setting::asker(
         "retry_limit",
         |rules, text| {

@@ -109,6 +109,13 @@ pub(super) fn bytes(text: &str) -> Result<u64, Refused> {
     count(text, "18446744073709551615 bytes")
 }
 
+/// A part of a whole.
+pub(super) fn percent(text: &str) -> Result<u8, Refused> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=100).contains(number));
+    number.ok_or_else(|| "it is a whole number from 1 to 100, in percent".to_owned())
+}
+
 /// How often time can be extended.
 pub(super) fn extensions(text: &str) -> Result<u8, Refused> {
     let number = text.parse().ok().filter(|number| *number <= 100);

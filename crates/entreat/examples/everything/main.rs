@@ -97,7 +97,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let end = async {
                 let _ = tokio::signal::ctrl_c().await;
             };
-            server.serve_http(listener, end).await?;
+            entreat.serve_mcp(server, listener, end).await;
         }
     }
     entreat.shutdown().await;

@@ -294,6 +294,8 @@ impl Builder {
             #[cfg(feature = "mcp")]
             mcp: self.mcp.join(&rpc, None),
             #[cfg(feature = "mcp")]
+            http: self.http.clone(),
+            #[cfg(feature = "mcp")]
             remote,
             #[cfg(feature = "embedded")]
             embedded,

@@ -3,13 +3,21 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use axum::Router;
 use entreat_core::Form;
 use entreat_engine::{Asker, Engine};
-use entreat_mcp::{Control, Forms, Mcp, Parts, Settings};
+use entreat_mcp::rmcp::ServerHandler;
+use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
+use entreat_mcp::{Control, Forms, Mcp, Parts, Settings, Wrapped};
+use entreat_service::http::{HttpSettings, Server};
 use entreat_service::page::Pages;
 use entreat_service::rpc::{Rpc, Session, Templates};
 use entreat_service::{RemoteError, RemotePages};
 use serde_json::Value;
+use tokio::net::TcpListener;
+
+/// Where a server is found.
+const PATH: &str = "/mcp";
 
 /// Everything that is said, to be joined with parts that exist only later.
 #[derive(Default)]
@@ -70,6 +78,24 @@ impl McpParts {
         settings.limits.live = usize::MAX;
         engine.asker_with(self.asker.as_deref().unwrap_or("mcp"), settings)
     }
+}
+
+/// Serves a server of MCP under its path.
+pub(super) async fn serve<S: ServerHandler>(
+    server: Wrapped<S>,
+    settings: HttpSettings,
+    listener: TcpListener,
+    end: impl Future<Output = ()> + Send,
+) {
+    let config = StreamableHttpServerConfig::default();
+    let ended = config.cancellation_token.clone();
+    let router = Router::new().route_service(PATH, server.http(config));
+    let end = async {
+        end.await;
+        // Streams would keep it waiting for ever.
+        ended.cancel();
+    };
+    Server::new(settings).serve(router, listener, end).await;
 }
 
 /// The service's templates, as MCP servers know them.

@@ -56,7 +56,7 @@ impl Server {
         let listener = listener.expect("there is a free port");
         let address = listener.local_addr().expect("it has an address");
         let server = entreat.wrap(self.clone());
-        tokio::spawn(server.serve_http(listener, std::future::pending()));
+        tokio::spawn(entreat.serve_mcp(server, listener, std::future::pending()));
         address
     }
 }

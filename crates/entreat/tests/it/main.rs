@@ -7,6 +7,8 @@ mod asking;
 #[cfg(feature = "mcp")]
 mod extension;
 #[cfg(feature = "mcp")]
+mod listener;
+#[cfg(feature = "mcp")]
 mod principals;
 #[cfg(feature = "mcp")]
 mod processes;

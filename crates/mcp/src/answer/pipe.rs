@@ -55,8 +55,14 @@ where
             }
             _ => Ok(()),
         };
-        let Err((error, id)) = refused else {
-            return true;
+        let (error, id) = match refused {
+            Ok(()) => return true,
+            // The first is still to be answered, and an answer without its id says nothing.
+            Err((_, None)) => {
+                tracing::debug!("a request has the id of one that is open");
+                return false;
+            }
+            Err((error, id)) => (error, id),
         };
         let message = ClientJsonRpcMessage::error(error, id);
         let writer = self.writer.clone();
