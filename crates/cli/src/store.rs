@@ -31,6 +31,27 @@ pub(crate) struct Place {
     keys: PathBuf,
     /// Nobody named it, so its folder is ours to make.
     is_default: bool,
+    /// It may be empty although its keys are there.
+    may_be_new: bool,
+}
+
+/// Whether a store that is gone may be begun anew.
+#[derive(clap::Args)]
+pub(crate) struct NewStoreArgs {
+    /// Begin with an empty store where there is none, although its keys are there; one that is
+    /// there is opened as it is
+    #[arg(long)]
+    new_store: bool,
+}
+
+impl NewStoreArgs {
+    /// The place, for a command with this flag.
+    pub(crate) fn allow(&self, place: Place) -> Place {
+        Place {
+            may_be_new: self.new_store,
+            ..place
+        }
+    }
 }
 
 impl StoreArgs {
@@ -86,6 +107,7 @@ impl Place {
             store,
             keys,
             is_default,
+            may_be_new: false,
         })
     }
 
@@ -116,7 +138,7 @@ impl Place {
             let path = shown(&self.store);
             bail!("there is no store at {path}: name one with --store or ENTREAT_STORE");
         }
-        self.open_file()
+        self.open_file(false)
     }
 
     /// Opens the store that is there, and starts an engine on it.
@@ -150,8 +172,11 @@ impl Place {
             create_private_folder(folder)
                 .with_context(|| format!("cannot make the folder {}", shown(folder)))?;
         }
+        // Keys are made after their store. So if they are there and it is not, it was lost: to
+        // begin anew without a word would hide that.
+        let has_keys = self.keys.try_exists().unwrap_or(true);
         // First, for its lock: of two that begin at once, one makes the keys.
-        let store = self.open_file()?;
+        let store = self.open_file(self.may_be_new || !has_keys)?;
         let (keys, has_new_keys) = match keys::read(&self.keys)? {
             Some(keys) => (keys, false),
             None => (keys::create(&self.keys)?, true),
@@ -173,10 +198,13 @@ impl Place {
         self.explain(error)
     }
 
-    fn open_file(&self) -> anyhow::Result<EmbeddedStore> {
-        let opened = EmbeddedStore::open(&self.store, EmbeddedOptions::default());
+    fn open_file(&self, may_create: bool) -> anyhow::Result<EmbeddedStore> {
+        let mut options = EmbeddedOptions::default();
+        options.may_create = may_create;
+        let opened = EmbeddedStore::open(&self.store, options);
         opened.map_err(|error| {
             let remedy = match error {
+                OpenError::NoStore { .. } => return self.no_store(),
                 OpenError::InUse { .. } => {
                     "; wait until it has ended, or name another store with --store"
                 }
@@ -212,6 +240,14 @@ impl Place {
             ),
             error => anyhow::Error::from(error).context(format!("cannot use the store {store}")),
         }
+    }
+
+    fn no_store(&self) -> anyhow::Error {
+        let store = shown(&self.store);
+        anyhow!(
+            "the store {store} is gone or empty, and was not always: put it back from your copy, \
+             or begin with an empty one by `entreat serve --new-store`"
+        )
     }
 
     fn no_keys(&self) -> anyhow::Error {

@@ -23,7 +23,7 @@ use crate::context::{Context, Exit};
 use crate::input::Source;
 use crate::look::look;
 use crate::signals::Signals;
-use crate::store::{Place, StoreArgs};
+use crate::store::{NewStoreArgs, Place, StoreArgs};
 use crate::{duration, output, runtime};
 
 mod conversation;
@@ -105,6 +105,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
+    new_store: NewStoreArgs,
+    #[command(flatten)]
     notation: NotationArg,
 }
 
@@ -155,7 +157,8 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let mut settings = Settings::default();
     settings.messages = messages.clone();
     let place = if args.is_kept() {
-        Some(args.store.place(context.environment())?)
+        let place = args.store.place(context.environment())?;
+        Some(args.new_store.allow(place))
     } else {
         None
     };

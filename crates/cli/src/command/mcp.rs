@@ -9,6 +9,7 @@ use crate::browser;
 use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
+use crate::store::{NewStoreArgs, Place};
 use crate::{runtime, service};
 
 /// Be an MCP server with which an agent asks its human
@@ -26,6 +27,8 @@ pub(crate) struct Args {
     port: Option<u16>,
     #[command(flatten)]
     shared: ConfigArgs,
+    #[command(flatten)]
+    new_store: NewStoreArgs,
 }
 
 const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, else \
@@ -46,16 +49,21 @@ that cannot be had; above 128: a second signal ended it.";
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let none = ServeArgs::default();
     let config = config::load(&args.shared, &none, Home::Person, context.environment())?;
-    runtime::block_on_all(serve(&config, args.port, context))
-}
-
-async fn serve(config: &Config, port: Option<u16>, context: &mut Context) -> anyhow::Result<Exit> {
-    let telemetry = service::announce(config, context)?;
-    let mut signals = Signals::listen().context("cannot listen for signals")?;
     let place = match config.store {
-        Some(_) => config.place()?,
+        Some(_) => config.place()?.map(|place| args.new_store.allow(place)),
         None => None,
     };
+    runtime::block_on_all(serve(&config, place, args.port, context))
+}
+
+async fn serve(
+    config: &Config,
+    place: Option<Place>,
+    port: Option<u16>,
+    context: &mut Context,
+) -> anyhow::Result<Exit> {
+    let telemetry = service::announce(config, context)?;
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
     let service = service::start(config, place, |builder| {
         let builder = builder

@@ -7,6 +7,7 @@ use tokio::io::BufReader;
 use crate::config::{self, Config, ConfigArgs, Home, LOCAL, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
+use crate::store::{NewStoreArgs, Place};
 use crate::{runtime, service};
 
 /// Answer the control API on stdin and stdout, one message a line
@@ -19,6 +20,8 @@ use crate::{runtime, service};
 pub(crate) struct Args {
     #[command(flatten)]
     shared: ConfigArgs,
+    #[command(flatten)]
+    new_store: NewStoreArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -37,16 +40,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         Home::WorkingFolder,
         context.environment(),
     )?;
-    runtime::block_on_all(answer(&config, context))
-}
-
-async fn answer(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
-    let telemetry = service::announce(config, context)?;
-    let mut signals = Signals::listen().context("cannot listen for signals")?;
     let place = match config.store {
-        Some(_) => config.place()?,
+        Some(_) => config.place()?.map(|place| args.new_store.allow(place)),
         None => None,
     };
+    runtime::block_on_all(answer(&config, place, context))
+}
+
+async fn answer(
+    config: &Config,
+    place: Option<Place>,
+    context: &mut Context,
+) -> anyhow::Result<Exit> {
+    let telemetry = service::announce(config, context)?;
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
     let service = service::start(config, place, |builder| builder).await?;
     let asker = service.entreat.asker(LOCAL);
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());

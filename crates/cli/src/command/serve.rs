@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
+use crate::store::{NewStoreArgs, Place};
 use crate::{measure, open_files, runtime, service};
 
 /// Serve the control API: programs of any language ask over HTTP
@@ -19,6 +20,8 @@ pub(crate) struct Args {
     serve: ServeArgs,
     #[command(flatten)]
     shared: ConfigArgs,
+    #[command(flatten)]
+    new_store: NewStoreArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -44,10 +47,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         Home::WorkingFolder,
         context.environment(),
     )?;
-    runtime::block_on_all(serve(&config, context))
+    let place = config.place()?.map(|place| args.new_store.allow(place));
+    runtime::block_on_all(serve(&config, place, context))
 }
 
-async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
+async fn serve(
+    config: &Config,
+    place: Option<Place>,
+    context: &mut Context,
+) -> anyhow::Result<Exit> {
     let telemetry = service::announce(config, context)?;
     let mut http = config.http.clone();
     let limit = open_files::raise_limit();
@@ -60,7 +68,7 @@ async fn serve(config: &Config, context: &mut Context) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let shown = metrics.clone();
     let tls = config.pages.tls()?;
-    let service = service::start(config, config.place()?, |builder| {
+    let service = service::start(config, place, |builder| {
         let mut builder = builder
             .listen(config.listen)
             .http(http)

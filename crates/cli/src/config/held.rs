@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use entreat::engine::{AnswerMemory, CallbackLimits};
 use entreat::service::http::HttpSettings;
 use entreat::service::{Reach, SigningSecret};
 use entreat::{AskerSettings, Settings};
@@ -52,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) log_format: LogFormat,
     pub(crate) retention: Duration,
     pub(crate) live_in_all: usize,
+    pub(crate) answer_memory: AnswerMemory,
+    pub(crate) callback_limits: CallbackLimits,
     /// What the server allows its clients.
     pub(crate) http: HttpSettings,
     /// What MCP servers allow their clients.
@@ -144,6 +147,8 @@ impl Config {
             log_format: LogFormat::default(),
             retention: engine.retention,
             live_in_all: engine.live,
+            answer_memory: engine.answer_memory,
+            callback_limits: engine.callback_limits,
             http: HttpSettings::default(),
             mcp: entreat::mcp::Settings::default(),
             callback_secrets: [None, None],
@@ -214,6 +219,8 @@ impl Config {
         let mut settings = Settings::default();
         settings.asker = self.default_settings.clone();
         settings.live = self.live_in_all;
+        settings.answer_memory = self.answer_memory;
+        settings.callback_limits = self.callback_limits;
         settings.retention = self.retention;
         let block_localhost = !self.loopback_callbacks;
         settings.callbacks = settings.callbacks.block_localhost(block_localhost);

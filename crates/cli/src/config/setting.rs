@@ -370,6 +370,38 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| Some(config.live_in_all.to_string()),
     ),
+    Setting::service(
+        "limits.answer_bytes_in_all",
+        |config, text| {
+            config.answer_memory.all = value::size(text)?;
+            Ok(())
+        },
+        |config| Some(config.answer_memory.all.to_string()),
+    ),
+    Setting::service(
+        "limits.answer_bytes",
+        |config, text| {
+            config.answer_memory.each = value::size(text)?;
+            Ok(())
+        },
+        |config| Some(config.answer_memory.each.to_string()),
+    ),
+    Setting::service(
+        "limits.callbacks_in_all",
+        |config, text| {
+            config.callback_limits.all = value::size(text)?;
+            Ok(())
+        },
+        |config| Some(config.callback_limits.all.to_string()),
+    ),
+    Setting::service(
+        "limits.callbacks",
+        |config, text| {
+            config.callback_limits.each = value::size(text)?;
+            Ok(())
+        },
+        |config| Some(config.callback_limits.each.to_string()),
+    ),
     Setting::asker(
         "limits.live",
         |rules, text| {

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -324,6 +325,39 @@ fn a_store_serves_one_process() {
     let run = finish(serve(folder.path(), &["--store", "q.db"]), b"");
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--store"), "{}", run.stderr);
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
+fn a_store_whose_file_was_removed_is_not_ready_and_acknowledges_nothing() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "q.db"]);
+    assert_eq!(service.get("/readyz").body, "ready\n");
+    let asked = service.call("elicitation/create", &form());
+    let (store, moved) = (folder.path().join("q.db"), folder.path().join("moved"));
+    std::fs::rename(&store, &moved).unwrap();
+    let until = |status: u16| {
+        // An answer holds for a second.
+        let looks = std::iter::repeat_with(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            service.get("/readyz").status
+        });
+        assert!(
+            looks.take(300).any(|found| found == status),
+            "never {status}"
+        );
+    };
+    until(503);
+    let answer = json!({"elicitationId": asked["elicitationId"], "responses": {"name": "Ada"}});
+    let refused = http::request("elicitation/submit", &answer);
+    let refused = http::send(&service.address, "POST /rpc", None, &refused);
+    assert!(refused.body.contains("\"error\""), "{}", refused.body);
+    std::fs::rename(&moved, &store).unwrap();
+    until(200);
+    assert_eq!(
+        service.call("elicitation/submit", &answer),
+        json!({"status": "completed"})
+    );
     assert_eq!(service.end().code, 0);
 }
 

@@ -322,6 +322,66 @@ fn nothing_is_made_by_looking() {
 }
 
 #[test]
+fn a_store_that_is_gone_or_empty_is_not_begun_anew_without_a_word() {
+    let ground = Ground::new();
+    assert_eq!(ground.ask("greeting.json", "Ada\n").code, 0);
+    let kept = std::fs::read(ground.store()).expect("the store is there");
+    for emptied in [false, true] {
+        std::fs::remove_file(ground.store()).expect("the store is there");
+        if emptied {
+            std::fs::write(ground.store(), "").expect("the folder can be written");
+        }
+        for args in [
+            &["serve", "--listen", "127.0.0.1:0"][..],
+            &["rpc"],
+            &["mcp"],
+            &["ask", "greeting.json"],
+        ] {
+            let run = ground.run(args);
+            assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{args:?}");
+            assert!(
+                run.stderr.contains("--new-store"),
+                "{args:?}: {}",
+                run.stderr
+            );
+            assert!(run.stderr.contains("is gone or empty"), "{}", run.stderr);
+        }
+        let found = std::fs::read(ground.store());
+        assert_eq!(found.ok(), emptied.then(Vec::new), "it is left as it was");
+        assert_eq!(ground.run(&["list"]).code, 2);
+        let run = ground.run(&["doctor", "--listen", "127.0.0.1:0"]);
+        assert!(run.stdout.contains("a store was lost"), "{}", run.stdout);
+    }
+    // With the flag it begins anew, and what is there stays as it is.
+    let run = entreat(&["rpc", "--new-store", "--store", &ground.store()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(ground.list().is_empty());
+    std::fs::write(ground.store(), kept).expect("the folder can be written");
+    let run = entreat(&["rpc", "--new-store", "--store", &ground.store()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(ground.list().len(), 1);
+}
+
+#[test]
+fn whoever_died_while_a_store_was_made_is_not_locked_out() {
+    // Before it had tables, and before it had keys.
+    let ground = Ground::new();
+    std::fs::write(ground.store(), "").expect("the folder can be written");
+    assert_eq!(ground.ask("greeting.json", "Ada\n").code, 0);
+
+    let ground = Ground::new();
+    drop(ground.run(&["rpc"]));
+    std::fs::remove_file(ground.path("q.db.keys")).expect("keys were made");
+    let run = ground.ask("greeting.json", "Ada\n");
+    // It was not only made but used with those keys: that is told, as ever.
+    assert!(
+        run.stderr.contains("the keys of the store"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn what_is_not_there_is_told_from_what_is_no_name() {
     let ground = Ground::new();
     ground.ask("greeting.json", "Ada\n");

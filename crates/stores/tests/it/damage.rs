@@ -141,6 +141,9 @@ async fn make(folder: &Path, killed: bool) -> PathBuf {
     path
 }
 
+/// The files of a store, by how their names end.
+type Files = Vec<(String, Vec<u8>)>;
+
 struct Tally {
     right: usize,
     refused: usize,
@@ -151,7 +154,7 @@ struct Tally {
 async fn flip(killed: bool, rounds: u64, seed: u64) -> Tally {
     let folder = tempfile::tempdir().unwrap();
     let path = make(folder.path(), killed).await;
-    let files: Vec<(String, Vec<u8>)> = ["", "-wal"]
+    let files: Files = ["", "-wal"]
         .map(|ending| {
             (
                 ending.to_owned(),
@@ -162,7 +165,7 @@ async fn flip(killed: bool, rounds: u64, seed: u64) -> Tally {
         .filter_map(|(ending, file)| Some((ending, fs::read(file).ok()?)))
         .filter(|(_, bytes)| !bytes.is_empty())
         .collect();
-    let copy = |round: u64, damage: &mut dyn FnMut(&mut Vec<(String, Vec<u8>)>)| {
+    let copy = |round: u64, damage: &mut dyn FnMut(&mut Files)| {
         let mut files = files.clone();
         damage(&mut files);
         let folder = folder.path().join(round.to_string());

@@ -1,10 +1,10 @@
 //! The store: its folder, its file, its keys, and who has it open.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use entreat::UnixTime;
+use entreat::{EmbeddedStore, UnixTime};
 
 use super::files::{self, Entry, Found, OTHERS, folder_of, quoted};
 use super::finding::{Finding, Level};
@@ -49,11 +49,15 @@ pub(super) enum Holder {
     Somebody,
 }
 
-/// What a file begins with.
+/// What a file is, by what it begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Header {
     /// It could be a store.
     Fit,
+    /// There is nothing in it.
+    Empty,
+    /// It can be found by another name too.
+    Linked,
     /// It is something else.
     Foreign,
 }
@@ -97,16 +101,11 @@ fn modified(path: &Path) -> Option<UnixTime> {
     Some(UnixTime::default().after(since_1970.ok()?))
 }
 
-/// Tries the lock that every user of the store holds, and lets go of it at once.
 fn holder(path: &Path) -> Holder {
-    // As the store does: it has one lock whatever it is called.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    match File::open(with_ending(&path, ".lock")) {
-        Ok(file) => match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Holder::Somebody,
-            Ok(()) | Err(TryLockError::Error(_)) => Holder::Nobody,
-        },
-        Err(_) => Holder::Nobody,
+    if EmbeddedStore::is_in_use(path) {
+        Holder::Somebody
+    } else {
+        Holder::Nobody
     }
 }
 
@@ -115,9 +114,14 @@ fn header(path: &Path) -> Header {
     const PROGRAM: std::ops::Range<usize> = 68..72;
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(72).read_to_end(&mut start));
-    // What cannot be read is told by its rights; what is empty is a store to be.
-    if read.is_err() || start.is_empty() {
-        return Header::Fit;
+    if has_other_names(path) {
+        return Header::Linked;
+    }
+    // What cannot be read is told by its rights.
+    match read {
+        Err(_) => return Header::Fit,
+        Ok(0) => return Header::Empty,
+        Ok(_) => {}
     }
     let is_database = start.starts_with(b"SQLite format 3\0");
     // Zeros are those of a store that died while it was made.
@@ -125,6 +129,19 @@ fn header(path: &Path) -> Header {
         Some(b"Entr" | b"\0\0\0\0") if is_database => Header::Fit,
         _ => Header::Foreign,
     }
+}
+
+#[cfg(unix)]
+fn has_other_names(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_: &Path) -> bool {
+    false
 }
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
@@ -135,6 +152,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         &facts.beside,
         facts.header,
         can_be_made,
+        matches!(facts.keys.found, Found::File(_)),
     ));
     findings.extend(lock(&facts.store, facts.holder));
     findings.push(keys(
@@ -204,10 +222,30 @@ fn folder(is_default: bool, folder: &Entry, ground: &Entry) -> Finding {
     }
 }
 
-fn store(store: &Entry, beside: &[Entry], header: Header, can_be_made: bool) -> Finding {
+fn store(
+    store: &Entry,
+    beside: &[Entry],
+    header: Header,
+    can_be_made: bool,
+    has_keys: bool,
+) -> Finding {
     let name = store.shown();
     let another = "name another store with --store";
+    let lost = |how| {
+        Finding::problem(
+            "store",
+            format!("{name} is {how}, and its keys are there: a store was lost"),
+            "put it back from your copy, or begin with an empty one by `serve --new-store`",
+        )
+    };
     match &store.found {
+        Found::Missing if has_keys => lost("not there"),
+        Found::File(_) if header == Header::Empty && has_keys => lost("empty"),
+        Found::File(_) if header == Header::Linked => Finding::problem(
+            "store",
+            format!("{name} has another name (a hard link), and its log has not"),
+            "remove the other name; `entreat backup` copies a store",
+        ),
         Found::Missing if !can_be_made => Finding::problem(
             "store",
             format!("{name} is not there, and cannot be made in its folder"),
