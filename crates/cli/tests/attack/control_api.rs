@@ -3,7 +3,7 @@
 use std::io::{BufReader, Write as _};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::service::{ALICE, MALLORY, Question, Service, TWO_ASKERS, message, text_field};
 use crate::tally::Tally;
@@ -363,7 +363,6 @@ fn drafts_with_files_do_not_fill_memory() {
     let data = "QUJD".repeat(3_000_000);
     let file = json!({"filename": "a.bin", "content_type": "application/octet-stream", "size": 9_000_000,
         "content": {"type": "base64", "data": data}});
-    let file: Value = file;
     let mut codes = Vec::new();
     for _ in 0..10 {
         let question = service.ask(&fields);
