@@ -96,7 +96,7 @@ impl World {
         Self::with(|mcp| mcp, Settings::default(), Some(keys)).await
     }
 
-    pub(crate) async fn with_resolver(resolver: impl Resolver) -> Self {
+    pub(crate) async fn with_resolver(resolver: impl Resolver + 'static) -> Self {
         let engine = Engine::builder().resolver(resolver);
         Self::on(engine, |mcp| mcp, Settings::default()).await
     }

@@ -238,7 +238,8 @@ impl Server {
 /// something was left unread, the system would drop the answer.
 async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
     let mut scrap = [0; 4096];
-    stream.read(&mut scrap).await?;
+    // How much of it does not matter.
+    let _ = stream.read(&mut scrap).await?;
     stream.write_all(SHARE_USED_UP).await?;
     stream.shutdown().await?;
     while stream.read(&mut scrap).await? > 0 {}

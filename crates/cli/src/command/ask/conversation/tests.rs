@@ -42,7 +42,7 @@ struct World {
 }
 
 impl World {
-    async fn new(fields: Value, clock: impl Clock, resolver: impl Resolver) -> Self {
+    async fn new(fields: Value, clock: impl Clock, resolver: impl Resolver + 'static) -> Self {
         let form = json!({"id": "f", "title": "Some questions", "fields": fields});
         let form = Form::from_value(&form).unwrap();
         let engine = Engine::builder()
