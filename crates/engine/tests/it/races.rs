@@ -179,14 +179,15 @@ async fn answers_of_a_draft_that_has_changed_are_not_taken() {
     let draft = question.drafted().await.unwrap();
     question.draft(&json!({"target": "staging"})).await.unwrap();
     let right = json!({"target": "staging", "replicas": 2});
-    for answers in [&right, &json!({"replicas": 99})] {
+    let wrong = json!({"replicas": 99});
+    for answers in [&right, &wrong] {
         let stale = question.submit_draft(&draft, answers, None).await;
         assert!(matches!(stale, Err(ActError::DraftChanged)));
     }
     // Answers that break rules leave the draft as it is, and count.
     let draft = question.drafted().await.unwrap();
-    let wrong = question.submit_draft(&draft, &json!({"replicas": 99}), None);
-    let Err(ActError::Invalid(refusal)) = wrong.await else {
+    let refused = question.submit_draft(&draft, &wrong, None).await;
+    let Err(ActError::Invalid(refusal)) = refused else {
         panic!("it was to be refused");
     };
     assert_eq!(refusal.retry_count, 1);
