@@ -111,6 +111,7 @@ fn settings(retention: Duration) -> Settings {
         creations_per_minute: NonZeroU32::new(u32::MAX),
         requests_per_second: NonZeroU32::new(100_000_000),
         live: usize::MAX - 1,
+        ..Limits::default()
     };
     settings
 }
