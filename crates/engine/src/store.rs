@@ -19,6 +19,9 @@ pub use memory::MemoryStore;
 
 use crate::record::{Record, Version};
 
+/// An asker, one of its principals, and how many live records that has.
+pub type PrincipalCount = (Arc<str>, Box<str>, usize);
+
 /// Keeps elicitations.
 ///
 /// What a call has acknowledged holds: for a durable store that means that it is on disk. What
@@ -70,7 +73,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many live records each [principal](crate::Request::principal) of an asker has; those
     /// without any are left out, and so are records that were asked on nobody's behalf.
-    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>>;
+    fn census_of_principals(&self) -> Reply<Vec<PrincipalCount>>;
 
     /// Forgets up to `limit` records that settled before that moment and have no alarm, and says
     /// how many.

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 
 use crate::lines::{LineReader, LineWriter};
-use crate::requests::{OpenRequests, Writing, answered};
+use crate::requests::{OpenRequests, Refused, Writing, answered};
 use crate::values::Values;
 
 /// What a wrapped server can be [served](crate::Wrapped::serve) on: streams of bytes, on which
@@ -89,7 +89,7 @@ where
     }
 
     /// Whether a message may be worked on.
-    fn admits(&self, message: &ClientJsonRpcMessage) -> Result<(), Answer> {
+    fn admits(&self, message: &ClientJsonRpcMessage) -> Result<(), Refused> {
         match message {
             JsonRpcMessage::Request(request) => self.open.open(&request.id)?,
             JsonRpcMessage::Notification(notification) => {
@@ -107,16 +107,13 @@ where
     }
 
     /// Begins to answer with an error; nothing is read before that is done.
-    fn refuse(&mut self, (error, id): Answer) {
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
         if let Ok(line) = written(&ServerJsonRpcMessage::error(error, id)) {
             let writer = self.writer.clone();
             self.refusing.begin(async move { writer.send(line).await });
         }
     }
 }
-
-/// An error, and the request that it answers.
-type Answer = (ErrorData, Option<RequestId>);
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>
 where
@@ -148,15 +145,15 @@ where
                     return None;
                 }
             };
-            let refused = match read(line) {
+            let (error, id) = match read(line) {
                 Ok(Some(message)) => match self.admits(&message) {
                     Ok(()) => return Some(message),
-                    Err(refused) => refused,
+                    Err(refused) => *refused,
                 },
                 Ok(None) => continue,
                 Err(error) => (error, None),
             };
-            self.refuse(refused);
+            self.refuse(error, id);
         }
     }
 

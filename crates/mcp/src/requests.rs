@@ -16,6 +16,9 @@ use rmcp::model::{JsonRpcMessage, RequestId};
 /// So many requests of one connection may be open.
 pub(crate) const MOST_OPEN: usize = 10_000;
 
+/// Why a request is not taken, and the id by which that is answered.
+pub(crate) type Refused = Box<(ErrorData, Option<RequestId>)>;
+
 /// The requests that are open on a connection. Cheap to clone; all clones are one.
 #[derive(Clone, Default)]
 pub(crate) struct OpenRequests(Arc<Mutex<Open>>);
@@ -29,17 +32,19 @@ struct Open {
 }
 
 impl OpenRequests {
-    /// Notes a request; the error says why it is not taken, and to which id.
-    pub(crate) fn open(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
+    /// Notes a request, unless there are too many.
+    pub(crate) fn open(&self, id: &RequestId) -> Result<(), Refused> {
         let mut open = self.0.lock();
         if open.count >= MOST_OPEN {
             let message = format!("more than {MOST_OPEN} requests are open; try again later");
-            return Err((ErrorData::internal_error(message, None), Some(id.clone())));
+            let error = ErrorData::internal_error(message, None);
+            return Err(Box::new((error, Some(id.clone()))));
         }
         if !open.ids.insert(id.clone()) {
             // Without its id, by which it would be taken for the answer to the first.
             let message = "a request of this id is open already";
-            return Err((ErrorData::invalid_request(message, None), None));
+            let error = ErrorData::invalid_request(message, None);
+            return Err(Box::new((error, None)));
         }
         open.count += 1;
         Ok(())

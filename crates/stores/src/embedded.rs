@@ -304,7 +304,7 @@ impl Store for EmbeddedStore {
         self.shared.live.census()
     }
 
-    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+    fn census_of_principals(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed("count live elicitations")));
         }

@@ -304,7 +304,7 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::Census, Store::census)
     }
 
-    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+    fn census_of_principals(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
         self.call(Call::Census, Store::census_of_principals)
     }
 

@@ -71,7 +71,7 @@ impl Principals {
     ) -> Result<(), AskError> {
         let limit = share_of(limits.live.min(in_all), limits);
         let rate = share_of_rate(limits.creations_per_minute, limits);
-        let limited = |retry_after| AskError::RateLimited { retry_after };
+        let refused = |retry_after| AskError::RateLimited { retry_after };
         let mut known = self.0.lock();
         let mut is_charged = false;
         if let Some(used) = known.get_mut(principal) {
@@ -79,7 +79,7 @@ impl Principals {
             if used.live >= limit {
                 return Err(AskError::TooManyLive { limit });
             }
-            is_charged = used.charge_creation(rate).map_err(limited)?;
+            is_charged = used.charge_creation(rate).map_err(refused)?;
         }
         if let Err(error) = admit_asker() {
             if let Some(used) = known.get_mut(principal).filter(|_| is_charged) {
@@ -92,7 +92,7 @@ impl Principals {
         used.live += 1;
         if let Some(rate) = rate.filter(|_| !is_charged) {
             let limiter = used.limiter(Quota::per_minute(rate));
-            check(&limiter, &used.latest).map_err(limited)?;
+            check(&limiter, &used.latest).map_err(refused)?;
             used.creations = Some(limiter);
         }
         Ok(())

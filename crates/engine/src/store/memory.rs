@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use self::shard::Shard;
 use super::claims::{Claim, ClaimBook, ClaimKey};
-use super::{Created, Due, Promise, Query, Reply, Store};
+use super::{Created, Due, PrincipalCount, Promise, Query, Reply, Store};
 use crate::record::Record;
 
 /// Keeps records in memory.
@@ -145,7 +145,7 @@ impl Store for MemoryStore {
         Promise::ready(Ok(live.into_iter().collect()))
     }
 
-    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+    fn census_of_principals(&self) -> Reply<Vec<PrincipalCount>> {
         let mut live: HashMap<(Arc<str>, Box<str>), usize> = HashMap::new();
         for shard in &self.shards {
             for record in shard.lock().records() {

@@ -57,7 +57,7 @@ impl Store for Witness {
     fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
         self.kept.census()
     }
-    fn census_of_principals(&self) -> Reply<Vec<(Arc<str>, Box<str>, usize)>> {
+    fn census_of_principals(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
         self.kept.census_of_principals()
     }
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {

@@ -55,15 +55,15 @@ where
             }
             _ => Ok(()),
         };
-        let (error, id) = match refused {
-            Ok(()) => return true,
-            // The first is still to be answered, and an answer without its id says nothing.
-            Err((_, None)) => {
-                tracing::debug!("a request has the id of one that is open");
-                return false;
-            }
-            Err((error, id)) => (error, id),
+        let Err(refused) = refused else {
+            return true;
         };
+        let (error, id) = *refused;
+        if id.is_none() {
+            // The first is still to be answered, and an answer without its id says nothing.
+            tracing::debug!("a request has the id of one that is open");
+            return false;
+        }
         let message = ClientJsonRpcMessage::error(error, id);
         let writer = self.writer.clone();
         self.refusing
