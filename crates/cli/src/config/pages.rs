@@ -9,7 +9,7 @@ use entreat::service::{Tls, UploadSettings};
 use super::value::Refused;
 
 /// What holds for pages, while it is being put together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pages {
     pub(super) kind: Kind,
     pub(super) header: Option<String>,
@@ -19,20 +19,6 @@ pub(crate) struct Pages {
     pub(super) upload: UploadSettings,
     pub(crate) certificate: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
-}
-
-impl Default for Pages {
-    fn default() -> Self {
-        Self {
-            kind: Kind::default(),
-            header: None,
-            proxies: Vec::new(),
-            uploads: None,
-            upload: UploadSettings::default(),
-            certificate: None,
-            key: None,
-        }
-    }
 }
 
 /// How people are told apart.

@@ -197,6 +197,7 @@ fn second_half(samples: &[f64]) -> (f64, f64) {
     (slopes.sum::<f64>() / spread.sum::<f64>(), mean)
 }
 
+#[expect(clippy::print_stderr, reason = "the figures are for whoever runs it")]
 #[test]
 fn memory_levels_off_while_everything_comes_and_goes() {
     #[expect(clippy::disallowed_methods, reason = "how a longer run is asked for")]

@@ -65,7 +65,8 @@ fn prompts(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> (Run,
     let stdout = session.child.stdout.take().expect("stdout is a pipe");
     let mut lines = BufReader::new(stdout).lines();
     let mut next = || -> Value {
-        let line = lines.next().expect("there is an answer").unwrap();
+        let line = lines.next().expect("there is an answer");
+        let line = line.expect("answers are text");
         serde_json::from_str(&line).expect("messages are JSON")
     };
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
@@ -89,10 +90,10 @@ const FORM: &str = "{id: go, title: Go?, fields: [{id: sure, type: boolean, labe
 
 /// A folder whose file names a store and a folder of forms in it.
 fn configured(folder: &Path, form: &str) {
-    std::fs::create_dir_all(folder.join("forms")).unwrap();
-    std::fs::write(folder.join("forms").join(form), FORM).unwrap();
+    std::fs::create_dir_all(folder.join("forms")).expect("it can be made");
+    std::fs::write(folder.join("forms").join(form), FORM).expect("it can be written");
     let config = "store = 'loot.db'\nforms = 'forms'\n";
-    std::fs::write(folder.join("entreat.toml"), config).unwrap();
+    std::fs::write(folder.join("entreat.toml"), config).expect("it can be written");
 }
 
 #[test]
@@ -111,8 +112,8 @@ fn a_folder_that_others_wrote_configures_nothing() {
     );
 
     // Whoever trusts it says so.
-    let named = ["--config", "entreat.toml"];
-    let (run, names) = prompts(hostile.path(), &named, &[("HOME", home.path())]);
+    let by_flag = ["--config", "entreat.toml"];
+    let (run, names) = prompts(hostile.path(), &by_flag, &[("HOME", home.path())]);
     assert_eq!(names, ["evil"], "{}", run.stderr);
     assert!(!run.stderr.contains("is not read"), "{}", run.stderr);
     assert!(hostile.path().join("loot.db").exists());
@@ -150,8 +151,8 @@ fn the_person_configures_it_in_a_file_of_their_own() {
         let (run, names) = prompts(other.path(), &[], &[("XDG_CONFIG_HOME", folder)]);
         assert_eq!(names, expected, "{}", run.stderr);
     }
-    let named = own.join("entreat.toml");
-    let (run, names) = prompts(other.path(), &[], &[("ENTREAT_CONFIG", named.as_path())]);
+    let own_file = own.join("entreat.toml");
+    let (run, names) = prompts(other.path(), &[], &[("ENTREAT_CONFIG", own_file.as_path())]);
     assert_eq!(names, ["mine"], "{}", run.stderr);
 }
 

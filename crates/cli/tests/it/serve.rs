@@ -400,14 +400,16 @@ fn connect_from_elsewhere(address: &str) -> TcpStream {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let connected = runtime.unwrap().block_on(async {
+    let runtime = runtime.expect("a runtime starts");
+    let connected = runtime.block_on(async {
         let socket = tokio::net::TcpSocket::new_v4()?;
         socket.bind(([127, 0, 0, 2], 0).into())?;
         let address = address.parse().expect("it is an address");
         socket.connect(address).await?.into_std()
     });
-    let stream = connected.unwrap();
-    stream.set_nonblocking(false).unwrap();
+    let stream = connected.expect("the service listens");
+    let blocking = stream.set_nonblocking(false);
+    blocking.expect("a socket can wait");
     stream
 }
 
@@ -450,9 +452,9 @@ fn behind_a_proxy_that_says_nothing_everybody_needs_a_key() {
     let words = "nobody could ask: `public_url` names another machine, and there is no key";
     assert!(run.stderr.contains(words), "{}", run.stderr);
 
-    let asker = format!("[[asker]]\nname = 'robot'\nkey = '{KEY}'\n");
+    let robot = format!("[[asker]]\nname = 'robot'\nkey = '{KEY}'\n");
     let file = folder.path().join("entreat.toml");
-    std::fs::write(&file, &asker).unwrap();
+    std::fs::write(&file, &robot).unwrap();
     let service = Service::start(folder.path(), &public);
     let call = |key| http::call(&service.address, key, "forms/list", &json!({})).status;
     assert_eq!((call(None), call(Some(KEY))), (401, 200));
@@ -466,7 +468,7 @@ fn behind_a_proxy_that_says_nothing_everybody_needs_a_key() {
     );
     assert!(!run.stderr.contains("inbox at"), "{}", run.stderr);
 
-    std::fs::write(&file, format!("local_without_key = true\n{asker}")).unwrap();
+    std::fs::write(&file, format!("local_without_key = true\n{robot}")).unwrap();
     let service = Service::start(folder.path(), &public);
     let call = |key| http::call(&service.address, key, "forms/list", &json!({})).status;
     assert_eq!((call(None), call(Some(KEY))), (200, 200));

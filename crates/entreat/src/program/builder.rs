@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use entreat_core::Validators;
-use entreat_engine::{AskerSettings, Engine, KeyRing, Settings, Store};
+use entreat_engine::{AskerSettings, Engine, KeyRing, Settings, StartError, Store};
 use entreat_service::http::{self, Http, HttpSettings};
 use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
@@ -261,13 +261,6 @@ impl Builder {
         #[cfg(feature = "mcp")]
         let remote = self.mcp.find_remote()?;
         let listener = self.bind()?;
-        let mut engine = Engine::builder().settings(self.settings);
-        if let Some(keys) = self.sealing {
-            engine = engine.keys(keys);
-        }
-        if let Some(callbacks) = self.callbacks {
-            engine = engine.courier(callbacks);
-        }
         let store = self.store;
         let uploads = self.uploads;
         #[cfg(feature = "embedded")]
@@ -278,10 +271,7 @@ impl Builder {
         let embedded = embedded.transpose()?;
         #[cfg(feature = "embedded")]
         let store = store.or_else(|| Some(embedded.clone()?));
-        if let Some(store) = store {
-            engine = engine.shared_store(store);
-        }
-        let engine = engine.start().await?;
+        let engine = start_engine(self.settings, self.sealing, self.callbacks, store).await?;
         let templates = Templates::default();
         let rpc = Rpc::new(engine.clone())
             .with_templates(templates.clone())
@@ -335,17 +325,15 @@ impl Builder {
         let Some((listener, address)) = listener else {
             return Ok(entreat);
         };
-        let mut askers = known_by_key(&engine, self.askers);
         let reach = Reach {
             listen: address,
             public_url: entreat.public_url.as_deref(),
             speaks_tls: self.tls.is_some(),
             names_people,
         };
-        let may_go_without = || reach.why_keys().is_none();
-        if self.local_without_key.unwrap_or_else(may_go_without) {
-            askers = askers.with_local(engine.asker(LOCAL));
-        }
+        let needs_no_key = self.local_without_key;
+        let needs_no_key = needs_no_key.unwrap_or_else(|| reach.why_keys().is_none());
+        let askers = who_may_ask(&engine, self.askers, needs_no_key);
         let mut http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
         if let Some(tls) = self.tls {
             http = http.with_tls(tls);
@@ -438,12 +426,37 @@ fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, Op
     EmbeddedStore::open(path, options).map(Arc::new)
 }
 
-fn known_by_key(engine: &Engine, keyed: Vec<Keyed>) -> Askers {
+async fn start_engine(
+    settings: Settings,
+    sealing: Option<KeyRing>,
+    callbacks: Option<Callbacks>,
+    store: Option<Arc<dyn Store>>,
+) -> Result<Engine, StartError> {
+    let mut engine = Engine::builder().settings(settings);
+    if let Some(keys) = sealing {
+        engine = engine.keys(keys);
+    }
+    if let Some(callbacks) = callbacks {
+        engine = engine.courier(callbacks);
+    }
+    if let Some(store) = store {
+        engine = engine.shared_store(store);
+    }
+    engine.start().await
+}
+
+/// Those with a key, and programs on this machine if they need none.
+fn who_may_ask(engine: &Engine, keyed: Vec<Keyed>, needs_no_key: bool) -> Askers {
     let add = |askers: Askers, keyed: Keyed| {
         let asker = engine.asker_with(&keyed.name, keyed.settings);
         askers.with_key(&keyed.key, asker)
     };
-    keyed.into_iter().fold(Askers::none(), add)
+    let askers = keyed.into_iter().fold(Askers::none(), add);
+    if needs_no_key {
+        askers.with_local(engine.asker(LOCAL))
+    } else {
+        askers
+    }
 }
 
 fn is_loopback(address: SocketAddr) -> bool {

@@ -133,12 +133,8 @@ async fn what_is_refused_is_not_collected_first() {
     let world = World::new().await;
     let keys: Vec<String> = (0..2_000_000).map(|n| format!(r#""{n:07}":0"#)).collect();
     let keys = keys.join(",");
-    let nested: String = (0..100)
-        .map(|_| {
-            let keys: Vec<String> = (0..5000).map(|n| format!(r#""{n:04}":0"#)).collect();
-            format!(r#"{{{},"n":"#, keys.join(","))
-        })
-        .collect();
+    let few: Vec<String> = (0..5000).map(|n| format!(r#""{n:04}":0"#)).collect();
+    let nested = format!(r#"{{{},"n":"#, few.join(",")).repeat(100);
     let nested = format!("{nested}0{}", "}".repeat(100));
     for (what, message) in [
         ("a batch", format!("[{}0]", "0,".repeat(16 << 20))),

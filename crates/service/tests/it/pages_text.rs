@@ -37,7 +37,8 @@ async fn what_turns_text_reaches_no_page() {
     let (_, visitor) = site.visit_form(form).await;
     let cookie = [("cookie", &*visitor.cookie)];
     let upload = async |name: &str, body: String| {
-        let name: String = name.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let name: Vec<String> = name.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let name = name.concat();
         let headers = [
             ("cookie", &*visitor.cookie),
             ("x-entreat-form", &*visitor.csrf),

@@ -29,7 +29,7 @@ async fn send(
 }
 
 fn stalled() -> impl Stream<Item = io::Result<Bytes>> + Send {
-    pieces(&[1; 20_000], 20_000).chain(stream::pending())
+    pieces(&vec![1; 20_000], 20_000).chain(stream::pending())
 }
 
 #[tokio::test]
@@ -108,8 +108,8 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
     let mine = [ground.id, ground.ask().await, ground.ask().await];
     let ask = async |asker: &str| {
         let asker = ground.world.engine.asker(asker);
-        let asked = asker.ask(Ask::form(ground.form.clone())).await;
-        asked.unwrap().id()
+        let question = asker.ask(Ask::form(ground.form.clone())).await;
+        question.unwrap().id()
     };
     let (other, third) = (ask("other").await, ask("third").await);
     let too_much = send(&ground, mine[0], bytes(700_000)).await;
