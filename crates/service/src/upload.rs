@@ -37,7 +37,7 @@ pub use self::download::{Described, Download};
 pub use self::error::{ReceiveError, UploadError};
 pub(crate) use self::limits::MOST_FILES;
 pub use self::receive::FileName;
-pub(crate) use self::sealed::read_under_a_fixed_key;
+pub(crate) use self::sealed::{read_under_a_fixed_key, seal_under_a_fixed_key};
 
 use self::download::Claims;
 use self::folder::{Folder, UploadId};

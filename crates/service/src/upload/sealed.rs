@@ -208,6 +208,18 @@ impl<F: io::Read> Reader<F> {
     }
 }
 
+/// A sealed file with these bytes as its label and as its only piece, under a fixed key: for fuzz
+/// targets.
+pub(crate) fn seal_under_a_fixed_key(label: &[u8], content: &[u8]) -> Option<Vec<u8>> {
+    let mut stream = EncryptorBE32::from_aead(cipher(&Key::new([7; 32])), &[0; 19].into());
+    let (mut label, mut content) = (label.to_vec(), content.to_vec());
+    let length = u32::try_from(label.len() + TAG).ok()?;
+    let head = head(1, &Salt::default(), length);
+    stream.encrypt_next_in_place(&head, &mut label).ok()?;
+    stream.encrypt_last_in_place(&[], &mut content).ok()?;
+    Some([&head[..], &label, &content].concat())
+}
+
 /// How many bytes are in a sealed file, given as bytes, under a fixed key: for fuzz targets.
 pub(crate) fn read_under_a_fixed_key(bytes: &[u8]) -> Option<usize> {
     let key = |_, _: &Salt| Some(Key::new([7; 32]));
