@@ -14,9 +14,16 @@ use crate::times;
 use crate::uploads::{files, location, sent};
 use crate::wire::connect;
 
+/// A service whose store is on disk, where steps take long enough to meet.
+fn on_disk() -> Service {
+    let folder = folder();
+    let command = serve(folder.path(), &["--store", "q.db"]);
+    Service::spawn(command, folder)
+}
+
 #[test]
 fn every_upload_that_got_its_200_is_in_the_answer() {
-    let service = Service::start(&[]);
+    let service = on_disk();
     let mut tally = Tally::new();
     for round in 0..times(2, 20) {
         let question = service.ask(&files(8));
@@ -44,7 +51,7 @@ fn every_upload_that_got_its_200_is_in_the_answer() {
 
 #[test]
 fn an_upload_and_a_draft_at_the_same_time_are_both_kept() {
-    let service = Service::start(&[]);
+    let service = on_disk();
     let fields = json!([{"id": "doc", "type": "file", "label": "Files", "validation": {"maxItems": 8}},
         {"id": "name", "type": "text", "label": "Name"}]);
     let question = service.ask(&fields);
