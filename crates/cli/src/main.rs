@@ -48,7 +48,9 @@ fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) if is_broken_pipe(&error) => Exit::Clean,
         Err(error) => {
-            context.say(format_args!("entreat: {error:#}"));
+            // It may name what somebody else wrote.
+            let words = output::plain_lines(&format!("{error:#}"));
+            context.say(format_args!("entreat: {words}"));
             Exit::Trouble
         }
     };

@@ -47,6 +47,12 @@ pub(crate) fn table<const N: usize>(
     Ok(())
 }
 
+/// Several lines as they may be shown in a terminal, each as [`plain`] has it.
+pub(crate) fn plain_lines(text: &str) -> String {
+    let lines: Vec<Cow<'_, str>> = text.lines().map(plain).collect();
+    lines.join("\n")
+}
+
 /// Text of a form, a URL or a file name as it may be shown in a terminal: on one line, and
 /// without characters that a terminal would act on.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {

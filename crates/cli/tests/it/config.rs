@@ -111,6 +111,26 @@ fn the_page_about_the_service_knows_every_setting_and_its_example_holds() {
 }
 
 #[test]
+fn the_page_about_limits_knows_every_limit_that_can_be_set() {
+    const PAGE: &str = include_str!("../../../../docs/limits.md");
+    // Neither bounds anything.
+    const OTHERS: [&str; 2] = ["http.heartbeat", "uploads.folder"];
+    let run = Ground::with("").run(&["--json"], &[]);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let names = document["settings"].as_array().unwrap().iter();
+    let names = names.map(|row| row["name"].as_str().unwrap());
+    let is_limit = |name: &&str| {
+        let groups = ["http.", "limits.", "mcp.", "uploads."];
+        groups.iter().any(|group| name.starts_with(group)) && !OTHERS.contains(name)
+    };
+    let limits: Vec<&str> = names.filter(is_limit).collect();
+    assert!(limits.len() > 20, "{limits:?}");
+    for name in limits {
+        assert!(PAGE.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+#[test]
 fn paths_in_a_file_are_relative_to_it() {
     let ground = Ground::with("store = 'q.db'\n");
     let file = ground.0.path().join("entreat.toml");

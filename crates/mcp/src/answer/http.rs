@@ -28,13 +28,11 @@ use rmcp::transport::streamable_http_client::{
 };
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
-use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 use tokio::sync::watch;
 use url::Url;
 
 use super::raw::Raw;
-use crate::values::Values;
 
 /// The longest event or body that is taken.
 const LONGEST: usize = 64 << 20;
@@ -152,15 +150,8 @@ impl Http {
         let limited = limited(response.bytes_stream().map_err(io::Error::other));
         let events = SseStream::from_bytes_stream(limited).map_ok(move |mut event| {
             if let Some(data) = &event.data
-                && let Err(error) = Values::check(data.as_bytes())
+                && let Ok(message) = raw.read(data.as_bytes())
             {
-                tracing::warn!(%error, "an event of the server is left out");
-                event.data = None;
-            }
-            if let Some(data) = &event.data
-                && let Ok(mut message) = serde_json::from_str::<Value>(data)
-            {
-                raw.keep(&mut message);
                 event.data = Some(message.to_string());
             }
             event
@@ -170,11 +161,9 @@ impl Http {
 
     async fn message(&self, response: Response) -> Result<ServerJsonRpcMessage, Failed> {
         let body = body_of(response).await?;
-        Values::check(&body).map_err(io::Error::other)?;
-        let Ok(mut message) = serde_json::from_slice(&body) else {
+        let Ok(message) = self.raw.read(&body) else {
             return Err(unexpected(StatusCode::OK, &body));
         };
-        self.raw.keep(&mut message);
         Ok(serde_json::from_value(message)?)
     }
 }

@@ -5,13 +5,11 @@ use std::io;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
 use crate::lines::{LineReader, LineWriter};
 use crate::requests::{OpenRequests, Writing, answered};
-use crate::values::Values;
 
 /// A connection of lines, such as a child's standard input and output.
 pub struct Pipe<R, W> {
@@ -73,15 +71,7 @@ where
 }
 
 fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
-    if let Err(error) = Values::check(line) {
-        tracing::warn!(%error, "a line of the server is left out");
-        return None;
-    }
-    let message = serde_json::from_slice(line).and_then(|mut message: Value| {
-        raw.keep(&mut message);
-        serde_json::from_value(message)
-    });
-    match message {
+    match raw.read(line).and_then(serde_json::from_value) {
         Ok(message) => Some(message),
         Err(error) => {
             // Servers print all kinds of things there. What they print is not ours to log.

@@ -7,11 +7,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rmcp::ErrorData;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, ServerResult,
 };
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
 
+use crate::values::{TooManyValues, Values};
 use crate::wire::CREATE;
 
 /// The name under which questions come to the handler.
@@ -47,8 +51,21 @@ impl Raw {
         }
     }
 
-    /// A message comes in; changes it so that rmcp leaves it alone.
-    pub(super) fn keep(&self, message: &mut Value) {
+    /// A message comes in; it is changed so that rmcp leaves it alone. An answer of too many values
+    /// becomes an error, so that whoever waits for it hears of it.
+    pub(super) fn read(&self, text: &[u8]) -> Result<Value, serde_json::Error> {
+        let mut message = match Values::check(text) {
+            Ok(()) => serde_json::from_slice(text)?,
+            Err(error) => {
+                tracing::warn!(%error, "a message of the server is left out");
+                refused(text, &error)?
+            }
+        };
+        self.keep(&mut message);
+        Ok(message)
+    }
+
+    fn keep(&self, message: &mut Value) {
         let Some(message) = message.as_object_mut() else {
             return;
         };
@@ -63,12 +80,29 @@ impl Raw {
             Some(id) => id.to_string(),
             None => return,
         };
-        if message.contains_key("result") && self.ours.lock().remove(&id) {
-            let result = message.remove("result").unwrap_or_default();
+        let is_ours = self.ours.lock().remove(&id);
+        if is_ours && let Some(result) = message.remove("result") {
             let wrapped: Map<_, _> = [(RAW.to_owned(), result)].into_iter().collect();
             message.insert("result".into(), wrapped.into());
         }
     }
+}
+
+/// What stands in the place of a message that has too many values; nothing if nobody waits for it.
+fn refused(text: &[u8], error: &TooManyValues) -> Result<Value, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        id: Option<Value>,
+        method: Option<IgnoredAny>,
+    }
+    let Envelope { id, method } = serde_json::from_slice(text)?;
+    Ok(match (id, method) {
+        (Some(id @ (Value::String(_) | Value::Number(_))), None) => {
+            let error = ErrorData::internal_error(error.to_string(), None);
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        }
+        _ => Value::Null,
+    })
 }
 
 /// A result as it came, or as much of it as rmcp has kept.
@@ -84,9 +118,19 @@ pub(super) fn unwrapped(result: ServerResult) -> Value {
 #[cfg(test)]
 mod tests {
     use rmcp::model::{CustomRequest, RequestId, ServerJsonRpcMessage};
-    use serde_json::json;
 
     use super::*;
+    use crate::values::MOST_VALUES;
+
+    #[test]
+    fn an_answer_of_too_many_values_becomes_an_error_and_a_question_nothing() {
+        let many = format!("[0{}]", ",0".repeat(MOST_VALUES));
+        let read = |text: String| Raw::default().read(text.as_bytes()).unwrap();
+        let answer = read(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{many}}}"#));
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32603)));
+        let question = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{many}}}"#);
+        assert_eq!(read(question), Value::Null);
+    }
 
     #[test]
     fn results_of_our_own_requests_come_back_as_they_were() {
