@@ -7,6 +7,9 @@ use anyhow::ensure;
 const RESERVED: usize = 192;
 /// With fewer files a service would shut people out as soon as a few have come.
 pub(crate) const FEWEST: usize = 256;
+/// So many connections are enough for anybody who did not ask for more; `entreat doctor` speaks up
+/// earlier.
+const PLENTY: usize = 4096;
 /// What to do about a limit that is too low.
 pub(crate) const REMEDY: &str =
     "raise the limit: LimitNOFILE=65536 in a systemd unit, `ulimit -n 65536` in a shell";
@@ -25,8 +28,8 @@ pub(crate) fn connections(
         "at most {limit} files can be open, and the service needs {FEWEST}: {REMEDY}"
     );
     let most = limit - RESERVED;
-    if wanted <= most {
-        return Ok((wanted, None));
+    if wanted.min(PLENTY) <= most {
+        return Ok((wanted.min(most), None));
     }
     let words = format!(
         "at most {limit} files can be open, so that {most} connections can be served at once \
@@ -67,6 +70,8 @@ mod tests {
     fn some_files_are_kept_for_the_service_itself() {
         assert_eq!(connections(1000, None).unwrap(), (1000, None));
         assert_eq!(connections(1000, Some(1192)).unwrap(), (1000, None));
+        let (most, words) = connections(32_768, Some(20_000)).unwrap();
+        assert_eq!((most, words), (19_808, None));
         let (most, words) = connections(1000, Some(1191)).unwrap();
         assert_eq!(most, 999);
         let words = words.unwrap();

@@ -434,12 +434,6 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| rules.limits.principal_share.to_string(),
     ),
-    held!(
-        "mcp.body_timeout",
-        mcp.body_timeout,
-        value::duration,
-        value::shown
-    ),
     held!("mcp.calls", mcp.calls, value::size, plain),
     held!("mcp.sessions", mcp.sessions, value::size, plain),
     held!(

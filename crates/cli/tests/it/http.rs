@@ -161,6 +161,11 @@ impl Socket {
                 self.0.read_exact(&mut length).expect("it has a length");
                 usize::from(u16::from_be_bytes(length))
             }
+            127 => {
+                let mut length = [0; 8];
+                self.0.read_exact(&mut length).expect("it has a length");
+                usize::try_from(u64::from_be_bytes(length)).expect("it fits")
+            }
             length => usize::from(length),
         };
         let mut message = vec![0; length];

@@ -295,7 +295,7 @@ async fn the_shares_of_principals_hold_after_a_restart() {
 async fn a_principal_sees_its_own_elicitations_and_no_others() {
     let world = with_limits(Limits::none()).await;
     let (ada, eve) = (
-        world.asker.on_behalf_of("ada"),
+        world.asker.on_behalf_of("lovelace"),
         world.asker.on_behalf_of("eve"),
     );
     let question = ada.ask(ask().idempotency_key("k")).await.unwrap();
@@ -350,5 +350,5 @@ async fn a_principal_sees_its_own_elicitations_and_no_others() {
         .status()
         .await
         .unwrap();
-    assert!(!format!("{:?}", seen.record()).contains("ada"));
+    assert!(!format!("{:?}", seen.record()).contains("lovelace"));
 }

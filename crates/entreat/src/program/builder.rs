@@ -260,6 +260,11 @@ impl Builder {
     pub async fn start(mut self) -> Result<Entreat, EntreatError> {
         #[cfg(feature = "mcp")]
         let remote = self.mcp.find_remote()?;
+        #[cfg(feature = "mcp")]
+        {
+            // A message is a body like any other.
+            self.mcp.settings.body_timeout = self.http.body_timeout;
+        }
         let listener = self.bind()?;
         let store = self.store;
         let uploads = self.uploads;

@@ -127,7 +127,10 @@ mod tests {
         let many = format!("[0{}]", ",0".repeat(MOST_VALUES));
         let read = |text: String| Raw::default().read(text.as_bytes()).unwrap();
         let answer = read(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{many}}}"#));
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32603)));
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(7), &json!(-32603))
+        );
         let question = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{many}}}"#);
         assert_eq!(read(question), Value::Null);
     }
