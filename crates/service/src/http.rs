@@ -33,11 +33,11 @@ use tokio::net::TcpListener;
 pub use self::server::{Server, listen};
 
 use self::behind::BehindProxies;
-use self::receiving::Memory;
 use self::refusal::Refusal;
 use self::server::Ending;
 use crate::askers::Askers;
 use crate::guesses::Guesses;
+use crate::memory::Memory;
 use crate::page::Pages;
 use crate::rpc::{Rpc, openrpc};
 use crate::tls::Tls;
@@ -161,7 +161,7 @@ impl Http {
             told: Told::new(rpc.engine().clone()),
             rpc,
             askers,
-            memory: Memory::new(&settings),
+            memory: settings.memory(),
             settings,
             metrics: None,
             pages: None,

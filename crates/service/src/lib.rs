@@ -14,6 +14,7 @@ mod guesses;
 pub mod http;
 pub mod identity;
 mod local;
+mod memory;
 pub mod page;
 mod remote;
 pub mod rpc;

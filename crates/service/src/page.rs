@@ -51,6 +51,7 @@ use self::key::{Door, Keys};
 use crate::guesses::Guesses;
 use crate::identity::Identity;
 use crate::local::is_of_this_machine;
+use crate::memory::Memory;
 use crate::rpc::Links;
 use crate::upload::Uploads;
 
@@ -75,6 +76,8 @@ pub(crate) struct Site {
     settings: PageSettings,
     accents: HashMap<String, Accent>,
     uploads: Option<Uploads>,
+    /// For forms that are being received, by question.
+    memory: Memory,
     catalogue: Catalogue,
     drawings: Drawings,
     guesses: Guesses,
@@ -107,6 +110,7 @@ impl Pages {
             root: path.unwrap_or_default().trim_end_matches('/').to_owned(),
             accents: colors.collect(),
             uploads: settings.uploads.clone(),
+            memory: Memory::new(settings.body_memory, settings.body_memory / 4),
             settings,
             catalogue: Catalogue::default(),
             drawings: Drawings::default(),

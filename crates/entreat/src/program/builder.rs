@@ -47,7 +47,7 @@ pub struct Builder {
     pages: PageSettings,
     uploads: Option<PathBuf>,
     upload_settings: UploadSettings,
-    metrics: Option<Box<dyn Fn() -> String + Send + Sync>>,
+    metrics: Option<Metrics>,
     #[cfg(feature = "mcp")]
     mcp: McpParts,
 }
@@ -306,6 +306,7 @@ impl Builder {
             };
             // A form is a body like any other.
             self.pages.body_timeout = self.http.body_timeout;
+            self.pages.body_memory = self.http.body_memory;
             match make_pages(&engine, &url, self.pages, uploads) {
                 Ok(pages) => {
                     #[cfg(feature = "mcp")]
@@ -339,16 +340,8 @@ impl Builder {
         let needs_no_key = self.local_without_key;
         let needs_no_key = needs_no_key.unwrap_or_else(|| reach.why_keys().is_none());
         let askers = who_may_ask(&engine, self.askers, needs_no_key);
-        let mut http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
-        if let Some(tls) = self.tls {
-            http = http.with_tls(tls);
-        }
-        if let Some(metrics) = self.metrics {
-            http = http.with_metrics(metrics);
-        }
-        if let Some(pages) = entreat.pages.clone() {
-            http = http.with_pages(pages);
-        }
+        let http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
+        let http = equipped(http, self.tls, self.metrics, entreat.pages.clone());
         let (end, ended) = oneshot::channel();
         let serving = http.serve(listener, async {
             // Dropping the sender ends the server too.
@@ -431,6 +424,9 @@ fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, Op
     EmbeddedStore::open(path, options).map(Arc::new)
 }
 
+/// Text for whoever measures the service.
+type Metrics = Box<dyn Fn() -> String + Send + Sync>;
+
 async fn start_engine(
     settings: Settings,
     sealing: Option<KeyRing>,
@@ -448,6 +444,24 @@ async fn start_engine(
         engine = engine.shared_store(store);
     }
     engine.start().await
+}
+
+fn equipped(
+    mut http: Http,
+    tls: Option<Tls>,
+    metrics: Option<Metrics>,
+    pages: Option<Pages>,
+) -> Http {
+    if let Some(tls) = tls {
+        http = http.with_tls(tls);
+    }
+    if let Some(metrics) = metrics {
+        http = http.with_metrics(metrics);
+    }
+    if let Some(pages) = pages {
+        http = http.with_pages(pages);
+    }
+    http
 }
 
 /// Those with a key, and programs on this machine if they need none.

@@ -50,7 +50,7 @@ async fn answer(
     if !is_json(&headers) {
         return Refusal::NotJson.into_response();
     }
-    let mut received = shared.memory.of(session.asker());
+    let mut received = shared.memory.of(session.asker().name().into());
     match received.read(body, &shared.settings).await {
         Ok(message) => {
             let answering = span.in_scope(|| shared.rpc.answer(&session, &message));

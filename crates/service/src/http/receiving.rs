@@ -1,82 +1,29 @@
-//! Memory for what is being received: bodies of calls, and messages of WebSockets.
-//!
-//! Each is bounded, and so is the number of connections, but not their product. The first of each
-//! is free, so that small ones need no count; what is larger takes places, of which each asker has
-//! a share.
+//! Bodies of calls, and messages of WebSockets, counted as they come.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use bytes::Bytes;
-use entreat_engine::Asker;
-use entreat_engine::shares::{Full, Place, Shares};
+use entreat_engine::shares::Full;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::HttpSettings;
 use super::refusal::Refusal;
+use crate::memory::{Memory, Received};
 
-/// So much of each is free, in bytes.
-const FREE: usize = 64 << 10;
-/// The rest counts by so many bytes.
-const UNIT: usize = 1 << 20;
-
-/// Memory for all, by asker. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct Memory(Shares<Arc<str>>);
-
-impl Memory {
-    pub(super) fn new(settings: &HttpSettings) -> Self {
-        // Whatever is allowed at all has to fit in.
-        let one = settings.body_limit.div_ceil(UNIT);
-        let all = (settings.body_memory / UNIT).max(one);
-        Self(Shares::new(all, (all / 2).max(one)))
+impl HttpSettings {
+    /// Memory for what askers send, of which each has half. Whatever is allowed at all fits in.
+    pub(super) fn memory(&self) -> Memory {
+        let all = self.body_memory.max(self.body_limit);
+        Memory::new(all, (all / 2).max(self.body_limit))
     }
-
-    pub(super) fn of(&self, asker: &Asker) -> Received {
-        Received {
-            memory: self.clone(),
-            asker: asker.clone(),
-            bytes: 0,
-            places: Vec::new(),
-        }
-    }
-}
-
-/// What was received of one body or message; its memory is given back when this is dropped.
-pub(super) struct Received {
-    memory: Memory,
-    asker: Asker,
-    bytes: usize,
-    places: Vec<Place<Arc<str>>>,
 }
 
 impl Received {
-    fn add(&mut self, bytes: usize) -> Result<(), Full> {
-        self.bytes += bytes;
-        let units = self.bytes.saturating_sub(FREE).div_ceil(UNIT);
-        while self.places.len() < units {
-            let place = self.memory.0.take(self.asker.name().into())?;
-            self.places.push(place);
-        }
-        Ok(())
-    }
-
-    /// Some of it is not kept, and makes up nothing.
-    pub(super) fn leave_out(&mut self, bytes: usize) {
-        self.bytes = self.bytes.saturating_sub(bytes);
-    }
-
-    /// Begins anew: what came so far is not kept any more.
-    pub(super) fn forget(&mut self) {
-        self.bytes = 0;
-        self.places.clear();
-    }
-
     /// Reads a whole body, if it is not too large and not too slow.
     pub(super) async fn read(
         &mut self,

@@ -122,7 +122,7 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: C
         .write_buffer_size(4096);
     let io = Metered {
         stream: TokioIo::new(upgraded),
-        received: shared.memory.of(&asker),
+        received: shared.memory.of(asker.name().into()),
     };
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let why = converse(&shared, &mut socket, asker, &context).await;

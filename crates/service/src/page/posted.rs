@@ -227,6 +227,7 @@ impl Unreadable {
             Self::TooMuch => (StatusCode::PAYLOAD_TOO_LARGE, words.too_much),
             Self::Malformed => (StatusCode::BAD_REQUEST, words.unreadable),
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, words.unreadable),
+            Self::NoMemory => (StatusCode::SERVICE_UNAVAILABLE, words.busy),
         };
         asked.visit.refuse(status, says)
     }

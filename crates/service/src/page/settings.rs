@@ -24,6 +24,9 @@ pub struct PageSettings {
     pub upload_timeout: Duration,
     /// How long the rest of a form may take.
     pub body_timeout: Duration,
+    /// How much memory forms may take that are being received, in bytes; those of one question a
+    /// quarter of it.
+    pub body_memory: usize,
 }
 
 impl Default for PageSettings {
@@ -35,6 +38,7 @@ impl Default for PageSettings {
             poll: Duration::from_secs(10),
             upload_timeout: Duration::from_secs(900),
             body_timeout: Duration::from_secs(60),
+            body_memory: 256 << 20,
         }
     }
 }

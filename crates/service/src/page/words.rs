@@ -100,6 +100,7 @@ pub(super) struct Words {
     pub(super) failed: Closing,
     pub(super) unreadable: Closing,
     pub(super) too_much: Closing,
+    pub(super) busy: Closing,
     pub(super) sent: Closing,
     pub(super) answered: Closing,
     pub(super) declined: Closing,

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use axum::http::{Method, StatusCode};
 use entreat_core::Form;
-use entreat_service::fuzzing;
+use entreat_service::{PageSettings, fuzzing};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::pages::{Site, text};
+use crate::pages::{Site, Visitor, text};
 use crate::wire::soon;
+use crate::world::World;
 
 const PAIRS: &str = "application/x-www-form-urlencoded";
 const PARTS: &str = "multipart/form-data; boundary=x";
@@ -307,4 +308,54 @@ async fn a_head_without_an_end_is_refused_and_others_are_served() {
     let cookie = [("cookie", &*visitor.cookie)];
     let page = site.get(&visitor.here, &cookie).await;
     assert_eq!(page.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn forms_of_one_question_do_not_take_the_memory_of_others() {
+    let mut settings = PageSettings::default();
+    settings.body_memory = 4 << 20;
+    let site = Site::of(World::new().await, None, settings).await;
+    let (_, greedy) = site.visit_form(choice(10)).await;
+    let (_, other) = site.visit_form(choice(10)).await;
+    let headers = |visitor: &Visitor| {
+        let kind = ("content-type".to_owned(), PAIRS.to_owned());
+        [("cookie".to_owned(), visitor.cookie.clone()), kind]
+    };
+    // Half a form of half a megabyte, which never ends.
+    let begin = async || {
+        let mut stream = TcpStream::connect(site.server.address).await.unwrap();
+        let head = format!(
+            "POST {} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\ncontent-type: {PAIRS}\r\n\
+             content-length: 1000000\r\n\r\n_csrf={}&f.t=",
+            greedy.here, site.server.address, greedy.cookie, greedy.csrf
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![b'a'; 500_000]).await.unwrap();
+        stream
+    };
+    let (mut one, mut another) = (begin().await, begin().await);
+    // There is room for one of them, whichever was faster.
+    let (mut first, mut second) = ([0; 12], [0; 12]);
+    let either = async {
+        tokio::select! {
+            read = one.read_exact(&mut first) => read.map(|_| ()),
+            read = another.read_exact(&mut second) => read.map(|_| ()),
+        }
+    };
+    soon(either).await.unwrap();
+    let refused = *b"HTTP/1.1 503";
+    assert!(first == refused || second == refused);
+    let send = async |visitor: &Visitor| {
+        let body = format!("_csrf={}&_f=1&f.t={}", visitor.csrf, "a".repeat(500_000));
+        let headers = headers(visitor);
+        let headers = headers.each_ref().map(|(name, value)| (&**name, &**value));
+        let answer = site.send(Method::POST, &visitor.here, &headers, body).await;
+        answer.status.as_u16()
+    };
+    assert_eq!(send(&other).await, 303);
+    drop((one, another));
+    // The service notices that it is gone in its own time.
+    while send(&greedy).await == 503 {
+        tokio::task::yield_now().await;
+    }
 }

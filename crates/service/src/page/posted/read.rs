@@ -10,6 +10,7 @@ use futures_util::{TryStreamExt as _, future::BoxFuture};
 
 use super::meter::Meter;
 use super::{Posted, store};
+use crate::memory::Received;
 use crate::page::visit::Asked;
 use crate::upload::{FileName, MOST_FILES};
 
@@ -33,6 +34,8 @@ pub(crate) enum Unreadable {
     Malformed,
     /// It took too long to arrive.
     TooSlow,
+    /// Others take the memory that it needs.
+    NoMemory,
 }
 
 impl Posted {
@@ -73,6 +76,7 @@ pub(crate) struct Reading<'a> {
     /// How much more may come.
     left: usize,
     pairs_left: usize,
+    received: Option<Received>,
 }
 
 impl<'a> Reading<'a> {
@@ -91,6 +95,10 @@ impl<'a> Reading<'a> {
             room: size_limit.saturating_add(OVERHEAD),
             left: BEFORE_TOKEN,
             pairs_left: most_pairs(form),
+            received: asked.map(|asked| {
+                let memory = &asked.visit.site.memory;
+                memory.of(asked.id.to_string().into())
+            }),
         }
     }
 
@@ -251,7 +259,10 @@ impl<'a> Reading<'a> {
         } else {
             Unreadable::Forged
         })?;
-        Ok(())
+        match &mut self.received {
+            Some(received) => received.add(bytes).map_err(|_| Unreadable::NoMemory),
+            None => Ok(()),
+        }
     }
 
     fn count(&mut self) -> Result<(), Unreadable> {

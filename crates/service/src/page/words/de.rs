@@ -123,6 +123,10 @@ pub(super) const WORDS: Words = Words {
         title: "Das ist zu viel",
         lead: "Das Formular hat mehr gesendet, als diese Frage annimmt. Gehen Sie zurück, kürzen Sie Ihre Antworten und versuchen Sie es noch einmal.",
     },
+    busy: Closing {
+        title: "Gerade wird zu viel gesendet",
+        lead: "Gehen Sie zurück und versuchen Sie es gleich noch einmal.",
+    },
     sent: Closing {
         title: "Gesendet. Vielen Dank.",
         lead: "Ihre Antwort ist angekommen.",

@@ -123,6 +123,10 @@ pub(super) const WORDS: Words = Words {
         title: "That is too much",
         lead: "The form sent more than this question can take. Go back, shorten your answers and try again.",
     },
+    busy: Closing {
+        title: "Too much is being sent right now",
+        lead: "Go back and try again in a moment.",
+    },
     sent: Closing {
         title: "Sent. Thank you.",
         lead: "Your answer has arrived.",
