@@ -4,30 +4,30 @@
 
 use std::sync::LazyLock;
 
-use entreat_core::{CheckSettings, Form};
+use entreat_core::{Form, Settings};
 use entreat_service::fuzzing;
 use entreat_testkit::{arbitrary, samples};
 use serde_json::{Value, json};
 
 /// The forms that are posted.
-static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
-    let options: Vec<String> = (0..100).map(|n| format!("option {n}")).collect();
-    let choices = json!({"id": "choices", "title": "Choices", "fields": [
+static FORMS: LazyLock<Vec<Form>> =
+    LazyLock::new(|| {
+        let options: Vec<String> = (0..100).map(|n| format!("option {n}")).collect();
+        let choices = json!({"id": "choices", "title": "Choices", "fields": [
         {"id": "m", "type": "multi_select", "label": "Many", "options": options},
         {"id": "s", "type": "select", "label": "One", "options": ["a\r\nb", "c\rd", "e"]},
         {"id": "f", "type": "file", "label": "Files", "validation": {"maxItems": 3}},
         {"id": "z", "type": "date", "label": "When", "validation": {"format": "date-time"}}]});
-    let mut forms = vec![
-        samples::minimal(),
-        samples::comprehensive(),
-        Form::from_value(&choices).expect("it is valid"),
-    ];
-    forms.extend(
-        (0..13)
-            .map(|seed| Form::from_value(&arbitrary::form(seed)).expect("arbitrary forms are valid")),
-    );
-    forms
-});
+        let mut forms = vec![
+            samples::minimal(),
+            samples::comprehensive(),
+            Form::from_value(&choices).expect("it is valid"),
+        ];
+        forms.extend((0..13).map(|seed| {
+            Form::from_value(&arbitrary::form(seed)).expect("arbitrary forms are valid")
+        }));
+        forms
+    });
 
 /// Reads what was posted. The first byte chooses the form and the type of the body, the second the
 /// size of the pieces in which the body comes.
@@ -50,6 +50,6 @@ pub(crate) fn run(data: &[u8]) {
     let at_once = fuzzing::posted(form, kind, body, usize::MAX);
     assert_eq!(at_once.as_ref(), Some(&answers), "pieces make a difference");
     let answers = Value::Object(answers);
-    let progress = form.progress(&answers, &CheckSettings::default());
+    let progress = form.progress(&answers, &Settings::default());
     drop(progress);
 }

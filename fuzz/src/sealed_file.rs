@@ -27,7 +27,10 @@ pub(crate) fn run(data: &[u8]) {
     let is_changed = *change != 0;
     let read = fuzzing::sealed_upload(&file);
     // The number of the key alone says nothing about what is sealed.
-    assert!(!is_changed || read.is_none() || read == size, "byte {place}");
+    assert!(
+        !is_changed || read.is_none() || read == size,
+        "byte {place}"
+    );
     file.truncate(place);
     assert!(fuzzing::sealed_upload(&file).is_none(), "cut at {place}");
 }

@@ -5,4 +5,6 @@
 use entreat_fuzz::Meter;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| Meter::default().call("mcp", || entreat_mcp::fuzzing::read_message(data)));
+fuzz_target!(
+    |data: &[u8]| Meter::default().call("mcp", || entreat_mcp::fuzzing::read_message(data))
+);

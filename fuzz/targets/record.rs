@@ -23,7 +23,10 @@ fn run(data: &[u8]) {
     };
     let form = || (has_form % 2 == 0).then(|| FORM.clone());
     let (request, state) = parts.split_at(usize::from(*length).min(parts.len()));
-    assert!(read_record(request, state, form(), true).is_err(), "no checksum fits");
+    assert!(
+        read_record(request, state, form(), true).is_err(),
+        "no checksum fits"
+    );
     let Ok(record) = read_record(request, state, form(), false) else {
         return;
     };
