@@ -2,9 +2,9 @@
 //!
 //! Records that can still change are in memory, and so are the answers in them: drafts and
 //! results with files, which no size limit counts, and what an asker wrote beside its form. What
-//! weighs something takes as many places as
-//! it has bytes, and holds them for as long as it is in memory, whoever holds it: the store, a
-//! caller, a queue. So nothing has to be given back by hand, and nothing is counted twice.
+//! weighs something takes as many places as it has bytes, and holds them for as long as it is in
+//! memory, whoever holds it: the store, a caller, a queue. So nothing has to be given back by
+//! hand, and nothing is counted twice.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
