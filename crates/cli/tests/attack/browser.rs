@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::service::Service;
-use crate::wire::{Reply, Request, encoded, request};
+use crate::wire::{Reply, Request, connect, encoded, exchange, request};
 
 /// The page of a question as one browser has it.
 pub(crate) struct Page {
@@ -76,6 +76,27 @@ impl Page {
         self.uploading(place, name)
             .body("text/plain", content)
             .send(&self.address)
+    }
+
+    /// Sends a file to the first field in chunks of a size, without saying how long it is.
+    pub(crate) fn upload_in_chunks(
+        &self,
+        name: &str,
+        content: &[u8],
+        size: usize,
+    ) -> Option<Reply> {
+        let head = self
+            .uploading(0, name)
+            .header("transfer-encoding", "chunked");
+        let head = String::from_utf8(head.bytes(&self.address)).expect("it is text");
+        let mut bytes = head.replace("content-length: 0\r\n", "").into_bytes();
+        for chunk in content.chunks(size) {
+            bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+            bytes.extend_from_slice(chunk);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"0\r\n\r\n");
+        exchange(connect(&self.address), &bytes, true)
     }
 
     /// The head of an upload.

@@ -126,6 +126,85 @@ fn huge_results_and_lines_do_not_fill_memory() {
     tally.finish();
 }
 
+/// What a hostile server says in a call, of about so many parts.
+fn flood(which: &str, parts: usize, call: &Value) -> Vec<Vec<u8>> {
+    let many = |part: &dyn Fn(usize) -> Value| (0..parts).map(part).collect::<Vec<_>>();
+    let fields = |field: &dyn Fn(usize) -> Value| {
+        (0..parts)
+            .map(|n| (format!("f{n}"), field(n)))
+            .collect::<serde_json::Map<_, _>>()
+    };
+    let asked = |properties: Value| question("q", &form("m", &properties));
+    let texts = || many(&|n| json!(format!("option {n}")));
+    match which {
+        "notifications" => (0..parts)
+            .map(|n| line(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": n}})))
+            .chain([result(call, "done")])
+            .collect(),
+        "blocks of a result" => {
+            let blocks = many(&|n| json!({"type": "text", "text": n.to_string()}));
+            vec![line(&json!({"jsonrpc": "2.0", "id": call, "result": {"content": blocks}}))]
+        }
+        "members of a result" => {
+            let members = fields(&|n| json!(n));
+            vec![line(&json!({"jsonrpc": "2.0", "id": call, "result": {"content": [], "structuredContent": members}}))]
+        }
+        "fields of a form" => vec![asked(json!(fields(&|_| json!({"type": "string"}))))],
+        "options" => vec![asked(json!({"a": {"type": "string", "enum": texts()}}))],
+        "options of which some are chosen" => vec![asked(
+            json!({"a": {"type": "array", "items": {"type": "string", "enum": texts()}, "default": texts()}}),
+        )],
+        "lines of a message" => vec![question("q", &form(&"line\n".repeat(parts), &json!({"a": {"type": "string"}})))],
+        "letters of a URL" => vec![question("q", &json!({"mode": "url", "message": "m",
+            "url": format!("https://example.com/?{}", "a=%41&".repeat(parts)), "elicitationId": "1"}))],
+        other => unreachable!("{other}"),
+    }
+}
+
+#[test]
+fn four_times_as_much_of_a_server_costs_about_four_times_the_work() {
+    let mut tally = Tally::new();
+    for which in [
+        "notifications",
+        "blocks of a result",
+        "members of a result",
+        "fields of a form",
+        "options",
+        "options of which some are chosen",
+        "lines of a message",
+        "letters of a URL",
+    ] {
+        let cost = |parts: usize| {
+            let mut call = Value::Null;
+            call_piped(LEGACY, "[]", PATIENCE, move |message| {
+                if let Some(hello) = greeting(message) {
+                    return vec![hello];
+                }
+                if message["method"] == "tools/call" {
+                    call = message["id"].clone();
+                    return flood(which, parts, &call);
+                }
+                if message["id"] == "q" {
+                    return vec![result(&call, "done")];
+                }
+                Vec::new()
+            })
+        };
+        let small = cost(times(8_000, 20_000));
+        let large = cost(times(32_000, 80_000));
+        // A call that is over at once was not seen to spend anything.
+        let holds = large.code.is_some()
+            && large.cpu <= small.cpu * 8 + Duration::from_millis(200)
+            && large.peak_mib <= small.peak_mib.max(16) * 8;
+        tally.note(
+            which,
+            holds,
+            format_args!("{} {}", small.told(), large.told()),
+        );
+    }
+    tally.finish();
+}
+
 #[test]
 fn a_server_that_goes_or_never_ends_keeps_nobody() {
     let mut tally = Tally::new();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::browser::{Page, result};
 use crate::service::{Question, Service};
 use crate::tally::Tally;
-use crate::wire::{connect, encoded, request};
+use crate::wire::{encoded, request};
 
 pub(crate) fn files(most: usize) -> Value {
     json!([{"id": "doc", "type": "file", "label": "Files", "validation": {"maxItems": most},
@@ -222,21 +222,7 @@ fn an_upload_needs_its_forms_token_and_a_field_for_files() {
         matches!(status, None | Some(400..=499)),
         format_args!("{status:?}"),
     );
-    let mut chunks = String::new();
-    for _ in 0..20 {
-        chunks.push_str("a\r\n0123456789\r\n");
-    }
-    chunks.push_str("0\r\n\r\n");
-    let head = page
-        .uploading(0, "a.txt")
-        .header("transfer-encoding", "chunked");
-    let text = String::from_utf8(head.bytes(&service.address)).expect("it is text");
-    let text = text.replace("content-length: 0\r\n", "");
-    let reply = crate::wire::exchange(
-        connect(&service.address),
-        format!("{text}{chunks}").as_bytes(),
-        true,
-    );
+    let reply = page.upload_in_chunks("a.txt", &[b'x'; 200], 10);
     let status = reply.map(|reply| reply.status);
     tally.note(
         "a file that is too large and does not say so",

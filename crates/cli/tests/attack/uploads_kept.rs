@@ -225,3 +225,30 @@ fn names_of_many_files_do_not_cost_more_with_each() {
     service.serves_others("long names");
     tally.finish();
 }
+
+#[test]
+fn four_times_the_file_costs_about_four_times_the_work_and_no_more_memory() {
+    let service = Service::start(&[]);
+    let mut tally = Tally::new();
+    let size = times(2 << 20, 8 << 20);
+    for (what, piece, most) in [
+        ("in one piece", usize::MAX, size),
+        ("byte by byte", 1, size / 16),
+    ] {
+        let cost = |size: usize| {
+            let question = service.ask(&files(1));
+            let page = Page::open(&service, &question.link);
+            let meter = service.program.meter();
+            let reply = page.upload_in_chunks("a.txt", &vec![b'x'; size], piece);
+            assert_eq!(reply.map(|reply| reply.status), Some(200), "{what}");
+            (meter.cpu(), meter.peak_mib())
+        };
+        let (small, small_peak) = cost(most);
+        let (large, large_peak) = cost(4 * most);
+        let holds =
+            large <= small * 8 + Duration::from_millis(100) && large_peak <= small_peak + 16;
+        let told = format!("{small:?} and {small_peak} MiB, then {large:?} and {large_peak} MiB");
+        tally.note(what, holds, told);
+    }
+    tally.finish();
+}
