@@ -5,22 +5,22 @@
 //! process; when it ends, the note is taken away or moved. How an outcome travels is the
 //! courier's business.
 //!
-//! Attempts under way are limited for all, and each asker has a share of them: its outcomes wait
-//! in a lane of their own, so that hooks that hang hold up nobody else's.
+//! Attempts under way are limited for all, and each asker has a share of them ([`FairQueue`]), so
+//! that hooks that hang hold up nobody else's.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::elicitation::Access;
 use crate::engine::Inner;
 use crate::error::ActError;
+use crate::fair_queue::FairQueue;
 use crate::payload::editable;
 use crate::record::{Delivery, Entry, Held, Record};
 use crate::resolver::{Cleared, Unresolved, judge_resolved};
@@ -104,24 +104,17 @@ pub(crate) struct Dispatch {
     waiting: Shares<Arc<str>>,
     /// Whose outcomes are in memory, under way or waiting for that.
     known: Mutex<HashSet<ElicitationId>>,
-    places: Semaphore,
-    lanes: Lanes,
+    calls: FairQueue<Arc<str>>,
     end: CancellationToken,
 }
 
 impl Dispatch {
     pub(crate) fn new(courier: Option<Arc<dyn Courier>>, limits: CallbackLimits) -> Self {
-        // Within what a semaphore can count; none at all would hold everything back for ever.
-        let all = limits.all.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             courier,
             waiting: Shares::new(WAITING, WAITING_EACH),
             known: Mutex::default(),
-            places: Semaphore::new(all),
-            lanes: Lanes {
-                each: limits.each.clamp(1, all),
-                open: Mutex::default(),
-            },
+            calls: FairQueue::new(limits.all, limits.each),
             end: CancellationToken::new(),
         }
     }
@@ -133,36 +126,6 @@ impl Dispatch {
     /// Breaks off what is under way; the next start takes it up.
     pub(crate) fn end(&self) {
         self.end.cancel();
-    }
-}
-
-/// Where the outcomes of each asker wait for their turn.
-///
-/// A semaphore and not a place in shares: whoever is beyond the share waits, first come first
-/// served.
-struct Lanes {
-    each: usize,
-    /// Only those that somebody is in.
-    open: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
-}
-
-impl Lanes {
-    fn enter(&self, asker: &Arc<str>) -> Arc<Semaphore> {
-        let mut open = self.open.lock();
-        let lane = open.entry(asker.clone());
-        lane.or_insert_with(|| Arc::new(Semaphore::new(self.each)))
-            .clone()
-    }
-
-    fn leave(&self, asker: &Arc<str>, lane: Arc<Semaphore>) {
-        let mut open = self.open.lock();
-        drop(lane);
-        if open
-            .get(asker)
-            .is_some_and(|lane| Arc::strong_count(lane) == 1)
-        {
-            open.remove(asker);
-        }
     }
 }
 
@@ -218,12 +181,10 @@ impl Inner {
         {
             let inner = self.clone();
             self.in_flight.spawn(async move {
-                let lane = inner.dispatch.lanes.enter(&asker);
                 tokio::select! {
                     () = inner.dispatch.end.cancelled() => {}
-                    () = inner.attempt(&*courier, &lane, id) => {}
+                    () = inner.attempt(&*courier, asker, id) => {}
                 }
-                inner.dispatch.lanes.leave(&asker, lane);
                 inner.dispatch.known.lock().remove(&id);
                 drop(place);
             });
@@ -231,12 +192,8 @@ impl Inner {
         Ok(())
     }
 
-    async fn attempt(self: &Arc<Self>, courier: &dyn Courier, lane: &Semaphore, id: ElicitationId) {
-        // The lane first: what waits in it takes no place from others.
-        let (Ok(_turn), Ok(_place)) = (lane.acquire().await, self.dispatch.places.acquire().await)
-        else {
-            return;
-        };
+    async fn attempt(self: &Arc<Self>, courier: &dyn Courier, asker: Arc<str>, id: ElicitationId) {
+        let _permit = self.dispatch.calls.acquire(asker).await;
         let Ok(record) = self.load(&Access::Host, id).await else {
             return;
         };

@@ -26,6 +26,7 @@ pub mod store;
 
 mod deadlines;
 mod events;
+mod fair_queue;
 mod given;
 mod health;
 mod limits;

@@ -1,6 +1,6 @@
 //! A run of the binary that a test talks with, line by line.
 
-use std::io::Write;
+use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command};
 use std::thread::JoinHandle;
 
@@ -15,12 +15,12 @@ impl Heard {
     }
 }
 
-/// A run that is still going on.
+/// A run that is still going on; it is killed when dropped.
 pub(crate) struct Session {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     stderr: Heard,
-    listener: JoinHandle<()>,
+    listener: Option<JoinHandle<()>>,
 }
 
 impl Session {
@@ -32,7 +32,7 @@ impl Session {
         let mut child = command.spawn().expect("the binary runs");
         let stderr = Heard::default();
         Self {
-            listener: stderr.listen(child.stderr.take().expect("stderr is a pipe")),
+            listener: Some(stderr.listen(child.stderr.take().expect("stderr is a pipe"))),
             stdin: child.stdin.take(),
             stderr,
             child,
@@ -61,13 +61,17 @@ impl Session {
 
     /// Waits for the end, with stdin open.
     pub(crate) fn wait(mut self) -> Run {
-        let stdin = self.stdin.take();
-        let output = self.child.wait_with_output().expect("the binary ends");
-        self.listener.join().expect("listening does not panic");
-        drop(stdin);
+        let mut stdout = String::new();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            let read = pipe.read_to_string(&mut stdout);
+            read.expect("stdout is text");
+        }
+        let status = self.child.wait().expect("the binary ends");
+        let listener = self.listener.take().expect("nobody waited before");
+        listener.join().expect("listening does not panic");
         Run {
-            code: output.status.code().expect("no signal ends the binary"),
-            stdout: String::from_utf8(output.stdout).expect("stdout is text"),
+            code: status.code().expect("no signal ends the binary"),
+            stdout,
             stderr: self.stderr.text(),
         }
     }
@@ -75,6 +79,13 @@ impl Session {
     /// Ends the process without letting it do anything more.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("the binary was running");
-        self.child.wait().expect("the binary ends");
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A test that failed leaves no process behind; one that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

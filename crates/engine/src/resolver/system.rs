@@ -1,15 +1,14 @@
 //! The system's resolver, with bounds on time and threads.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
+
+use crate::fair_queue::FairQueue;
 
 use super::{LookUp, ResolveError, Resolver};
 
@@ -23,9 +22,8 @@ use super::{LookUp, ResolveError, Resolver};
 /// comes of that is judged like any other.
 #[derive(Clone, Debug)]
 pub struct SystemResolver {
-    threads: Arc<Semaphore>,
+    threads: FairQueue<Box<str>>,
     limit: usize,
-    shares: Arc<Mutex<HashMap<Box<str>, Weak<Semaphore>>>>,
     patience: Duration,
     ask: fn(&str) -> io::Result<Vec<IpAddr>>,
 }
@@ -42,9 +40,8 @@ impl SystemResolver {
     /// Waits 3 seconds for an answer, and has 32 look-ups under way at most, 8 for one asker.
     pub fn new() -> Self {
         Self {
-            threads: Arc::new(Semaphore::new(LIMIT)),
+            threads: FairQueue::new(LIMIT, SHARE),
             limit: LIMIT,
-            shares: Arc::default(),
             patience: PATIENCE,
             ask,
         }
@@ -54,27 +51,6 @@ impl SystemResolver {
     pub fn with_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
-    }
-
-    /// Waits for a thread within the asker's share.
-    async fn turn(&self, asker: &str) -> Result<[OwnedSemaphorePermit; 2], AcquireError> {
-        let share = self.share(asker);
-        Ok([
-            share.acquire_owned().await?,
-            self.threads.clone().acquire_owned().await?,
-        ])
-    }
-
-    fn share(&self, asker: &str) -> Arc<Semaphore> {
-        let mut shares = self.shares.lock();
-        if let Some(share) = shares.get(asker).and_then(Weak::upgrade) {
-            return share;
-        }
-        // Those of askers who look nothing up any more.
-        shares.retain(|_, share| share.strong_count() > 0);
-        let share = Arc::new(Semaphore::new(SHARE));
-        shares.insert(asker.into(), Arc::downgrade(&share));
-        share
     }
 }
 
@@ -91,19 +67,18 @@ impl Resolver for SystemResolver {
     }
 
     fn resolve_for(&self, asker: &str, host: &str) -> LookUp<'_> {
-        let (asker, host) = (asker.to_owned(), host.to_owned());
+        let (asker, host) = (asker.into(), host.to_owned());
         Box::pin(async move {
             let mut has_begun = false;
             let look_up = async {
-                // Nobody closes the semaphores; if they were, nothing would be asked.
-                let turn = self.turn(&asker).await.map_err(failed)?;
+                let permit = self.threads.acquire(asker).await;
                 has_begun = true;
                 let ask = self.ask;
-                // What `tokio::net::lookup_host` does, but the turn goes with the thread: a
+                // What `tokio::net::lookup_host` does, but the permit goes with the thread: a
                 // look-up that was given up still holds it.
                 let thread = spawn_blocking(move || {
                     let answer = ask(&host);
-                    drop(turn);
+                    drop(permit);
                     answer
                 });
                 thread.await.map_err(failed)?.map_err(read_error)
@@ -227,7 +202,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_hanging_look_up_is_given_up_but_keeps_its_place_until_its_thread_is_free() {
         let resolver = SystemResolver {
-            threads: Arc::new(Semaphore::new(1)),
+            threads: FairQueue::new(1, 1),
             limit: 1,
             ask: hang,
             ..SystemResolver::new()
@@ -270,19 +245,14 @@ mod tests {
         assert_eq!(answer, [IpAddr::from([127, 0, 0, 1])]);
         assert_eq!(ASKED.load(Ordering::SeqCst), 2);
     }
-    #[tokio::test]
-    async fn one_asker_does_not_take_the_look_ups_of_others() {
+
+    #[test]
+    fn one_asker_does_not_take_the_look_ups_of_others() {
         let resolver = SystemResolver::new();
-        let hanging: Vec<_> =
-            futures_util::future::join_all((0..SHARE).map(|_| resolver.turn("greedy"))).await;
-        assert!(hanging.iter().all(Result::is_ok));
-        let mut next = Box::pin(resolver.turn("greedy"));
-        assert!(next.as_mut().now_or_never().is_none());
-        assert!(resolver.turn("other").now_or_never().is_some());
+        let acquire = |asker: &str| resolver.threads.acquire(asker.into()).now_or_never();
+        let hanging: Vec<_> = (0..SHARE).map(|_| acquire("greedy").unwrap()).collect();
+        assert!(acquire("greedy").is_none());
+        assert!(acquire("other").is_some());
         drop(hanging);
-        assert!(next.now_or_never().is_some());
-        drop(resolver.share("last"));
-        drop(resolver.share("another"));
-        assert_eq!(resolver.shares.lock().len(), 1);
     }
 }
