@@ -17,6 +17,7 @@ mod look;
 mod measure;
 mod open_files;
 mod output;
+mod questions;
 mod remote;
 mod runtime;
 mod service;

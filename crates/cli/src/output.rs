@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use entreat::core::is_acted_on;
 use entreat::core::jiff::Timestamp;
 use entreat::engine::Subject;
 use entreat::{CancelReason, Outcome, UnixTime};
@@ -107,10 +108,9 @@ pub(crate) fn subject(subject: &Subject) -> String {
     plain(text).into_owned()
 }
 
-/// Control characters, and those that turn the direction of the text after them.
+/// What a terminal acts on, and separators that would begin a new line.
 fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+    is_acted_on(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
-use entreat::UnixTime;
+use entreat::service::rpc::Code;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -152,23 +152,24 @@ fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteE
     if error.is_null() {
         return Ok(Ok(answer["result"].take()));
     }
-    Ok(Err(match error["code"].as_i64() {
-        Some(-32012) => RemoteError::NotFound,
-        Some(-32009) => RemoteError::Settled {
+    let code = error["code"].as_i64().and_then(Code::from_wire);
+    Ok(Err(match code {
+        Some(Code::NotFound) => RemoteError::NotFound,
+        Some(Code::Settled) => RemoteError::Settled {
             state: text(&error["data"], "state"),
         },
-        Some(code @ (-32007 | -32015)) => RemoteError::Invalid {
+        Some(code @ (Code::Invalid | Code::LastAttempt)) => RemoteError::Invalid {
             errors: match error["data"]["errors"].as_array() {
                 Some(errors) => errors.clone(),
                 None => Vec::new(),
             },
-            is_last: code == -32015,
+            is_last: code == Code::LastAttempt,
         },
-        Some(-32013) => RemoteError::TooLarge {
+        Some(Code::TooLarge) => RemoteError::TooLarge {
             size: error["data"]["size"].as_u64().unwrap_or_default(),
             limit: error["data"]["limit"].as_u64().unwrap_or_default(),
         },
-        Some(-32016) => RemoteError::Settled {
+        Some(Code::TimedOut) => RemoteError::Settled {
             state: "timeout".to_owned(),
         },
         _ if status == StatusCode::UNAUTHORIZED => {
@@ -181,10 +182,4 @@ fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteE
 /// A text of a record, as it may be shown.
 pub(crate) fn text(record: &Value, key: &str) -> String {
     output::plain(record[key].as_str().unwrap_or_default()).into_owned()
-}
-
-/// A moment of a record, as it may be shown.
-pub(crate) fn time(record: &Value, key: &str) -> Option<String> {
-    let millis = record[key].as_u64()?;
-    Some(output::time(UnixTime::from_millis(millis)))
 }

@@ -78,13 +78,6 @@ pub(crate) fn default_path(data_folder: &Path) -> PathBuf {
     data_folder.join("entreat/entreat.db")
 }
 
-/// Where a service keeps the files that people send, beside its store.
-pub(crate) fn uploads_beside(store: &Path) -> PathBuf {
-    let mut beside = store.as_os_str().to_owned();
-    beside.push(".uploads");
-    beside.into()
-}
-
 impl Place {
     /// Where a store and its keys lie that may have been named.
     pub(crate) fn of(
@@ -199,8 +192,10 @@ impl Place {
     }
 
     fn open_file(&self, may_create: bool) -> anyhow::Result<EmbeddedStore> {
-        let mut options = EmbeddedOptions::default();
-        options.may_create = may_create;
+        let options = EmbeddedOptions {
+            may_create,
+            ..EmbeddedOptions::default()
+        };
         let opened = EmbeddedStore::open(&self.store, options);
         opened.map_err(|error| {
             let remedy = match error {

@@ -21,7 +21,6 @@ pub const SEALED: &str = "[sealed]";
 
 /// One checked value, by the type of its field.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Answer<'a> {
     /// `text`.
     Text(Cow<'a, str>),

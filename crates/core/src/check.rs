@@ -22,7 +22,6 @@ pub use progress::Progress;
 
 /// What an asker can choose about a check.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct Settings {
     /// What happens to answers that no field asked for.
     pub unknown: Unknown,

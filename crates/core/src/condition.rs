@@ -13,10 +13,10 @@ use crate::form::reader::{Object, Reader};
 use crate::form::{FieldTable, date};
 use crate::pattern::Pattern;
 use crate::problem::ProblemCode;
+use crate::vocabulary::vocabulary;
 
 /// A condition over the answers of a form.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum Condition {
     /// A test of one field's answer.
     Test {
@@ -35,9 +35,8 @@ pub enum Condition {
 
 /// What a condition asks of an answer.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum Test {
-    /// The same value.
+    /// Equal to this value.
     Equals(Answer<'static>),
     /// Another value, or none.
     NotEquals(Answer<'static>),
@@ -57,40 +56,20 @@ pub enum Test {
     IsNotEmpty,
 }
 
-/// A way to compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the words of the form language")]
-pub enum Comparison {
-    Lt,
-    Lte,
-    Eq,
-    Ne,
-    Gte,
-    Gt,
+vocabulary! {
+    /// A way to compare.
+    #[expect(missing_docs, reason = "the words of the form language")]
+    Comparison {
+        Lt = "lt",
+        Lte = "lte",
+        Eq = "eq",
+        Ne = "ne",
+        Gte = "gte",
+        Gt = "gt",
+    }
 }
 
 impl Comparison {
-    pub(crate) const WORDS: &[(&'static str, Self)] = &[
-        ("lt", Self::Lt),
-        ("lte", Self::Lte),
-        ("eq", Self::Eq),
-        ("ne", Self::Ne),
-        ("gte", Self::Gte),
-        ("gt", Self::Gt),
-    ];
-
-    /// The word in definitions.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lt => "lt",
-            Self::Lte => "lte",
-            Self::Eq => "eq",
-            Self::Ne => "ne",
-            Self::Gte => "gte",
-            Self::Gt => "gt",
-        }
-    }
-
     pub(crate) fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Self::Lt => ordering.is_lt(),

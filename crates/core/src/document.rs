@@ -116,7 +116,7 @@ fn first_line(error: &str) -> String {
     line.trim_end_matches(':').to_owned()
 }
 
-/// The same for TOML: the place in words instead of a drawing.
+/// A TOML error on one line: its position in words instead of a drawing.
 fn toml_error(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().replace('\n', ", ");
     let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {

@@ -8,17 +8,18 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::condition::Condition;
 use crate::document::{self, Notation};
+use crate::parse::RESPONSES;
 use crate::problem::{ProblemCode, Problems};
 use crate::same::same;
 use crate::timeout::Timeout;
 use crate::validator::{NamedValidator, Validators};
 
-mod definition;
+pub(crate) mod definition;
 pub(crate) mod reader;
 
 pub(crate) mod boolean;
@@ -203,8 +204,40 @@ impl Form {
         }
     }
 
-    /// Whether an object under `responses` is an envelope's content: it is, unless it can
-    /// be an answer, and only an upload is an object.
+    /// The answers of a submission, without the envelope that they may have come in; `None` if
+    /// it is no object.
+    ///
+    /// ```
+    /// use entreat_core::Form;
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({"id": "who", "title": "Who?", "fields": [
+    ///     {"id": "name", "type": "text", "label": "Name"},
+    /// ]}))?;
+    /// let submission = json!({"form_id": "who", "responses": {"name": "Ada"}});
+    /// assert_eq!(form.answers_in(&submission), json!({"name": "Ada"}).as_object());
+    /// # Ok::<(), entreat_core::Problems>(())
+    /// ```
+    pub fn answers_in<'v>(&self, submission: &'v Value) -> Option<&'v Map<String, Value>> {
+        let members = submission.as_object()?;
+        Some(self.enveloped(members).unwrap_or(members))
+    }
+
+    /// The answers within an envelope, if it is one.
+    pub(crate) fn enveloped<'v>(
+        &self,
+        members: &'v Map<String, Value>,
+    ) -> Option<&'v Map<String, Value>> {
+        if !self.may_be_enveloped() {
+            return None;
+        }
+        // Looked through and not looked up: there are few members, and hashing costs more.
+        let (_, responses) = members.iter().find(|(key, _)| *key == RESPONSES)?;
+        responses.as_object()
+    }
+
+    /// Whether an object under `responses` is an envelope's content: it is, unless it can be the
+    /// answer to a field of that name.
     pub(crate) fn may_be_enveloped(&self) -> bool {
         self.0.may_be_enveloped
     }
@@ -271,6 +304,11 @@ impl Field {
     /// Hints for whoever shows the field.
     pub fn rendering(&self) -> &Rendering {
         &self.rendering
+    }
+
+    /// Whether nobody can change the answer: the field is hidden or readonly.
+    pub fn is_fixed(&self) -> bool {
+        self.rendering.is_fixed()
     }
 
     /// What assistive technology is told.

@@ -3,60 +3,33 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::calendar;
+use crate::vocabulary::vocabulary;
 
-/// A named shape of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// An e-mail address as browsers accept it.
-    Email,
-    /// An absolute URI (RFC 3986).
-    Uri,
-    /// A UUID with hyphens.
-    Uuid,
-    /// A host name (RFC 1123).
-    Hostname,
-    /// Four decimal octets.
-    Ipv4,
-    /// An IPv6 address without a zone.
-    Ipv6,
-    /// `2026-02-28`.
-    Date,
-    /// RFC 3339 with an offset.
-    DateTime,
-    /// RFC 3339 `full-time`.
-    Time,
+vocabulary! {
+    /// A named shape of text.
+    Format {
+        /// An e-mail address as browsers accept it.
+        Email = "email",
+        /// An absolute URI (RFC 3986).
+        Uri = "uri",
+        /// A UUID with hyphens.
+        Uuid = "uuid",
+        /// A host name (RFC 1123).
+        Hostname = "hostname",
+        /// Four decimal octets.
+        Ipv4 = "ipv4",
+        /// An IPv6 address without a zone.
+        Ipv6 = "ipv6",
+        /// `2026-02-28`.
+        Date = "date",
+        /// RFC 3339 with an offset.
+        DateTime = "date-time",
+        /// RFC 3339 `full-time`.
+        Time = "time",
+    }
 }
 
 impl Format {
-    /// Every format with the name it has in definitions and schemas.
-    pub(crate) const NAMES: [(&'static str, Self); 9] = [
-        ("email", Self::Email),
-        ("uri", Self::Uri),
-        ("uuid", Self::Uuid),
-        ("hostname", Self::Hostname),
-        ("ipv4", Self::Ipv4),
-        ("ipv6", Self::Ipv6),
-        ("date", Self::Date),
-        ("date-time", Self::DateTime),
-        ("time", Self::Time),
-    ];
-
-    /// The format's name in definitions, schemas and errors.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Email => "email",
-            Self::Uri => "uri",
-            Self::Uuid => "uuid",
-            Self::Hostname => "hostname",
-            Self::Ipv4 => "ipv4",
-            Self::Ipv6 => "ipv6",
-            Self::Date => "date",
-            Self::DateTime => "date-time",
-            Self::Time => "time",
-        }
-    }
-
     /// Whether the whole text has this format.
     pub fn matches(self, text: &str) -> bool {
         match self {
@@ -206,8 +179,8 @@ mod tests {
 
     #[test]
     fn names_lead_to_their_formats() {
-        for (name, format) in Format::NAMES {
-            assert_eq!(format.name(), name);
+        for (name, format) in Format::WORDS {
+            assert_eq!(format.name(), *name);
         }
     }
 }

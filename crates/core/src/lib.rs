@@ -47,6 +47,7 @@ mod suggestion;
 mod time;
 mod timeout;
 mod validator;
+mod vocabulary;
 
 mod condition;
 mod format;

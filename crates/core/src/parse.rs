@@ -59,36 +59,32 @@ impl<'f, 'a> Intake<'f, 'a> {
     /// Takes parsed JSON: bare answers or an envelope around them.
     pub(crate) fn take_value(&mut self, value: &'a Value) {
         match value {
-            Value::Object(object) => {
-                if !self.take_members(object, self.form.may_be_enveloped()) {
-                    self.take_envelope(object);
-                }
-            }
+            Value::Object(members) => match self.form.enveloped(members) {
+                Some(responses) => self.take_envelope(members, responses),
+                None => self.take_members(members),
+            },
             _ => self.is_object = false,
         }
         self.fill_in();
     }
 
-    /// Starts again: what was taken so far were an envelope's own members.
     #[cold]
-    fn take_envelope(&mut self, object: &'a Map<String, Value>) {
-        *self = Self::new(self.form, self.findings.settings);
-        for (key, value) in object {
+    fn take_envelope(
+        &mut self,
+        envelope: &'a Map<String, Value>,
+        responses: &'a Map<String, Value>,
+    ) {
+        for (key, value) in envelope {
             self.envelope_key(key, &value.into());
         }
-        if let Some(Value::Object(responses)) = object.get(RESPONSES) {
-            self.take_members(responses, false);
-        }
+        self.take_members(responses);
     }
 
-    /// Takes each member as an answer; false when it finds itself in an envelope.
-    fn take_members(&mut self, object: &'a Map<String, Value>, outermost: bool) -> bool {
+    /// Takes each member as an answer.
+    fn take_members(&mut self, members: &'a Map<String, Value>) {
         let form = self.form;
         let mut next = 0;
-        for (key, value) in object {
-            if outermost && key == RESPONSES && value.is_object() {
-                return false;
-            }
+        for (key, value) in members {
             match form.find(next, key) {
                 Some((place, field)) => {
                     next = place + 1;
@@ -97,7 +93,6 @@ impl<'f, 'a> Intake<'f, 'a> {
                 None => self.strangers.push(key.as_str().into()),
             }
         }
-        true
     }
 
     /// Takes JSON text; the error says where it stops being JSON.

@@ -26,7 +26,7 @@ const MAX_PATTERN_BYTES: usize = 8 * 1024;
 #[derive(Clone)]
 pub struct Pattern {
     source: Arc<str>,
-    /// The same, where it is that simple.
+    /// A faster matcher for patterns that are simple enough.
     runs: Option<Arc<Runs>>,
     regex: meta::Regex,
 }

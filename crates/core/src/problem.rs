@@ -6,7 +6,6 @@ use serde::Serialize;
 
 /// One thing that is wrong with a definition, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct Problem {
     /// JSON pointer to the place; empty for the whole document.
     pub pointer: String,
@@ -22,7 +21,6 @@ pub struct Problem {
 /// The kinds of problem, as spelt in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum ProblemCode {
     /// The text is not JSON, YAML or TOML, or is nested too deeply.
     Syntax,
@@ -149,7 +147,7 @@ impl Problems {
         Self::one("", code, message)
     }
 
-    /// The same problems at other places.
+    /// These problems with their pointers rewritten.
     pub(crate) fn moved(mut self, pointer: impl Fn(&str) -> String) -> Self {
         for problem in &mut self.0 {
             problem.pointer = pointer(&problem.pointer);

@@ -20,7 +20,6 @@ pub use mcp::{Loss, Projection, project};
 
 /// A generation of the MCP protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Era {
     /// Forms pushed by the server.
     V2025_06_18,

@@ -28,12 +28,12 @@ use crate::problem::{ProblemCode, Problems};
 #[derive(Clone, Debug)]
 pub struct Script {
     form: Form,
-    steps: Vec<Kept>,
+    steps: Vec<StoredStep>,
     definition: Value,
 }
 
 #[derive(Clone, Debug)]
-enum Kept {
+enum StoredStep {
     Say(Box<str>, Option<Condition>),
     /// The field at this place of the form.
     Ask(usize),
@@ -90,10 +90,10 @@ impl Script {
                             reader.within("condition", |r| Condition::read(r, condition, &table))
                         })
                     });
-                    kept.push(Kept::Say((*text).into(), condition));
+                    kept.push(StoredStep::Say((*text).into(), condition));
                 }
                 Some(Shape::Ask(..)) => {
-                    kept.push(Kept::Ask(place));
+                    kept.push(StoredStep::Ask(place));
                     place += 1;
                 }
                 None => {}
@@ -117,8 +117,8 @@ impl Script {
     /// The steps in order.
     pub fn steps(&self) -> impl ExactSizeIterator<Item = ScriptStep<'_>> {
         self.steps.iter().map(|step| match step {
-            Kept::Say(text, condition) => ScriptStep::Say(text, condition.as_ref()),
-            Kept::Ask(place) => ScriptStep::Ask(&self.form.fields()[*place]),
+            StoredStep::Say(text, condition) => ScriptStep::Say(text, condition.as_ref()),
+            StoredStep::Ask(place) => ScriptStep::Ask(&self.form.fields()[*place]),
         })
     }
 

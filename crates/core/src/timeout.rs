@@ -16,7 +16,6 @@ use crate::problem::ProblemCode;
 
 /// What a definition says about its time, in milliseconds; the rest is default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Timeout {
     /// `initial_timeout`.
     pub initial: Option<u64>,

@@ -93,7 +93,6 @@ pub trait TypedForm: Sized {
 /// Answers that were given to another form than the one they should become.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answers are for form `{form}`, in which `{field}` does not fit")]
-#[non_exhaustive]
 pub struct NotThisForm {
     /// The id of the form that was answered.
     pub form: String,

@@ -19,7 +19,6 @@ pub struct Upload<'a> {
 
 /// Where an upload's bytes are.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Content<'a> {
     /// Here.
     Inline(Base64<'a>),
@@ -37,7 +36,6 @@ pub struct Base64<'a> {
 
 /// Where a file is that was not sent along.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Reference<'a> {
     /// How to reach it.
     pub kind: ReferenceKind,
@@ -47,7 +45,6 @@ pub struct Reference<'a> {
 
 /// The kinds of reference that an upload may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ReferenceKind {
     /// A URL.
     Url,

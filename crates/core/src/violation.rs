@@ -29,7 +29,6 @@ macro_rules! constraints {
     ($($(#[$doc:meta])* $variant:ident = $key:literal,)*) => {
         /// A rule that an answer can break.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
         pub enum Constraint {
             $($(#[$doc])* $variant,)*
             /// A custom validator, by its name.
@@ -130,7 +129,6 @@ constraints! {
 
 /// What a rule wanted.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Expected {
     /// It had to hold.
     True,
@@ -185,7 +183,6 @@ impl Expected {
 
 /// One rule that one answer broke.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Violation {
     /// The field's place in the form; `None` for what belongs to no field of it.
     pub(crate) field: Option<usize>,
@@ -339,7 +336,6 @@ impl std::error::Error for Violations {}
 
 /// One error in the shape that crosses wires.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct FieldError {
     /// The field's id.
     pub field: String,

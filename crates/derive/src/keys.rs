@@ -323,3 +323,20 @@ pub(crate) const OTHER_RULES: &[(&str, &str)] = &[
 pub(crate) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use entreat_core::Format;
+    use entreat_core::form::{DisplayStyle, InputType, ValidationTrigger};
+
+    use super::*;
+
+    /// A macro cannot read the lists of the crate that it writes code for.
+    #[test]
+    fn the_words_are_those_of_the_form_language() {
+        assert_eq!(FORMATS, Format::NAMES);
+        assert_eq!(STYLES, DisplayStyle::NAMES);
+        assert_eq!(INPUTS, InputType::NAMES);
+        assert_eq!(TRIGGERS, ValidationTrigger::NAMES);
+    }
+}

@@ -104,9 +104,11 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// Limits that are checked and never met.
 fn settings(retention: Duration) -> Settings {
-    let mut settings = Settings::default();
-    settings.live = usize::MAX - 1;
-    settings.retention = retention;
+    let mut settings = Settings {
+        live: usize::MAX - 1,
+        retention,
+        ..Settings::default()
+    };
     settings.asker.limits = Limits {
         creations_per_minute: NonZeroU32::new(u32::MAX),
         requests_per_second: NonZeroU32::new(100_000_000),

@@ -23,7 +23,6 @@ use crate::store::{Created, Query, StoreError, Which};
 
 /// What holds for one asker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AskerSettings {
     /// How much it may ask.
     pub limits: Limits,
@@ -53,14 +52,14 @@ impl AskerSettings {
     }
 }
 
-/// The largest size limit that can be asked for.
-const MAX_SIZE_LIMIT: u64 = 16 << 20;
+/// The largest size limit of a result that can be asked for, in bytes.
+pub const MAX_SIZE_LIMIT: u64 = 16 << 20;
 /// The longest page of a list.
 pub const MAX_PAGE: usize = 200;
 
 /// A page of a list.
 #[derive(Debug, serde::Serialize)]
-pub struct Page {
+pub struct ElicitationPage {
     /// The elicitations, newest first, without results.
     pub elicitations: Vec<Snapshot>,
     /// The last of them, if others follow: the next page is of those before it.
@@ -90,9 +89,9 @@ impl Asker {
         self.account.name()
     }
 
-    /// The same asker, on behalf of one of several who have it ask, such as the users of an MCP
-    /// server: what it asks is theirs, it sees nothing else, and it has a
-    /// [share](Limits::principal_share) of the asker's limits.
+    /// This asker acting for one principal, such as a user of an MCP server: what it asks belongs
+    /// to the principal, it sees nothing else, and it has a [share](Limits::principal_share) of
+    /// the asker's limits.
     #[must_use]
     pub fn on_behalf_of(&self, principal: &str) -> Self {
         Self {
@@ -101,7 +100,7 @@ impl Asker {
         }
     }
 
-    /// The same asker beside its principals: what they are asked, it does not see.
+    /// This asker acting for itself: it does not see the questions of its principals.
     #[must_use]
     pub fn on_its_own_behalf(&self) -> Self {
         Self {
@@ -190,7 +189,7 @@ impl Asker {
         which: Which,
         limit: usize,
         before: Option<ElicitationId>,
-    ) -> Result<Page, ActError> {
+    ) -> Result<ElicitationPage, ActError> {
         self.charge()?;
         let asker = Some(self.account.name().clone());
         let mut page = self.engine.list(asker, which, limit, before).await?;
@@ -328,7 +327,7 @@ impl Engine {
         which: Which,
         limit: usize,
         before: Option<ElicitationId>,
-    ) -> Result<Page, ActError> {
+    ) -> Result<ElicitationPage, ActError> {
         let inner = &self.inner;
         let limit = limit.clamp(1, MAX_PAGE);
         let query = Query {
@@ -343,7 +342,7 @@ impl Engine {
             .await?;
         let has_more = records.len() > limit;
         records.truncate(limit);
-        Ok(Page {
+        Ok(ElicitationPage {
             next: records.last().filter(|_| has_more).map(|record| record.id),
             elicitations: records.into_iter().map(Snapshot::brief).collect(),
         })

@@ -85,17 +85,16 @@ impl Elicitation {
         }
     }
 
-    /// The same, for answers and parts of them that come from a certain browser or terminal, which
-    /// are kept with its name. For whoever shows what was typed to nobody but who typed it.
+    /// Names the browser or terminal that drafts and answers come from; it is stored with them, so
+    /// that a draft can be shown to nobody but who typed it.
     #[must_use]
     pub fn typed_by(mut self, typist: &str) -> Self {
         self.typist = Some(typist.into());
         self
     }
 
-    /// The same, for answers whose files may be references of this kind, which the host made
-    /// itself and vouches for. Has no effect for an asker: nobody vouches for what comes from
-    /// outside.
+    /// Accepts file references of this kind, which the host made itself and vouches for. Has no
+    /// effect for an asker: nobody vouches for what comes from outside.
     #[must_use]
     pub fn vouching_for(mut self, kind: ReferenceKind) -> Self {
         self.vouched.push(kind);
@@ -431,8 +430,10 @@ impl Elicitation {
     }
 
     fn check_settings(&self, record: &Record) -> Settings {
-        let mut settings = Settings::default();
-        settings.unknown = record.request.unknown;
+        let mut settings = Settings {
+            unknown: record.request.unknown,
+            ..Settings::default()
+        };
         match self.access {
             Access::Host => settings.references.clone_from(&self.vouched),
             Access::Engine | Access::Asker(_) => {}

@@ -64,7 +64,6 @@ pub struct Engine {
 
 /// What holds for everybody who asks, unless an asker's own settings say otherwise.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Settings {
     /// For askers without settings of their own.
     pub asker: AskerSettings,

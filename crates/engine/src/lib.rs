@@ -43,7 +43,7 @@ mod resolver;
 mod vault;
 
 pub use ask::{Ask, INLINE_FIELD};
-pub use asker::{Asker, AskerSettings, MAX_PAGE, Page};
+pub use asker::{Asker, AskerSettings, ElicitationPage, MAX_PAGE, MAX_SIZE_LIMIT};
 pub use clock::{Clock, SystemClock};
 pub use connection::Connection;
 pub use courier::{CallbackLimits, Courier, Parcel, Receipt};

@@ -163,20 +163,9 @@ fn file_room(rules: &FileRules) -> usize {
     usize::try_from(each.saturating_mul(rules.max_items)).unwrap_or(usize::MAX)
 }
 
-/// The answers of a submission, whatever envelope they came in.
-pub(crate) fn sent_answers<'a>(form: &Form, answers: &'a Value) -> Option<&'a Map<String, Value>> {
-    let members = answers.as_object()?;
-    let inner = members.get("responses").and_then(Value::as_object);
-    Some(
-        inner
-            .filter(|_| form.field("responses").is_none())
-            .unwrap_or(members),
-    )
-}
-
 /// Those answers of a submission that are a field's.
 pub(crate) fn known_answers(form: &Form, answers: &Value) -> Map<String, Value> {
-    let sent = sent_answers(form, answers).into_iter().flatten();
+    let sent = form.answers_in(answers).into_iter().flatten();
     sent.filter(|(id, _)| form.field(id).is_some())
         .map(|(id, value)| (id.clone(), value.clone()))
         .collect()

@@ -133,8 +133,10 @@ impl Snapshot {
         // What was left out was left out on purpose; unsaid, it would get its default.
         let text = with_nulls(form, &text);
         // References were accepted when it was given.
-        let mut settings = Settings::default();
-        settings.references = ReferenceKind::ALL.to_vec();
+        let settings = Settings {
+            references: ReferenceKind::ALL.to_vec(),
+            ..Settings::default()
+        };
         let checked = form.check_text_with(&text, &settings);
         Some(checked.map(Answers::into_owned))
     }

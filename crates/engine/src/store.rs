@@ -37,7 +37,8 @@ pub trait Store: Send + Sync + 'static {
     /// The record of that name, as it was last acknowledged.
     fn load(&self, id: ElicitationId) -> Reply<Option<Record>>;
 
-    /// The same for an asker, who must not learn by a watch what is another's.
+    /// The record of that name, for an asker, who must not learn from the time it takes that
+    /// another asker's record exists.
     ///
     /// A record of another asker may be given or not: the caller looks at whose it is. But it must
     /// take as long as finding nothing does. A store that keeps everything in one place need do

@@ -133,7 +133,7 @@ impl Entreat {
         self.server.as_ref().map(|server| server.address)
     }
 
-    /// The same as a URL, which begins with `https` if TLS is spoken there.
+    /// Where the service listens, as a URL, which begins with `https` if it speaks TLS.
     pub fn listening_url(&self) -> Option<String> {
         let server = self.server.as_ref()?;
         Some(format!("{}://{}", server.scheme, server.address))

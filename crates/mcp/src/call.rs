@@ -47,7 +47,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The same on another rung of the ladder.
+    /// This question on another rung of the ladder of ways to ask.
     fn again(&self, rung: usize) -> Self {
         Self {
             key: format!("{}#{rung}", self.key),

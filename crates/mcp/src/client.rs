@@ -17,7 +17,6 @@ use crate::wire::FORMS;
 /// What a client declares that it can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is declared or not")]
-#[non_exhaustive]
 pub struct Abilities {
     /// Show a form.
     pub form: bool,

@@ -19,10 +19,10 @@ pub(crate) enum Finished<R> {
     Linked(Result<R, ErrorData>),
 }
 
-/// The same as it is kept.
+/// An outcome in the form in which a store keeps it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kept {
+enum StoredOutcome {
     Result(Value),
     Error(ErrorData),
     Asks(Value),
@@ -67,9 +67,9 @@ impl<R: Keepable> Finished<R> {
     /// As text; `None` if it is not to be kept: links end with this process.
     pub(crate) fn text(&self) -> Option<Vec<u8>> {
         let kept = match self {
-            Self::Result(Ok(result)) => Kept::Result(result.to_kept()?),
-            Self::Result(Err(error)) => Kept::Error(error.clone()),
-            Self::Asks(whole) => Kept::Asks(whole.clone().into_value()),
+            Self::Result(Ok(result)) => StoredOutcome::Result(result.to_kept()?),
+            Self::Result(Err(error)) => StoredOutcome::Error(error.clone()),
+            Self::Asks(whole) => StoredOutcome::Asks(whole.clone().into_value()),
             Self::Linked(_) => return None,
         };
         let text = serde_json::to_vec(&kept).ok()?;
@@ -79,9 +79,9 @@ impl<R: Keepable> Finished<R> {
     /// Reads it back; `None` if that is not what it is.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         Some(match serde_json::from_slice(text).ok()? {
-            Kept::Result(result) => Self::Result(Ok(R::from_kept(result)?)),
-            Kept::Error(error) => Self::Result(Err(error)),
-            Kept::Asks(whole) => Self::Asks(InputRequired::from_value(&whole)?),
+            StoredOutcome::Result(result) => Self::Result(Ok(R::from_kept(result)?)),
+            StoredOutcome::Error(error) => Self::Result(Err(error)),
+            StoredOutcome::Asks(whole) => Self::Asks(InputRequired::from_value(&whole)?),
         })
     }
 }

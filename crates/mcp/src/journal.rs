@@ -15,7 +15,7 @@ pub(crate) struct Journal {
     /// How many rounds there were.
     pub(crate) round: u16,
     /// Questions that are over, by their keys.
-    pub(crate) kept: BTreeMap<String, Kept>,
+    pub(crate) kept: BTreeMap<String, JournalEntry>,
     /// Questions that the client was asked in the last round, by their keys.
     pub(crate) open: BTreeMap<String, Open>,
     /// Results of effects that ran, by their keys.
@@ -24,7 +24,7 @@ pub(crate) struct Journal {
 
 /// A question that is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct JournalEntry {
     pub(crate) question: Digest,
     pub(crate) ending: Ending,
     /// How often it was another question under the same key.

@@ -26,6 +26,7 @@ mod claims;
 mod digest;
 mod finished;
 mod forms;
+mod in_flight;
 mod journal;
 mod seal;
 

@@ -22,7 +22,6 @@ use crate::wrap::Wrapped;
 
 /// What holds for questions of MCP servers.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Settings {
     /// A decline or a cancel that comes sooner was not seen by a person.
     pub reading_time: Duration,

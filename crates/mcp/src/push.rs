@@ -10,13 +10,13 @@ use rmcp::model::{
     ClientResult, CustomNotification, CustomRequest, ElicitationAction, GetExtensions as _,
     ProgressNotificationParam, ServerNotification, ServerRequest,
 };
-use rmcp::service::{OriginatingRequestId, PeerRequestOptions, RequestHandle, ServiceError};
+use rmcp::service::{OriginatingRequestId, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value, json};
-use tokio_util::task::TaskTracker;
 
 use crate::call::{Asked, Call, Ended, Given, Subject, with_errors};
 use crate::drive::Link;
 use crate::error::AskError;
+use crate::in_flight::InFlight;
 use crate::wire::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult};
 
 impl Call {
@@ -208,7 +208,7 @@ impl Call {
     /// Asks something else than a person.
     pub(crate) async fn push_other(&self, method: &str, params: &Value) -> Result<Ended, AskError> {
         let mut sent = self.send(method, params.clone()).await?;
-        let reply = sent.reply().await?;
+        let reply = sent.response().await.map_err(gone)?;
         Ok(Ended::Answered(Given::Other(to_value(reply)?)))
     }
 
@@ -267,13 +267,13 @@ impl Call {
         let mut sent = self.send(method, params).await?;
         tokio::select! {
             biased;
-            reply = sent.reply() => Ok(Pushed::Replied(reply?, now)),
+            reply = sent.response() => Ok(Pushed::Replied(reply.map_err(gone)?, now)),
             // Dropping the request closes the client's dialog.
             snapshot = self.with_progress(settled) => Ok(Pushed::Settled(snapshot?)),
         }
     }
 
-    async fn send(&self, method: &str, params: Value) -> Result<Sent, AskError> {
+    async fn send(&self, method: &str, params: Value) -> Result<InFlight<RoleServer>, AskError> {
         let mut request = CustomRequest::new(method, Some(params));
         // rmcp would find it by itself, but not in a task of the handler's own.
         let origin = OriginatingRequestId(self.id.clone());
@@ -281,10 +281,9 @@ impl Call {
         let request = ServerRequest::CustomRequest(request);
         let options = PeerRequestOptions::no_options();
         let handle = self.peer.send_cancellable_request(request, options).await;
-        Ok(Sent {
-            handle: Some(handle.map_err(gone)?),
-            tasks: self.mcp().tasks.clone(),
-        })
+        let handle = handle.map_err(gone)?;
+        let tasks = self.mcp().tasks.clone();
+        Ok(InFlight::new(handle, tasks, "the question is off"))
     }
 
     /// Waits for an outcome, and tells the client now and then that it is being worked on.
@@ -341,40 +340,6 @@ impl Call {
 enum Pushed {
     Replied(ClientResult, UnixTime),
     Settled(Snapshot),
-}
-
-/// A request that was sent. Dropped before its reply, the client is told that it is off.
-struct Sent {
-    handle: Option<RequestHandle<RoleServer>>,
-    tasks: TaskTracker,
-}
-
-impl Sent {
-    async fn reply(&mut self) -> Result<ClientResult, AskError> {
-        let Some(handle) = &mut self.handle else {
-            return Err(AskError::CallEnded);
-        };
-        let reply = (&mut handle.rx).await;
-        self.handle = None;
-        match reply {
-            Ok(reply) => reply.map_err(gone),
-            Err(_) => Err(AskError::Disconnected),
-        }
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        if let Some(handle) = self.handle.take()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let told = async move {
-                // A client that is gone has no dialog either.
-                let _ = handle.cancel(Some("the question is off".to_owned())).await;
-            };
-            self.tasks.spawn_on(told, &runtime);
-        }
-    }
 }
 
 fn complete(id: &str) -> ServerNotification {

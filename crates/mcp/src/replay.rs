@@ -13,7 +13,7 @@ use crate::call::{Asked, Call, Ended, Given, Subject, with_errors};
 use crate::drive::Waiting;
 use crate::error::AskError;
 use crate::extension::ending_of;
-use crate::journal::{Ending, Journal, Kept, Open};
+use crate::journal::{Ending, Journal, JournalEntry, Open};
 use crate::wire::{Action, CREATE, ElicitResult};
 
 /// How often a question may be another under its key before its author is told.
@@ -331,7 +331,7 @@ impl Replay {
     }
 
     fn keep(&self, asked: &Asked, open: &Open, ending: Ending) {
-        let kept = Kept {
+        let kept = JournalEntry {
             question: open.question,
             ending,
             changes: open.changes,

@@ -100,7 +100,7 @@ impl Callbacks {
         Self::with_tls(secrets, tls)
     }
 
-    /// The same with other rules about whom to trust.
+    /// Signs with each of these secrets, and trusts whom a TLS configuration says.
     pub fn with_tls(
         secrets: impl Into<Arc<[SigningSecret]>>,
         tls: ClientConfig,

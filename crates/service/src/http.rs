@@ -46,7 +46,6 @@ use crate::upload::Uploads;
 
 /// What a server allows its clients.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct HttpSettings {
     /// The largest body of a request, and message of a WebSocket, in bytes.
     pub body_limit: usize,

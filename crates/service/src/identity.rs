@@ -17,7 +17,6 @@ use crate::local::{is_forwarded, is_this_machine, names_this_machine};
 
 /// How people are told apart.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub enum Identity {
     /// Whoever sits at this machine is the person meant: requests come from it, name it, and came
     /// through no proxy. Anything else is refused, so that a proxy on this machine does not let

@@ -31,7 +31,6 @@ const PATROL: Duration = Duration::from_secs(3);
 /// Why the templates of a folder cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[error("the folder of templates {} cannot be read", folder.display())]
-#[non_exhaustive]
 pub struct FolderError {
     /// The folder.
     pub folder: PathBuf,
@@ -79,7 +78,8 @@ impl TemplateFolder {
         Self::watch_with(folder, templates, Validators::default()).await
     }
 
-    /// The same for forms that may name these functions in `custom_validators`.
+    /// Loads and watches a folder as [`watch`](Self::watch) does; its forms may name these
+    /// functions in `custom_validators`.
     pub async fn watch_with(
         folder: impl Into<PathBuf>,
         templates: Templates,

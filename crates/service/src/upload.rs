@@ -46,12 +46,14 @@ use self::limits::Limits;
 use self::lock::Lock;
 use self::sealed::Reader;
 
+/// So many bytes of files go with one answer; the rest is downloaded.
+pub const MAX_INLINE: u64 = 16 << 20;
+
 /// What people may send, and how askers get it.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct UploadSettings {
-    /// Files up to this many bytes are handed to the asker in the answer itself, at most 16 MiB of
-    /// them in one answer; larger ones by a link that works once.
+    /// Files up to this many bytes are handed to the asker in the answer itself, at most
+    /// [`MAX_INLINE`] of them in one answer; larger ones by a link that works once.
     pub inline_limit: u64,
     /// So many bytes are kept for one elicitation, whatever its form allows.
     pub bytes_per_elicitation: u64,
@@ -141,6 +143,13 @@ impl Uploads {
         settings: UploadSettings,
     ) -> Result<Self, UploadError> {
         Self::on(&folder.into(), None, engine, settings)
+    }
+
+    /// Where the files of a store at a path are kept: in a folder beside it.
+    pub fn folder_beside(store: &Path) -> PathBuf {
+        let mut folder = store.as_os_str().to_owned();
+        folder.push(".uploads");
+        folder.into()
     }
 
     /// Keeps files in a folder that goes with this, as suits elicitations that do.

@@ -54,8 +54,10 @@ fn main() {
 }
 
 fn unlimited() -> AskerSettings {
-    let mut settings = AskerSettings::default();
-    settings.limits = Limits::none();
+    let mut settings = AskerSettings {
+        limits: Limits::none(),
+        ..AskerSettings::default()
+    };
     let second = Duration::from_secs;
     let bounds = TimeoutBounds::new(second(10), second(1), second(300)).unwrap();
     settings.timeouts.set_bounds(Mode::Form, bounds);
@@ -63,8 +65,10 @@ fn unlimited() -> AskerSettings {
 }
 
 async fn start(store: impl Store) -> Engine {
-    let mut settings = Settings::default();
-    settings.live = usize::MAX;
+    let settings = Settings {
+        live: usize::MAX,
+        ..Settings::default()
+    };
     Engine::builder()
         .store(store)
         .settings(settings)

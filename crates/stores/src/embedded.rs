@@ -12,6 +12,7 @@ mod batch;
 mod claims;
 mod files;
 mod inbox;
+mod inspect;
 mod job;
 mod lingering;
 mod live;
@@ -37,6 +38,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 pub use backup::BackupError;
+pub use inspect::FileKind;
 pub use open::OpenError;
 
 use self::claims::ClaimJob;
@@ -77,7 +79,6 @@ pub struct EmbeddedStore {
 
 /// How a store is opened.
 #[derive(Clone)]
-#[non_exhaustive]
 pub struct EmbeddedOptions {
     /// The functions that kept forms may name.
     pub validators: Validators,
@@ -148,7 +149,12 @@ impl EmbeddedStore {
 
     /// Whether somebody has the store at this path open. To be asked by a process that has not.
     pub fn is_in_use(path: &Path) -> bool {
-        files::is_in_use(path)
+        inspect::is_in_use(path)
+    }
+
+    /// The files that a store at this path keeps beside it while it is open.
+    pub fn side_files(path: &Path) -> [PathBuf; 2] {
+        inspect::side_files(path)
     }
 
     /// Finishes what was begun, writes everything to the one file and lets go of it.
@@ -238,12 +244,12 @@ impl Store for EmbeddedStore {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed(readers::LOAD)));
         }
-        match at_once(self.shared.live.load(id)) {
-            Ok(None) => {
+        match self.shared.live.get(id) {
+            None => {
                 let shared = self.shared.clone();
                 Promise::later(async move { readers::load(shared, id, None).await })
             }
-            answer => Promise::ready(answer),
+            found => Promise::ready(Ok(found)),
         }
     }
 
@@ -251,15 +257,14 @@ impl Store for EmbeddedStore {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed(readers::LOAD)));
         }
-        match at_once(self.shared.live.load(id)) {
-            Ok(Some(record)) if record.request.asker == *asker => Promise::ready(Ok(Some(record))),
+        match self.shared.live.get(id) {
+            Some(record) if record.request.asker == *asker => Promise::ready(Ok(Some(record))),
             // Found in memory, what is another's is looked for on disk all the same: an answer
             // from memory would tell that there is something.
-            Ok(_) => {
+            _ => {
                 let (shared, asker) = (self.shared.clone(), asker.clone());
                 Promise::later(async move { readers::load(shared, id, Some(asker)).await })
             }
-            Err(error) => Promise::ready(Err(error)),
         }
     }
 
@@ -294,7 +299,7 @@ impl Store for EmbeddedStore {
             return live;
         }
         let (shared, lingering) = (self.shared.clone(), self.shared.lingering.listed(&query));
-        Promise::later(async move { readers::list(shared, query, at_once(live)?, lingering).await })
+        Promise::later(async move { readers::list(shared, query, live.await?, lingering).await })
     }
 
     fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
@@ -359,14 +364,6 @@ impl Store for EmbeddedStore {
 
     fn outlives_process(&self) -> bool {
         true
-    }
-}
-
-/// What the store in memory answered; it never lets anybody wait.
-fn at_once<T: Default>(promise: Reply<T>) -> Result<T, StoreError> {
-    match promise {
-        Promise::Ready(Some(answer)) => answer,
-        Promise::Ready(None) | Promise::Later(_) => Ok(T::default()),
     }
 }
 

@@ -12,7 +12,7 @@ mod sum;
 
 mod embedded;
 
-pub use embedded::{BackupError, EmbeddedOptions, EmbeddedStore, OpenError};
+pub use embedded::{BackupError, EmbeddedOptions, EmbeddedStore, FileKind, OpenError};
 pub use record::RecordError;
 
 /// What only the fuzz targets need to see.
@@ -22,7 +22,7 @@ pub mod fuzzing {
     use entreat_engine::{Record, Version};
 
     use crate::RecordError;
-    use crate::record::{self, Kept};
+    use crate::record::{self, EncodedRecord};
     use crate::sum::Columns;
 
     /// Reads a record from what may lie on disk: two parts, with their checksums or without.
@@ -44,7 +44,7 @@ pub mod fuzzing {
         } else {
             (request, state)
         };
-        record::decode(Kept {
+        record::decode(EncodedRecord {
             id: ElicitationId::from_bytes(*columns.id),
             version: Version(columns.version),
             asker: columns.asker.into(),

@@ -49,7 +49,7 @@ pub enum RecordError {
 }
 
 /// A record taken apart, as a store holds it.
-pub(crate) struct Kept<'k> {
+pub(crate) struct EncodedRecord<'k> {
     pub(crate) id: ElicitationId,
     pub(crate) version: Version,
     pub(crate) asker: Arc<str>,
@@ -88,7 +88,7 @@ pub fn encode_state(record: &Record) -> Vec<u8> {
 }
 
 /// Puts a record together again.
-pub(crate) fn decode(kept: Kept<'_>) -> Result<Record, RecordError> {
+pub(crate) fn decode(kept: EncodedRecord<'_>) -> Result<Record, RecordError> {
     let request: ReadRequest = read(kept.request)?;
     let state: ReadState = read(kept.state)?;
     let subject = match (kept.form, request.url) {

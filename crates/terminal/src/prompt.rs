@@ -29,8 +29,6 @@ pub(crate) fn hint(field: &Field) -> String {
         Kind::MultiSelect(rules) => multi_select::hint(rules),
         Kind::Url(rules) => url::hint(rules),
         Kind::File(rules) => file::hint(rules),
-        // A type that core learns later is typed as text until it has a file here.
-        _ => String::new(),
     }
 }
 
@@ -42,7 +40,7 @@ pub(crate) fn read(field: &Field, typed: &str) -> Result<Value, String> {
         Kind::MultiSelect(rules) => multi_select::read(&rules.options, typed),
         Kind::Number(_) | Kind::Date(_) | Kind::Url(_) => Ok(typed.trim().into()),
         // A file's content is fetched by whoever asks; see `file`.
-        Kind::Text(_) | Kind::File(_) | _ => Ok(typed.into()),
+        Kind::Text(_) | Kind::File(_) => Ok(typed.into()),
     }
 }
 

@@ -18,7 +18,6 @@ const WORDS: usize = 8;
 
 /// What a person did.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum News {
     /// The first key or line came.
     Begun,
@@ -30,7 +29,6 @@ pub enum News {
 
 /// What a person is to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Word {
     /// The question is open until then, and that can be put off so often.
     Deadline {

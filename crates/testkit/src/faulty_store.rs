@@ -196,8 +196,7 @@ impl<S: Store> FaultyStore<S> {
         }
     }
 
-    /// The same, with answers that are there only when everybody else had a turn: so that whoever
-    /// looks first and changes something then does so beside all others who do.
+    /// Delays every answer until all other tasks had a turn, so that read-modify-write races show.
     #[must_use]
     pub fn slow(mut self) -> Self {
         self.is_slow = true;

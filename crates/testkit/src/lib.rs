@@ -7,6 +7,7 @@
 //! - [`assertions`]: checks that fail with everything that is wrong.
 //! - [`FaultyStore`]: a store that fails when it is told to.
 //! - [`records`], [`mod@store_contract`]: for whoever writes a store.
+//! - [`CapturedLog`]: what is logged while a test watches.
 //! - [`probe`]: how long something takes: average and percentiles.
 //! - [`mcp`]: clients of MCP of every era, for tests of servers that ask.
 //! - [`Respondent`]: somebody who answers by a script, for tests of whoever asks.
@@ -53,6 +54,7 @@ pub mod store_contract;
 
 mod clock;
 mod entropy;
+mod log;
 mod resolver;
 mod respondent;
 
@@ -61,6 +63,7 @@ pub use clock::VirtualClock;
 pub use entropy::SeededEntropy;
 pub use faulty_store::{Call, Fault, FaultyStore};
 pub use generate::{Breakage, Generator, Scenario};
+pub use log::CapturedLog;
 pub use probe::Probe;
 pub use resolver::ScriptedResolver;
 pub use respondent::{Attendance, Respondent};

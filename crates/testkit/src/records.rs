@@ -42,7 +42,7 @@ pub fn pending(asker: &str, now: UnixTime, number: u64) -> Record {
     )
 }
 
-/// The same, with a form and a timeout.
+/// A pending record with a form and a timeout.
 #[expect(
     clippy::panic,
     reason = "a test that asks for an impossible timeout fails"

@@ -154,8 +154,10 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     };
     let languages = context.languages().iter().map(String::as_str);
     let messages = Catalogue::default().messages(languages);
-    let mut settings = Settings::default();
-    settings.messages = messages.clone();
+    let settings = Settings {
+        messages: messages.clone(),
+        ..Settings::default()
+    };
     let place = if args.is_kept() {
         let place = args.store.place(context.environment())?;
         Some(args.new_store.allow(place))

@@ -300,7 +300,6 @@ impl Attached<'_> {
                 }
                 return;
             }
-            _ => return,
         };
         // What goes wrong here does so again when the answers are sent, and is told then.
         let _ = self.service.call("elicitation/submit", params).await;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use entreat::EmbeddedStore;
-use entreat::service::upload;
+use entreat::service::{Uploads, upload};
 
 use crate::context::{Context, Exit};
-use crate::store::{StoreArgs, uploads_beside};
+use crate::store::StoreArgs;
 use crate::{output, runtime};
 
 /// Copy a store to a new file
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
     let from = args
         .uploads
         .clone()
-        .unwrap_or_else(|| uploads_beside(place.store()));
-    let to = uploads_beside(&args.file);
+        .unwrap_or_else(|| Uploads::folder_beside(place.store()));
+    let to = Uploads::folder_beside(&args.file);
     let files = runtime::block_on(async {
         // Held until the end: what is copied belongs together.
         let store = place.open_store()?;

@@ -189,11 +189,13 @@ async fn call(
         None => ui::presenter(args, context),
     };
     let languages = context.languages().iter().map(String::as_str);
-    let mut settings = Settings::default();
-    settings.messages = Catalogue::default().messages(languages);
-    settings.time_limit = args.timeout;
-    settings.server_name = place.name();
-    settings.server_url = place.url();
+    let settings = Settings {
+        messages: Catalogue::default().messages(languages),
+        time_limit: args.timeout,
+        server_name: place.name(),
+        server_url: place.url(),
+        ..Settings::default()
+    };
     let answering = Answering::with(present, settings, identity::Entreat);
     let mut errors = None;
     let connecting = place.connect(

@@ -3,13 +3,11 @@
 use std::io::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use entreat::{ActError, CancelReason, ElicitationId, Outcome};
-use serde_json::json;
+use entreat::{CancelReason, ElicitationId};
 
 use crate::context::{Context, Exit};
-use crate::remote::{Remote, RemoteArgs, RemoteError};
-use crate::store::StoreArgs;
-use crate::{output, runtime};
+use crate::questions::{Cancelled, QuestionsArgs};
+use crate::runtime;
 
 /// Cancel an elicitation that nobody has answered
 #[derive(clap::Args)]
@@ -30,9 +28,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
-    remote: RemoteArgs,
+    questions: QuestionsArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -44,68 +40,22 @@ Exit codes: 0 cancelled; 1 there is none of that name, or it is over already; 2 
 store, a store that cannot be opened, a service that does not answer.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    if let Some(service) = args.remote.service(context.environment())? {
-        return run_remote(args, &service, context, out);
-    }
-    let place = args.store.place(context.environment())?;
-    let cancelled = runtime::block_on(async {
-        let opened = place.open().await?;
-        let elicitation = opened.engine.elicitation(args.id);
-        let cancelled = elicitation.cancel(args.reason).await;
-        opened.close().await;
-        Ok(cancelled)
-    })?;
+    let questions = args.questions.questions(context.environment())?;
     let id = args.id;
-    match cancelled {
-        Ok(snapshot) => {
+    match runtime::block_on(questions.cancel(id, args.reason))? {
+        Cancelled::Done(record) => {
             context.say(format_args!("{id} is cancelled: {}", args.reason));
             if args.json {
-                output::document(out, &snapshot)?;
+                record.print_json(out)?;
             }
             Ok(Exit::Clean)
         }
-        Err(ActError::NotFound) => Ok(context.has_no(id)),
-        Err(ActError::Settled { outcome }) => Ok(over(id, outcome, context)),
-        // Its deadline passed a moment ago.
-        Err(ActError::TimedOut { .. }) => Ok(over(id, Outcome::TimedOut, context)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Cancels through a running service.
-fn run_remote(
-    args: &Args,
-    service: &Remote,
-    context: &mut Context,
-    out: &mut dyn Write,
-) -> anyhow::Result<Exit> {
-    let id = args.id;
-    let params = json!({"elicitationId": id, "reason": args.reason});
-    match runtime::block_on(service.call("elicitation/cancel", params))? {
-        Ok(record) => {
-            context.say(format_args!("{id} is cancelled: {}", args.reason));
-            if args.json {
-                output::document(out, &record)?;
-            }
-            Ok(Exit::Clean)
-        }
-        Err(RemoteError::NotFound) => Ok(context.has_no(id)),
-        Err(RemoteError::Settled { state }) => {
+        Cancelled::OverBefore(state) => {
             context.say(format_args!("entreat: {id} is over already: {state}"));
             Ok(Exit::Found)
         }
-        Err(error) => Err(error.into()),
+        Cancelled::NotFound => Ok(context.has_no(id)),
     }
-}
-
-fn over(id: ElicitationId, outcome: Outcome, context: &mut Context) -> Exit {
-    let status = outcome.status().as_str();
-    let why = match outcome {
-        Outcome::Cancelled(reason) => format!(": {reason}"),
-        Outcome::Completed | Outcome::Declined | Outcome::TimedOut => String::new(),
-    };
-    context.say(format_args!("entreat: {id} is over already: {status}{why}"));
-    Exit::Found
 }
 
 fn reasons() -> impl clap::builder::TypedValueParser<Value = CancelReason> {

@@ -93,8 +93,10 @@ async fn demonstrate(
     let mut settings = Settings::default();
     let bounds = TimeoutBounds::new(PATIENCE, Duration::from_secs(1), MOST_PATIENCE)?;
     settings.asker.timeouts.set_bounds(Mode::Form, bounds);
-    let mut pages = PageSettings::default();
-    pages.poll = Duration::from_secs(1);
+    let pages = PageSettings {
+        poll: Duration::from_secs(1),
+        ..PageSettings::default()
+    };
     let entreat = Entreat::builder()
         .settings(settings)
         .listen((Ipv4Addr::LOCALHOST, 0))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use entreat::engine::{AnswerMemory, CallbackLimits};
 use entreat::service::http::HttpSettings;
-use entreat::service::{Reach, SigningSecret};
+use entreat::service::{Reach, SigningSecret, Uploads};
 use entreat::{AskerSettings, Settings};
 
 use super::asker::{self, GivenAsker, HeldAsker};
@@ -21,7 +21,7 @@ use super::value::{Given, Refused};
 use super::wrong::Wrong;
 use crate::environment::Environment;
 use crate::log::Filter;
-use crate::store::{self, Place, uploads_beside};
+use crate::store::{self, Place};
 use crate::telemetry::Telemetry;
 
 /// The variable by which every program of OpenTelemetry is told its name.
@@ -216,12 +216,14 @@ impl Config {
 
     /// What the engine is to be told.
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        settings.asker = self.default_settings.clone();
-        settings.live = self.live_in_all;
-        settings.answer_memory = self.answer_memory;
-        settings.callback_limits = self.callback_limits;
-        settings.retention = self.retention;
+        let mut settings = Settings {
+            asker: self.default_settings.clone(),
+            live: self.live_in_all,
+            answer_memory: self.answer_memory,
+            callback_limits: self.callback_limits,
+            retention: self.retention,
+            ..Settings::default()
+        };
         let block_localhost = !self.loopback_callbacks;
         settings.callbacks = settings.callbacks.block_localhost(block_localhost);
         settings
@@ -252,7 +254,7 @@ impl Config {
     /// Where files are kept that people send, named or beside the store; `None` is a folder that
     /// ends with the service.
     pub(crate) fn uploads(&self) -> Option<PathBuf> {
-        let beside = || Some(uploads_beside(self.place().ok()??.store()));
+        let beside = || Some(Uploads::folder_beside(self.place().ok()??.store()));
         self.pages.uploads.clone().or_else(beside)
     }
 

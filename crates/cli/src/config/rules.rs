@@ -178,10 +178,12 @@ impl Rules {
 
     /// Puts it together. Fails with all that cannot hold together.
     pub(super) fn settings(&self) -> Result<AskerSettings, Vec<Contradiction>> {
-        let mut settings = AskerSettings::default();
-        settings.limits = self.limits.clone();
-        settings.retry_limit = self.retry_limit;
-        settings.size_limit = self.size_limit;
+        let mut settings = AskerSettings {
+            limits: self.limits.clone(),
+            retry_limit: self.retry_limit,
+            size_limit: self.size_limit,
+            ..AskerSettings::default()
+        };
         let mut contradictions = Vec::new();
         for times in self.timeouts {
             match times.bounds() {

@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 
 use entreat::Mode;
+use entreat::engine::MAX_SIZE_LIMIT;
 use entreat::service::identity::HeaderIdentity;
+use entreat::service::upload::MAX_INLINE;
 use entreat::service::{NoSecret, SigningSecret};
 
 use super::PREFIX;
@@ -223,11 +225,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting::service(
         "uploads.inline_limit",
         |config, text| {
-            let limit: u64 = value::count(text, "16777216 bytes")?;
-            // What one answer may carry.
-            if limit > 16 << 20 {
-                return Err("it is at most 16777216 bytes".to_owned());
-            }
+            let limit = value::bytes_up_to(text, MAX_INLINE)?;
             config.pages.upload.inline_limit = limit;
             Ok(())
         },
@@ -456,12 +454,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting::asker(
         "size_limit",
         |rules, text| {
-            let size: u32 = value::count(text, "16777216 bytes")?;
-            // What the engine lets anybody ask for.
-            if size > 16 << 20 {
-                return Err("it is at most 16777216 bytes".to_owned());
-            }
-            rules.size_limit = size;
+            let size = value::bytes_up_to(text, MAX_SIZE_LIMIT)?;
+            rules.size_limit = u32::try_from(size).unwrap_or(u32::MAX);
             Ok(())
         },
         |rules| rules.size_limit.to_string(),

@@ -99,6 +99,13 @@ pub(super) fn count<T: FromStr + PartialEq + From<u8>>(
     number.ok_or_else(|| format!("it is a whole number from 1 to {largest}"))
 }
 
+/// A whole number of bytes from 1 up to a maximum.
+pub(super) fn bytes_up_to(text: &str, maximum: u64) -> Result<u64, Refused> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=maximum).contains(number));
+    number.ok_or_else(|| format!("it is a whole number from 1 to {maximum} bytes"))
+}
+
 /// A whole number from 1 up to what every machine can hold.
 pub(super) fn size(text: &str) -> Result<usize, Refused> {
     count::<u32>(text, "4294967295").map(|number| number as usize)
@@ -106,7 +113,7 @@ pub(super) fn size(text: &str) -> Result<usize, Refused> {
 
 /// A whole number of bytes on a disk.
 pub(super) fn bytes(text: &str) -> Result<u64, Refused> {
-    count(text, "18446744073709551615 bytes")
+    bytes_up_to(text, u64::MAX)
 }
 
 /// A part of a whole.

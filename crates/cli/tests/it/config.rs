@@ -175,7 +175,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "entreat.toml:1: `retention` cannot be that: a duration is",
         ),
         ("retry_limit = 256", "it is a whole number from 1 to 255"),
-        ("size_limit = 99999999", "at most 16777216"),
+        ("size_limit = 99999999", "from 1 to 16777216 bytes"),
         ("public_url = 'ask'", "`public_url` cannot be that"),
         ("local_without_key = 1", "it is either true or false"),
         (

@@ -63,7 +63,10 @@ fn settings_that_belong_together_are_refused_alone() {
         ("identity.header = 'x user'", "letters, digits and hyphens"),
         ("identity.proxies = '10.0.0.0/8, nobody'", "`10.0.0.0/8`"),
         ("identity = 'header'", "`identity` is a table"),
-        ("uploads.inline_limit = 20_000_000", "at most 16777216"),
+        (
+            "uploads.inline_limit = 20_000_000",
+            "from 1 to 16777216 bytes",
+        ),
         (
             "[[asker]]\nname = 'a'\nkey = '0123456789abcdef'\ncolor = 'red'",
             "entreat.toml:4: `color`",

@@ -14,7 +14,6 @@ use crate::violation::{Constraint, Expected};
 
 /// The rules of a `date` field.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct DateRules {
     /// `format: date-time`: a moment instead of a day.
     pub has_time: bool,

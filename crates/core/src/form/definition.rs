@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value};
 
 use super::findings::Findings;
-use super::kind::{Kind, TYPES, is_blank};
+use super::kind::{Kind, is_blank};
 use super::reader::{Object, Reader, listing};
 use super::rendering::{Accessibility, Rendering};
 use super::rules::CrossRule;
@@ -37,7 +37,8 @@ const FORM_KEYS: &[&str] = &[
     "allow_partial",
 ];
 
-const FIELD_KEYS: &[&str] = &[
+/// The keys of a field in the order in which people write them.
+pub(crate) const FIELD_KEYS: &[&str] = &[
     "id",
     "type",
     "label",
@@ -127,11 +128,10 @@ fn read_form<'v>(
     }
     let may_be_enveloped = index
         .get(RESPONSES)
-        .is_none_or(|place: &usize| !matches!(fields[*place].kind, Kind::File(_)));
+        .is_none_or(|place: &usize| !fields[*place].kind.takes_objects());
     let stands_alone = |field: &Field| {
-        let is_fixed = field.rendering.hidden || field.rendering.readonly;
         let is_conditional = !field.active_when.is_empty() || !field.checked_when.is_empty();
-        !is_fixed && !is_conditional && field.dependencies.is_empty()
+        !field.is_fixed() && !is_conditional && field.dependencies.is_empty()
     };
     Some(Inner {
         is_plain: rules.is_empty() && fields.iter().all(stands_alone),
@@ -209,7 +209,7 @@ fn read_field<'v>(reader: &mut Reader<'v>, value: &'v Value, step: usize) -> Opt
     check_id(reader, id, 64);
     let label = reader.required_text(object, "label", MAX_NAME);
     if !object.contains_key("type") {
-        let message = format!("A field needs a `type`: one of {}.", listing(TYPES));
+        let message = format!("A field needs a `type`: one of {}.", listing(Kind::NAMES));
         reader.report_at("type", ProblemCode::MissingKey, message);
     }
     let validation = reader.object_at(object, "validation").unwrap_or(&EMPTY);
@@ -510,8 +510,7 @@ fn finish_field<'v>(
     let default = object
         .get("default")
         .and_then(|value| reader.within("default", |r| read_default(r, value, &kind, required)));
-    let fixed = draft.rendering.hidden || draft.rendering.readonly;
-    if required && fixed && default.is_none() && !reader.imported {
+    if required && draft.rendering.is_fixed() && default.is_none() && !reader.imported {
         let message = "A required field that nobody can fill in needs a `default`.";
         reader.report(ProblemCode::Unanswerable, message);
     }

@@ -18,7 +18,6 @@ pub(crate) const DEFAULT_MAX_SIZE: u64 = 10 * 1024 * 1024;
 
 /// The rules of a `file` field.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FileRules {
     /// `maxSize` of each file, in bytes.
     pub max_size: u64,
@@ -27,7 +26,7 @@ pub struct FileRules {
     /// `maxItems`; one where absent. Above one, the answer is a list.
     pub max_items: u64,
     mime_types: Option<Arc<[Arc<str>]>>,
-    /// The same in one spelling.
+    /// `mime_types`, normalised.
     accepted_types: Vec<MimeRange>,
     extensions: Option<Arc<[Arc<str>]>>,
 }

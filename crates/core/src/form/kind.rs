@@ -23,7 +23,6 @@ use super::findings::Findings;
 
 /// A field's type with its rules.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum Kind {
     /// A string.
     Text(TextRules),
@@ -104,18 +103,6 @@ pub(crate) enum Taken {
     NoAnswer,
 }
 
-/// The type names of definitions.
-pub(crate) const TYPES: &[&str] = &[
-    "text",
-    "number",
-    "boolean",
-    "date",
-    "select",
-    "multi_select",
-    "url",
-    "file",
-];
-
 /// Every key that some type's `validation` has, to tell a misplaced key from a misspelt one.
 const ALL_KEYS: &[&[&str]] = &[
     TextRules::KEYS,
@@ -128,6 +115,18 @@ const ALL_KEYS: &[&[&str]] = &[
 ];
 
 impl Kind {
+    /// The names of all types.
+    pub const NAMES: &[&'static str] = &[
+        "text",
+        "number",
+        "boolean",
+        "date",
+        "select",
+        "multi_select",
+        "url",
+        "file",
+    ];
+
     /// The type's name in definitions.
     pub fn name(&self) -> &'static str {
         match self {
@@ -153,6 +152,20 @@ impl Kind {
             | Self::Date(_)
             | Self::Url(_)
             | Self::File(_) => None,
+        }
+    }
+
+    /// Whether an answer may be an object: a file is one, and so may nested JSON be.
+    pub(crate) fn takes_objects(&self) -> bool {
+        match self {
+            Self::File(_) => true,
+            Self::Text(rules) => rules.is_json,
+            Self::Number(_)
+            | Self::Boolean
+            | Self::Date(_)
+            | Self::Select(_)
+            | Self::MultiSelect(_)
+            | Self::Url(_) => false,
         }
     }
 
@@ -206,7 +219,7 @@ impl Kind {
             other => {
                 reader.within("type", |reader| {
                     let message = format!("`{other}` is not a field type.");
-                    reader.report_unknown(ProblemCode::BadValue, message, other, TYPES);
+                    reader.report_unknown(ProblemCode::BadValue, message, other, Self::NAMES);
                 });
                 return None;
             }

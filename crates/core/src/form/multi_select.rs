@@ -14,7 +14,6 @@ use crate::violation::{Constraint, Expected};
 
 /// The rules of a `multi_select` field.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct MultiSelectRules {
     /// `minItems`.
     pub min_items: Option<u64>,

@@ -10,7 +10,6 @@ use crate::violation::{Constraint, Expected};
 
 /// The rules of a `number` field.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct NumberRules {
     /// `minimum`.
     pub minimum: Option<Number>,

@@ -8,28 +8,11 @@ use crate::form::kind::Kind;
 use crate::form::reader::{Object, Reader};
 use crate::number::Number;
 use crate::problem::ProblemCode;
+use crate::vocabulary::vocabulary;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
-        pub enum $name { $($variant),* }
-
-        impl $name {
-            const WORDS: &[(&'static str, Self)] = &[$(($word, Self::$variant)),*];
-
-            /// The word in definitions.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $word),* }
-            }
-        }
-    };
-}
-
-words! {
+vocabulary! {
     /// How a field is drawn.
+    #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
     DisplayStyle {
         Dropdown = "dropdown",
         Radio = "radio",
@@ -46,8 +29,9 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// The kind of input that a page uses.
+    #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
     InputType {
         Text = "text",
         Password = "password",
@@ -61,8 +45,9 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// When a field is checked while it is filled in.
+    #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
     ValidationTrigger {
         OnChange = "on_change",
         OnBlur = "on_blur",
@@ -91,7 +76,6 @@ impl DisplayStyle {
 
 /// The hints of one field; what is absent is left to whoever shows it.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 #[expect(
     missing_docs,
     reason = "the keys of the form language; see docs/forms.md"
@@ -122,7 +106,6 @@ pub struct Rendering {
 
 /// Where a field stands in a grid, and how many cells it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct GridPlace {
     /// The line it starts at, counted from 1.
     pub start: Option<u64>,
@@ -156,6 +139,11 @@ const DATE: &[&str] = &["displayFormat", "enableTime"];
 const MAX_DEBOUNCE_MS: u64 = 60_000;
 
 impl Rendering {
+    /// Whether nobody can change the answer.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.hidden || self.readonly
+    }
+
     pub(crate) fn read<'v>(reader: &mut Reader<'v>, hints: &'v Object, kind: &Kind) -> Self {
         check_keys(reader, hints, kind);
         let text = |reader: &mut Reader<'v>, key| reader.text_at(hints, key).map(Box::from);
@@ -284,7 +272,6 @@ fn read_grid_place<'v>(
 
 /// What assistive technology is told about one field.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 #[expect(
     missing_docs,
     reason = "the keys of the form language; see docs/forms.md"

@@ -24,7 +24,6 @@ pub struct CrossRule {
 
 /// What a rule over several fields wants; fields by their place in the form.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum CrossCheck {
     /// Two answers compare like this, where both are given.
     Compare(usize, Comparison, usize),

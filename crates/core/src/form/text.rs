@@ -16,7 +16,6 @@ pub(crate) const DEFAULT_MAX_LENGTH: u64 = 64 * 1024;
 
 /// The rules of a `text` field.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct TextRules {
     /// `minLength`, in code points.
     pub min_length: Option<u64>,
@@ -38,7 +37,7 @@ impl TextRules {
             min_length: reader.count_at(validation, "minLength"),
             max_length: reader.count_at(validation, "maxLength"),
             pattern: reader.pattern_at(validation, "pattern"),
-            format: reader.word_at(validation, "format", &Format::NAMES),
+            format: reader.word_at(validation, "format", Format::WORDS),
             is_json: false,
         };
         reader.ordered(

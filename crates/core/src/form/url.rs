@@ -14,7 +14,6 @@ pub(crate) const DEFAULT_MAX_LENGTH: u64 = 2048;
 
 /// The rules of a `url` field.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct UrlRules {
     /// `allowedSchemes`, `blockPrivateIPs` and `blockLocalhost`.
     pub policy: Policy,

@@ -93,8 +93,7 @@ pub fn json_schema(form: &Form) -> Value {
 
 /// Whether leaving the field out is an error while it is active.
 fn is_demanded(form: &Form, field: &Field) -> bool {
-    let fixed = field.rendering().hidden || field.rendering().readonly;
-    field.is_required() && !fixed && !form.allows_partial()
+    field.is_required() && !field.is_fixed() && !form.allows_partial()
 }
 
 /// Writes a conditional field: only while its conditions hold do its rules apply.
@@ -133,8 +132,7 @@ fn add_conditional(form: &Form, place: usize, property: &mut Schema, all_of: &mu
 /// Everything that makes an answer to this field right or wrong.
 fn rules(form: &Form, field: &Field) -> Schema {
     let mut schema = Schema::new();
-    let is_fixed = field.rendering().hidden || field.rendering().readonly;
-    let demanded = field.is_required() && !is_fixed && !form.allows_partial();
+    let demanded = is_demanded(form, field);
     match field.kind() {
         Kind::Text(text) if text.is_json => {}
         Kind::Text(text) => {
@@ -209,7 +207,7 @@ fn rules(form: &Form, field: &Field) -> Schema {
         }
         Kind::File(rules) => schema = file(rules),
     }
-    if is_fixed {
+    if field.is_fixed() {
         put_fixed(field, &mut schema);
     }
     restore(form, field, &mut schema);
@@ -237,7 +235,7 @@ fn put_fixed(field: &Field, schema: &mut Schema) {
 
 /// What is asked of a value even while the field's rules do not apply.
 fn type_only(form: &Form, field: &Field) -> Schema {
-    if field.rendering().hidden || field.rendering().readonly {
+    if field.is_fixed() {
         return rules(form, field);
     }
     let mut schema = Schema::new();

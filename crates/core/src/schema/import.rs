@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::imported::Kept;
+use super::imported::SourceKeywords;
 use crate::document::push_token;
 use crate::form::Form;
 use crate::problem::{Problem, ProblemCode, Problems};
@@ -20,7 +20,6 @@ mod property;
 
 /// A form that was made from a schema.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Import {
     /// The form; its definition can be printed and loaded again.
     pub form: Form,
@@ -30,7 +29,6 @@ pub struct Import {
 
 /// Something in a schema that a form shows differently or does not enforce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct Notice {
     /// JSON pointer into the schema.
     pub pointer: String,
@@ -106,7 +104,7 @@ struct Draft {
     conditions: Map<String, Value>,
     /// The schema's own properties, should a field have to be answered as JSON text.
     properties: Map<String, Value>,
-    kept: Kept,
+    kept: SourceKeywords,
     notices: Notices,
 }
 
@@ -133,7 +131,7 @@ impl Draft {
             validation: Map::new(),
             conditions: Map::new(),
             properties: Map::new(),
-            kept: Kept::default(),
+            kept: SourceKeywords::default(),
             notices: Notices::default(),
         };
         match rest.remove("properties") {

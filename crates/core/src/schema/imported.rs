@@ -15,7 +15,7 @@ const KEY: &str = "entreat:imported";
 
 /// What was kept of a schema.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct SourceKeywords {
     /// Keywords of the schema itself.
     pub(crate) keywords: Map<String, Value>,
     /// Keywords of single properties.
@@ -24,7 +24,7 @@ pub(crate) struct Kept {
     pub(crate) json: Vec<Value>,
 }
 
-impl Kept {
+impl SourceKeywords {
     pub(crate) fn into_metadata(self) -> Value {
         let mut kept = Map::new();
         kept.insert("keywords".into(), self.keywords.into());

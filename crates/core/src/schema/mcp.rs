@@ -19,7 +19,6 @@ use crate::pattern::Pattern;
 /// A form as far as an era's `requestedSchema` can say it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[non_exhaustive]
 pub struct Projection {
     /// The `requestedSchema`.
     pub requested_schema: Value,
@@ -32,7 +31,6 @@ pub struct Projection {
 
 /// Something that a `requestedSchema` cannot say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct Loss {
     /// The field's id; absent for what concerns the whole form.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use super::field_type::{FieldDraft, FieldType};
 use super::{Choice, NotThisForm};
 use crate::answer::Answers;
 use crate::form::Form;
+use crate::form::definition::FIELD_KEYS;
 use crate::problem::Problems;
 
 pub use std::sync::LazyLock;
@@ -30,20 +31,6 @@ pub fn variant<T: Choice>(choice: &T) -> Value {
     choice.value().into()
 }
 
-/// The keys of a field in the order in which people write them.
-const FIELD_KEYS: [&str; 10] = [
-    "id",
-    "type",
-    "label",
-    "description",
-    "required",
-    "default",
-    "sensitive",
-    "options",
-    "validation",
-    "rendering",
-];
-
 /// A field's definition: what its attributes say, completed by what its type says.
 pub fn field<T: FieldType>(attributes: Value) -> Value {
     let Value::Object(mut said) = attributes else {
@@ -58,7 +45,7 @@ pub fn field<T: FieldType>(attributes: Value) -> Value {
     draft.fill(&mut said);
     let mut field = Map::new();
     for key in FIELD_KEYS {
-        field.extend(said.remove_entry(key));
+        field.extend(said.remove_entry(*key));
     }
     field.extend(said);
     Value::Object(field)

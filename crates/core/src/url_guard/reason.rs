@@ -9,7 +9,6 @@ macro_rules! reasons {
         /// `Display` says it without naming the URL or its host, so that it may be shown
         /// beside a sensitive field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
         pub enum Reason {
             $($(#[$doc])* $name,)*
         }

@@ -24,7 +24,6 @@ impl Action {
 
 /// What a person sees of a URL before opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Card {
     /// What to do with it.
     pub action: Action,
@@ -41,7 +40,6 @@ macro_rules! warnings {
     ($($(#[$doc:meta])* $name:ident $code:literal $action:ident $message:literal;)*) => {
         /// Something about a URL that a person should know before opening it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
         pub enum Warning {
             $($(#[$doc])* $name,)*
         }

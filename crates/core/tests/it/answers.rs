@@ -498,8 +498,10 @@ fn several_files_are_a_list_and_references_need_a_setting() {
     let single = field(json!({"type": "file"}));
     let by_reference = json!({"a": upload("a.txt", "text/plain", 2, json!({"type": "s3", "location": "bucket/key"}))});
     assert_breaks(&single, by_reference.clone(), &[("a", "reference")]);
-    let mut settings = Settings::default();
-    settings.references = vec![ReferenceKind::S3];
+    let settings = Settings {
+        references: vec![ReferenceKind::S3],
+        ..Settings::default()
+    };
     let answers = single.check_with(&by_reference, &settings).unwrap();
     assert_eq!(
         Value::from(answers.reveal().to_json()),
@@ -519,8 +521,10 @@ fn unknown_fields_are_errors_or_ignored_as_the_asker_chose() {
             ("__proto__", "additionalProperties"),
         ],
     );
-    let mut settings = Settings::default();
-    settings.unknown = Unknown::Ignore;
+    let settings = Settings {
+        unknown: Unknown::Ignore,
+        ..Settings::default()
+    };
     let answer = json!({"a": "x", "b": 1});
     assert_eq!(
         Value::from(

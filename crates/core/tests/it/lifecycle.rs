@@ -64,8 +64,10 @@ fn an_extension_beyond_the_terms_is_refused_with_its_reason() {
         Err(Rejection::Extension(ExtensionRefusal::TooLong))
     );
     let policy = TimeoutPolicy::default();
-    let mut request = Timeout::default();
-    request.extension_allowed = Some(false);
+    let request = Timeout {
+        extension_allowed: Some(false),
+        ..Timeout::default()
+    };
     let terms = policy.terms(Mode::Form, request).unwrap();
     assert_eq!(
         Lifecycle::new(ASKED, terms, 3).decide(&Command::Extend(None), after(1)),

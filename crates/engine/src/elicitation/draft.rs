@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Elicitation, check_size, form_of};
 use crate::error::ActError;
-use crate::payload::{editable, known_answers, sent_answers};
+use crate::payload::{editable, known_answers};
 use crate::record::{Payload, Record};
 
 /// What became of a part of an answer.
@@ -30,7 +30,7 @@ impl Elicitation {
         let record = inner.load(&self.access, self.id).await?;
         let form = form_of(&record)?.clone();
         let nothing = Map::new();
-        let sent = sent_answers(&form, part).unwrap_or(&nothing);
+        let sent = form.answers_in(part).unwrap_or(&nothing);
         let part = known_answers(&form, part);
         let merge = |draft: &mut Map<String, Value>| draft.extend(part.clone());
         let (record, mut merged) = self.redraft(record, &form, merge).await?;

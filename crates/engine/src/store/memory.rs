@@ -46,6 +46,11 @@ impl MemoryStore {
         }
     }
 
+    /// A record, without a promise: what is in memory is there at once.
+    pub fn get(&self, id: ElicitationId) -> Option<Record> {
+        self.shard(id).lock().get(id).cloned()
+    }
+
     fn shard(&self, id: ElicitationId) -> &Mutex<Shard> {
         &self.shards[id.shard(SHARDS)]
     }
@@ -85,7 +90,7 @@ impl Store for MemoryStore {
     }
 
     fn load(&self, id: ElicitationId) -> Reply<Option<Record>> {
-        Promise::ready(Ok(self.shard(id).lock().get(id).cloned()))
+        Promise::ready(Ok(self.get(id)))
     }
 
     fn commit(&self, record: Record) -> Reply<()> {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, Timeout};
 use entreat_engine::Ask;
+use entreat_testkit::CapturedLog;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 
-use crate::secrets::Log;
 use crate::world::{World, answer, form};
 
 /// Metrics by name and labels; histograms by how much was recorded.
@@ -100,10 +100,10 @@ fn outcomes_are_counted_by_the_names_of_the_reference() {
 
 #[tokio::test]
 async fn a_creation_is_traced_by_the_names_of_the_reference() {
-    let log = Log::default();
+    let log = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
-        .with_writer(log.clone())
+        .with_writer(log.writer())
         .finish();
     // As long as there is one subscriber alone, whichever test logs a line first decides for all
     // whether anybody wants it.

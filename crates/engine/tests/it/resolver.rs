@@ -9,8 +9,7 @@ use std::time::Duration;
 use entreat_core::UnixTime;
 use entreat_core::url_guard::Policy;
 use entreat_engine::{Cleared, ResolveError, Unresolved, UrlError, judge_resolved};
-use entreat_testkit::{ScriptedResolver, VirtualClock};
-use parking_lot::Mutex;
+use entreat_testkit::{CapturedLog, ScriptedResolver, VirtualClock};
 
 const PUBLIC: &str = "93.184.215.14";
 const PUBLIC_V6: &str = "2606:2800:21f:cb07:6820:80da:af6b:8b2c";
@@ -230,15 +229,12 @@ async fn a_look_up_without_end_can_be_given_up() {
 
 #[test]
 fn a_log_names_the_host_and_the_reason_and_nothing_more() {
-    let log = Arc::new(Mutex::new(Vec::new()));
+    let log = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt()
         .without_time()
         .with_ansi(false)
         .with_target(false)
-        .with_writer({
-            let log = Arc::clone(&log);
-            move || Writer(Arc::clone(&log))
-        })
+        .with_writer(log.writer())
         .finish();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -261,7 +257,7 @@ fn a_log_names_the_host_and_the_reason_and_nothing_more() {
             }
         });
     });
-    let log = String::from_utf8(log.lock().clone()).unwrap();
+    let log = log.text();
     assert_eq!(
         log.lines().map(str::trim).collect::<Vec<_>>(),
         [
@@ -281,17 +277,4 @@ async fn debug_shows_no_more_of_a_url_than_its_host() {
         .await
         .unwrap();
     assert!(!format!("{cleared:?}").contains("secret"));
-}
-
-struct Writer(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Writer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -8,9 +8,8 @@ use entreat_engine::store::{Claim, ClaimKey, Created, Due, MemoryStore, Query, R
 use entreat_engine::{
     ActError, Ask, Engine, Heard, KeyRing, Record, StartError, Store, VaultError,
 };
-use entreat_testkit::{SeededEntropy, VirtualClock};
+use entreat_testkit::{CapturedLog, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::world::{START, World, answer, form, unlimited};
 
@@ -84,39 +83,12 @@ impl Store for Witness {
     }
 }
 
-/// Everything that is logged.
-#[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test]
 async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
-    let log = Log::default();
+    let log = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
-        .with_writer(log.clone())
+        .with_writer(log.writer())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let witness = Witness::default();

@@ -15,17 +15,19 @@ pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
 pub(crate) const MEASURED: Duration = Duration::from_secs(3);
 
 pub(crate) fn settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.live = usize::MAX - 1;
-    settings.retention = Duration::from_secs(2);
-    settings.asker = unlimited();
-    settings
+    Settings {
+        live: usize::MAX - 1,
+        retention: Duration::from_secs(2),
+        asker: unlimited(),
+        ..Settings::default()
+    }
 }
 
 fn unlimited() -> AskerSettings {
-    let mut settings = AskerSettings::default();
-    settings.limits = Limits::none();
-    settings
+    AskerSettings {
+        limits: Limits::none(),
+        ..AskerSettings::default()
+    }
 }
 
 /// A runtime on one thread, on the core that this process was put on.

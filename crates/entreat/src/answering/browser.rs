@@ -96,8 +96,10 @@ async fn start() -> Result<Entreat, EntreatError> {
     // How often a server may ask is the client's to say.
     settings.asker.limits.creations_per_minute = None;
     settings.asker.limits.requests_per_second = None;
-    let mut pages = PageSettings::default();
-    pages.poll = Duration::from_secs(1);
+    let pages = PageSettings {
+        poll: Duration::from_secs(1),
+        ..PageSettings::default()
+    };
     Entreat::builder()
         .settings(settings)
         .listen((Ipv4Addr::LOCALHOST, 0))

@@ -238,7 +238,8 @@ impl Builder {
         self
     }
 
-    /// The same, for one whose rules about people are already said.
+    /// Sends people to the pages of another Entreat that was set up with
+    /// [`RemotePages`](entreat_service::RemotePages), rules about people included.
     #[cfg(feature = "mcp")]
     pub fn pages_of(mut self, remote: entreat_service::RemotePages) -> Self {
         self.mcp.remote_pages = Some(remote);
@@ -269,7 +270,7 @@ impl Builder {
         let store = self.store;
         let uploads = self.uploads;
         #[cfg(feature = "embedded")]
-        let uploads = uploads.or_else(|| self.embedded.as_deref().map(beside));
+        let uploads = uploads.or_else(|| self.embedded.as_deref().map(Uploads::folder_beside));
         #[cfg(feature = "embedded")]
         let embedded = self.embedded.map(|path| open(path, &self.validators));
         #[cfg(feature = "embedded")]
@@ -409,18 +410,12 @@ impl Entreat {
     }
 }
 
-/// The folder of uploads of a store in a file.
-#[cfg(feature = "embedded")]
-fn beside(store: &std::path::Path) -> PathBuf {
-    let mut beside = store.as_os_str().to_owned();
-    beside.push(".uploads");
-    beside.into()
-}
-
 #[cfg(feature = "embedded")]
 fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, OpenError> {
-    let mut options = EmbeddedOptions::default();
-    options.validators = validators.clone();
+    let options = EmbeddedOptions {
+        validators: validators.clone(),
+        ..EmbeddedOptions::default()
+    };
     EmbeddedStore::open(path, options).map(Arc::new)
 }
 

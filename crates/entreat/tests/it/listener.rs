@@ -14,8 +14,10 @@ use crate::asking::Server;
 
 #[tokio::test]
 async fn half_heads_do_not_stay_open_and_others_are_served_meanwhile() {
-    let mut settings = HttpSettings::default();
-    settings.head_timeout = Duration::from_millis(200);
+    let settings = HttpSettings {
+        head_timeout: Duration::from_millis(200),
+        ..HttpSettings::default()
+    };
     let entreat = Entreat::builder().http(settings).start().await.unwrap();
     let server = Server::new(|_| async move { Ok("done".to_owned()) });
     let address = server.listen(&entreat).await;

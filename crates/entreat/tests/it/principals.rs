@@ -1,54 +1,20 @@
 //! A state belongs to whoever was asked.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use entreat::Entreat;
 use entreat::core::schema::Era;
+use entreat_testkit::CapturedLog;
 use entreat_testkit::mcp::{HttpClient, Kind, accept};
 use serde_json::json;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::asking::Server;
-
-/// Everything that is logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// What was logged since the last look.
-    fn take(&self) -> String {
-        let bytes = std::mem::take(&mut *self.0.lock().expect("nobody panicked"));
-        String::from_utf8(bytes).expect("logs are text")
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panicked").extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 /// Each user by a header, once as a program reads it, and once by the default.
 #[tokio::test]
 async fn a_state_of_one_principal_is_refused_to_another_and_only_the_log_says_why() {
-    let log = Log::default();
+    let log = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::WARN)
-        .with_writer(log.clone())
+        .with_writer(log.writer())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let by_program = Entreat::builder().mcp_principal(|parts| {

@@ -17,8 +17,10 @@ pub(crate) static PERSON: LazyLock<Form> = LazyLock::new(|| {
 });
 
 pub(crate) async fn server() -> Wrapped<WithAsk> {
-    let mut settings = Settings::default();
-    settings.retention = Duration::from_secs(2);
+    let mut settings = Settings {
+        retention: Duration::from_secs(2),
+        ..Settings::default()
+    };
     settings.asker.limits = Limits::none();
     let engine = Engine::builder().settings(settings).start().await.unwrap();
     Mcp::builder(engine.asker("bench")).build().wrap(WithAsk)

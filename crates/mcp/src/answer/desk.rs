@@ -15,7 +15,6 @@ use crate::wire::{Action, ElicitRequest, ElicitResult, Wanted, WireError};
 
 /// How a client answers.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Settings {
     /// So many questions of one server a minute come before the person; the others are declined,
     /// and the person is told.
@@ -207,7 +206,7 @@ impl Desk {
         self.turn.lock().await
     }
 
-    /// The same for what makes way for every question.
+    /// Waits for the person's attention at low priority: questions go first.
     pub(super) async fn idle_turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().await
     }

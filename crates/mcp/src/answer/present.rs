@@ -43,7 +43,6 @@ pub trait Present: Send + Sync + 'static {
 
 /// Which questions can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Modes {
     /// Forms.
     pub form: bool,
@@ -63,7 +62,6 @@ impl Modes {
 
 /// A form that a server asks.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FormQuestion {
     /// Who asks, by the name that the server gives itself.
     pub server: String,
@@ -100,7 +98,6 @@ pub enum Answer {
 
 /// A URL that a server wants to be visited.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct UrlCard {
     /// Who asks, by the name that the server gives itself.
     pub server: String,
@@ -159,7 +156,6 @@ pub enum Followed {
 
 /// How far a call is, in the server's measure.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Progress {
     /// So much is done.
     pub done: f64,

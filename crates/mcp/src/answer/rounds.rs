@@ -7,14 +7,14 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolResult, ClientRequest, CreateMessageRequestParams, CustomRequest, ErrorData,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RequestHandle, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
-use tokio_util::task::TaskTracker;
 
 use super::desk::{Decision, DeskError};
 use super::handler::{Answering, has_rounds};
 use super::raw::unwrapped;
+use crate::in_flight::InFlight;
 use crate::wire::{
     Action, CREATE, ElicitRequest, ElicitResult, InputRequired, ROOTS, SAMPLE, URL_REQUIRED, Wanted,
 };
@@ -168,11 +168,9 @@ impl<H: ClientHandler> Driving<'_, H> {
         let request = ClientRequest::CustomRequest(request);
         let options = PeerRequestOptions::no_options();
         let handle = self.peer.send_cancellable_request(request, options).await?;
-        let mut sent = Sent {
-            handle: Some(handle),
-            tasks: self.answering.shared.lingering.clone(),
-        };
-        sent.reply().await
+        let tasks = self.answering.shared.lingering.clone();
+        let mut sent = InFlight::new(handle, tasks, "the call was given up");
+        sent.response().await.map(unwrapped)
     }
 
     fn count_round(&mut self) -> Result<(), CallError> {
@@ -347,38 +345,4 @@ impl<H: ClientHandler> Answering<H> {
 
 fn unanswered(error: ErrorData) -> CallError {
     CallError::Unanswered(error.message.into_owned())
-}
-
-/// A request that is cancelled if nobody waits for its answer any more.
-struct Sent {
-    handle: Option<RequestHandle<RoleClient>>,
-    tasks: TaskTracker,
-}
-
-impl Sent {
-    async fn reply(&mut self) -> Result<Value, ServiceError> {
-        let Some(handle) = &mut self.handle else {
-            return Err(ServiceError::TransportClosed);
-        };
-        let reply = (&mut handle.rx).await;
-        self.handle = None;
-        let reply = reply.map_err(|_| ServiceError::TransportClosed)?;
-        reply.map(unwrapped)
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        if let Some(handle) = self.handle.take()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let told = async move {
-                // A server that is gone works on nothing.
-                let _ = handle
-                    .cancel(Some("the call was given up".to_owned()))
-                    .await;
-            };
-            self.tasks.spawn_on(told, &runtime);
-        }
-    }
 }

@@ -92,8 +92,8 @@ impl Desk {
         }
     }
 
-    /// The same for one whose consent the server knows already. Questions go first, and giving up
-    /// is giving up the call.
+    /// Waits until the person is done with a URL whose consent the server knows already.
+    /// Questions go first, and giving up is giving up the call.
     pub(super) async fn linger(
         &self,
         card: UrlCard,

@@ -280,8 +280,10 @@ async fn a_storm_of_questions_is_declined_and_the_person_told_once() {
 #[tokio::test(start_paused = true)]
 async fn a_time_limit_cancels_and_there_is_none_unless_set() {
     let person = Person::new(Modes::ALL);
-    let mut settings = Settings::default();
-    settings.time_limit = Some(Duration::from_secs(60));
+    let settings = Settings {
+        time_limit: Some(Duration::from_secs(60)),
+        ..Settings::default()
+    };
     let mut pair = connect_with(LEGACY, &person, settings).await;
     pair.server.ask(1, &named()).await;
     assert_eq!(

@@ -107,8 +107,10 @@ async fn endless_rounds_end_after_ten() {
 #[tokio::test(start_paused = true)]
 async fn rounds_without_questions_come_slower_and_slower_and_not_for_ever() {
     let person = Person::new(Modes::ALL);
-    let mut settings = Settings::default();
-    settings.patience = Duration::from_secs(60);
+    let settings = Settings {
+        patience: Duration::from_secs(60),
+        ..Settings::default()
+    };
     let mut pair = connect_with(ROUNDS, &person, settings).await;
     let call = pair.call();
     let waits = json!({"resultType": "input_required", "requestState": "later"});

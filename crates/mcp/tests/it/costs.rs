@@ -302,8 +302,10 @@ async fn bodies_cost_time_in_proportion_and_bounded_memory() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_ends_the_request() {
-    let mut settings = Settings::default();
-    settings.body_timeout = Duration::from_millis(50);
+    let settings = Settings {
+        body_timeout: Duration::from_millis(50),
+        ..Settings::default()
+    };
     let world = World::with_settings(settings).await;
     let address = world
         .listen_tool(|_, _| async { Ok("done".to_owned()) })

@@ -217,8 +217,10 @@ async fn a_client_that_shows_nothing_gets_a_link_and_goes_on_by_a_tool() {
 
 #[tokio::test]
 async fn a_question_that_was_not_seen_can_go_down_the_ladder() {
-    let mut settings = entreat_mcp::Settings::default();
-    settings.ladder_when_unshown = true;
+    let settings = entreat_mcp::Settings {
+        ladder_when_unshown: true,
+        ..entreat_mcp::Settings::default()
+    };
     let world = World::with_settings(settings).await;
     let tool = |ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) };
     for era in [Era::V2025_11_25, ROUNDS] {

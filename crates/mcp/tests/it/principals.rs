@@ -20,13 +20,14 @@ async fn world_of_eights() -> World {
 }
 
 fn eights() -> Settings {
-    let mut settings = Settings::default();
-    settings.calls = 8;
-    settings.sessions = 8;
-    settings.links = 8;
-    settings.results = 8;
-    settings.used_states = 8;
-    settings
+    Settings {
+        calls: 8,
+        sessions: 8,
+        links: 8,
+        results: 8,
+        used_states: 8,
+        ..Settings::default()
+    }
 }
 
 async fn world(engine: EngineSettings, settings: Settings) -> World {
@@ -198,8 +199,10 @@ async fn sessions_are_shared_and_only_ones_own_idle_sessions_make_way() {
 
 #[tokio::test]
 async fn a_session_that_is_idle_for_long_ends() {
-    let mut settings = Settings::default();
-    settings.session_idle = Duration::from_millis(50);
+    let settings = Settings {
+        session_idle: Duration::from_millis(50),
+        ..Settings::default()
+    };
     let world = World::with_settings(settings).await;
     let address = world
         .listen_tool(|_, _| async { Ok("done".to_owned()) })

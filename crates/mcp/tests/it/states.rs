@@ -89,8 +89,10 @@ async fn a_state_is_good_for_its_own_tool_and_arguments() {
 
 #[tokio::test]
 async fn a_state_ends_to_the_millisecond() {
-    let mut settings = Settings::default();
-    settings.state_lifetime = Duration::from_secs(60);
+    let settings = Settings {
+        state_lifetime: Duration::from_secs(60),
+        ..Settings::default()
+    };
     let world = World::with_settings(settings).await;
     let mut client = asking(&world).await;
     // The question waits for five minutes, and the state for one more.

@@ -137,9 +137,11 @@ impl Here {
         let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
         let engine = Engine::builder().clock(clock.clone());
         let engine = engine.start().await.unwrap();
-        let mut settings = Settings::default();
-        // rmcp's client does not know rounds with URLs that have none.
-        settings.url_ids = true;
+        let settings = Settings {
+            // rmcp's client does not know rounds with URLs that have none.
+            url_ids: true,
+            ..Settings::default()
+        };
         let mcp = Mcp::builder(engine.asker("matrix"))
             .settings(settings)
             .pages(Arc::new(Pages))

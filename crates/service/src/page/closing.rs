@@ -14,7 +14,7 @@ use super::words::{Closing, Words};
 
 #[derive(Template)]
 #[template(path = "closing.html")]
-struct Page<'a> {
+struct ClosingPage<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
     sign: &'static str,
@@ -62,7 +62,7 @@ fn show(asked: &Asked, typed: &Map<String, Value>) -> Response {
         typed.get(field.id()).is_some_and(|value| !is_empty(value))
     });
     let (sign, says) = says(asked, words);
-    let page = Page {
+    let page = ClosingPage {
         frame: Frame::new(site, words, Some(&record.request.asker)),
         asker: AskerView::new(site, &record.request.asker),
         sign,

@@ -167,8 +167,6 @@ pub(super) fn control<'a>(
         Kind::File(_) => Control::Fixed {
             text: String::new(),
         },
-        // The core may grow types before this page does; any answer can be typed.
-        _ => Control::Line(drawing.line("text")),
     }
 }
 
@@ -414,6 +412,5 @@ fn input_kind(hint: Option<InputType>) -> Option<&'static str> {
         InputType::Date => "date",
         InputType::Time => "time",
         InputType::DatetimeLocal => "datetime-local",
-        _ => return None,
     })
 }

@@ -11,7 +11,7 @@ use super::visit::Visit;
 
 #[derive(Template)]
 #[template(path = "inbox.html")]
-struct Page<'a> {
+struct InboxPage<'a> {
     frame: Frame<'a>,
     list: String,
     lists: Lists,
@@ -54,7 +54,7 @@ pub(super) async fn show(visit: Visit) -> Response {
         Ok(lists) => lists,
         Err(error) => return visit.broken(&error),
     };
-    let page = Page {
+    let page = InboxPage {
         frame: Frame::new(&visit.site, visit.words, None),
         list: format!("{}/list", visit.here()),
         lists,

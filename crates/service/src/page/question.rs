@@ -36,7 +36,7 @@ pub(super) struct Look {
 
 #[derive(Template)]
 #[template(path = "question.html")]
-struct Page<'a> {
+struct QuestionPage<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
     title: &'a str,
@@ -68,7 +68,7 @@ struct Wrong {
 
 /// An error as the engine keeps it, in words of its own.
 #[derive(Deserialize)]
-struct Kept {
+struct PreviousError {
     field: String,
     message: String,
     constraint: String,
@@ -162,7 +162,7 @@ pub(super) async fn page_with(
         .saturating_sub(lifecycle.attempts());
     let has_tried = look.check && lifecycle.attempts() > 0;
     let extras = record.request.extras.as_ref();
-    let page = Page {
+    let page = QuestionPage {
         frame,
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),
@@ -295,12 +295,12 @@ impl Asked {
     fn previous_errors(&self) -> Vec<Wrong> {
         let held = self.snapshot.record().held.as_ref();
         let errors = held.and_then(|held| held.errors.as_deref());
-        let errors: Vec<Kept> = errors
+        let errors: Vec<PreviousError> = errors
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
         let messages = &self.visit.messages;
-        let retell = |kept: Kept| {
-            let Kept {
+        let retell = |kept: PreviousError| {
+            let PreviousError {
                 field,
                 message,
                 constraint,
@@ -379,9 +379,10 @@ const PREVIEW: usize = 1000;
 
 /// How a page checks: files are references to what is kept here until the form is sent.
 pub(super) fn check_settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.references = vec![ReferenceKind::Local];
-    settings
+    Settings {
+        references: vec![ReferenceKind::Local],
+        ..Settings::default()
+    }
 }
 
 /// What there is to say about each field, in one text.

@@ -13,7 +13,7 @@ use super::visit::Asked;
 
 #[derive(Template)]
 #[template(path = "review.html")]
-struct Page<'a> {
+struct ReviewPage<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
     title: &'a str,
@@ -50,7 +50,7 @@ fn page(asked: &Asked, values: Map<String, Value>) -> Response {
     let Some(values) = tree.as_object() else {
         return visit.send_to(&here);
     };
-    let page = Page {
+    let page = ReviewPage {
         frame: Frame::new(site, words, Some(&record.request.asker)),
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),

@@ -10,7 +10,6 @@ use crate::upload::Uploads;
 
 /// What holds for the pages on which people answer.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct PageSettings {
     /// How people are told apart.
     pub identity: Identity,

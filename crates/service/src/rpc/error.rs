@@ -67,6 +67,12 @@ codes! {
 }
 
 impl Code {
+    /// The code of an error that came over the wire, if it is one of these.
+    pub fn from_wire(code: i64) -> Option<Self> {
+        let is_it = |known: &&Self| i64::from(known.as_i32()) == code;
+        Self::ALL.iter().find(is_it).copied()
+    }
+
     /// The code on the wire.
     pub fn as_i32(self) -> i32 {
         self as i32
@@ -224,7 +230,7 @@ impl RpcError {
             .with("actual", shortened(actual))
     }
 
-    /// The same for what is not there, what is another's, and what cannot be an id.
+    /// One error for an unknown id, another asker's id, and what cannot be an id.
     pub(super) fn not_found() -> Self {
         let message = "There is no such elicitation; its id may be wrong, or it was purged.";
         Self::new(Code::NotFound, SUBMISSION, message).with("reason", "not_found")

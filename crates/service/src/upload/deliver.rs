@@ -8,10 +8,7 @@ use entreat_core::{ElicitationId, Form, Kind, ReferenceKind};
 use serde_json::{Map, Value, json};
 
 use super::folder::UploadId;
-use super::{Inner, UploadError, Uploads, blocking, parse};
-
-/// So many bytes of files go with one answer; the rest is downloaded.
-const INLINE_IN_ALL: u64 = 16 << 20;
+use super::{Inner, MAX_INLINE, UploadError, Uploads, blocking, parse};
 
 impl Uploads {
     /// The answers with every reference of ours replaced: by the bytes in base64 if the file is
@@ -28,7 +25,7 @@ impl Uploads {
         mut answers: Map<String, Value>,
         base_url: &str,
     ) -> Result<Map<String, Value>, UploadError> {
-        let mut room = INLINE_IN_ALL;
+        let mut room = MAX_INLINE;
         for field in form.fields() {
             let Kind::File(_) = field.kind() else {
                 continue;

@@ -15,7 +15,6 @@ use super::{Inner, UploadError, Uploads, blocking, parse};
 
 /// What is told of a file besides its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Described {
     /// Its name, as the person's system had it.
     pub filename: String,

@@ -13,7 +13,7 @@ use entreat_core::ElicitationId;
 use entreat_engine::Entropy;
 use parking_lot::Mutex;
 
-use super::limits::Kept;
+use super::limits::Usage;
 
 /// What the name of a file ends with that is not whole yet.
 const PART: &str = ".part";
@@ -91,10 +91,10 @@ impl Folder {
     }
 
     /// What is kept for each elicitation.
-    pub(super) fn census(&self) -> io::Result<HashMap<ElicitationId, Kept>> {
+    pub(super) fn census(&self) -> io::Result<HashMap<ElicitationId, Usage>> {
         let mut census = HashMap::new();
         for id in self.elicitations()? {
-            let mut kept = Kept::default();
+            let mut kept = Usage::default();
             for upload in self.uploads(id)? {
                 kept.files += 1;
                 kept.bytes += fs::metadata(self.file(id, upload))?.len();

@@ -20,7 +20,7 @@ const WAITING: usize = 8;
 
 /// What is kept for one elicitation, in files that are whole and files on their way.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct Usage {
     pub(super) files: u64,
     pub(super) bytes: u64,
     /// Who asks; nobody knows yet of what an earlier run left.
@@ -30,7 +30,7 @@ pub(super) struct Kept {
 /// What is kept in all.
 #[derive(Default)]
 struct Books {
-    kept: HashMap<ElicitationId, Kept>,
+    kept: HashMap<ElicitationId, Usage>,
     by_asker: HashMap<Arc<str>, u64>,
     bytes: u64,
 }
@@ -40,7 +40,7 @@ pub(super) struct Limits {
     settings: UploadSettings,
     books: Arc<Mutex<Books>>,
     places: Shares<ElicitationId>,
-    /// The same places, by who asks: half of them for each.
+    /// The uploads under way by asker, who may have half of all.
     by_asker: Shares<Arc<str>>,
     /// Of those who have a place and those who wait for one.
     queue: Shares<ElicitationId>,
@@ -66,7 +66,7 @@ pub(super) struct Hold {
 }
 
 impl Limits {
-    pub(super) fn new(settings: &UploadSettings, kept: HashMap<ElicitationId, Kept>) -> Self {
+    pub(super) fn new(settings: &UploadSettings, kept: HashMap<ElicitationId, Usage>) -> Self {
         let bytes = kept.values().map(|kept| kept.bytes).sum();
         let (all, each) = (settings.at_once, settings.at_once_per_elicitation);
         let books = Books {

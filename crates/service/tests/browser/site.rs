@@ -49,8 +49,10 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let uploads = Uploads::temporary(engine.clone(), UploadSettings::default()).unwrap();
-        let mut settings = PageSettings::default();
-        settings.poll = Duration::from_millis(300);
+        let mut settings = PageSettings {
+            poll: Duration::from_millis(300),
+            ..PageSettings::default()
+        };
         let brand = Brand {
             name: Some(name.to_owned()),
             color: None,

@@ -108,8 +108,10 @@ async fn a_web_socket_stays_a_connection() {
 /// A server that trusts a proxy on this machine to name people.
 async fn behind_a_proxy(world: &World, change: impl FnOnce(&mut HttpSettings)) -> Server {
     let proxies = vec!["127.0.0.1".parse().unwrap()];
-    let mut pages = PageSettings::default();
-    pages.identity = Identity::Header(HeaderIdentity::new("x-user", proxies).unwrap());
+    let pages = PageSettings {
+        identity: Identity::Header(HeaderIdentity::new("x-user", proxies).unwrap()),
+        ..PageSettings::default()
+    };
     let pages = Pages::new(world.engine.clone(), "https://ask.example.com", pages).unwrap();
     let mut settings = HttpSettings::default();
     change(&mut settings);

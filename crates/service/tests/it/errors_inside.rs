@@ -1,36 +1,17 @@
 //! What goes wrong inside is logged, and not told.
 
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use entreat_engine::MemoryStore;
-use entreat_testkit::{Call, Fault, FaultyStore};
+use entreat_testkit::{Call, CapturedLog, Fault, FaultyStore};
 use serde_json::json;
 
 use crate::world::{World, deploy};
 
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn a_failing_store_is_in_the_log_and_not_in_the_answer() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(move || writer.clone())
-        .finish();
+    let log = CapturedLog::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(log.writer()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let store = Arc::new(FaultyStore::new(MemoryStore::new()));
     let world = World::on(store.clone(), |_| {}).await;
@@ -50,7 +31,7 @@ async fn a_failing_store_is_in_the_log_and_not_in_the_answer() {
     let error = world.error("elicitation/create", params).await;
     assert_eq!(error["data"]["details"], "store");
 
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = log.text();
     assert_eq!(
         log.matches("store unavailable while trying to").count(),
         2,

@@ -1,7 +1,5 @@
 //! Pages over plain HTTP: what a browser is told, and who gets nothing.
 
-use std::sync::Arc;
-
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use bytes::Bytes;
 use entreat_core::{ElicitationId, Status};
@@ -10,8 +8,8 @@ use entreat_service::http::{Http, HttpSettings};
 use entreat_service::page::{PageSettings, Pages};
 use entreat_service::rpc::{Links, Rpc};
 use entreat_service::{Askers, UploadSettings, Uploads};
+use entreat_testkit::CapturedLog;
 use http_body_util::Full;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -542,14 +540,10 @@ async fn a_link_outlives_a_rotation_of_keys_and_not_their_removal() {
 
 #[tokio::test]
 async fn no_log_has_a_token_a_cookie_or_an_answer() {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let writer = {
-        let log = log.clone();
-        move || Sink(log.clone())
-    };
+    let log = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
-        .with_writer(writer)
+        .with_writer(log.writer())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let site = Site::new().await;
@@ -572,7 +566,7 @@ async fn no_log_has_a_token_a_cookie_or_an_answer() {
     .await;
     site.post(&visitor, &with("send", ANSWERS)).await;
     site.get(&format!("/e/{id}/{}", "C".repeat(43)), &[]).await;
-    let log = String::from_utf8(log.lock().clone()).unwrap();
+    let log = log.text();
     assert!(log.contains(&id.to_string()), "{log}");
     let token = site.path(id);
     for secret in [
@@ -587,19 +581,6 @@ async fn no_log_has_a_token_a_cookie_or_an_answer() {
 }
 
 /// Where a log goes.
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn create_names_the_page_of_what_can_be_answered_on_one() {
     let site = Site::new().await;

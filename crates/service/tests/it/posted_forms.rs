@@ -312,8 +312,10 @@ async fn a_head_without_an_end_is_refused_and_others_are_served() {
 
 #[tokio::test]
 async fn forms_of_one_question_do_not_take_the_memory_of_others() {
-    let mut settings = PageSettings::default();
-    settings.body_memory = 4 << 20;
+    let settings = PageSettings {
+        body_memory: 4 << 20,
+        ..PageSettings::default()
+    };
     let site = Site::of(World::new().await, None, settings).await;
     let (_, greedy) = site.visit_form(choice(10)).await;
     let (_, other) = site.visit_form(choice(10)).await;

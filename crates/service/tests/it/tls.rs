@@ -25,8 +25,10 @@ fn certificate(folder: &Path) -> CertificateDer<'static> {
 }
 
 async fn serve(world: &World, tls: Tls) -> Server {
-    let mut settings = HttpSettings::default();
-    settings.head_timeout = Duration::from_millis(300);
+    let settings = HttpSettings {
+        head_timeout: Duration::from_millis(300),
+        ..HttpSettings::default()
+    };
     let askers = Askers::none().with_local(world.session.asker().clone());
     let http = Http::with_settings(world.rpc.clone(), askers, settings).with_tls(tls);
     Server::of(http).await

@@ -371,8 +371,10 @@ async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
     // What was not taken takes no room.
     ground.send(&vec![0; 1_900_000]).await;
     // The next run counts what it finds.
-    let mut settings = UploadSettings::default();
-    settings.bytes_per_elicitation = 2_000_000;
+    let settings = UploadSettings {
+        bytes_per_elicitation: 2_000_000,
+        ..UploadSettings::default()
+    };
     let again = ground.again(settings);
     let ninth = again.receive("any", named("a"), pieces(b"x", 1)).await;
     assert!(matches!(ninth, Err(ReceiveError::TooMany { .. })));

@@ -163,9 +163,11 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
 #[tokio::test]
 async fn the_page_says_that_there_is_no_room() {
     let world = World::new().await;
-    let mut settings = UploadSettings::default();
-    settings.bytes_per_elicitation = 1000;
-    settings.bytes_in_all = 1500;
+    let settings = UploadSettings {
+        bytes_per_elicitation: 1000,
+        bytes_in_all: 1500,
+        ..UploadSettings::default()
+    };
     let mut pages = PageSettings::default();
     let uploads = Uploads::temporary(world.engine.clone(), settings);
     pages.uploads = Some(uploads.unwrap());

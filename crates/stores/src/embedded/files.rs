@@ -99,19 +99,6 @@ impl Identities {
     }
 }
 
-/// Whether somebody has the store at this path open: this process or another.
-///
-/// Not to be called in a process that has it open itself: that would drop SQLite's locks.
-pub(super) fn is_in_use(path: &Path) -> bool {
-    // By the path without links, as the store does.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is_locked = |path: &Path| {
-        let file = File::open(path);
-        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
-    };
-    is_locked(&with_ending(&path, ".lock")) || (cfg!(target_os = "linux") && is_locked(&path))
-}
-
 fn lock(file: &File, path: &Path) -> Result<(), OpenError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
@@ -173,11 +160,11 @@ fn identity(_: &std::fs::Metadata) -> Identity {
 
 /// By how many names a file can be found.
 #[cfg(unix)]
-fn links(found: &std::fs::Metadata) -> u64 {
+pub(super) fn links(found: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(found)
 }
 
 #[cfg(not(unix))]
-fn links(_: &std::fs::Metadata) -> u64 {
+pub(super) fn links(_: &std::fs::Metadata) -> u64 {
     1
 }

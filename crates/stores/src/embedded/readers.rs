@@ -162,7 +162,7 @@ fn select(
     lingering: &[ElicitationId],
 ) -> Result<Vec<Record>, Trouble> {
     let moment = connection.unchecked_transaction()?;
-    let mut page = Page {
+    let mut page = ListPage {
         shared,
         moment: &moment,
         known: Known::default(),
@@ -211,14 +211,14 @@ fn select(
 }
 
 /// Records as they are found at one moment.
-struct Page<'p> {
+struct ListPage<'p> {
     shared: &'p Shared,
     moment: &'p Connection,
     known: Known,
     records: Vec<Record>,
 }
 
-impl Page<'_> {
+impl ListPage<'_> {
     /// Adds the record of a row, or notes why it cannot be read. One that is damaged is an error:
     /// without it the page would look whole.
     fn add(&mut self, row: &Row<'_>) -> Result<(), Trouble> {

@@ -8,7 +8,7 @@ use entreat_engine::{Record, Version};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::forms::{Digest, Forms};
-use crate::record::{self, Kept, RecordError};
+use crate::record::{self, EncodedRecord, RecordError};
 use crate::sum::Columns;
 
 /// What many records share, so that a hundred thousand of them hold it once.
@@ -68,7 +68,7 @@ pub(super) fn read(
     let form = digest
         .map(|digest| known.form(digest, || form(connection, forms, &digest)))
         .transpose()?;
-    let record = record::decode(Kept {
+    let record = record::decode(EncodedRecord {
         id: ElicitationId::from_bytes(id),
         version: Version(columns.version),
         asker,

@@ -36,7 +36,7 @@ impl Step {
 }
 
 /// Tells our files from those of other programs: "Entr" in ASCII.
-const APPLICATION: i32 = 0x456e_7472;
+pub(super) const APPLICATION: i32 = 0x456e_7472;
 
 /// What a file was before it was brought up to date, if it could not be.
 pub(super) enum Refusal {

@@ -15,8 +15,8 @@ fn sample() -> Record {
     records::drafted(&record, at(7), r#"{"name":"A"}"#)
 }
 
-fn kept<'k>(record: &Record, request: &'k [u8], state: &'k [u8]) -> Kept<'k> {
-    Kept {
+fn kept<'k>(record: &Record, request: &'k [u8], state: &'k [u8]) -> EncodedRecord<'k> {
+    EncodedRecord {
         id: record.id,
         version: record.version,
         asker: record.request.asker.clone(),

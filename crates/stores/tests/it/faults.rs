@@ -49,8 +49,10 @@ async fn child_with_a_full_disk() {
 async fn a_store_at_its_size_limit_takes_steps_again_once_something_was_purged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let mut options = EmbeddedOptions::default();
-    options.max_size = Some(400 << 10);
+    let options = EmbeddedOptions {
+        max_size: Some(400 << 10),
+        ..EmbeddedOptions::default()
+    };
     let store = EmbeddedStore::open(&path, options).unwrap();
     let fill = Fill::new(&store).await;
     let failed = fill.until_full().await;

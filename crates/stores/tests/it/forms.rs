@@ -116,8 +116,10 @@ async fn a_form_that_does_not_load_any_more_harms_its_own_records_alone() {
         "validation": {"custom_validators": ["no_admin"]},
     });
     let custom = Form::with_validators(&definition, &validators).unwrap();
-    let mut options = EmbeddedOptions::default();
-    options.validators = validators;
+    let options = EmbeddedOptions {
+        validators,
+        ..EmbeddedOptions::default()
+    };
 
     let store = EmbeddedStore::open(&path, options.clone()).unwrap();
     let (live, settled, plain) = (

@@ -261,8 +261,10 @@ fn a_store_with_two_names_is_not_opened_by_either() {
 fn a_store_that_must_be_there_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
-    let mut options = EmbeddedOptions::default();
-    options.may_create = false;
+    let options = EmbeddedOptions {
+        may_create: false,
+        ..EmbeddedOptions::default()
+    };
     let must_open = || EmbeddedStore::open(&path, options.clone()).map(drop);
     assert!(matches!(must_open(), Err(OpenError::NoStore { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

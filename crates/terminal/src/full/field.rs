@@ -7,8 +7,8 @@ mod boolean;
 mod calendar;
 mod date;
 mod file;
+mod line;
 mod multi_select;
-mod number;
 mod select;
 mod text;
 mod url;
@@ -113,15 +113,14 @@ pub(crate) trait Editor: Send {
 pub(crate) fn editor(field: &Field, today: Option<Date>) -> Box<dyn Editor> {
     let is_secret = field.is_sensitive();
     match field.kind() {
-        Kind::Number(_) => Box::new(number::NumberEditor::new(is_secret)),
+        Kind::Number(_) => Box::new(line::LineEditor::new(is_secret)),
         Kind::Boolean => Box::new(boolean::BooleanEditor::new(field.is_required())),
         Kind::Date(rules) => Box::new(date::DateEditor::new(rules, is_secret, today)),
         Kind::Select(options) => Box::new(select::SelectEditor::new(options)),
         Kind::MultiSelect(rules) => Box::new(multi_select::MultiSelectEditor::new(&rules.options)),
         Kind::Url(_) => Box::new(url::UrlEditor::new(is_secret)),
         Kind::File(rules) => Box::new(FileEditor::new(rules.max_items)),
-        // A type that core learns later is typed as text until it has a file here.
-        Kind::Text(_) | _ => Box::new(text::TextEditor::new(field)),
+        Kind::Text(_) => Box::new(text::TextEditor::new(field)),
     }
 }
 

@@ -9,7 +9,7 @@ mod moves;
 
 use std::time::Duration;
 
-use entreat_core::{Field, FieldError, Form, Messages, Progress, Script, Settings};
+use entreat_core::{FieldError, Form, Messages, Progress, Script, Settings};
 use serde_json::{Map, Value};
 
 use super::event::{Effect, Event, Key};
@@ -40,7 +40,7 @@ pub(crate) struct Model {
     pub(super) focus: Option<usize>,
     /// How far a script has come, as a place of the form.
     pub(super) reached: usize,
-    pub(super) page: Page,
+    pub(super) pane: Pane,
     /// By field: the person was there and went on.
     left: Vec<bool>,
     /// By field: why a file was not taken.
@@ -75,7 +75,7 @@ pub(super) enum Untaken {
 
 /// What is on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum Pane {
     Form,
     /// All answers once more; this one is pointed at, or sending if it is none of them.
     Review {
@@ -127,7 +127,7 @@ impl Model {
             answers: Map::new().into(),
             focus: None,
             reached: 0,
-            page: Page::Form,
+            pane: Pane::Form,
             left: vec![false; count],
             untaken: (0..count).map(|_| None).collect(),
             refused: question.errors.clone(),
@@ -154,7 +154,7 @@ impl Model {
     fn load(&mut self, draft: &Map<String, Value>) {
         for place in 0..self.editors.len() {
             let field = &self.form.fields()[place];
-            if !is_asked(field) {
+            if field.is_fixed() {
                 continue;
             }
             let default = field.default().map(prompt::raw);
@@ -177,7 +177,7 @@ impl Model {
             self.scroll = None;
         }
         if self.focus.is_none() {
-            self.page = Page::Review { at: 0 };
+            self.pane = Pane::Review { at: 0 };
         }
     }
 
@@ -258,9 +258,9 @@ impl Model {
             // Nobody types what they cannot see.
             return;
         }
-        match self.page {
-            Page::Form => self.key_on_form(key, effects),
-            Page::Review { at } => self.key_on_review(key, at, effects),
+        match self.pane {
+            Pane::Form => self.key_on_form(key, effects),
+            Pane::Review { at } => self.key_on_review(key, at, effects),
         }
     }
 
@@ -310,7 +310,7 @@ impl Model {
 
     fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
         self.leaving = None;
-        if self.page != Page::Form || view::is_too_small(self.size) {
+        if self.pane != Pane::Form || view::is_too_small(self.size) {
             return;
         }
         self.scroll = None;
@@ -391,13 +391,8 @@ impl Model {
         let progress = self.progress();
         let fields = self.form.fields().iter().enumerate();
         fields
-            .filter(|(_, field)| is_asked(field) && progress.is_active(field.id()))
+            .filter(|(_, field)| !field.is_fixed() && progress.is_active(field.id()))
             .map(|(place, _)| place)
             .collect()
     }
-}
-
-/// Whether a person can answer the field when it takes part.
-pub(super) fn is_asked(field: &Field) -> bool {
-    !field.rendering().hidden && !field.rendering().readonly
 }

@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ink::{Ink, cut};
-use super::model::{Leaving, Model, Page};
+use super::model::{Leaving, Model, Pane};
 use crate::typography::quoted;
 
 pub(crate) use paper::Paper;
@@ -91,9 +91,9 @@ pub(super) fn extent(model: &Model) -> Extent {
 }
 
 fn body(model: &Model, ink: Ink) -> Paper {
-    match model.page {
-        Page::Form => form::draw(model, ink),
-        Page::Review { at } => review::draw(model, at, ink),
+    match model.pane {
+        Pane::Form => form::draw(model, ink),
+        Pane::Review { at } => review::draw(model, at, ink),
     }
 }
 
@@ -119,11 +119,11 @@ fn header(model: &Model, ink: Ink) -> Line<'static> {
         Span::styled(format!("{sign}{} left", clock(time.left)), style)
     });
     let taken = time.as_ref().map_or(0, |time| time.content.width() + 2);
-    let who = match (&model.asker, model.page) {
-        (Some(asker), Page::Form) => format!("{} asks", quoted(asker)),
-        (None, Page::Form) => "You are asked".to_owned(),
-        (Some(asker), Page::Review { .. }) => format!("Your answers to {}", quoted(asker)),
-        (None, Page::Review { .. }) => "Your answers".to_owned(),
+    let who = match (&model.asker, model.pane) {
+        (Some(asker), Pane::Form) => format!("{} asks", quoted(asker)),
+        (None, Pane::Form) => "You are asked".to_owned(),
+        (Some(asker), Pane::Review { .. }) => format!("Your answers to {}", quoted(asker)),
+        (None, Pane::Review { .. }) => "Your answers".to_owned(),
     };
     // The mark at the end is Entreat's, and stays.
     let who = match who.strip_suffix("” asks") {
@@ -181,10 +181,10 @@ fn footer(model: &Model, ink: Ink) -> Vec<Line<'static>> {
     let on_form: &[(&str, &str)] = &[("Tab", "next"), ("Shift-Tab", "back"), ("Ctrl-R", "review")];
     let on_answer: &[(&str, &str)] = &[("Enter", "change"), ("Up/Down", "choose")];
     let on_send: &[(&str, &str)] = &[("Enter", "send"), ("Up", "choose"), ("Shift-Tab", "back")];
-    let moves = match model.page {
-        Page::Form => on_form,
-        Page::Review { at } if at < model.questions().len() => on_answer,
-        Page::Review { .. } => on_send,
+    let moves = match model.pane {
+        Pane::Form => on_form,
+        Pane::Review { at } if at < model.questions().len() => on_answer,
+        Pane::Review { .. } => on_send,
     };
     lines.push(keys(moves, width, ink));
     let mut ways_out = vec![("Ctrl-X", "decline"), ("Esc", "cancel")];

@@ -11,7 +11,7 @@ use entreat_core::{
 use serde_json::{Map, Value};
 
 use super::Plain;
-use super::page::Page;
+use super::page::ConsolePage;
 use crate::prompt::line::Line;
 use crate::safe_text::one_line;
 use crate::typography::quoted;
@@ -27,7 +27,7 @@ pub(crate) struct Dialogue<'d> {
     said: Vec<bool>,
     notices: &'d [String],
     listener: Option<&'d dyn Fn(&Value)>,
-    pub(super) page: Page<'d>,
+    pub(super) page: ConsolePage<'d>,
     /// The draft: an object of raw answers.
     pub(super) answers: Value,
     /// By field: asked or told, and not to be asked again by itself.
@@ -54,7 +54,7 @@ impl<'d> Dialogue<'d> {
         mut draft: Map<String, Value>,
     ) -> Self {
         // What nobody can answer here would be refused with nobody able to mend it.
-        draft.retain(|id, _| plain.form.field(id).is_some_and(is_asked));
+        draft.retain(|id, _| plain.form.field(id).is_some_and(|field| !field.is_fixed()));
         Self {
             form: plain.form,
             messages: plain.messages,
@@ -64,7 +64,7 @@ impl<'d> Dialogue<'d> {
             said: vec![false; plain.script.map_or(0, |script| script.steps().len())],
             notices: plain.notices,
             listener: plain.listener,
-            page: Page::new(console),
+            page: ConsolePage::new(console),
             answers: draft.into(),
             settled: vec![false; plain.form.fields().len()],
             history: Vec::new(),
@@ -126,7 +126,7 @@ impl<'d> Dialogue<'d> {
                     None => continue,
                 }
             };
-            if !is_asked(&self.form.fields()[place]) {
+            if self.form.fields()[place].is_fixed() {
                 self.tell(place)?;
                 self.settled[place] = true;
                 continue;
@@ -309,11 +309,11 @@ impl<'d> Dialogue<'d> {
                 |answer| review::in_full(field, answer),
             );
             let label = quoted(field.label());
-            if is_asked(field) {
+            if field.is_fixed() {
+                lines.push(format!("{label}, not to be changed: {answer}"));
+            } else {
                 number += 1;
                 lines.push(format!("{number}. {label}: {answer}"));
-            } else {
-                lines.push(format!("{label}, not to be changed: {answer}"));
             }
         }
         drop(progress);
@@ -339,7 +339,7 @@ impl<'d> Dialogue<'d> {
     /// The places of what is asked as things stand, in order.
     pub(super) fn questions(&self) -> Vec<usize> {
         let progress = self.progress();
-        self.places(|field| progress.is_active(field.id()) && is_asked(field))
+        self.places(|field| progress.is_active(field.id()) && !field.is_fixed())
     }
 
     fn places(&self, is_meant: impl Fn(&Field) -> bool) -> Vec<usize> {
@@ -349,11 +349,6 @@ impl<'d> Dialogue<'d> {
             .map(|(place, _)| place)
             .collect()
     }
-}
-
-/// Whether a person can answer the field when it takes part.
-fn is_asked(field: &Field) -> bool {
-    !field.rendering().hidden && !field.rendering().readonly
 }
 
 /// Whether an error is about how answers fit together, and so may be mended elsewhere.

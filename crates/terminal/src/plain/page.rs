@@ -12,12 +12,12 @@ const PROMPT: &str = "> ";
 /// Below this, nothing would fit on a line.
 const NARROWEST: usize = 20;
 
-pub(super) struct Page<'c> {
+pub(super) struct ConsolePage<'c> {
     console: &'c mut dyn Console,
     width: usize,
 }
 
-impl<'c> Page<'c> {
+impl<'c> ConsolePage<'c> {
     pub(super) fn new(console: &'c mut dyn Console) -> Self {
         let width = console.width().max(NARROWEST);
         Self { console, width }

@@ -276,8 +276,10 @@ impl Dialogue<'_> {
 
     /// Says that a file is too large, in the form's own sentence.
     fn refuse_size(&mut self, place: usize, stand_in: Value) -> io::Result<()> {
-        let mut settings = Settings::default();
-        settings.references = vec![ReferenceKind::Local];
+        let settings = Settings {
+            references: vec![ReferenceKind::Local],
+            ..Settings::default()
+        };
         let takes_many = self.form.fields()[place].takes_many();
         let answer = if takes_many {
             vec![stand_in].into()

@@ -1,6 +1,7 @@
 //! One field with rules, and values that it takes.
 
-use entreat_core::Form;
+use entreat_core::form::Kind;
+use entreat_core::{Form, Format};
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
@@ -38,36 +39,13 @@ const PATTERNS: [(&str, u64, u64); 15] = [
     ("\\bkey\\b", 3, 60),
 ];
 
-const FORMATS: [&str; 9] = [
-    "email",
-    "uri",
-    "uuid",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "date",
-    "date-time",
-    "time",
-];
-
 const WORDS: [&str; 8] = [
     "red", "green", "blue", "eu-west", "us east", "日本", "none", "x",
 ];
 
-const KINDS: [&str; 8] = [
-    "text",
-    "number",
-    "boolean",
-    "date",
-    "select",
-    "multi_select",
-    "url",
-    "file",
-];
-
 /// A field of a random type, without links to others.
 pub(super) fn draft(place: usize, rng: &mut Rng) -> Draft {
-    let kind = one_of(&KINDS, rng);
+    let kind = one_of(Kind::NAMES, rng);
     let id = format!("{kind}_{place}");
     let mut definition = Map::new();
     definition.insert("id".into(), id.as_str().into());
@@ -187,7 +165,7 @@ fn text(rng: &mut Rng) -> Map<String, Value> {
             (least, most)
         }
         1 => {
-            rules.insert("format".into(), one_of(&FORMATS, rng).into());
+            rules.insert("format".into(), one_of(Format::NAMES, rng).into());
             // Formats have lengths of their own.
             return rules;
         }

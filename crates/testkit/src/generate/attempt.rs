@@ -63,7 +63,7 @@ impl<'g> Attempt<'g> {
     /// left alone.
     pub(super) fn fill(&mut self, place: usize) {
         let field = self.field(place);
-        if field.rendering().hidden || field.rendering().readonly {
+        if field.is_fixed() {
             self.values[place] = None;
             return;
         }

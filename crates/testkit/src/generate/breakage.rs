@@ -94,22 +94,12 @@ const CHOICE: At = At::Types(&["select", "multi_select"]);
 const CHOICES: At = At::Types(&["multi_select"]);
 const URL: At = At::Types(&["url"]);
 const FILE: At = At::Types(&["file"]);
-const ANY_TYPE: At = At::Types(&[
-    "text",
-    "number",
-    "boolean",
-    "date",
-    "select",
-    "multi_select",
-    "url",
-    "file",
-]);
+const ANY_TYPE: At = At::Types(Kind::NAMES);
 
 macro_rules! scenarios {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $constraint:literal, $at:expr;)*) => {
         /// What goes wrong in an answer, as a tester would say it; each breaks one rule.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
         pub enum Scenario {
             $($(#[$doc])* $variant,)*
         }

@@ -143,7 +143,6 @@ fn across(generator: &mut Generator, what: &Breakage) -> Option<Value> {
             CrossCheck::AtLeastOne(places) => ("at_least_one", places.clone()),
             CrossCheck::ExactlyOne(places) => ("exactly_one", places.clone()),
             CrossCheck::AllOrNone(places) => ("all_or_none", places.clone()),
-            _ => continue,
         };
         if key != what.constraint() {
             continue;

@@ -44,7 +44,6 @@ pub(super) fn values(
                 Kind::MultiSelect(rules) => of_multi_select(rules, key, rng),
                 Kind::Url(rules) => of_url(rules, key, rng),
                 Kind::File(rules) => broken_file::values(rules, key, rng),
-                _ => Vec::new(),
             };
             list.into_iter().map(Some).collect()
         }

@@ -37,6 +37,5 @@ fn collect(condition: &Condition, found: &mut [Vec<Value>]) {
             }
         }
         Condition::Not(inner) => collect(inner, found),
-        _ => {}
     }
 }

@@ -39,7 +39,6 @@ pub(super) fn sample(format: Format, min: usize, max: usize, rng: &mut Rng) -> O
             format!("{day}T{}", time(min.saturating_sub(11), rng))
         }
         Format::Time => time(min, rng),
-        _ => return None,
     })
 }
 

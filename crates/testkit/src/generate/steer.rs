@@ -61,13 +61,11 @@ impl Attempt<'_> {
                 }
             }
             (Condition::Not(inner), _) => self.make(inner, !wanted, depth),
-            _ => {}
         }
     }
 
     fn set(&mut self, place: usize, test: &Test, wanted: bool) {
-        let rendering = self.field(place).rendering();
-        if rendering.hidden || rendering.readonly {
+        if self.field(place).is_fixed() {
             return;
         }
         let found = match (test, wanted) {

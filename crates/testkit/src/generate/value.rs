@@ -19,7 +19,6 @@ pub(super) fn value(field: &Field, tree: Option<&Hir>, rng: &mut Rng) -> Option<
         Kind::MultiSelect(rules) => choice::several(rules, rng),
         Kind::Url(rules) => url::url(rules, rng).map(Value::from),
         Kind::File(rules) => file::files(rules, rng),
-        _ => None,
     }
 }
 
@@ -33,6 +32,6 @@ pub(super) fn to_json(answer: &Answer<'_>) -> Value {
         Answer::Moment(moment) => moment.as_str().into(),
         Answer::Choices(choices) => choices.iter().map(|c| Value::from(c.as_ref())).collect(),
         Answer::Json(value) => value.as_ref().clone(),
-        _ => Value::Null,
+        Answer::Files(_) => Value::Null,
     }
 }

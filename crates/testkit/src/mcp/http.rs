@@ -48,14 +48,14 @@ impl HttpClient {
         }
     }
 
-    /// The same, with other capabilities.
+    /// Declares other capabilities.
     #[must_use]
     pub fn declaring(mut self, capabilities: Value) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// The same, with a header on every request from now on.
+    /// Sends a header with every request from now on.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.extend([name, ": ", value, "\r\n"]);
@@ -83,14 +83,14 @@ impl HttpClient {
         self
     }
 
-    /// The same, in the session of another.
+    /// Joins the session of another client.
     #[must_use]
     pub fn in_session_of(mut self, other: &Self) -> Self {
         self.session.clone_from(&other.session);
         self
     }
 
-    /// The same, in the session of this id.
+    /// Joins the session of this id.
     #[must_use]
     pub fn in_session(mut self, id: &str) -> Self {
         self.session = Some(id.to_owned());

@@ -149,7 +149,6 @@ impl Conversation {
                 }
                 Err(error) => desk.tell(Word::NotExtended(error.to_string())),
             },
-            _ => {}
         }
     }
 

@@ -28,8 +28,10 @@ impl Keeper {
         place: Option<&Place>,
         settings: Settings,
     ) -> anyhow::Result<Self> {
-        let mut pages = PageSettings::default();
-        pages.poll = Duration::from_secs(1);
+        let pages = PageSettings {
+            poll: Duration::from_secs(1),
+            ..PageSettings::default()
+        };
         let builder = Entreat::builder()
             .settings(settings)
             .listen((Ipv4Addr::LOCALHOST, 0))

@@ -1,9 +1,8 @@
 //! The store: its folder, its file, its keys, and who has it open.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use entreat::stores::FileKind;
 use entreat::{EmbeddedStore, UnixTime};
 
 use super::files::{self, Entry, Found, OTHERS, folder_of, quoted};
@@ -26,7 +25,7 @@ pub(super) struct Facts {
     /// The folder, or what is there of it.
     ground: Entry,
     store: Entry,
-    header: Header,
+    kind: FileKind,
     /// Files that the database keeps beside the store.
     beside: Vec<Entry>,
     keys: Entry,
@@ -49,32 +48,19 @@ pub(super) enum Holder {
     Somebody,
 }
 
-/// What a file is, by what it begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Header {
-    /// It could be a store.
-    Fit,
-    /// There is nothing in it.
-    Empty,
-    /// It can be found by another name too.
-    Linked,
-    /// It is something else.
-    Foreign,
-}
-
 /// Looks at a store without opening it as one.
 pub(super) fn look(place: &Place) -> Facts {
     let path = place.store();
     let store = Entry::look(path);
     let folder = folder_of(path);
     let ground = files::nearest(folder);
-    let beside = ["-wal", "-shm"].map(|ending| Entry::look(&with_ending(path, ending)));
+    let beside = EmbeddedStore::side_files(path).map(|path| Entry::look(&path));
     let written = std::iter::once(&store).chain(&beside);
     Facts {
         is_default: place.is_default(),
         folder: Entry::look(folder),
         ground: Entry::look(ground),
-        header: header(path),
+        kind: FileKind::of(path),
         keys: Entry::look(place.keys()),
         keys_folder: Entry::look(folder_of(place.keys())),
         no_keys: keys::read(place.keys())
@@ -87,12 +73,6 @@ pub(super) fn look(place: &Place) -> Facts {
         store,
         beside: beside.into(),
     }
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 fn modified(path: &Path) -> Option<UnixTime> {
@@ -109,48 +89,13 @@ fn holder(path: &Path) -> Holder {
     }
 }
 
-fn header(path: &Path) -> Header {
-    /// What the format of the file says of the program that it belongs to.
-    const PROGRAM: std::ops::Range<usize> = 68..72;
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(72).read_to_end(&mut start));
-    if has_other_names(path) {
-        return Header::Linked;
-    }
-    // What cannot be read is told by its rights.
-    match read {
-        Err(_) => return Header::Fit,
-        Ok(0) => return Header::Empty,
-        Ok(_) => {}
-    }
-    let is_database = start.starts_with(b"SQLite format 3\0");
-    // Zeros are those of a store that died while it was made.
-    match start.get(PROGRAM) {
-        Some(b"Entr" | b"\0\0\0\0") if is_database => Header::Fit,
-        _ => Header::Foreign,
-    }
-}
-
-#[cfg(unix)]
-fn has_other_names(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-
-    path.metadata()
-        .is_ok_and(|found| found.is_file() && found.nlink() > 1)
-}
-
-#[cfg(not(unix))]
-fn has_other_names(_: &Path) -> bool {
-    false
-}
-
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![folder(facts.is_default, &facts.folder, &facts.ground)];
     let can_be_made = findings[0].level != Level::Problem;
     findings.push(store(
         &facts.store,
         &facts.beside,
-        facts.header,
+        facts.kind,
         can_be_made,
         matches!(facts.keys.found, Found::File(_)),
     ));
@@ -225,7 +170,7 @@ fn folder(is_default: bool, folder: &Entry, ground: &Entry) -> Finding {
 fn store(
     store: &Entry,
     beside: &[Entry],
-    header: Header,
+    kind: FileKind,
     can_be_made: bool,
     has_keys: bool,
 ) -> Finding {
@@ -240,8 +185,8 @@ fn store(
     };
     match &store.found {
         Found::Missing if has_keys => lost("not there"),
-        Found::File(_) if header == Header::Empty && has_keys => lost("empty"),
-        Found::File(_) if header == Header::Linked => Finding::problem(
+        Found::File(_) if kind == FileKind::Empty && has_keys => lost("empty"),
+        Found::File(_) if kind == FileKind::Linked => Finding::problem(
             "store",
             format!("{name} has another name (a hard link), and its log has not"),
             "remove the other name; `entreat backup` copies a store",
@@ -262,7 +207,7 @@ fn store(
         Found::File(rights) => {
             let all = std::iter::once(store).chain(beside);
             let open: Vec<&Entry> = all.filter(|entry| entry.allows(OTHERS)).collect();
-            if header == Header::Foreign {
+            if kind == FileKind::Foreign {
                 Finding::problem(
                     "store",
                     format!("{name} is not a store of Entreat"),

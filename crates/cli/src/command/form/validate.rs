@@ -101,10 +101,12 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
 
 impl Args {
     fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        settings.unknown = match self.unknown {
-            UnknownArg::Error => Unknown::Error,
-            UnknownArg::Ignore => Unknown::Ignore,
+        let mut settings = Settings {
+            unknown: match self.unknown {
+                UnknownArg::Error => Unknown::Error,
+                UnknownArg::Ignore => Unknown::Ignore,
+            },
+            ..Settings::default()
         };
         let kind = |reference: &ReferenceArg| match reference {
             ReferenceArg::Url => ReferenceKind::Url,

@@ -172,7 +172,7 @@ impl Property {
     /// with an umlaut is fine for a browser but is no `uri`.
     fn fits_own_format(&self) -> bool {
         let format = self.rest.get("format").and_then(Value::as_str);
-        let known = Format::NAMES.iter().find(|(name, _)| format == Some(*name));
+        let known = Format::WORDS.iter().find(|(name, _)| format == Some(*name));
         let own = self.rest.get("const").or_else(|| self.rest.get("default"));
         let own = own.and_then(Value::as_str).filter(|text| !text.is_empty());
         known.is_some_and(|(_, format)| own.is_none_or(|text| format.matches(text)))

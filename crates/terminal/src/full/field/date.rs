@@ -6,16 +6,15 @@ use entreat_core::form::{DateBound, DateRules};
 use entreat_core::jiff::civil::{Date, date};
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet, as_text, calendar, draw_edit};
-use crate::full::edit::Edit;
+use super::line::LineEditor;
+use super::{Drawn, Editor, Said, Sheet, calendar};
 use crate::full::event::Key;
 
 /// The length of `2026-02-28`.
 const DAY: usize = 10;
 
 pub(super) struct DateEditor {
-    edit: Edit,
-    is_secret: bool,
+    line: LineEditor,
     has_time: bool,
     /// Where a calendar begins when nothing was typed.
     start: Date,
@@ -33,8 +32,7 @@ impl DateEditor {
         let start = first.map_or(today, |first: Date| today.max(first));
         let start = last.map_or(start, |last| start.min(last));
         Self {
-            edit: Edit::new(false),
-            is_secret,
+            line: LineEditor::new(is_secret),
             has_time: rules.has_time,
             start,
             in_calendar: false,
@@ -43,11 +41,11 @@ impl DateEditor {
 
     /// The day that was typed, if it is one.
     fn typed(&self) -> Option<Date> {
-        self.edit.text().trim().get(..DAY)?.parse().ok()
+        self.line.typed().get(..DAY)?.parse().ok()
     }
 
     fn go_to(&mut self, day: Date) -> Said {
-        let text = self.edit.text().trim().to_owned();
+        let text = self.line.typed().to_owned();
         let rest = if self.has_time {
             self.typed().and_then(|_| text.get(DAY..)).unwrap_or("T")
         } else {
@@ -58,19 +56,18 @@ impl DateEditor {
         } else {
             rest
         };
-        self.edit.set(&format!("{day}{rest}"));
+        self.line.set(&format!("{day}{rest}"));
         Said::Changed
     }
 }
 
 impl Editor for DateEditor {
     fn load(&mut self, answer: &Value) {
-        self.edit.set(&as_text(answer));
+        self.line.load(answer);
     }
 
     fn answer(&self) -> Option<Value> {
-        let typed = self.edit.text().trim();
-        (!typed.is_empty()).then(|| typed.into())
+        self.line.answer()
     }
 
     fn key(&mut self, key: Key) -> Said {
@@ -87,7 +84,7 @@ impl Editor for DateEditor {
             let day = self.typed().unwrap_or(self.start);
             return self.go_to(day);
         }
-        let said = Said::of_edit(self.edit.key(key));
+        let said = self.line.key(key);
         if said != Said::Nothing {
             self.in_calendar = false;
         }
@@ -96,7 +93,7 @@ impl Editor for DateEditor {
 
     fn paste(&mut self, text: &str) -> Said {
         self.in_calendar = false;
-        Said::of_edit(Some(self.edit.insert(text)))
+        self.line.paste(text)
     }
 
     fn leave(&mut self) {
@@ -104,7 +101,7 @@ impl Editor for DateEditor {
     }
 
     fn draw(&self, sheet: Sheet) -> Drawn {
-        let drawn = draw_edit(&self.edit, sheet, self.is_secret);
+        let drawn = self.line.draw(sheet);
         let (below, help) = if self.in_calendar {
             let day = self.typed().unwrap_or(self.start);
             let help = "Arrows move by day and week, PgUp and PgDn by month; or type.";

@@ -4,26 +4,20 @@ use entreat_core::url_guard::{Warning, inspect};
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet, as_text, draw_edit};
-use crate::full::edit::Edit;
+use super::line::LineEditor;
+use super::{Drawn, Editor, Said, Sheet};
 use crate::full::event::Key;
 
-pub(super) struct UrlEditor {
-    edit: Edit,
-    is_secret: bool,
-}
+pub(super) struct UrlEditor(LineEditor);
 
 impl UrlEditor {
     pub(super) fn new(is_secret: bool) -> Self {
-        Self {
-            edit: Edit::new(false),
-            is_secret,
-        }
+        Self(LineEditor::new(is_secret))
     }
 
     /// Warnings of the guard. Of what is not yet an address there is nothing to say.
     fn warnings(&self) -> Vec<&'static str> {
-        let card = inspect(self.edit.text().trim(), None);
+        let card = inspect(self.0.typed(), None);
         match card.highlight {
             Some(_) => card.warnings.iter().map(Warning::message).collect(),
             None => Vec::new(),
@@ -33,23 +27,19 @@ impl UrlEditor {
 
 impl Editor for UrlEditor {
     fn load(&mut self, answer: &Value) {
-        self.edit.set(&as_text(answer));
+        self.0.load(answer);
     }
 
     fn answer(&self) -> Option<Value> {
-        let typed = self.edit.text().trim();
-        (!typed.is_empty()).then(|| typed.into())
+        self.0.answer()
     }
 
     fn key(&mut self, key: Key) -> Said {
-        match key {
-            Key::Enter => Said::Next,
-            key => Said::of_edit(self.edit.key(key)),
-        }
+        self.0.key(key)
     }
 
     fn paste(&mut self, text: &str) -> Said {
-        Said::of_edit(Some(self.edit.insert(text.trim())))
+        self.0.paste(text.trim())
     }
 
     fn draw(&self, sheet: Sheet) -> Drawn {
@@ -67,7 +57,7 @@ impl Editor for UrlEditor {
         }
         Drawn {
             below,
-            ..draw_edit(&self.edit, sheet, self.is_secret)
+            ..self.0.draw(sheet)
         }
     }
 }

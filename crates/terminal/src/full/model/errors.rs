@@ -70,8 +70,10 @@ impl Model {
     /// That a file is too large, in the form's own sentence.
     pub(super) fn too_large(&self, place: usize, stand_in: Value) -> String {
         let field = &self.form.fields()[place];
-        let mut settings = Settings::default();
-        settings.references = vec![ReferenceKind::Local];
+        let settings = Settings {
+            references: vec![ReferenceKind::Local],
+            ..Settings::default()
+        };
         let answer = if field.takes_many() {
             vec![stand_in].into()
         } else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Model, Move, Page, Untaken};
+use super::{Model, Move, Pane, Untaken};
 use crate::full::event::{Effect, Key};
 use crate::prompt::file::Fetched;
 use crate::question::Filled;
@@ -72,7 +72,7 @@ impl Model {
         self.reached = self.form.fields().len();
         if self.may_send() {
             let at = self.questions().len();
-            self.page = Page::Review { at };
+            self.pane = Pane::Review { at };
             self.scroll = None;
         }
     }
@@ -97,7 +97,7 @@ impl Model {
             }
         };
         self.attempted = true;
-        self.page = Page::Form;
+        self.pane = Pane::Form;
         self.reached = self.form.fields().len();
         self.focus = self.first_wrong().or(self.focus);
         self.scroll = None;
@@ -133,11 +133,11 @@ impl Model {
             }
             _ => at,
         };
-        self.page = Page::Review { at };
+        self.pane = Pane::Review { at };
     }
 
     fn reopen(&mut self, place: usize) {
-        self.page = Page::Form;
+        self.pane = Pane::Form;
         self.focus = Some(place);
         self.scroll = None;
     }

@@ -7,7 +7,7 @@ use super::WIDE;
 use super::paper::{Paper, wrapped};
 use crate::full::field::Sheet;
 use crate::full::ink::{Ink, cut, fit};
-use crate::full::model::{Model, Untaken, is_asked};
+use crate::full::model::{Model, Untaken};
 use crate::prompt::hint;
 use crate::review;
 use crate::safe_text::one_line;
@@ -163,7 +163,7 @@ impl Scene<'_> {
         let ink = self.ink;
         let label = one_line(field.label());
         let style = if is_focus { ink.strong() } else { ink.own() };
-        let star = if field.is_required() && is_asked(field) {
+        let star = if field.is_required() && !field.is_fixed() {
             "* "
         } else {
             "  "
@@ -183,10 +183,10 @@ impl Scene<'_> {
             _ if !is_active => Span::styled("(not asked now)", ink.dim()),
             Some(answer) => {
                 let words = review::in_brief(field, answer);
-                let words = if is_asked(field) {
-                    words
-                } else {
+                let words = if field.is_fixed() {
                     format!("{words}, not to be changed")
+                } else {
+                    words
                 };
                 Span::styled(cut(&words, self.answer_width()), ink.own())
             }

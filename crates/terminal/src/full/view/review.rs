@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::WIDE;
 use super::paper::Paper;
 use crate::full::ink::{Ink, cut};
-use crate::full::model::{Model, is_asked};
+use crate::full::model::Model;
 use crate::review;
 use crate::safe_text::one_line;
 use crate::typography::quoted;
@@ -20,14 +20,14 @@ pub(super) fn draw(model: &Model, at: usize, ink: Ink) -> Paper {
     }
     let mut number = 0;
     for field in progress.active() {
-        let is_pointed_at = is_asked(field) && number == at;
-        number += usize::from(is_asked(field));
+        let is_pointed_at = !field.is_fixed() && number == at;
+        number += usize::from(!field.is_fixed());
         let answer = progress.answer(field.id());
         let mut words = answer.map_or_else(
             || review::NO_ANSWER.to_owned(),
             |answer| review::in_full(field, answer),
         );
-        if !is_asked(field) {
+        if field.is_fixed() {
             words.push_str(", not to be changed");
         }
         let start = paper.lines.len();

@@ -61,7 +61,7 @@ fn a_folder_that_everybody_writes_to_needs_the_sticky_bit() {
 fn a_store_is_for_its_owner_alone_and_so_is_what_lies_beside_it() {
     let judge = |mode, wal| {
         let beside = [file("/d/q.db-wal", wal)];
-        store(&file("/d/q.db", mode), &beside, Header::Fit, true, true)
+        store(&file("/d/q.db", mode), &beside, FileKind::Store, true, true)
     };
     assert_eq!(judge(0o600, 0o600).level, Level::Ok);
     let open = judge(0o644, 0o600);
@@ -74,36 +74,39 @@ fn a_store_is_for_its_owner_alone_and_so_is_what_lies_beside_it() {
 
 #[test]
 fn what_is_no_store_or_cannot_be_written_is_a_problem() {
-    let level = |found, header| store(&entry("/d/q.db", found), &[], header, true, false).level;
-    assert_eq!(level(Found::Missing, Header::Fit), Level::Ok);
+    let level = |found, kind| store(&entry("/d/q.db", found), &[], kind, true, false).level;
+    assert_eq!(level(Found::Missing, FileKind::Store), Level::Ok);
     let ours = || Found::File(rights(0o600));
-    assert_eq!(level(ours(), Header::Foreign), Level::Problem);
-    assert_eq!(level(Found::File(NOT_OURS), Header::Fit), Level::Problem);
-    let is_folder = Found::Folder(rights(0o700));
-    assert_eq!(level(is_folder, Header::Fit), Level::Problem);
-    let missing = entry("/d/q.db", Found::Missing);
+    assert_eq!(level(ours(), FileKind::Foreign), Level::Problem);
     assert_eq!(
-        store(&missing, &[], Header::Fit, false, false).level,
+        level(Found::File(NOT_OURS), FileKind::Store),
         Level::Problem
     );
-    assert_eq!(level(ours(), Header::Linked), Level::Problem);
+    let is_folder = Found::Folder(rights(0o700));
+    assert_eq!(level(is_folder, FileKind::Store), Level::Problem);
+    let missing = entry("/d/q.db", Found::Missing);
+    assert_eq!(
+        store(&missing, &[], FileKind::Store, false, false).level,
+        Level::Problem
+    );
+    assert_eq!(level(ours(), FileKind::Linked), Level::Problem);
 }
 
 #[test]
 fn keys_whose_store_is_gone_or_empty_tell_that_it_was_lost() {
     let missing = entry("/d/q.db", Found::Missing);
-    let judge = |entry: &Entry, header, has_keys| store(entry, &[], header, true, has_keys);
+    let judge = |entry: &Entry, kind, has_keys| store(entry, &[], kind, true, has_keys);
     let there = file("/d/q.db", 0o600);
-    for (entry, header) in [(&missing, Header::Fit), (&there, Header::Empty)] {
-        assert_eq!(judge(entry, header, false).level, Level::Ok);
-        let lost = judge(entry, header, true);
+    for (entry, kind) in [(&missing, FileKind::Store), (&there, FileKind::Empty)] {
+        assert_eq!(judge(entry, kind, false).level, Level::Ok);
+        let lost = judge(entry, kind, true);
         assert_eq!(lost.level, Level::Problem);
         assert!(
             lost.remedy
                 .is_some_and(|remedy| remedy.contains("--new-store"))
         );
     }
-    assert_eq!(judge(&there, Header::Fit, true).level, Level::Ok);
+    assert_eq!(judge(&there, FileKind::Store, true).level, Level::Ok);
 }
 
 #[test]
@@ -147,30 +150,5 @@ fn keys_belong_to_a_store_and_to_nobody_else() {
         let open = keys(&file("/d/q.keys", mode), &ours, &there, None, false);
         assert_eq!(open.level, Level::Problem);
         assert_eq!(open.remedy.as_deref(), Some("run `chmod 600 /d/q.keys`"));
-    }
-}
-
-#[test]
-fn a_file_is_known_by_what_it_begins_with() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("q.db");
-    let of = |bytes: &[u8]| {
-        std::fs::write(&path, bytes).unwrap();
-        header(&path)
-    };
-    assert_eq!(header(&folder.path().join("none")), Header::Fit);
-    assert_eq!(of(b""), Header::Empty);
-    assert_eq!(of(b"hello"), Header::Foreign);
-    let mut bytes = [0; 100];
-    bytes[..16].copy_from_slice(b"SQLite format 3\0");
-    assert_eq!(of(&bytes), Header::Fit);
-    bytes[68..72].copy_from_slice(b"Entr");
-    assert_eq!(of(&bytes), Header::Fit);
-    bytes[68..72].copy_from_slice(b"Else");
-    assert_eq!(of(&bytes), Header::Foreign);
-    #[cfg(unix)]
-    {
-        std::fs::hard_link(&path, folder.path().join("other.db")).unwrap();
-        assert_eq!(header(&path), Header::Linked);
     }
 }

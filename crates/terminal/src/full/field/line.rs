@@ -1,4 +1,4 @@
-//! `number`: passed on as it is typed, so that no digit is lost.
+//! A line that is typed: all of `number`, and what `date` and `url` build on.
 
 use serde_json::Value;
 
@@ -6,27 +6,37 @@ use super::{Drawn, Editor, Said, Sheet, as_text, draw_edit};
 use crate::full::edit::Edit;
 use crate::full::event::Key;
 
-pub(super) struct NumberEditor {
+/// Passes on what is typed as text, so that no digit of a number is lost.
+pub(super) struct LineEditor {
     edit: Edit,
     is_secret: bool,
 }
 
-impl NumberEditor {
+impl LineEditor {
     pub(super) fn new(is_secret: bool) -> Self {
         Self {
             edit: Edit::new(false),
             is_secret,
         }
     }
+
+    /// What was typed, without blanks around it.
+    pub(super) fn typed(&self) -> &str {
+        self.edit.text().trim()
+    }
+
+    pub(super) fn set(&mut self, text: &str) {
+        self.edit.set(text);
+    }
 }
 
-impl Editor for NumberEditor {
+impl Editor for LineEditor {
     fn load(&mut self, answer: &Value) {
-        self.edit.set(&as_text(answer));
+        self.set(&as_text(answer));
     }
 
     fn answer(&self) -> Option<Value> {
-        let typed = self.edit.text().trim();
+        let typed = self.typed();
         (!typed.is_empty()).then(|| typed.into())
     }
 

@@ -1,0 +1,293 @@
+//! Elicitations wherever they are: in a store on this machine, or at a running service.
+
+use std::io::{self, Write};
+
+use anyhow::{Context as _, bail};
+use entreat::engine::ElicitationPage;
+use entreat::{ActError, CancelReason, ElicitationId, Outcome, Snapshot, UnixTime, Which};
+use serde_json::{Value, json};
+
+use crate::environment::Environment;
+use crate::output;
+use crate::remote::{Remote, RemoteArgs, RemoteError, text};
+use crate::store::{Place, StoreArgs};
+
+/// Where the elicitations are.
+#[derive(clap::Args)]
+pub(crate) struct QuestionsArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+impl QuestionsArgs {
+    /// The service that is named, or else the store.
+    pub(crate) fn questions(&self, environment: &Environment) -> anyhow::Result<Questions> {
+        Ok(match self.remote.service(environment)? {
+            Some(service) => Questions::Served(service),
+            None => Questions::Stored(self.store.place(environment)?),
+        })
+    }
+}
+
+/// Where to look for elicitations.
+pub(crate) enum Questions {
+    Stored(Place),
+    Served(Remote),
+}
+
+/// An elicitation as a store or a service knows it.
+pub(crate) enum Record {
+    Stored(Box<Snapshot>),
+    Served(Value),
+}
+
+/// A page of elicitations, newest first.
+pub(crate) enum RecordPage {
+    Stored(ElicitationPage),
+    Served(Value),
+}
+
+/// What became of an attempt to cancel.
+pub(crate) enum Cancelled {
+    Done(Record),
+    /// It was over before, in these words.
+    OverBefore(String),
+    NotFound,
+}
+
+impl Questions {
+    /// A page of them.
+    pub(crate) async fn list(
+        &self,
+        which: Which,
+        limit: u8,
+        cursor: Option<ElicitationId>,
+    ) -> anyhow::Result<RecordPage> {
+        match self {
+            Self::Stored(place) => {
+                let opened = place.open().await?;
+                let page = opened.engine.list(None, which, limit.into(), cursor).await;
+                opened.close().await;
+                let page = page.context("cannot list the elicitations")?;
+                Ok(RecordPage::Stored(page))
+            }
+            Self::Served(service) => {
+                let mut params = json!({"limit": limit});
+                match which {
+                    Which::All => {}
+                    Which::Only(status) => params["status"] = status.as_str().into(),
+                    Which::Live => bail!(
+                        "a service lists one state at a time: say pending or active instead of live"
+                    ),
+                }
+                if let Some(cursor) = cursor {
+                    params["cursor"] = cursor.to_string().into();
+                }
+                let page = service.call("elicitation/list", params).await?;
+                let page = page.context("cannot list the elicitations")?;
+                Ok(RecordPage::Served(page))
+            }
+        }
+    }
+
+    /// One of them, if it is there.
+    pub(crate) async fn status(&self, id: ElicitationId) -> anyhow::Result<Option<Record>> {
+        match self {
+            Self::Stored(place) => {
+                let opened = place.open().await?;
+                let found = opened.engine.elicitation(id).status().await;
+                opened.close().await;
+                match found {
+                    Err(ActError::NotFound) => Ok(None),
+                    found => Ok(Some(Record::Stored(Box::new(found?)))),
+                }
+            }
+            Self::Served(service) => {
+                let params = json!({"elicitationId": id});
+                match service.call("elicitation/status", params).await? {
+                    Err(RemoteError::NotFound) => Ok(None),
+                    found => Ok(Some(Record::Served(found?))),
+                }
+            }
+        }
+    }
+
+    /// Cancels one of them.
+    pub(crate) async fn cancel(
+        &self,
+        id: ElicitationId,
+        reason: CancelReason,
+    ) -> anyhow::Result<Cancelled> {
+        match self {
+            Self::Stored(place) => {
+                let opened = place.open().await?;
+                let cancelled = opened.engine.elicitation(id).cancel(reason).await;
+                opened.close().await;
+                match cancelled {
+                    Ok(snapshot) => Ok(Cancelled::Done(Record::Stored(Box::new(snapshot)))),
+                    Err(ActError::NotFound) => Ok(Cancelled::NotFound),
+                    Err(ActError::Settled { outcome }) => Ok(Cancelled::OverBefore(told(outcome))),
+                    // Its deadline passed a moment ago.
+                    Err(ActError::TimedOut { .. }) => {
+                        Ok(Cancelled::OverBefore(told(Outcome::TimedOut)))
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Self::Served(service) => {
+                let params = json!({"elicitationId": id, "reason": reason});
+                match service.call("elicitation/cancel", params).await? {
+                    Ok(record) => Ok(Cancelled::Done(Record::Served(record))),
+                    Err(RemoteError::NotFound) => Ok(Cancelled::NotFound),
+                    Err(RemoteError::Settled { state }) => Ok(Cancelled::OverBefore(state)),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+}
+
+fn told(outcome: Outcome) -> String {
+    let status = outcome.status().as_str();
+    match outcome {
+        Outcome::Cancelled(reason) => format!("{status}: {reason}"),
+        Outcome::Completed | Outcome::Declined | Outcome::TimedOut => status.to_owned(),
+    }
+}
+
+impl Record {
+    /// Prints it as JSON.
+    pub(crate) fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Stored(snapshot) => output::document(out, snapshot),
+            Self::Served(record) => output::document(out, record),
+        }
+    }
+
+    /// Prints it for a person: a line for each thing to know.
+    pub(crate) fn print(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{value}");
+        let record = match self {
+            Self::Stored(snapshot) => &serde_json::to_value(snapshot)?,
+            Self::Served(record) => record,
+        };
+        line("id", &text(record, "elicitationId"))?;
+        let status = text(record, "status");
+        match record.get("reason") {
+            Some(_) => line("status", &format!("{status}: {}", text(record, "reason")))?,
+            None => line("status", &status)?,
+        }
+        if let Self::Stored(snapshot) = self {
+            let request = &snapshot.record().request;
+            line("question", &output::subject(&request.subject))?;
+            let message = request.extras.as_ref().and_then(|e| e.message.as_ref());
+            if let Some(message) = message {
+                line("message", &output::plain(message))?;
+            }
+            line("asker", &output::plain(&request.asker))?;
+        }
+        line("mode", &text(record, "mode"))?;
+        let shown = match &record["shown"] {
+            Value::Bool(true) => "yes",
+            Value::Bool(false) => "no",
+            _ => "unknown",
+        };
+        line("shown", shown)?;
+        for (name, key) in [
+            ("asked", "createdAt"),
+            ("deadline", "timeoutAt"),
+            ("settled", "settledAt"),
+        ] {
+            if let Some(time) = time(record, key) {
+                line(name, &time)?;
+            }
+        }
+        match record["attempts"].as_u64() {
+            None | Some(0) => {}
+            Some(attempts) => {
+                line(
+                    "attempts",
+                    &format!("{attempts} of {}", record["retryLimit"]),
+                )?;
+            }
+        }
+        match (self, record.get("result")) {
+            (_, None) => {}
+            (Self::Stored(_), Some(result)) => line("result", &output::plain(&result.to_string()))?,
+            // A service opens the secrets for its asker.
+            (Self::Served(_), Some(_)) => {
+                line("result", "there is one: --json shows it, secrets included")?;
+            }
+        }
+        if let Some(missing) = record["missing"].as_array() {
+            let missing: Vec<_> = missing.iter().filter_map(Value::as_str).collect();
+            line("missing", &output::plain(&missing.join(", ")))?;
+        }
+        Ok(())
+    }
+}
+
+impl RecordPage {
+    /// Prints it as JSON.
+    pub(crate) fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Stored(page) => output::document(out, page),
+            Self::Served(page) => output::document(out, page),
+        }
+    }
+
+    /// Prints it as a table, and returns how many rows that were.
+    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<usize> {
+        match self {
+            Self::Stored(page) => {
+                let rows: Vec<_> = page.elicitations.iter().map(stored_row).collect();
+                output::table(out, ["ID", "STATUS", "ASKED", "ASKER", "QUESTION"], &rows)?;
+                Ok(rows.len())
+            }
+            Self::Served(page) => {
+                let records = page["elicitations"].as_array().into_iter().flatten();
+                let rows: Vec<_> = records.map(served_row).collect();
+                output::table(out, ["ID", "STATUS", "ASKED", "MODE"], &rows)?;
+                Ok(rows.len())
+            }
+        }
+    }
+
+    /// Where the next page begins.
+    pub(crate) fn next(&self) -> Option<String> {
+        match self {
+            Self::Stored(page) => page.next.map(|id| id.to_string()),
+            Self::Served(page) => page["nextCursor"]
+                .as_str()
+                .map(|id| output::plain(id).into()),
+        }
+    }
+}
+
+fn stored_row(elicitation: &Snapshot) -> [String; 5] {
+    let request = &elicitation.record().request;
+    [
+        elicitation.id().to_string(),
+        elicitation.status().as_str().to_owned(),
+        output::time(elicitation.lifecycle().created()),
+        output::plain(&request.asker).into_owned(),
+        output::subject(&request.subject),
+    ]
+}
+
+fn served_row(record: &Value) -> [String; 4] {
+    [
+        text(record, "elicitationId"),
+        text(record, "status"),
+        time(record, "createdAt").unwrap_or_default(),
+        text(record, "mode"),
+    ]
+}
+
+/// A moment of a record, as it may be shown.
+fn time(record: &Value, key: &str) -> Option<String> {
+    let millis = record[key].as_u64()?;
+    Some(output::time(UnixTime::from_millis(millis)))
+}

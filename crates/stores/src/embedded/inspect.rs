@@ -1,0 +1,94 @@
+//! What can be learned of a store's files without opening the store.
+
+use std::fs::{File, TryLockError};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::files::{links, with_ending};
+use super::schema::APPLICATION;
+
+/// What a file is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A store, or nothing that rules it out: the file is missing or cannot be read.
+    Store,
+    /// Empty, as a store is that was emptied.
+    Empty,
+    /// A file with a second hard link, which no store is opened by.
+    Linked,
+    /// Another program's file.
+    Foreign,
+}
+
+impl FileKind {
+    /// What the file at a path is.
+    pub fn of(path: &Path) -> Self {
+        /// Where SQLite keeps the number of the program that the file belongs to.
+        const PROGRAM: std::ops::Range<usize> = 68..72;
+        let mut start = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(72).read_to_end(&mut start));
+        if path.metadata().is_ok_and(|found| links(&found) > 1) {
+            return Self::Linked;
+        }
+        match read {
+            Err(_) => return Self::Store,
+            Ok(0) => return Self::Empty,
+            Ok(_) => {}
+        }
+        let is_database = start.starts_with(b"SQLite format 3\0");
+        let program = start.get(PROGRAM).and_then(|bytes| bytes.try_into().ok());
+        match program.map(i32::from_be_bytes) {
+            // Zero is the number in a store whose process died while creating it.
+            Some(APPLICATION | 0) if is_database => Self::Store,
+            _ => Self::Foreign,
+        }
+    }
+}
+
+/// Whether somebody has the store at this path open: this process or another.
+///
+/// Not to be called in a process that has it open itself: that would drop SQLite's locks.
+pub(super) fn is_in_use(path: &Path) -> bool {
+    // By the path without links, as the store does.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_locked = |path: &Path| {
+        let file = File::open(path);
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    };
+    is_locked(&with_ending(&path, ".lock")) || (cfg!(target_os = "linux") && is_locked(&path))
+}
+
+/// The files that SQLite keeps beside a store: its write-ahead log and the log's index.
+pub(super) fn side_files(path: &Path) -> [PathBuf; 2] {
+    ["-wal", "-shm"].map(|ending| with_ending(path, ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_first_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("q.db");
+        let of = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            FileKind::of(&path)
+        };
+        assert_eq!(FileKind::of(&folder.path().join("none")), FileKind::Store);
+        assert_eq!(of(b""), FileKind::Empty);
+        assert_eq!(of(b"hello"), FileKind::Foreign);
+        let mut bytes = [0; 100];
+        bytes[..16].copy_from_slice(b"SQLite format 3\0");
+        assert_eq!(of(&bytes), FileKind::Store);
+        bytes[68..72].copy_from_slice(b"Entr");
+        assert_eq!(of(&bytes), FileKind::Store);
+        bytes[68..72].copy_from_slice(b"Else");
+        assert_eq!(of(&bytes), FileKind::Foreign);
+        #[cfg(unix)]
+        {
+            std::fs::hard_link(&path, folder.path().join("other.db")).unwrap();
+            assert_eq!(FileKind::of(&path), FileKind::Linked);
+        }
+    }
+}
