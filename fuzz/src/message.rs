@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use entreat_core::UnixTime;
-use entreat_engine::{Courier, Engine, Limits, Parcel, Receipt, Settings};
+use entreat_engine::{Courier, Engine, EngineSettings, Limits, Parcel, Receipt};
 use entreat_service::rpc::{Answered, Answering, Code, Rpc, Session, Templates};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock, samples};
 use serde_json::Value;
@@ -46,7 +46,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let mut settings = Settings::default();
+        let mut settings = EngineSettings::default();
         settings.asker.limits = Limits::none();
         let clock = VirtualClock::new(UnixTime::from_millis(1_706_889_000_000));
         let resolver = ScriptedResolver::new().answers("example.com", &["93.184.215.14"]);

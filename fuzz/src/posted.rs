@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use entreat_core::{Form, Settings};
+use entreat_core::{Form, CheckSettings};
 use entreat_service::fuzzing;
 use entreat_testkit::{arbitrary, samples};
 use serde_json::{Value, json};
@@ -50,6 +50,6 @@ pub(crate) fn run(data: &[u8]) {
     let at_once = fuzzing::posted(form, kind, body, usize::MAX);
     assert_eq!(at_once.as_ref(), Some(&answers), "pieces make a difference");
     let answers = Value::Object(answers);
-    let progress = form.progress(&answers, &Settings::default());
+    let progress = form.progress(&answers, &CheckSettings::default());
     drop(progress);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use entreat::stores::OpenError;
-use entreat::{EmbeddedOptions, EmbeddedStore, Engine, KeyRing, Settings, StartError};
+use entreat::{EmbeddedOptions, EmbeddedStore, Engine, EngineSettings, KeyRing, StartError};
 
 use crate::environment::Environment;
 use crate::{keys, output};
@@ -142,12 +142,12 @@ impl Place {
         let Some(keys) = keys::read(&self.keys)? else {
             return Err(self.no_keys());
         };
-        let opened = self.start(store, keys, Settings::default()).await;
+        let opened = self.start(store, keys, EngineSettings::default()).await;
         opened.map_err(|error| self.explain(error))
     }
 
     /// Opens the store, or makes it with keys of its own, and starts an engine on it.
-    pub(crate) async fn open_or_create(&self, settings: Settings) -> anyhow::Result<Opened> {
+    pub(crate) async fn open_or_create(&self, settings: EngineSettings) -> anyhow::Result<Opened> {
         let Prepared {
             store,
             keys,
@@ -214,7 +214,7 @@ impl Place {
         &self,
         store: EmbeddedStore,
         keys: KeyRing,
-        settings: Settings,
+        settings: EngineSettings,
     ) -> Result<Opened, StartError> {
         let store = Arc::new(store);
         let engine = Engine::builder()

@@ -22,7 +22,7 @@ pub use progress::Progress;
 
 /// What an asker can choose about a check.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct CheckSettings {
     /// What happens to answers that no field asked for.
     pub unknown: Unknown,
     /// The kinds of reference that an upload may be; none by default.
@@ -72,14 +72,14 @@ impl Form {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check<'a>(&self, answers: &'a Value) -> Result<Answers<'a>, Violations> {
-        self.check_with(answers, &Settings::default())
+        self.check_with(answers, &CheckSettings::default())
     }
 
     /// Checks parsed JSON under the asker's settings.
     pub fn check_with<'a>(
         &self,
         answers: &'a Value,
-        settings: &Settings,
+        settings: &CheckSettings,
     ) -> Result<Answers<'a>, Violations> {
         let mut intake = Intake::new(self, settings);
         intake.take_value(answers);
@@ -90,14 +90,14 @@ impl Form {
     ///
     /// Whole numbers keep up to 38 digits here; parsed JSON has lost those beyond 64 bits.
     pub fn check_text<'a>(&self, answers: &'a str) -> Result<Answers<'a>, CheckError> {
-        self.check_text_with(answers, &Settings::default())
+        self.check_text_with(answers, &CheckSettings::default())
     }
 
     /// Checks JSON text under the asker's settings.
     pub fn check_text_with<'a>(
         &self,
         answers: &'a str,
-        settings: &Settings,
+        settings: &CheckSettings,
     ) -> Result<Answers<'a>, CheckError> {
         let mut intake = Intake::new(self, settings);
         intake.take_text(answers)?;
@@ -127,7 +127,7 @@ impl Form {
     /// # Ok::<(), entreat_core::Problems>(())
     /// ```
     pub fn check_file(&self, field: &str, file: &FileFacts<'_>) -> Result<(), Violations> {
-        let settings = Settings::default();
+        let settings = CheckSettings::default();
         let mut findings = Findings::new(&settings);
         if let Some(place) = self.position(field)
             && let Kind::File(rules) = self.fields()[place].kind()
@@ -147,7 +147,7 @@ impl Form {
     /// This is what a draft keeps and what the form's schema speaks of. Secrets are
     /// included.
     pub fn normalise(&self, answers: &Value) -> Map<String, Value> {
-        let settings = Settings::default();
+        let settings = CheckSettings::default();
         let mut intake = Intake::new(self, &settings);
         intake.take_value(answers);
         let mut state = State::new(intake).0;

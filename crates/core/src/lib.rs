@@ -72,7 +72,7 @@ pub mod url_guard;
 
 pub use answer::{Answer, Answers, Moment, SEALED, Shown};
 pub use cache::{FormCache, FormKey};
-pub use check::{CheckError, Progress, Settings, Unknown};
+pub use check::{CheckError, CheckSettings, Progress, Unknown};
 pub use condition::{Comparison, Condition, Test};
 pub use entreat_derive::Form;
 pub use form::{Field, Form, Kind};

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
-use crate::check::Settings;
+use crate::check::CheckSettings;
 use crate::form::findings::Findings;
 use crate::form::kind::{Taken, Unreadable, is_no_answer};
 use crate::form::{Field, Form};
@@ -42,7 +42,7 @@ pub(crate) struct Intake<'f, 'a> {
 }
 
 impl<'f, 'a> Intake<'f, 'a> {
-    pub(crate) fn new(form: &'f Form, settings: &'f Settings) -> Self {
+    pub(crate) fn new(form: &'f Form, settings: &'f CheckSettings) -> Self {
         Self {
             form,
             values: form.fields().iter().map(|_| None).collect(),

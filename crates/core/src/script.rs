@@ -272,7 +272,7 @@ mod tests {
         let taken = |answers: Value| {
             let progress = script
                 .form()
-                .progress(&answers, &crate::Settings::default());
+                .progress(&answers, &crate::CheckSettings::default());
             script
                 .steps()
                 .map(|step| progress.takes(&step))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::check::Settings;
+use crate::check::CheckSettings;
 use crate::condition::Comparison;
 use crate::form::findings::Findings;
 use crate::form::{Form, Kind};
@@ -256,7 +256,7 @@ impl Violations {
     /// What a later look at answered URLs found, each with its field's id: a name that leads
     /// to an address that is blocked. `None` when nothing was found.
     pub fn of_blocked_urls(form: &Form, blocked: &[(&str, &str, Blocked)]) -> Option<Self> {
-        let settings = Settings::default();
+        let settings = CheckSettings::default();
         let mut findings = Findings::new(&settings);
         for (id, url, blocked) in blocked {
             let Some(place) = form.position(id) else {

@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use entreat_core::Form;
-use entreat_engine::{Ask, Asker, Engine, Limits, Settings};
+use entreat_engine::{Ask, Asker, Engine, EngineSettings, Limits};
 use entreat_testkit::samples;
 use serde_json::Value;
 
@@ -103,11 +103,11 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Limits that are checked and never met.
-fn settings(retention: Duration) -> Settings {
-    let mut settings = Settings {
+fn settings(retention: Duration) -> EngineSettings {
+    let mut settings = EngineSettings {
         live: usize::MAX - 1,
         retention,
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     settings.asker.limits = Limits {
         creations_per_minute: NonZeroU32::new(u32::MAX),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{
-    Answer, Answers, CancelReason, Change, Command, ElicitationId, Form, Kind, Mode, Presented,
-    ReferenceKind, Settings, UnixTime, Verdict, Violations,
+    Answer, Answers, CancelReason, Change, CheckSettings, Command, ElicitationId, Form, Kind, Mode,
+    Presented, ReferenceKind, UnixTime, Verdict, Violations,
 };
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
@@ -429,10 +429,10 @@ impl Elicitation {
         Ok(form.map(|form| form.id().to_owned()))
     }
 
-    fn check_settings(&self, record: &Record) -> Settings {
-        let mut settings = Settings {
+    fn check_settings(&self, record: &Record) -> CheckSettings {
+        let mut settings = CheckSettings {
             unknown: record.request.unknown,
-            ..Settings::default()
+            ..CheckSettings::default()
         };
         match self.access {
             Access::Host => settings.references.clone_from(&self.vouched),

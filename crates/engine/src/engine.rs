@@ -64,7 +64,7 @@ pub struct Engine {
 
 /// What holds for everybody who asks, unless an asker's own settings say otherwise.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     /// For askers without settings of their own.
     pub asker: AskerSettings,
     /// How many elicitations may be live in all.
@@ -81,7 +81,7 @@ pub struct Settings {
     pub messages: Messages,
 }
 
-impl Default for Settings {
+impl Default for EngineSettings {
     fn default() -> Self {
         Self {
             asker: AskerSettings::default(),
@@ -104,7 +104,7 @@ pub struct Builder {
     resolver: Option<Arc<dyn Resolver>>,
     keys: Option<KeyRing>,
     courier: Option<Arc<dyn Courier>>,
-    settings: Settings,
+    settings: EngineSettings,
 }
 
 pub(crate) struct Inner {
@@ -114,7 +114,7 @@ pub(crate) struct Inner {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) vault: Vault,
-    pub(crate) settings: Settings,
+    pub(crate) settings: EngineSettings,
     pub(crate) waiters: Waiters,
     pub(crate) ledgers: Ledgers,
     pub(crate) room: Room,
@@ -346,7 +346,7 @@ impl Builder {
 
     /// What holds for everybody who asks.
     #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: EngineSettings) -> Self {
         self.settings = settings;
         self
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use entreat_core::{Answers, CheckError, Form, Settings, Violations};
+use entreat_core::{Answers, CheckError, CheckSettings, Form, Violations};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -16,7 +16,11 @@ pub(crate) enum Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    pub(crate) fn check(self, form: &Form, settings: &Settings) -> Result<Answers<'a>, Violations> {
+    pub(crate) fn check(
+        self,
+        form: &Form,
+        settings: &CheckSettings,
+    ) -> Result<Answers<'a>, Violations> {
         match self {
             Self::Tree(tree) => form.check_with(tree, settings),
             Self::Text(raw) => match form.check_text_with(raw.get(), settings) {

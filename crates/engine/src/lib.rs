@@ -10,13 +10,13 @@
 
 mod ask;
 mod asker;
-mod claims;
 mod connection;
 mod courier;
 mod elicitation;
 mod engine;
 mod error;
 mod links;
+mod single_use;
 mod snapshot;
 mod wait;
 
@@ -48,7 +48,7 @@ pub use clock::{Clock, SystemClock};
 pub use connection::Connection;
 pub use courier::{CallbackLimits, Courier, Parcel, Receipt};
 pub use elicitation::{Drafted, Elicitation, Extended};
-pub use engine::{Builder, Engine, Settings, TimeoutConfig};
+pub use engine::{Builder, Engine, EngineSettings, TimeoutConfig};
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::{ActError, AskError, Refusal, StartError};
 pub use events::{Event, Heard, Subscription};

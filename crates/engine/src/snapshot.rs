@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use entreat_core::{
-    Answers, CheckError, ElicitationId, Form, Lifecycle, Mode, Outcome, Presented, ReferenceKind,
-    Settings, State, Status,
+    Answers, CheckError, CheckSettings, ElicitationId, Form, Lifecycle, Mode, Outcome, Presented,
+    ReferenceKind, State, Status,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -133,9 +133,9 @@ impl Snapshot {
         // What was left out was left out on purpose; unsaid, it would get its default.
         let text = with_nulls(form, &text);
         // References were accepted when it was given.
-        let settings = Settings {
+        let settings = CheckSettings {
             references: ReferenceKind::ALL.to_vec(),
-            ..Settings::default()
+            ..CheckSettings::default()
         };
         let checked = form.check_text_with(&text, &settings);
         Some(checked.map(Answers::into_owned))

@@ -111,8 +111,8 @@ pub use entreat_core::{
     Outcome, Problems, Status, Timeout, TypedForm, UnixTime, Violations,
 };
 pub use entreat_engine::{
-    ActError, Ask, AskError, Asker, AskerSettings, Channel, Connection, Elicitation, Engine, Event,
-    Heard, KeyRing, Limits, Settings, Snapshot, StartError, Subscription, Which,
+    ActError, Ask, AskError, Asker, AskerSettings, Channel, Connection, Elicitation, Engine,
+    EngineSettings, Event, Heard, KeyRing, Limits, Snapshot, StartError, Subscription, Which,
 };
 #[cfg(feature = "embedded")]
 pub use entreat_stores::{EmbeddedOptions, EmbeddedStore};

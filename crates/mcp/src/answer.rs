@@ -27,12 +27,12 @@ mod pipe;
 mod raw;
 
 pub use child::{Child, child};
-pub use desk::{Decision, Settings};
+pub use desk::{AnswerSettings, Decision};
 pub use handler::Answering;
 pub use http::{Http, HttpError, http};
 pub use pipe::Pipe;
 pub use present::{
     Answer, Callback, Consent, Followed, FormQuestion, Modes, Present, PresentError, Progress,
-    Question, UrlCard, callback,
+    CallbackQuestion, UrlCard, callback,
 };
 pub use rounds::CallError;

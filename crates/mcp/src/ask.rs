@@ -91,7 +91,7 @@ impl Ask {
     }
 
     /// Asks a form that is a type.
-    pub fn form<T: TypedForm + Send + 'static>(&self, key: &str, message: &str) -> Question<'_, T> {
+    pub fn form<T: TypedForm + Send + 'static>(&self, key: &str, message: &str) -> AskRequest<'_, T> {
         let subject = match T::try_form() {
             Ok(form) => Ok(Subject::Form(form.clone())),
             Err(problems) => Err(AskError::Form(problems.clone())),
@@ -103,13 +103,13 @@ impl Ask {
     }
 
     /// Asks a form that was read from somewhere.
-    pub fn form_of(&self, key: &str, message: &str, form: &Form) -> Question<'_, Answers<'static>> {
+    pub fn form_of(&self, key: &str, message: &str, form: &Form) -> AskRequest<'_, Answers<'static>> {
         let subject = Ok(Subject::Form(form.clone()));
         self.question(key, message, subject, Given::answers)
     }
 
     /// Asks a form by the name of its template.
-    pub fn template(&self, key: &str, message: &str, name: &str) -> Question<'_, Answers<'static>> {
+    pub fn template(&self, key: &str, message: &str, name: &str) -> AskRequest<'_, Answers<'static>> {
         let form = self.call.mcp().template(name);
         let subject = form.map(Subject::Form);
         let subject = subject.ok_or_else(|| AskError::NoTemplate(name.to_owned()));
@@ -117,7 +117,7 @@ impl Ask {
     }
 
     /// Asks by a flat schema of one's own, which the client gets as it is.
-    pub fn schema(&self, key: &str, message: &str, schema: &Value) -> Question<'_, Value> {
+    pub fn schema(&self, key: &str, message: &str, schema: &Value) -> AskRequest<'_, Value> {
         let subject = import(schema).map(|import| Subject::Form(import.form));
         let subject = subject.map_err(AskError::Form);
         self.question(key, message, subject, |given| {
@@ -126,7 +126,7 @@ impl Ask {
     }
 
     /// Asks for a yes or a no. A person who declines has said neither.
-    pub fn confirm(&self, key: &str, message: &str) -> Question<'_, bool> {
+    pub fn confirm(&self, key: &str, message: &str) -> AskRequest<'_, bool> {
         let field = json!({"id": "confirmed", "type": "boolean", "label": "Yes", "required": true});
         self.one_field(key, message, &field, |answer| match answer {
             Some(Answer::Boolean(confirmed)) => Ok(*confirmed),
@@ -140,7 +140,7 @@ impl Ask {
         key: &str,
         message: &str,
         options: &[(&str, &str)],
-    ) -> Question<'_, String> {
+    ) -> AskRequest<'_, String> {
         self.one_field(key, message, &choice(options.iter().copied()), read_text)
     }
 
@@ -149,7 +149,7 @@ impl Ask {
         &self,
         key: &str,
         message: &str,
-    ) -> Question<'_, T> {
+    ) -> AskRequest<'_, T> {
         let options = T::OPTIONS.iter();
         let field = choice(options.map(|(value, title)| (*value, title.unwrap_or(value))));
         self.one_field(key, message, &field, |answer| {
@@ -159,34 +159,34 @@ impl Ask {
     }
 
     /// Asks for a line of text.
-    pub fn text(&self, key: &str, message: &str) -> Question<'_, String> {
+    pub fn text(&self, key: &str, message: &str) -> AskRequest<'_, String> {
         let field = json!({"id": "text", "type": "text", "label": "Answer", "required": true});
         self.one_field(key, message, &field, read_text)
     }
 
     /// Asks for a line of text that nobody else may see. It is asked on a page and never by a form
     /// of the client.
-    pub fn secret(&self, key: &str, message: &str) -> Question<'_, String> {
+    pub fn secret(&self, key: &str, message: &str) -> AskRequest<'_, String> {
         let field = json!({"id": "text", "type": "text", "label": "Secret", "required": true,
             "sensitive": true});
         self.one_field(key, message, &field, read_text)
     }
 
     /// Sends the person to a URL. The answer is that the person went, not what happened there.
-    pub fn url(&self, key: &str, message: &str, url: &str) -> Question<'_, ()> {
+    pub fn url(&self, key: &str, message: &str, url: &str) -> AskRequest<'_, ()> {
         let subject = Ok(Subject::Url(url.to_owned()));
         self.question(key, message, subject, |_| Ok(()))
     }
 
     /// Asks the client's model. The parameters and the result are those of
     /// `sampling/createMessage`.
-    pub fn sample(&self, key: &str, params: Value) -> Question<'_, Value> {
+    pub fn sample(&self, key: &str, params: Value) -> AskRequest<'_, Value> {
         let subject = Ok(Subject::Other(SAMPLE, params));
         self.question(key, "", subject, |given| Ok(given.other()))
     }
 
     /// Asks which folders the client lets us work in. The result is that of `roots/list`.
-    pub fn roots(&self, key: &str) -> Question<'_, Value> {
+    pub fn roots(&self, key: &str) -> AskRequest<'_, Value> {
         let subject = Ok(Subject::Other(ROOTS, json!({})));
         self.question(key, "", subject, |given| Ok(given.other()))
     }
@@ -237,7 +237,7 @@ impl Ask {
         message: &str,
         field: &Value,
         read: impl FnOnce(Option<&Answer<'static>>) -> Result<T, AskError> + Send + 'static,
-    ) -> Question<'_, T> {
+    ) -> AskRequest<'_, T> {
         let id = field["id"].as_str().unwrap_or_default().to_owned();
         let title = message.lines().next().filter(|line| !line.is_empty());
         let title: String = title.unwrap_or("Question").chars().take(200).collect();
@@ -254,8 +254,8 @@ impl Ask {
         message: &str,
         subject: Result<Subject, AskError>,
         read: impl FnOnce(Given) -> Result<T, AskError> + Send + 'static,
-    ) -> Question<'_, T> {
-        Question {
+    ) -> AskRequest<'_, T> {
+        AskRequest {
             call: &self.call,
             subject,
             asked: Asked {
@@ -303,14 +303,14 @@ impl<C: AsRequestContext> FromContextPart<C> for Ask {
 /// Awaited as it is, anything but an answer is an error; [`outcome`](Self::outcome) tells them
 /// apart.
 #[must_use = "nothing is asked until it is awaited"]
-pub struct Question<'a, T> {
+pub struct AskRequest<'a, T> {
     call: &'a Arc<Call>,
     subject: Result<Subject, AskError>,
     asked: Asked,
     read: Box<dyn FnOnce(Given) -> Result<T, AskError> + Send>,
 }
 
-impl<'a, T: Send + 'a> Question<'a, T> {
+impl<'a, T: Send + 'a> AskRequest<'a, T> {
     /// How long it waits, for the person and not for the call: since 2026-07-28 a timeout around
     /// the question would measure a round.
     pub fn timeout(mut self, timeout: Timeout) -> Self {
@@ -338,7 +338,7 @@ impl<'a, T: Send + 'a> Question<'a, T> {
     }
 }
 
-impl<'a, T: Send + 'a> IntoFuture for Question<'a, T> {
+impl<'a, T: Send + 'a> IntoFuture for AskRequest<'a, T> {
     type Output = Result<T, AskError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 

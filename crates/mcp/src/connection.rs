@@ -242,7 +242,7 @@ fn is_notification(line: &[u8]) -> bool {
 
 /// A question as it is on the wire.
 #[derive(Serialize)]
-struct Question<'a> {
+struct QuestionMessage<'a> {
     jsonrpc: JsonRpcVersion2_0,
     id: &'a RequestId,
     method: &'a str,
@@ -278,7 +278,7 @@ fn written(message: &ServerJsonRpcMessage) -> Result<Vec<u8>, serde_json::Error>
 }
 
 /// A request of ours, unless its metadata has to be put together from two places.
-fn question(message: &ServerJsonRpcMessage) -> Option<Question<'_>> {
+fn question(message: &ServerJsonRpcMessage) -> Option<QuestionMessage<'_>> {
     let JsonRpcMessage::Request(message) = message else {
         return None;
     };
@@ -288,7 +288,7 @@ fn question(message: &ServerJsonRpcMessage) -> Option<Question<'_>> {
     let members = request.params.as_ref()?.as_object()?;
     let is_plain =
         !members.contains_key("_meta") && request.extensions.get::<MetaObject>().is_none();
-    is_plain.then(|| Question {
+    is_plain.then(|| QuestionMessage {
         jsonrpc: JsonRpcVersion2_0,
         id: &message.id,
         method: &request.method,

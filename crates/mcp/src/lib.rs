@@ -22,13 +22,13 @@ mod parked;
 mod push;
 mod replay;
 
-mod claims;
 mod digest;
 mod finished;
 mod forms;
 mod in_flight;
 mod journal;
 mod seal;
+mod used_states;
 
 mod connection;
 mod lines;
@@ -45,12 +45,12 @@ pub mod fuzzing;
 #[cfg(feature = "answer")]
 pub mod answer;
 
-pub use ask::{Ask, Outcome, Question};
+pub use ask::{Ask, AskRequest, Outcome};
 pub use client::Abilities;
 pub use connection::Connect;
 pub use error::AskError;
 pub use extension::Control;
-pub use mcp::{Builder, Forms, Mcp, Settings};
+pub use mcp::{Builder, Forms, Mcp, McpSettings};
 pub use raw::{RawBody, RawLayer, RawService};
 pub use server::AskServer;
 pub use streamable::HttpService;

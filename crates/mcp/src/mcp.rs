@@ -11,7 +11,7 @@ use rmcp::ServerHandler;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::claims::Claims;
+use crate::used_states::UsedStates;
 use crate::client::{Client, HttpCallers};
 use crate::extension::Control;
 use crate::forms::WireForms;
@@ -22,7 +22,7 @@ use crate::wrap::Wrapped;
 
 /// What holds for questions of MCP servers.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct McpSettings {
     /// A decline or a cancel that comes sooner was not seen by a person.
     pub reading_time: Duration,
     /// Whether a question that was not seen goes on to the next way there is.
@@ -68,7 +68,7 @@ pub struct Settings {
     pub principal_share: u8,
 }
 
-impl Default for Settings {
+impl Default for McpSettings {
     fn default() -> Self {
         Self {
             reading_time: Duration::from_millis(300),
@@ -94,7 +94,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl McpSettings {
     /// So many places, of which each principal has its share.
     pub(crate) fn shares(&self, all: usize) -> Shares<Arc<str>> {
         Shares::new(all, self.share_of(all))
@@ -171,7 +171,7 @@ pub struct Mcp {
 #[must_use = "nothing is wrapped until it is built"]
 pub struct Builder {
     asker: Asker,
-    settings: Settings,
+    settings: McpSettings,
     links: Option<Arc<dyn Links>>,
     browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
@@ -183,7 +183,7 @@ type Browser = Box<dyn Fn(&str) + Send + Sync>;
 
 pub(crate) struct Inner {
     pub(crate) asker: Asker,
-    pub(crate) settings: Settings,
+    pub(crate) settings: McpSettings,
     pub(crate) links: Option<Arc<dyn Links>>,
     pub(crate) browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
@@ -191,7 +191,7 @@ pub(crate) struct Inner {
     pub(crate) callers: HttpCallers,
     pub(crate) forms: WireForms,
     pub(crate) sealer: Sealer,
-    pub(crate) claims: Claims,
+    pub(crate) used_states: UsedStates,
     pub(crate) parked: ParkedCalls,
     calls: Shares<Arc<str>>,
     /// Clients that are to be told when a page has what it wanted.
@@ -206,7 +206,7 @@ impl Mcp {
     pub fn builder(asker: Asker) -> Builder {
         Builder {
             asker,
-            settings: Settings::default(),
+            settings: McpSettings::default(),
             links: None,
             browser: None,
             templates: None,
@@ -238,7 +238,7 @@ impl std::fmt::Debug for Mcp {
 
 impl Builder {
     /// What holds for questions.
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: McpSettings) -> Self {
         self.settings = settings;
         self
     }
@@ -300,7 +300,7 @@ impl Builder {
                 callers: self.callers,
                 forms: WireForms::default(),
                 sealer,
-                claims: Claims::new(&self.settings),
+                used_states: UsedStates::new(&self.settings),
                 parked: ParkedCalls::new(&self.settings),
                 calls: self.settings.shares(self.settings.calls),
                 notices: Shares::new(self.settings.links, NOTICES),

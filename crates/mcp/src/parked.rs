@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::call::Call;
 use crate::drive::{Handler, Link};
-use crate::mcp::{Inner, Settings};
+use crate::mcp::{Inner, McpSettings};
 
 /// The tool that goes on with a call.
 pub(crate) const RESUME: &str = "resume_question";
@@ -52,7 +52,7 @@ struct ParkedCall {
 }
 
 impl ParkedCalls {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &McpSettings) -> Self {
         Self {
             links: settings.shares(settings.links),
             results: (settings.results, settings.share_of(settings.results)),

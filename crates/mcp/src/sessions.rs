@@ -21,7 +21,7 @@ use rmcp::transport::streamable_http_server::session::{
     SessionStoreError,
 };
 
-use crate::mcp::Settings;
+use crate::mcp::McpSettings;
 
 tokio::task_local! {
     /// The request that is being answered: rmcp does not tell the manager of sessions.
@@ -175,7 +175,7 @@ impl Table {
 }
 
 impl Sessions {
-    pub(crate) fn new(settings: &Settings, has_store: bool) -> Self {
+    pub(crate) fn new(settings: &McpSettings, has_store: bool) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(settings.session_idle);
         let table = Table {

@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 
 use crate::ask::Ask;
 use crate::call::Call;
-use crate::claims::Use;
+use crate::used_states::Use;
 use crate::client::Client;
 use crate::connection::Connect;
 use crate::digest::Digest;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use entreat_core::{ElicitationId, Form, Mode, Timeout, TimeoutBounds};
 use entreat_engine::{
-    Ask, AskError, Asker, AskerSettings, Engine, Limits, MemoryStore, Settings, Store,
+    Ask, AskError, Asker, AskerSettings, Engine, EngineSettings, Limits, MemoryStore, Store,
 };
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::samples;
@@ -65,9 +65,9 @@ fn unlimited() -> AskerSettings {
 }
 
 async fn start(store: impl Store) -> Engine {
-    let settings = Settings {
+    let settings = EngineSettings {
         live: usize::MAX,
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     Engine::builder()
         .store(store)

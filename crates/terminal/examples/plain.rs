@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use entreat_core::document::Notation;
 use entreat_core::{Catalogue, Form};
-use entreat_terminal::{Filled, Question, Terminal, Wire};
+use entreat_terminal::{Filled, TerminalQuestion, Terminal, Wire};
 use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,7 +28,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     let form = Form::from_text(&text, notation)?;
     let messages = Catalogue::default().messages(["en"]);
-    let question = Question::new(form.clone(), messages).asker("The example");
+    let question = TerminalQuestion::new(form.clone(), messages).asker("The example");
 
     let mut terminal = Terminal::piped(true);
     let mut wire = Wire::none();

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::prompt::file::fetch;
-use crate::question::{CardReply, Filled, Look, OpenedReply, Question, Time, UrlCard};
+use crate::question::{CardReply, Filled, Look, OpenedReply, TerminalQuestion, Time, UrlCard};
 use crate::wire::{News, Wire, Word};
 use card::{Card, Deed, key_on_card, key_when_opened};
 use event::{Effect, Event};
@@ -36,7 +36,7 @@ use screen::Screen;
 pub(crate) async fn fill(
     inputs: &mut Inputs,
     look: Look,
-    question: &Question,
+    question: &TerminalQuestion,
     wire: &mut Wire,
 ) -> io::Result<Filled> {
     inputs.begin();
@@ -67,7 +67,7 @@ pub(crate) async fn fill(
 
 struct Shell<'q> {
     model: Model,
-    question: &'q Question,
+    question: &'q TerminalQuestion,
     time: Option<Time>,
     /// Files being read and paths being completed. What is dropped with this is not waited for.
     jobs: JoinSet<Option<Event>>,

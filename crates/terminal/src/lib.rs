@@ -1,6 +1,6 @@
 //! Asks a person at a terminal.
 //!
-//! A [`Terminal`] is the one way to the person: it asks a [`Question`], shows a [`UrlCard`], and
+//! A [`Terminal`] is the one way to the person: it asks a [`TerminalQuestion`], shows a [`UrlCard`], and
 //! says a line in between. It has two looks. The full one redraws the screen; its model is pure
 //! (`full/model.rs`), and a thin shell around it reads keys and draws. [`plain`] asks in linear
 //! prompts that never redraw: fit for screen readers, logs and pipes.
@@ -27,7 +27,7 @@ mod full;
 pub mod plain;
 
 pub use console::{Console, DEFAULT_WIDTH};
-pub use question::{CardReply, Filled, Look, Mode, OpenedReply, Question, UrlCard};
+pub use question::{CardReply, Filled, Look, Mode, OpenedReply, TerminalQuestion, UrlCard};
 pub use reply::Reply;
 pub use terminal::Terminal;
 pub use wire::{Desk, News, Wire, Word};

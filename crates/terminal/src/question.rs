@@ -32,19 +32,19 @@ pub enum Mode {
 ///
 /// ```
 /// use entreat_core::{Catalogue, Form};
-/// use entreat_terminal::Question;
+/// use entreat_terminal::TerminalQuestion;
 /// use serde_json::json;
 ///
 /// let form = Form::from_value(&json!({"id": "f", "title": "Who are you?", "fields": [
 ///     {"id": "name", "type": "text", "label": "Name", "required": true},
 /// ]}))?;
 /// let messages = Catalogue::default().messages(["en"]);
-/// let question = Question::new(form, messages).asker("door").message("Before you enter:");
+/// let question = TerminalQuestion::new(form, messages).asker("door").message("Before you enter:");
 /// # let _ = question;
 /// # Ok::<(), entreat_core::Problems>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct TerminalQuestion {
     pub(crate) form: Form,
     pub(crate) messages: Messages,
     pub(crate) asker: Option<String>,
@@ -72,7 +72,7 @@ impl Time {
     }
 }
 
-impl Question {
+impl TerminalQuestion {
     /// A form, with error sentences in the person's language.
     pub fn new(form: Form, messages: Messages) -> Self {
         Self {

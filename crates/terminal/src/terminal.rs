@@ -9,7 +9,7 @@ use crate::console::Talk;
 use crate::full;
 use crate::lines::Lines;
 use crate::plain::{cards, desk};
-use crate::question::{CardReply, Filled, Look, Mode, OpenedReply, Question, UrlCard};
+use crate::question::{CardReply, Filled, Look, Mode, OpenedReply, TerminalQuestion, UrlCard};
 use crate::safe_text::one_line;
 use crate::wire::Wire;
 
@@ -21,7 +21,7 @@ use crate::wire::Wire;
 ///
 /// ```
 /// use entreat_core::{Catalogue, Form};
-/// use entreat_terminal::{Filled, Question, Terminal, Wire};
+/// use entreat_terminal::{Filled, TerminalQuestion, Terminal, Wire};
 /// use serde_json::json;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -29,7 +29,7 @@ use crate::wire::Wire;
 /// let form = Form::from_value(&json!({"id": "f", "title": "Who are you?", "fields": [
 ///     {"id": "name", "type": "text", "label": "Name", "required": true},
 /// ]}))?;
-/// let question = Question::new(form, Catalogue::default().messages(["en"])).asker("door");
+/// let question = TerminalQuestion::new(form, Catalogue::default().messages(["en"])).asker("door");
 ///
 /// // A test brings the lines itself. The empty one is refused, since the name is required.
 /// let (keyboard, lines) = tokio::sync::mpsc::channel(2);
@@ -96,7 +96,7 @@ impl Terminal {
     /// Asks a form until it is answered, declined or left.
     ///
     /// Fails when the terminal does.
-    pub async fn fill(&mut self, question: &Question, wire: &mut Wire) -> io::Result<Filled> {
+    pub async fn fill(&mut self, question: &TerminalQuestion, wire: &mut Wire) -> io::Result<Filled> {
         match self.look.mode {
             Mode::Full => full::fill(&mut self.inputs, self.look, question, wire).await,
             Mode::Plain => desk::fill(&mut self.talk, &mut self.lines, question, wire).await,

@@ -125,7 +125,7 @@ impl Kind {
 
 /// A question, as it reached the client.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct SeenQuestion {
     /// The key, in eras whose questions have one.
     pub key: Option<String>,
     /// The method, `elicitation/create` if a person is asked.
@@ -134,7 +134,7 @@ pub struct Question {
     pub params: Value,
 }
 
-impl Question {
+impl SeenQuestion {
     /// What the person would read.
     pub fn message(&self) -> &str {
         self.params["message"].as_str().unwrap_or_default()
@@ -234,11 +234,11 @@ impl Reply {
     /// # Panics
     ///
     /// If it is an error.
-    pub fn questions(&self) -> Vec<Question> {
+    pub fn questions(&self) -> Vec<SeenQuestion> {
         let requests = self.result()["inputRequests"].as_object();
         let requests = requests.into_iter().flatten();
         requests
-            .map(|(key, request)| Question {
+            .map(|(key, request)| SeenQuestion {
                 key: Some(key.clone()),
                 method: request["method"].as_str().unwrap_or_default().to_owned(),
                 params: request["params"].clone(),
@@ -316,7 +316,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         &mut self,
         tool: &str,
         arguments: Value,
-        mut answer: impl FnMut(&Question) -> Value,
+        mut answer: impl FnMut(&SeenQuestion) -> Value,
     ) -> Reply {
         let mut extra = Map::new();
         for _ in 0..ROUNDS {
@@ -398,7 +398,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
     }
 
     /// Waits for the next question that is sent as a request; its id, by which it is answered.
-    pub async fn question(&mut self) -> (Value, Question) {
+    pub async fn question(&mut self) -> (Value, SeenQuestion) {
         loop {
             let message = self.receive().await;
             if let Some(question) = question_in(&message) {
@@ -428,7 +428,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
     }
 
     /// Waits for the reply to a request, and answers what is asked meanwhile.
-    pub async fn reply_to(&mut self, id: u64, mut answer: impl FnMut(&Question) -> Value) -> Reply {
+    pub async fn reply_to(&mut self, id: u64, mut answer: impl FnMut(&SeenQuestion) -> Value) -> Reply {
         loop {
             let mut message = self.receive().await;
             if let Some(question) = question_in(&message) {
@@ -487,10 +487,10 @@ impl<S> fmt::Debug for Client<S> {
     }
 }
 
-fn question_in(message: &Value) -> Option<Question> {
+fn question_in(message: &Value) -> Option<SeenQuestion> {
     let method = message.get("method")?.as_str()?;
     message.get("id")?;
-    Some(Question {
+    Some(SeenQuestion {
         key: None,
         method: method.to_owned(),
         params: message["params"].clone(),

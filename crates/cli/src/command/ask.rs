@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use entreat::core::jiff::Zoned;
 use entreat::terminal::Terminal;
 use entreat::{
-    Ask, CancelReason, Catalogue, Channel, Messages, Outcome, Settings, Snapshot, Timeout,
+    Ask, CancelReason, Catalogue, Channel, EngineSettings, Messages, Outcome, Snapshot, Timeout,
 };
 
 use self::conversation::{Conversation, Ending};
@@ -154,9 +154,9 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     };
     let languages = context.languages().iter().map(String::as_str);
     let messages = Catalogue::default().messages(languages);
-    let settings = Settings {
+    let settings = EngineSettings {
         messages: messages.clone(),
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     let place = if args.is_kept() {
         let place = args.store.place(context.environment())?;
@@ -225,7 +225,7 @@ impl Job<'_> {
 async fn ask_here(
     job: &Job<'_>,
     place: Option<&Place>,
-    settings: Settings,
+    settings: EngineSettings,
     context: &Context,
 ) -> anyhow::Result<(Ending, Snapshot)> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use entreat::core::jiff::Zoned;
 use entreat::core::{FieldError, Script, Validators};
-use entreat::terminal::{Desk, Filled, News, Question, Terminal, Wire, Word};
+use entreat::terminal::{Desk, Filled, News, TerminalQuestion, Terminal, Wire, Word};
 use entreat::{Catalogue, ElicitationId, Form, Messages};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -141,7 +141,7 @@ fn exit_of(status: &str) -> Exit {
 }
 
 /// What the person sees of a question.
-fn question(asked: &Value, messages: Messages) -> anyhow::Result<Question> {
+fn question(asked: &Value, messages: Messages) -> anyhow::Result<TerminalQuestion> {
     if let Some(url) = asked["url"].as_str() {
         bail!(
             "this question is answered on a web page, not here: {}",
@@ -151,9 +151,9 @@ fn question(asked: &Value, messages: Messages) -> anyhow::Result<Question> {
     let mut question = if asked["script"].is_array() {
         let script = Script::from_value(&asked["script"]);
         let script = script.context("the service's script cannot be shown here")?;
-        Question::of_script(&script, messages)
+        TerminalQuestion::of_script(&script, messages)
     } else {
-        Question::new(form(&asked["formDefinition"])?, messages)
+        TerminalQuestion::new(form(&asked["formDefinition"])?, messages)
     };
     if let Some(asker) = asked["asker"].as_str() {
         question = question.asker(asker);
@@ -193,7 +193,7 @@ fn time(asked: &Value) -> Option<(Instant, u32)> {
 struct Attached<'a> {
     service: &'a Remote,
     id: ElicitationId,
-    question: Question,
+    question: TerminalQuestion,
     time: Option<(Instant, u32)>,
 }
 
@@ -259,7 +259,7 @@ impl Attached<'_> {
         }
     }
 
-    fn timed(&self, question: Question) -> Question {
+    fn timed(&self, question: TerminalQuestion) -> TerminalQuestion {
         match self.time {
             Some((at, extensions_left)) => question.deadline(at, extensions_left),
             None => question,

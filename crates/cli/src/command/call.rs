@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use entreat::Catalogue;
-use entreat::mcp::answer::{Answering, CallError, Decision, Present, Settings};
+use entreat::mcp::answer::{AnswerSettings, Answering, CallError, Decision, Present};
 use entreat::mcp::rmcp::model::ProtocolVersion;
 use entreat::mcp::rmcp::service::ClientLifecycleMode;
 use serde_json::{Map, Value};
@@ -189,12 +189,12 @@ async fn call(
         None => ui::presenter(args, context),
     };
     let languages = context.languages().iter().map(String::as_str);
-    let settings = Settings {
+    let settings = AnswerSettings {
         messages: Catalogue::default().messages(languages),
         time_limit: args.timeout,
         server_name: place.name(),
         server_url: place.url(),
-        ..Settings::default()
+        ..AnswerSettings::default()
     };
     let answering = Answering::with(present, settings, identity::Entreat);
     let mut errors = None;

@@ -10,8 +10,8 @@ use entreat::core::document::Notation;
 use entreat::core::{FieldError, TimeoutBounds};
 use entreat::service::page::{PageSettings, Pages};
 use entreat::{
-    ActError, Ask, Asker, CancelReason, Channel, Elicitation, Entreat, Form, Mode, Outcome,
-    Settings, Snapshot,
+    ActError, Ask, Asker, CancelReason, Channel, Elicitation, EngineSettings, Entreat, Form, Mode,
+    Outcome, Snapshot,
 };
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ async fn demonstrate(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     let bounds = TimeoutBounds::new(PATIENCE, Duration::from_secs(1), MOST_PATIENCE)?;
     settings.asker.timeouts.set_bounds(Mode::Form, bounds);
     let pages = PageSettings {

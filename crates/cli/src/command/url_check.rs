@@ -56,7 +56,7 @@ line that is none of the above (the others are judged all the same).";
 /// One URL to judge, as a line of JSON has it; other keys are left alone, so that lists of
 /// cases with remarks can be piped in.
 #[derive(Deserialize)]
-struct Question {
+struct UrlCase {
     url: String,
     dns: Option<Vec<Vec<IpAddr>>>,
     server: Option<String>,
@@ -102,13 +102,13 @@ pub(crate) fn run(args: Args, context: &mut Context, out: &mut dyn Write) -> any
             let url = url
                 .into_string()
                 .map_err(|url| anyhow!("{} is not UTF-8 text", url.display()))?;
-            checker.check(&Question::plain(&url), out)?;
+            checker.check(&UrlCase::plain(&url), out)?;
         }
     }
     Ok(checker.exit)
 }
 
-impl Question {
+impl UrlCase {
     fn plain(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -153,7 +153,7 @@ impl Checker {
                 None => return Ok(()),
                 Some(Ok("")) => continue,
                 Some(Ok(line)) => {
-                    Question::from_line(line).map_err(|error| input::at_line(number, &error))
+                    UrlCase::from_line(line).map_err(|error| input::at_line(number, &error))
                 }
                 Some(Err(bad)) => Err(format!("line {number}: {bad}")),
             };
@@ -168,7 +168,7 @@ impl Checker {
         }
     }
 
-    fn check(&mut self, question: &Question, out: &mut dyn Write) -> anyhow::Result<()> {
+    fn check(&mut self, question: &UrlCase, out: &mut dyn Write) -> anyhow::Result<()> {
         let blocked = self.judge(question).err();
         if blocked.is_some() {
             self.exit = self.exit.max(Exit::Found);
@@ -187,7 +187,7 @@ impl Checker {
         Ok(())
     }
 
-    fn judge(&self, question: &Question) -> Result<(), Blocked> {
+    fn judge(&self, question: &UrlCase) -> Result<(), Blocked> {
         let judged = judge(&question.url, &self.policy)?;
         // An address is not looked up, so nothing a resolver says can matter.
         if judged.is_name() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use entreat::engine::{AnswerMemory, CallbackLimits};
 use entreat::service::http::HttpSettings;
 use entreat::service::{Reach, SigningSecret, Uploads};
-use entreat::{AskerSettings, Settings};
+use entreat::{AskerSettings, EngineSettings};
 
 use super::asker::{self, GivenAsker, HeldAsker};
 use super::origin::Origin;
@@ -58,7 +58,7 @@ pub(crate) struct Config {
     /// What the server allows its clients.
     pub(crate) http: HttpSettings,
     /// What MCP servers allow their clients.
-    pub(crate) mcp: entreat::mcp::Settings,
+    pub(crate) mcp: entreat::mcp::McpSettings,
     /// What callbacks are signed with: the secret that holds, and the one that it replaces.
     pub(super) callback_secrets: [Option<SigningSecret>; 2],
     pub(crate) loopback_callbacks: bool,
@@ -132,7 +132,7 @@ impl FromStr for LogFormat {
 impl Config {
     /// What holds if nobody says anything.
     pub(super) fn new(file: Option<String>, data_folder: Option<PathBuf>) -> Self {
-        let engine = Settings::default();
+        let engine = EngineSettings::default();
         Self {
             file,
             path: None,
@@ -150,7 +150,7 @@ impl Config {
             answer_memory: engine.answer_memory,
             callback_limits: engine.callback_limits,
             http: HttpSettings::default(),
-            mcp: entreat::mcp::Settings::default(),
+            mcp: entreat::mcp::McpSettings::default(),
             callback_secrets: [None, None],
             loopback_callbacks: false,
             otlp_endpoint: None,
@@ -208,21 +208,21 @@ impl Config {
     }
 
     /// What MCP servers are to be told, which share among principals as the engine does.
-    pub(crate) fn mcp_settings(&self) -> entreat::mcp::Settings {
+    pub(crate) fn mcp_settings(&self) -> entreat::mcp::McpSettings {
         let mut settings = self.mcp.clone();
         settings.principal_share = self.default_settings.limits.principal_share;
         settings
     }
 
     /// What the engine is to be told.
-    pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings {
+    pub(crate) fn settings(&self) -> EngineSettings {
+        let mut settings = EngineSettings {
             asker: self.default_settings.clone(),
             live: self.live_in_all,
             answer_memory: self.answer_memory,
             callback_limits: self.callback_limits,
             retention: self.retention,
-            ..Settings::default()
+            ..EngineSettings::default()
         };
         let block_localhost = !self.loopback_callbacks;
         settings.callbacks = settings.callbacks.block_localhost(block_localhost);

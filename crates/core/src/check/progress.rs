@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Settings, examine};
+use super::{CheckSettings, examine};
 use crate::answer::Answer;
 use crate::condition::{Condition, Seen};
 use crate::form::rules::CrossCheck;
@@ -46,7 +46,7 @@ impl Form {
     /// assert_eq!(missing, ["why"]);
     /// # Ok::<(), entreat_core::Problems>(())
     /// ```
-    pub fn progress<'a>(&self, answers: &'a Value, settings: &Settings) -> Progress<'a> {
+    pub fn progress<'a>(&self, answers: &'a Value, settings: &CheckSettings) -> Progress<'a> {
         let mut intake = Intake::new(self, settings);
         intake.take_value(answers);
         let (state, violations, mut missing) = examine(self, intake);

@@ -14,7 +14,7 @@ use super::rendering::{Accessibility, Rendering};
 use super::rules::CrossRule;
 use super::{Field, FieldTable, Inner};
 use crate::answer::Answer;
-use crate::check::Settings;
+use crate::check::CheckSettings;
 use crate::condition::Condition;
 use crate::parse::{RESPONSES, Source};
 use crate::problem::{ProblemCode, Problems};
@@ -594,7 +594,7 @@ fn read_default(
     if required && matches!(&answer, Answer::Text(text) if is_blank(text)) {
         report_bad_default(reader, &Constraint::Required);
     }
-    let settings = Settings::default();
+    let settings = CheckSettings::default();
     let mut findings = Findings::new(&settings);
     kind.check(&answer, &mut findings);
     for violation in &findings.list {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::check::Settings;
+use crate::check::CheckSettings;
 use crate::form::Field;
 use crate::form::kind::Unreadable;
 use crate::parse::Source as _;
@@ -11,7 +11,7 @@ use crate::violation::{Constraint, Expected, Violation, shown, shown_text};
 /// Where the rules of fields put what they find.
 pub(crate) struct Findings<'s> {
     pub(crate) list: Vec<Violation>,
-    pub(crate) settings: &'s Settings,
+    pub(crate) settings: &'s CheckSettings,
     field: usize,
     /// Nothing that was answered may be kept.
     sensitive: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Findings<'s> {
 const MAX_ITEMS_TOLD: usize = 20;
 
 impl<'s> Findings<'s> {
-    pub(crate) fn new(settings: &'s Settings) -> Self {
+    pub(crate) fn new(settings: &'s CheckSettings) -> Self {
         Self {
             list: Vec::new(),
             settings,

@@ -1,6 +1,6 @@
 //! Checking answers: what passes, what does not, and how it is said.
 
-use entreat_core::{Answer, Catalogue, Form, ReferenceKind, Settings, Unknown, Violations};
+use entreat_core::{Answer, Catalogue, CheckSettings, Form, ReferenceKind, Unknown, Violations};
 use serde_json::{Value, json};
 
 pub(crate) fn form(fields: Value) -> Form {
@@ -498,9 +498,9 @@ fn several_files_are_a_list_and_references_need_a_setting() {
     let single = field(json!({"type": "file"}));
     let by_reference = json!({"a": upload("a.txt", "text/plain", 2, json!({"type": "s3", "location": "bucket/key"}))});
     assert_breaks(&single, by_reference.clone(), &[("a", "reference")]);
-    let settings = Settings {
+    let settings = CheckSettings {
         references: vec![ReferenceKind::S3],
-        ..Settings::default()
+        ..CheckSettings::default()
     };
     let answers = single.check_with(&by_reference, &settings).unwrap();
     assert_eq!(
@@ -521,9 +521,9 @@ fn unknown_fields_are_errors_or_ignored_as_the_asker_chose() {
             ("__proto__", "additionalProperties"),
         ],
     );
-    let settings = Settings {
+    let settings = CheckSettings {
         unknown: Unknown::Ignore,
-        ..Settings::default()
+        ..CheckSettings::default()
     };
     let answer = json!({"a": "x", "b": 1});
     assert_eq!(

@@ -10,8 +10,8 @@ use entreat_core::document::{Notation, read};
 use entreat_core::schema::{Era, import, json_schema, project};
 use entreat_core::url_guard::{Reason, Warning};
 use entreat_core::{
-    Catalogue, Constraint, Field, Form, Objection, ReferenceKind, Settings, Unknown, Validators,
-    Violations,
+    Catalogue, CheckSettings, Constraint, Field, Form, Objection, ReferenceKind, Unknown,
+    Validators, Violations,
 };
 use serde_json::{Value, json};
 
@@ -71,8 +71,8 @@ impl Block<'_> {
         self.words.get(1).copied().unwrap_or("")
     }
 
-    fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
+    fn settings(&self) -> CheckSettings {
+        let mut settings = CheckSettings::default();
         for word in &self.words {
             match *word {
                 "unknown=ignore" => settings.unknown = Unknown::Ignore,

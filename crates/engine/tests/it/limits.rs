@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, Timeout, UnixTime};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{ActError, Ask, AskError, Engine, Heard, KeyRing, Limits, Settings, Which};
+use entreat_engine::{
+    ActError, Ask, AskError, Engine, EngineSettings, Heard, KeyRing, Limits, Which,
+};
 use entreat_testkit::{SeededEntropy, VirtualClock};
 
 use crate::world::{World, answer, form, unlimited};
@@ -23,7 +25,7 @@ async fn with_limits(limits: Limits) -> World {
 
 #[tokio::test]
 async fn ten_a_minute_by_default_and_the_refusal_says_when_to_come_back() {
-    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    let world = World::with(MemoryStore::new(), EngineSettings::default()).await;
     for _ in 0..10 {
         world.asker.ask(ask()).await.unwrap();
     }
@@ -42,7 +44,7 @@ async fn ten_a_minute_by_default_and_the_refusal_says_when_to_come_back() {
 
 #[tokio::test]
 async fn what_was_refused_is_not_charged() {
-    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    let world = World::with(MemoryStore::new(), EngineSettings::default()).await;
     for _ in 0..50 {
         let bad = ask().timeout(Timeout::of(Duration::from_millis(1)));
         assert!(world.asker.ask(bad).await.is_err());
@@ -147,7 +149,7 @@ async fn new_limits_hold_at_once_and_old_counts_stay() {
 
 #[tokio::test]
 async fn a_flood_from_one_leaves_the_others_their_turn_and_memory_bounded() {
-    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    let world = World::with(MemoryStore::new(), EngineSettings::default()).await;
     let mut refused = 0;
     for _ in 0..100_000 {
         refused += usize::from(world.asker.ask(ask()).await.is_err());
@@ -237,7 +239,7 @@ async fn principals_share_what_the_engine_allows_in_all_even_without_other_limit
 
 #[tokio::test]
 async fn a_principal_cannot_use_up_the_rates_of_its_asker() {
-    let world = World::with(MemoryStore::new(), Settings::default()).await;
+    let world = World::with(MemoryStore::new(), EngineSettings::default()).await;
     let (ada, eve) = (
         world.asker.on_behalf_of("ada"),
         world.asker.on_behalf_of("eve"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use entreat_core::{CancelReason, Form};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{ActError, Ask, AskError, Asker, Elicitation, Engine, Settings, Store};
+use entreat_engine::{ActError, Ask, AskError, Asker, Elicitation, Engine, EngineSettings, Store};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn engine(store: Arc<dyn Store>, clock: &VirtualClock) -> Engine {
         .unwrap()
 }
 
-fn settings() -> Settings {
+fn settings() -> EngineSettings {
     let mut settings = unlimited();
     settings.answer_memory.each = 300 * KIB;
     settings.answer_memory.all = 500 * KIB;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entreat_core::{Form, UnixTime};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{Asker, AskerSettings, Engine, Limits, Settings, Store};
+use entreat_engine::{Asker, AskerSettings, Engine, EngineSettings, Limits, Store};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl World {
         Self::with(MemoryStore::new(), unlimited()).await
     }
 
-    pub(crate) async fn with(store: impl Store, settings: Settings) -> Self {
+    pub(crate) async fn with(store: impl Store, settings: EngineSettings) -> Self {
         let clock = VirtualClock::new(START);
         let engine = Engine::builder()
             .store(store)
@@ -47,14 +47,14 @@ impl World {
     }
 }
 
-pub(crate) fn unlimited() -> Settings {
-    let mut settings = Settings::default();
+pub(crate) fn unlimited() -> EngineSettings {
+    let mut settings = EngineSettings::default();
     settings.asker.limits = Limits::none();
     settings.live = usize::MAX;
     settings
 }
 
-pub(crate) fn asker_settings(change: impl FnOnce(&mut AskerSettings)) -> Settings {
+pub(crate) fn asker_settings(change: impl FnOnce(&mut AskerSettings)) -> EngineSettings {
     let mut settings = unlimited();
     change(&mut settings.asker);
     settings

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use entreat::service::http;
-use entreat::{AskerSettings, Limits, Settings};
+use entreat::{AskerSettings, EngineSettings, Limits};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -14,12 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
 pub(crate) const MEASURED: Duration = Duration::from_secs(3);
 
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> EngineSettings {
+    EngineSettings {
         live: usize::MAX - 1,
         retention: Duration::from_secs(2),
         asker: unlimited(),
-        ..Settings::default()
+        ..EngineSettings::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entreat_core::schema::import_as;
 use entreat_core::{CancelReason, Form, Mode, Outcome, TimeoutBounds};
-use entreat_engine::{Ask, Channel, Elicitation, Settings};
+use entreat_engine::{Ask, Channel, Elicitation, EngineSettings};
 use entreat_mcp::answer::{
     Answer, Consent, Followed, FormQuestion, Present, PresentError, UrlCard,
 };
@@ -89,7 +89,7 @@ impl BrowserPages {
 }
 
 async fn start() -> Result<Entreat, EntreatError> {
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     if let Ok(bounds) = TimeoutBounds::new(PATIENCE, Duration::from_secs(1), PATIENCE) {
         settings.asker.timeouts.set_bounds(Mode::Form, bounds);
     }

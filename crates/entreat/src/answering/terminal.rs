@@ -4,7 +4,7 @@ use entreat_core::Messages;
 use entreat_mcp::answer::{
     Answer, Consent, Followed, FormQuestion, Present, PresentError, Progress, UrlCard,
 };
-use entreat_terminal::{CardReply, Filled, OpenedReply, Question, Terminal, Wire};
+use entreat_terminal::{CardReply, Filled, OpenedReply, TerminalQuestion, Terminal, Wire};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
@@ -57,7 +57,7 @@ impl Present for AtTerminal {
     ) -> BoxFuture<'a, Result<Answer, PresentError>> {
         let asking = async {
             (self.progress)(None);
-            let mut shown = Question::new(question.form.clone(), self.messages.clone())
+            let mut shown = TerminalQuestion::new(question.form.clone(), self.messages.clone())
                 .asker(&question.server)
                 .draft(question.draft.clone())
                 .errors(question.errors.clone());

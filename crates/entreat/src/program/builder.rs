@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use entreat_core::Validators;
-use entreat_engine::{AskerSettings, Engine, KeyRing, Settings, StartError, Store};
+use entreat_engine::{AskerSettings, Engine, EngineSettings, KeyRing, StartError, Store};
 use entreat_service::http::{self, Http, HttpSettings};
 use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
@@ -34,7 +34,7 @@ pub struct Builder {
     #[cfg(feature = "embedded")]
     embedded: Option<PathBuf>,
     sealing: Option<KeyRing>,
-    settings: Settings,
+    settings: EngineSettings,
     templates: Option<PathBuf>,
     validators: Validators,
     listen: Option<SocketAddr>,
@@ -82,7 +82,7 @@ impl Builder {
     }
 
     /// What holds for everybody who asks.
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: EngineSettings) -> Self {
         self.settings = settings;
         self
     }
@@ -147,7 +147,7 @@ impl Builder {
     }
 
     /// Who calls askers back when their questions settle; without this, questions with a callback
-    /// are refused. [`Settings::callbacks`] says whom it may call.
+    /// are refused. [`EngineSettings::callbacks`] says whom it may call.
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.callbacks = Some(callbacks);
         self
@@ -198,7 +198,7 @@ impl Builder {
 
     /// What holds for questions of MCP servers.
     #[cfg(feature = "mcp")]
-    pub fn mcp(mut self, settings: entreat_mcp::Settings) -> Self {
+    pub fn mcp(mut self, settings: entreat_mcp::McpSettings) -> Self {
         self.mcp.settings = settings;
         self
     }
@@ -423,7 +423,7 @@ fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, Op
 type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
 async fn start_engine(
-    settings: Settings,
+    settings: EngineSettings,
     sealing: Option<KeyRing>,
     callbacks: Option<Callbacks>,
     store: Option<Arc<dyn Store>>,

@@ -8,7 +8,7 @@ use entreat_core::Form;
 use entreat_engine::{Asker, Engine};
 use entreat_mcp::rmcp::ServerHandler;
 use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
-use entreat_mcp::{Control, Forms, Mcp, Parts, Settings, Wrapped};
+use entreat_mcp::{Control, Forms, Mcp, McpSettings, Parts, Wrapped};
 use entreat_service::http::{HttpSettings, Server};
 use entreat_service::page::Pages;
 use entreat_service::rpc::{Rpc, Session, Templates};
@@ -22,7 +22,7 @@ const PATH: &str = "/mcp";
 /// Everything that is said, to be joined with parts that exist only later.
 #[derive(Default)]
 pub(super) struct McpParts {
-    pub(super) settings: Settings,
+    pub(super) settings: McpSettings,
     pub(super) asker: Option<String>,
     pub(super) principal: Option<Arc<Who>>,
     pub(super) are_local: bool,

@@ -2,7 +2,7 @@
 
 use entreat::core::schema::Era;
 use entreat::{Entreat, Form};
-use entreat_testkit::mcp::{Client, HttpClient, Kind, Question, Reply, accept};
+use entreat_testkit::mcp::{Client, HttpClient, Kind, SeenQuestion, Reply, accept};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
@@ -38,7 +38,7 @@ fn knowing(kind: Kind) -> Value {
 /// A question that a client was asked: in what call, and as what request.
 struct Asked {
     call: u64,
-    question: Question,
+    question: SeenQuestion,
     /// The request, where it waits; the state, where it does not.
     request: Result<Value, String>,
 }

@@ -24,7 +24,7 @@ use entreat::engine::{ActError, SystemEntropy};
 use entreat::service::Brand;
 use entreat::service::identity::{HeaderIdentity, Identity};
 use entreat::{
-    Ask, AskerSettings, Entreat, EntreatError, Form, KeyRing, Settings, Status, TypedForm,
+    Ask, AskerSettings, EngineSettings, Entreat, EntreatError, Form, KeyRing, Status, TypedForm,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -207,7 +207,7 @@ async fn a_file_keeps_what_was_asked() {
     let keys = keys();
     let builder = || {
         let builder = Entreat::builder().embedded(&path, copy(&keys));
-        builder.settings(Settings::default()).listen(LOOPBACK)
+        builder.settings(EngineSettings::default()).listen(LOOPBACK)
     };
     let entreat = builder().start().await.unwrap();
     let asked = entreat.asker("test").ask(question()).await.unwrap();

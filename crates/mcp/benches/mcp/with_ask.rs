@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entreat_core::Form;
 use entreat_core::document::Notation;
-use entreat_engine::{Engine, Limits, Settings};
+use entreat_engine::{Engine, EngineSettings, Limits};
 use entreat_mcp::{Ask, Mcp, Outcome, Wrapped};
 use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 
@@ -17,9 +17,9 @@ pub(crate) static PERSON: LazyLock<Form> = LazyLock::new(|| {
 });
 
 pub(crate) async fn server() -> Wrapped<WithAsk> {
-    let mut settings = Settings {
+    let mut settings = EngineSettings {
         retention: Duration::from_secs(2),
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     settings.asker.limits = Limits::none();
     let engine = Engine::builder().settings(settings).start().await.unwrap();

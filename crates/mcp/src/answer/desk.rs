@@ -15,7 +15,7 @@ use crate::wire::{Action, ElicitRequest, ElicitResult, Wanted, WireError};
 
 /// How a client answers.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AnswerSettings {
     /// So many questions of one server a minute come before the person; the others are declined,
     /// and the person is told.
     pub questions_a_minute: usize,
@@ -39,7 +39,7 @@ pub struct Settings {
     pub messages: Messages,
 }
 
-impl Default for Settings {
+impl Default for AnswerSettings {
     fn default() -> Self {
         Self {
             questions_a_minute: 20,
@@ -103,7 +103,7 @@ impl From<DeskError> for ErrorData {
 /// One server's questions.
 pub(super) struct Desk {
     pub(super) present: Arc<dyn Present>,
-    pub(super) settings: Settings,
+    pub(super) settings: AnswerSettings,
     pace: Pace,
     /// Whoever holds it has the person's attention.
     turn: tokio::sync::Mutex<()>,
@@ -119,7 +119,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(present: Arc<dyn Present>, settings: Settings) -> Self {
+    pub(super) fn new(present: Arc<dyn Present>, settings: AnswerSettings) -> Self {
         Self {
             present,
             pace: Pace::new(settings.questions_a_minute),

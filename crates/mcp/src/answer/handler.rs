@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::desk::{Decision, Desk, Settings};
+use super::desk::{AnswerSettings, Decision, Desk};
 use super::present::{Present, Progress, UrlCard};
 use super::raw::RAW_CREATE;
 use super::visit::Visit;
@@ -66,13 +66,13 @@ impl<H> std::fmt::Debug for Answering<H> {
 impl Answering {
     /// A handler with Entreat's own settings, for elicitation alone.
     pub fn new(present: impl Present) -> Self {
-        Self::with(Arc::new(present), Settings::default(), ())
+        Self::with(Arc::new(present), AnswerSettings::default(), ())
     }
 }
 
 impl<H: ClientHandler> Answering<H> {
     /// A handler around another one, which is asked for everything but elicitation.
-    pub fn with(present: Arc<dyn Present>, settings: Settings, other: H) -> Self {
+    pub fn with(present: Arc<dyn Present>, settings: AnswerSettings, other: H) -> Self {
         let shared = Shared {
             desk: Arc::new(Desk::new(present, settings)),
             open: watch::Sender::default(),

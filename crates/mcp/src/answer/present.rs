@@ -195,7 +195,7 @@ impl From<std::io::Error> for PresentError {
 
 /// A question for a [`callback`].
 #[derive(Clone, Debug)]
-pub enum Question {
+pub enum CallbackQuestion {
     /// A form.
     Form(FormQuestion),
     /// A URL. Whoever accepts it opens it.
@@ -205,17 +205,17 @@ pub enum Question {
 /// Presents questions by a function, as programs with an interface of their own do.
 ///
 /// ```
-/// use entreat_mcp::answer::{Answer, Answering, Question, callback};
+/// use entreat_mcp::answer::{Answer, Answering, CallbackQuestion, callback};
 ///
-/// let handler = Answering::new(callback(async |question: Question| match question {
-///     Question::Form(form) => Answer::Accept(form.draft),
-///     Question::Url(_) => Answer::Decline,
+/// let handler = Answering::new(callback(async |question: CallbackQuestion| match question {
+///     CallbackQuestion::Form(form) => Answer::Accept(form.draft),
+///     CallbackQuestion::Url(_) => Answer::Decline,
 /// }));
 /// # drop(handler);
 /// ```
 pub fn callback<F, A>(function: F) -> Callback<F>
 where
-    F: Fn(Question) -> A + Send + Sync + 'static,
+    F: Fn(CallbackQuestion) -> A + Send + Sync + 'static,
     A: Future<Output = Answer> + Send + 'static,
 {
     Callback(function)
@@ -227,18 +227,18 @@ pub struct Callback<F>(F);
 
 impl<F, A> Present for Callback<F>
 where
-    F: Fn(Question) -> A + Send + Sync + 'static,
+    F: Fn(CallbackQuestion) -> A + Send + Sync + 'static,
     A: Future<Output = Answer> + Send + 'static,
 {
     fn form<'a>(
         &'a self,
         question: &'a FormQuestion,
     ) -> BoxFuture<'a, Result<Answer, PresentError>> {
-        (self.0)(Question::Form(question.clone())).map(Ok).boxed()
+        (self.0)(CallbackQuestion::Form(question.clone())).map(Ok).boxed()
     }
 
     fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresentError>> {
-        let answer = (self.0)(Question::Url(card.clone()));
+        let answer = (self.0)(CallbackQuestion::Url(card.clone()));
         let consent = answer.map(|answer| match answer {
             Answer::Accept(_) => Ok(Consent::Open),
             Answer::Decline => Ok(Consent::Decline),

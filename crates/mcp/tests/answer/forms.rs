@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use entreat_core::form::Field;
-use entreat_mcp::answer::{Answer, Decision, Modes, Settings};
+use entreat_mcp::answer::{Answer, AnswerSettings, Decision, Modes};
 use serde_json::{Map, Value, json};
 
 use crate::person::{Does, Person, Saw};
@@ -280,9 +280,9 @@ async fn a_storm_of_questions_is_declined_and_the_person_told_once() {
 #[tokio::test(start_paused = true)]
 async fn a_time_limit_cancels_and_there_is_none_unless_set() {
     let person = Person::new(Modes::ALL);
-    let settings = Settings {
+    let settings = AnswerSettings {
         time_limit: Some(Duration::from_secs(60)),
-        ..Settings::default()
+        ..AnswerSettings::default()
     };
     let mut pair = connect_with(LEGACY, &person, settings).await;
     pair.server.ask(1, &named()).await;

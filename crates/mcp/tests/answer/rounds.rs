@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use entreat_mcp::answer::{Answer, CallError, Modes, Settings};
+use entreat_mcp::answer::{Answer, AnswerSettings, CallError, Modes};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -107,9 +107,9 @@ async fn endless_rounds_end_after_ten() {
 #[tokio::test(start_paused = true)]
 async fn rounds_without_questions_come_slower_and_slower_and_not_for_ever() {
     let person = Person::new(Modes::ALL);
-    let settings = Settings {
+    let settings = AnswerSettings {
         patience: Duration::from_secs(60),
-        ..Settings::default()
+        ..AnswerSettings::default()
     };
     let mut pair = connect_with(ROUNDS, &person, settings).await;
     let call = pair.call();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_mcp::answer::{Answering, CallError, Pipe, Settings};
+use entreat_mcp::answer::{AnswerSettings, Answering, CallError, Pipe};
 use entreat_mcp::rmcp::RoleClient;
 use entreat_mcp::rmcp::model::ProtocolVersion;
 use entreat_mcp::rmcp::service::{
@@ -38,10 +38,10 @@ pub(crate) struct Pair {
 }
 
 pub(crate) async fn connect(version: &str, person: &Person) -> Pair {
-    connect_with(version, person, Settings::default()).await
+    connect_with(version, person, AnswerSettings::default()).await
 }
 
-pub(crate) async fn connect_with(version: &str, person: &Person, settings: Settings) -> Pair {
+pub(crate) async fn connect_with(version: &str, person: &Person, settings: AnswerSettings) -> Pair {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(theirs);
     let mut server = Server {

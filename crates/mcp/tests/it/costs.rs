@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use entreat_mcp::Settings;
+use entreat_mcp::McpSettings;
 use entreat_mcp::rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use tokio::io::{
@@ -302,9 +302,9 @@ async fn bodies_cost_time_in_proportion_and_bounded_memory() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_ends_the_request() {
-    let settings = Settings {
+    let settings = McpSettings {
         body_timeout: Duration::from_millis(50),
-        ..Settings::default()
+        ..McpSettings::default()
     };
     let world = World::with_settings(settings).await;
     let address = world

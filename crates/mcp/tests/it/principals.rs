@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::schema::Era;
-use entreat_engine::{Engine, Settings as EngineSettings};
-use entreat_mcp::{Ask, Settings};
+use entreat_engine::{Engine, EngineSettings};
+use entreat_mcp::{Ask, McpSettings};
 use entreat_testkit::mcp::{HttpClient, Kind, Reply, accept};
 use serde_json::{Value, json};
 
@@ -19,18 +19,18 @@ async fn world_of_eights() -> World {
     world(engine, eights()).await
 }
 
-fn eights() -> Settings {
-    Settings {
+fn eights() -> McpSettings {
+    McpSettings {
         calls: 8,
         sessions: 8,
         links: 8,
         results: 8,
         used_states: 8,
-        ..Settings::default()
+        ..McpSettings::default()
     }
 }
 
-async fn world(engine: EngineSettings, settings: Settings) -> World {
+async fn world(engine: EngineSettings, settings: McpSettings) -> World {
     let engine = Engine::builder().settings(engine);
     let build = |mcp: entreat_mcp::Builder| mcp.pages(Arc::new(Pages)).local_clients(true);
     World::on(engine, build, settings).await
@@ -199,9 +199,9 @@ async fn sessions_are_shared_and_only_ones_own_idle_sessions_make_way() {
 
 #[tokio::test]
 async fn a_session_that_is_idle_for_long_ends() {
-    let settings = Settings {
+    let settings = McpSettings {
         session_idle: Duration::from_millis(50),
-        ..Settings::default()
+        ..McpSettings::default()
     };
     let world = World::with_settings(settings).await;
     let address = world

@@ -21,7 +21,7 @@ async fn a_typed_form_is_asked_and_its_answer_comes_back() {
         };
         let mut client = world.client(Kind::form(era), tool).await;
         let mut asked = Vec::new();
-        let answer = |question: &entreat_testkit::mcp::Question| {
+        let answer = |question: &entreat_testkit::mcp::SeenQuestion| {
             asked.push(question.clone());
             accept(json!({"name": "Ada"}))
         };
@@ -49,7 +49,7 @@ async fn an_answer_that_is_not_valid_is_asked_for_again_until_the_limit() {
     let kind = Kind::form(Era::V2025_11_25);
     let mut client = world.client(kind, tool).await;
     let mut messages = Vec::new();
-    let answer = |question: &entreat_testkit::mcp::Question| {
+    let answer = |question: &entreat_testkit::mcp::SeenQuestion| {
         messages.push(question.message().to_owned());
         accept(json!({"name": if messages.len() == 2 { "Ada" } else { "A" }}))
     };

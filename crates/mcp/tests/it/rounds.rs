@@ -9,7 +9,7 @@ use entreat_engine::SystemClock;
 use entreat_mcp::rmcp::ErrorData;
 use entreat_mcp::{Ask, Outcome};
 use entreat_testkit::ScriptedResolver;
-use entreat_testkit::mcp::{Kind, Question, accept, decline, visit};
+use entreat_testkit::mcp::{Kind, SeenQuestion, accept, decline, visit};
 use serde_json::{Value, json};
 
 use crate::world::{Name, ROUNDS, World, keys};
@@ -153,7 +153,7 @@ async fn an_answer_that_is_not_valid_makes_a_round_with_the_errors_until_the_lim
     };
     let mut client = world.client(kind(), tool).await;
     let mut messages = Vec::new();
-    let reply = client.call("t", json!({}), |question: &Question| {
+    let reply = client.call("t", json!({}), |question: &SeenQuestion| {
         messages.push(question.message().to_owned());
         accept(json!({"name": "A"}))
     });

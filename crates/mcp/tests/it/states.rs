@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use entreat_engine::{KeyRing, SystemEntropy};
 use entreat_mcp::rmcp::ErrorData;
-use entreat_mcp::{Ask, Settings};
+use entreat_mcp::{Ask, McpSettings};
 use entreat_testkit::mcp::{Client, Kind, Reply, accept};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -89,9 +89,9 @@ async fn a_state_is_good_for_its_own_tool_and_arguments() {
 
 #[tokio::test]
 async fn a_state_ends_to_the_millisecond() {
-    let settings = Settings {
+    let settings = McpSettings {
         state_lifetime: Duration::from_secs(60),
-        ..Settings::default()
+        ..McpSettings::default()
     };
     let world = World::with_settings(settings).await;
     let mut client = asking(&world).await;

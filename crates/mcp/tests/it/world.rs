@@ -17,7 +17,7 @@ use entreat_mcp::rmcp::model::{
 use entreat_mcp::rmcp::service::RequestContext;
 use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
 use entreat_mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
-use entreat_mcp::{Ask, Mcp, Settings, Wrapped};
+use entreat_mcp::{Ask, Mcp, McpSettings, Wrapped};
 use entreat_testkit::VirtualClock;
 use entreat_testkit::mcp::{Client, Kind};
 use parking_lot::Mutex;
@@ -65,20 +65,25 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with(|mcp| mcp, Settings::default(), None).await
+        Self::with(|mcp| mcp, McpSettings::default(), None).await
     }
 
     pub(crate) async fn with_pages() -> Self {
-        Self::with(|mcp| mcp.pages(Arc::new(Pages)), Settings::default(), None).await
+        Self::with(
+            |mcp| mcp.pages(Arc::new(Pages)),
+            McpSettings::default(),
+            None,
+        )
+        .await
     }
 
     pub(crate) async fn built(
         build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
     ) -> Self {
-        Self::with(build, Settings::default(), None).await
+        Self::with(build, McpSettings::default(), None).await
     }
 
-    pub(crate) async fn with_settings(settings: Settings) -> Self {
+    pub(crate) async fn with_settings(settings: McpSettings) -> Self {
         Self::with(|mcp| mcp.pages(Arc::new(Pages)), settings, None).await
     }
 
@@ -87,23 +92,23 @@ impl World {
         let urls = opened.clone();
         let open = move |url: &str| urls.lock().push(url.to_owned());
         let build = |mcp: entreat_mcp::Builder| mcp.pages(Arc::new(Pages)).browser(open);
-        let mut world = Self::with(build, Settings::default(), None).await;
+        let mut world = Self::with(build, McpSettings::default(), None).await;
         world.opened = opened;
         world
     }
 
     pub(crate) async fn with_keys(keys: KeyRing) -> Self {
-        Self::with(|mcp| mcp, Settings::default(), Some(keys)).await
+        Self::with(|mcp| mcp, McpSettings::default(), Some(keys)).await
     }
 
     pub(crate) async fn with_resolver(resolver: impl Resolver + 'static) -> Self {
         let engine = Engine::builder().resolver(resolver);
-        Self::on(engine, |mcp| mcp, Settings::default()).await
+        Self::on(engine, |mcp| mcp, McpSettings::default()).await
     }
 
     async fn with(
         build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
-        settings: Settings,
+        settings: McpSettings,
         keys: Option<KeyRing>,
     ) -> Self {
         let mut engine = Engine::builder();
@@ -116,7 +121,7 @@ impl World {
     pub(crate) async fn on(
         engine: EngineBuilder,
         build: impl FnOnce(entreat_mcp::Builder) -> entreat_mcp::Builder,
-        settings: Settings,
+        settings: McpSettings,
     ) -> Self {
         let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
         let engine = engine.clock(clock.clone());

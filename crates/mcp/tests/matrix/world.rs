@@ -8,7 +8,7 @@ use axum::Router;
 use entreat_core::schema::Era;
 use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeout, UnixTime};
 use entreat_engine::{ActError, Engine, Heard, Links, Subscription};
-use entreat_mcp::{Ask, Mcp, Settings, Wrapped};
+use entreat_mcp::{Ask, Mcp, McpSettings, Wrapped};
 use entreat_testkit::VirtualClock;
 use rmcp::model::{ClientConfig, Implementation, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
@@ -137,10 +137,10 @@ impl Here {
         let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
         let engine = Engine::builder().clock(clock.clone());
         let engine = engine.start().await.unwrap();
-        let settings = Settings {
+        let settings = McpSettings {
             // rmcp's client does not know rounds with URLs that have none.
             url_ids: true,
-            ..Settings::default()
+            ..McpSettings::default()
         };
         let mcp = Mcp::builder(engine.asker("matrix"))
             .settings(settings)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use entreat_core::{Field, FieldError, Form, Kind, Mode, ReferenceKind, Settings, Violations};
+use entreat_core::{CheckSettings, Field, FieldError, Form, Kind, Mode, ReferenceKind, Violations};
 use entreat_engine::{ActError, UrlError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -378,10 +378,10 @@ impl Asked {
 const PREVIEW: usize = 1000;
 
 /// How a page checks: files are references to what is kept here until the form is sent.
-pub(super) fn check_settings() -> Settings {
-    Settings {
+pub(super) fn check_settings() -> CheckSettings {
+    CheckSettings {
         references: vec![ReferenceKind::Local],
-        ..Settings::default()
+        ..CheckSettings::default()
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use entreat_core::{Form, UnixTime};
-use entreat_engine::{Ask, Asker, Elicitation, Engine, Limits, Settings, Snapshot, SystemEntropy};
+use entreat_engine::{
+    Ask, Asker, Elicitation, Engine, EngineSettings, Limits, Snapshot, SystemEntropy,
+};
 use entreat_service::http::Http;
 use entreat_service::page::{Brand, PageSettings, Pages};
 use entreat_service::rpc::Rpc;
@@ -32,7 +34,7 @@ impl Site {
 
     /// A site whose asker has this name.
     pub(crate) async fn asked_by(name: &str) -> Self {
-        let mut settings = Settings::default();
+        let mut settings = EngineSettings::default();
         settings.asker.limits = Limits::none();
         let clock = VirtualClock::new(UnixTime::from_millis(START));
         let resolver = ScriptedResolver::new()

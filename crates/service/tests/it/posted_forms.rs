@@ -108,7 +108,7 @@ fn answers_that_cannot_be_read_cost_time_in_proportion() {
         cpu(|| {
             let answers = fuzzing::posted(&form, PAIRS, body.as_bytes(), PIECE).unwrap();
             let answers = Value::Object(answers);
-            let progress = form.progress(&answers, &entreat_core::Settings::default());
+            let progress = form.progress(&answers, &entreat_core::CheckSettings::default());
             let english = entreat_core::Catalogue::default().messages(["en"]);
             assert_eq!(progress.errors(&english).len(), count);
         })

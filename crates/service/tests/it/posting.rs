@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use entreat_core::UnixTime;
 use entreat_core::url_guard::Policy;
-use entreat_engine::{Ask, Engine, Limits, MemoryStore, Settings};
+use entreat_engine::{Ask, Engine, EngineSettings, Limits, MemoryStore};
 use entreat_service::{CallbackError, Callbacks, SigningSecret};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -78,7 +78,7 @@ impl Receiver {
 }
 
 async fn engine(callbacks: Callbacks, clock: &VirtualClock) -> Engine {
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     settings.asker.limits = Limits::none();
     settings.callbacks = Policy::web().block_localhost(false);
     let resolver = ScriptedResolver::new().answers("hooks.example.com", &["127.0.0.1"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{Courier, Engine, Limits, Parcel, Receipt, Settings, Store};
+use entreat_engine::{Courier, Engine, EngineSettings, Limits, Parcel, Receipt, Store};
 use entreat_service::rpc::{Answered, Links, Rpc, Session};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
@@ -25,12 +25,15 @@ impl World {
         Self::with(|_| {}).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut EngineSettings)) -> Self {
         Self::on(Arc::new(MemoryStore::new()), change).await
     }
 
-    pub(crate) async fn on(store: Arc<dyn Store>, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings::default();
+    pub(crate) async fn on(
+        store: Arc<dyn Store>,
+        change: impl FnOnce(&mut EngineSettings),
+    ) -> Self {
+        let mut settings = EngineSettings::default();
         settings.asker.limits = Limits::none();
         change(&mut settings);
         let clock = VirtualClock::new(UnixTime::from_millis(START));

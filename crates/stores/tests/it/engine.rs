@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, Form, Outcome, Status, UnixTime};
-use entreat_engine::{ActError, Ask, Asker, Engine, KeyRing, Limits, Settings, StartError};
+use entreat_engine::{ActError, Ask, Asker, Engine, EngineSettings, KeyRing, Limits, StartError};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::{SeededEntropy, VirtualClock, samples};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const START: UnixTime = UnixTime::from_millis(1_706_889_000_000);
 const CANARY: &str = "canary-7f3a91";
 
 async fn start(path: &Path, clock: &VirtualClock, key: u64) -> Result<Engine, StartError> {
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     settings.asker.limits = Limits::none();
     settings.live = usize::MAX;
     Engine::builder()

@@ -9,14 +9,14 @@ mod moves;
 
 use std::time::Duration;
 
-use entreat_core::{FieldError, Form, Messages, Progress, Script, Settings};
+use entreat_core::{CheckSettings, FieldError, Form, Messages, Progress, Script};
 use serde_json::{Map, Value};
 
 use super::event::{Effect, Event, Key};
 use super::field::{self, Editor, Said};
 use super::view;
 use crate::prompt;
-use crate::question::{Filled, Look, Question};
+use crate::question::{Filled, Look, TerminalQuestion};
 use crate::typography::time_left;
 
 #[expect(
@@ -107,7 +107,7 @@ enum Move {
 }
 
 impl Model {
-    pub(crate) fn new(question: &Question, look: Look, size: (usize, usize)) -> Self {
+    pub(crate) fn new(question: &TerminalQuestion, look: Look, size: (usize, usize)) -> Self {
         let form = question.form.clone();
         let count = form.fields().len();
         let mut model = Self {
@@ -383,7 +383,7 @@ impl Model {
     }
 
     pub(super) fn progress(&self) -> Progress<'_> {
-        self.form.progress(&self.answers, &Settings::default())
+        self.form.progress(&self.answers, &CheckSettings::default())
     }
 
     /// The places of what is asked as things stand, in order.

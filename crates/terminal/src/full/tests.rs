@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::event::{Completion, Effect, Event, Key};
 use super::model::Model;
 use crate::prompt::file::fetch;
-use crate::question::{Filled, Look, Mode, Question};
+use crate::question::{Filled, Look, Mode, TerminalQuestion};
 
 /// A person at a screen.
 struct Sitting {
@@ -38,10 +38,10 @@ fn form(fields: &Value) -> Form {
     Form::from_value(&form).unwrap()
 }
 
-fn question(form: &Form) -> Question {
+fn question(form: &Form) -> TerminalQuestion {
     let messages = Catalogue::default().messages(["en"]);
     let today = "2026-02-10".parse().unwrap();
-    Question::new(form.clone(), messages)
+    TerminalQuestion::new(form.clone(), messages)
         .asker("Deploy robot")
         .today(today)
 }
@@ -51,11 +51,11 @@ impl Sitting {
         Self::of(&question(&form(fields)))
     }
 
-    fn of(question: &Question) -> Self {
+    fn of(question: &TerminalQuestion) -> Self {
         Self::sized(question, look(), (80, 24))
     }
 
-    fn sized(question: &Question, look: Look, size: (usize, usize)) -> Self {
+    fn sized(question: &TerminalQuestion, look: Look, size: (usize, usize)) -> Self {
         Self {
             model: Model::new(question, look, size),
             form: question.form.clone(),
@@ -177,6 +177,6 @@ fn every() -> Form {
     .unwrap()
 }
 
-fn deadline(question: Question) -> Question {
+fn deadline(question: TerminalQuestion) -> TerminalQuestion {
     question.deadline(Instant::now() + std::time::Duration::from_secs(299), 2)
 }

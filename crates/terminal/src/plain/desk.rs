@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::console::{Held, Talk};
 use crate::lines::{Line, Lines};
 use crate::plain::Plain;
-use crate::question::{Filled, Question, Time};
+use crate::question::{Filled, TerminalQuestion, Time};
 use crate::typography::time_left;
 use crate::wire::{News, Wire, Word};
 use crate::{Console, Reply};
@@ -83,7 +83,7 @@ impl Console for Counter {
 pub(crate) async fn fill(
     talk: &mut Talk,
     lines: &mut Lines,
-    question: &Question,
+    question: &TerminalQuestion,
     wire: &mut Wire,
 ) -> io::Result<Filled> {
     let (sender, mut requests) = mpsc::channel(REQUESTS);
@@ -126,7 +126,7 @@ pub(crate) async fn fill(
     })
 }
 
-fn converse(mut counter: Counter, question: &Question) -> (io::Result<Reply>, Map<String, Value>) {
+fn converse(mut counter: Counter, question: &TerminalQuestion) -> (io::Result<Reply>, Map<String, Value>) {
     let requests = counter.requests.clone();
     let keep = |draft: &Value| drop(requests.blocking_send(Request::Drafted(draft.clone())));
     let mut notices = question.notices.clone();

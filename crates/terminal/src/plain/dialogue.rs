@@ -6,7 +6,7 @@
 use std::io;
 
 use entreat_core::{
-    Constraint, Field, FieldError, Form, Messages, Progress, Script, ScriptStep, Settings,
+    CheckSettings, Constraint, Field, FieldError, Form, Messages, Progress, Script, ScriptStep,
 };
 use serde_json::{Map, Value};
 
@@ -152,7 +152,7 @@ impl<'d> Dialogue<'d> {
             return Ok(());
         };
         let next = place.map(|place| self.form.fields()[place].id());
-        let progress = self.form.progress(&self.answers, &Settings::default());
+        let progress = self.form.progress(&self.answers, &CheckSettings::default());
         let mut words = Vec::new();
         for (said, step) in self.said.iter_mut().zip(script.steps()) {
             match step {
@@ -177,7 +177,7 @@ impl<'d> Dialogue<'d> {
     /// From the start each time: a condition may bring in a field above the one that was
     /// just answered.
     fn next_place(&mut self) -> Option<usize> {
-        let progress = self.form.progress(&self.answers, &Settings::default());
+        let progress = self.form.progress(&self.answers, &CheckSettings::default());
         let takes_part = |place: &usize| {
             let field = &self.form.fields()[*place];
             progress.is_active(field.id()) && !field.rendering().hidden
@@ -299,7 +299,7 @@ impl<'d> Dialogue<'d> {
     }
 
     fn show_answers(&mut self) -> io::Result<()> {
-        let progress = self.form.progress(&self.answers, &Settings::default());
+        let progress = self.form.progress(&self.answers, &CheckSettings::default());
         let mut number = 0;
         let mut lines = Vec::new();
         for field in progress.active() {
@@ -333,7 +333,7 @@ impl<'d> Dialogue<'d> {
     }
 
     pub(super) fn progress(&self) -> Progress<'_> {
-        self.form.progress(&self.answers, &Settings::default())
+        self.form.progress(&self.answers, &CheckSettings::default())
     }
 
     /// The places of what is asked as things stand, in order.

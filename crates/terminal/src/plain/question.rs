@@ -3,7 +3,7 @@
 use std::io;
 
 use entreat_core::form::FileRules;
-use entreat_core::{Constraint, Field, FieldError, Kind, ReferenceKind, Settings};
+use entreat_core::{CheckSettings, Constraint, Field, FieldError, Kind, ReferenceKind};
 use serde_json::Value;
 
 use super::dialogue::{Dialogue, Turn, is_across_fields};
@@ -212,7 +212,7 @@ impl Dialogue<'_> {
         if !self.form.fields()[place].checked_when().is_empty() {
             return Vec::new();
         }
-        let errors = self.objections(place, &Settings::default());
+        let errors = self.objections(place, &CheckSettings::default());
         if !errors.is_empty() {
             self.replace(place, before);
         }
@@ -229,7 +229,7 @@ impl Dialogue<'_> {
     }
 
     /// What the form has against the answer to one field, taken alone.
-    fn objections(&self, place: usize, settings: &Settings) -> Vec<FieldError> {
+    fn objections(&self, place: usize, settings: &CheckSettings) -> Vec<FieldError> {
         let id = self.form.fields()[place].id();
         let progress = self.form.progress(&self.answers, settings);
         let is_missing = progress.missing().any(|field| field.id() == id);
@@ -276,9 +276,9 @@ impl Dialogue<'_> {
 
     /// Says that a file is too large, in the form's own sentence.
     fn refuse_size(&mut self, place: usize, stand_in: Value) -> io::Result<()> {
-        let settings = Settings {
+        let settings = CheckSettings {
             references: vec![ReferenceKind::Local],
-            ..Settings::default()
+            ..CheckSettings::default()
         };
         let takes_many = self.form.fields()[place].takes_many();
         let answer = if takes_many {

@@ -32,7 +32,7 @@ struct Respondent<'f> {
 
 impl Respondent<'_> {
     fn notice(&mut self, line: &str) {
-        // The labels of these forms are `Question` and the place of the field.
+        // The labels of these forms are `TerminalQuestion` and the place of the field.
         if let Some(place) = line.strip_prefix("│ Question ") {
             self.asked = place.parse().ok();
             self.lines = self

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use entreat_core::Script;
 use entreat_terminal::{
-    CardReply, Filled, News, OpenedReply, Question, Terminal, UrlCard, Wire, Word,
+    CardReply, Filled, News, OpenedReply, TerminalQuestion, Terminal, UrlCard, Wire, Word,
 };
 use futures_util::FutureExt as _;
 use serde_json::json;
@@ -52,10 +52,10 @@ impl Screen {
     }
 }
 
-fn name() -> Question {
+fn name() -> TerminalQuestion {
     let form = fields(json!([
         {"id": "name", "type": "text", "label": "Name", "required": true}]));
-    Question::new(form, english()).asker("door")
+    TerminalQuestion::new(form, english()).asker("door")
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn notices_and_what_a_script_says_come_in_their_place() {
          "condition": {"operator": "not_equals", "field": "name", "value": "Ada"}},
     ]))
     .unwrap();
-    let question = Question::of_script(&script, english()).notice("A part cannot be shown.");
+    let question = TerminalQuestion::of_script(&script, english()).notice("A part cannot be shown.");
     let (mut terminal, keyboard, screen) = terminal();
     type_in(&keyboard, &["Ada"]);
     terminal.fill(&question, &mut Wire::none()).await.unwrap();

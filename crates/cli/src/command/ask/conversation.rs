@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use entreat::core::{Change, Presented};
-use entreat::terminal::{Desk, Filled, News, Question, Terminal, Wire, Word};
+use entreat::terminal::{Desk, Filled, News, TerminalQuestion, Terminal, Wire, Word};
 use entreat::{ActError, CancelReason, Elicitation, Engine, Heard, Subscription, UnixTime};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ pub(super) struct Conversation {
     pub(super) asked: Elicitation,
     pub(super) events: Subscription,
     /// What the person sees, but for what changes from one attempt to the next.
-    pub(super) question: Question,
+    pub(super) question: TerminalQuestion,
 }
 
 /// How the person's part ended; how the question did is the engine's to say.

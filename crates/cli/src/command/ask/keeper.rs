@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat::service::page::PageSettings;
-use entreat::{EmbeddedStore, Engine, Entreat, EntreatError, Settings};
+use entreat::{EmbeddedStore, Engine, EngineSettings, Entreat, EntreatError};
 
 use crate::store::{Opened, Place};
 
@@ -16,7 +16,10 @@ pub(super) enum Keeper {
 }
 
 impl Keeper {
-    pub(super) async fn open(place: Option<&Place>, settings: Settings) -> anyhow::Result<Self> {
+    pub(super) async fn open(
+        place: Option<&Place>,
+        settings: EngineSettings,
+    ) -> anyhow::Result<Self> {
         Ok(match place {
             Some(place) => Self::Store(place.open_or_create(settings).await?),
             None => Self::Memory(Engine::builder().settings(settings).start().await?),
@@ -26,7 +29,7 @@ impl Keeper {
     /// One that also has pages, on a free port of this machine.
     pub(super) async fn with_pages(
         place: Option<&Place>,
-        settings: Settings,
+        settings: EngineSettings,
     ) -> anyhow::Result<Self> {
         let pages = PageSettings {
             poll: Duration::from_secs(1),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use entreat::{CancelReason, Channel, Settings, Snapshot};
+use entreat::{CancelReason, Channel, EngineSettings, Snapshot};
 
 use super::Job;
 use super::conversation::Ending;
@@ -21,7 +21,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 pub(super) async fn ask(
     job: &Job<'_>,
     place: Option<&Place>,
-    settings: Settings,
+    settings: EngineSettings,
     opens: bool,
     context: &mut Context,
 ) -> anyhow::Result<(Ending, Snapshot)> {

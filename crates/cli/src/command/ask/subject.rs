@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use entreat::core::{Field, Kind, Script, closest};
 use entreat::service::TemplateFolder;
 use entreat::service::rpc::Templates;
-use entreat::terminal::Question;
+use entreat::terminal::TerminalQuestion;
 use entreat::{Ask, Form, Messages};
 use serde_json::Value;
 
@@ -61,10 +61,10 @@ impl Subject {
     }
 
     /// What the person sees of it; `form` is the one that the engine asks.
-    pub(super) fn question(&self, form: Form, messages: Messages) -> Question {
+    pub(super) fn question(&self, form: Form, messages: Messages) -> TerminalQuestion {
         match self {
-            Self::Script(script) => Question::of_script(script, messages),
-            Self::Form(_) | Self::Line { .. } => Question::new(form, messages),
+            Self::Script(script) => TerminalQuestion::of_script(script, messages),
+            Self::Form(_) | Self::Line { .. } => TerminalQuestion::new(form, messages),
         }
     }
 

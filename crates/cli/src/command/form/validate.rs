@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use entreat_core::document::{self, Notation};
 use entreat_core::{
-    Answers, Catalogue, CheckError, FieldError, Form, Messages, ReferenceKind, Settings, Shown,
-    Unknown, Violations,
+    Answers, Catalogue, CheckError, CheckSettings, FieldError, Form, Messages, ReferenceKind,
+    Shown, Unknown, Violations,
 };
 use serde::Serialize;
 
@@ -100,13 +100,13 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
 }
 
 impl Args {
-    fn settings(&self) -> Settings {
-        let mut settings = Settings {
+    fn settings(&self) -> CheckSettings {
+        let mut settings = CheckSettings {
             unknown: match self.unknown {
                 UnknownArg::Error => Unknown::Error,
                 UnknownArg::Ignore => Unknown::Ignore,
             },
-            ..Settings::default()
+            ..CheckSettings::default()
         };
         let kind = |reference: &ReferenceArg| match reference {
             ReferenceArg::Url => ReferenceKind::Url,
@@ -128,7 +128,7 @@ impl Args {
 
 struct Checker {
     form: Form,
-    settings: Settings,
+    settings: CheckSettings,
     messages: Messages,
 }
 

@@ -1,6 +1,6 @@
 //! What is wrong, beside its field and in the form's own sentences.
 
-use entreat_core::{Constraint, FieldError, ReferenceKind, Settings};
+use entreat_core::{CheckSettings, Constraint, FieldError, ReferenceKind};
 use serde_json::Value;
 
 use super::{Model, Untaken};
@@ -70,9 +70,9 @@ impl Model {
     /// That a file is too large, in the form's own sentence.
     pub(super) fn too_large(&self, place: usize, stand_in: Value) -> String {
         let field = &self.form.fields()[place];
-        let settings = Settings {
+        let settings = CheckSettings {
             references: vec![ReferenceKind::Local],
-            ..Settings::default()
+            ..CheckSettings::default()
         };
         let answer = if field.takes_many() {
             vec![stand_in].into()

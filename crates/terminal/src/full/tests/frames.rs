@@ -5,9 +5,9 @@ use ratatui::style::Color;
 use super::{Sitting, deadline, every, look, question};
 use crate::full::card::Card;
 use crate::full::event::Key;
-use crate::question::{Look, Question, UrlCard};
+use crate::question::{Look, TerminalQuestion, UrlCard};
 
-fn asked() -> Question {
+fn asked() -> TerminalQuestion {
     let mut question = question(&every()).message("Version 7 is ready.");
     question.time = None;
     question

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Sitting, deadline, every, form, question};
 use crate::full::event::{Event, Key};
-use crate::question::{Filled, Question};
+use crate::question::{Filled, TerminalQuestion};
 
 fn two() -> Value {
     json!([
@@ -231,7 +231,7 @@ fn a_script_is_shown_step_by_step() {
     ]))
     .unwrap();
     let messages = entreat_core::Catalogue::default().messages(["en"]);
-    let mut sitting = Sitting::of(&Question::of_script(&script, messages));
+    let mut sitting = Sitting::of(&TerminalQuestion::of_script(&script, messages));
     let sees = |sitting: &Sitting| {
         let screen = sitting.screen();
         ["Hello.", "Go on?", "Careful now.", "Why?", "Good bye."]

@@ -61,7 +61,7 @@ impl World {
             engine: engine.clone(),
             asked: question.clone(),
             events: asker.subscribe(),
-            question: Question::new(form, messages),
+            question: TerminalQuestion::new(form, messages),
         };
         Self {
             terminal: Some(Terminal::wired(lines, screen.clone())),

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use crate::client::Client;
 use crate::digest::Digest;
 use crate::finished::{Finished, Keepable};
-use crate::mcp::{Inner, Settings};
+use crate::mcp::{Inner, McpSettings};
 use crate::seal::{Refused, refused};
 
 type StateId = [u8; 24];
@@ -43,7 +43,7 @@ pub(crate) struct Use {
     pub(crate) expires: UnixTime,
 }
 
-pub(crate) struct Claims {
+pub(crate) struct UsedStates {
     places: Shares<Arc<str>>,
     known: Mutex<Known>,
 }
@@ -73,8 +73,8 @@ enum Claimed {
     Again(watch::Receiver<Option<Outcome>>),
 }
 
-impl Claims {
-    pub(crate) fn new(settings: &Settings) -> Self {
+impl UsedStates {
+    pub(crate) fn new(settings: &McpSettings) -> Self {
         Self {
             places: settings.shares(settings.used_states),
             known: Mutex::default(),
@@ -156,7 +156,7 @@ impl Inner {
     ) -> Finished<R> {
         loop {
             let now = self.asker.engine().now();
-            match self.claims.claim(client, used, now) {
+            match self.used_states.claim(client, used, now) {
                 Err(Unclaimed::Used) => return Finished::error(refused(&Refused::Used, name)),
                 Err(Unclaimed::Full(full)) => {
                     tracing::warn!(%full, "no more used states can be remembered");
@@ -269,9 +269,9 @@ impl Running {
             teller.send_replace(Some(Arc::new(outcome)));
             if is_kept {
                 // The store remembers it from now on, however many there are.
-                self.inner.claims.forget(self.used.id);
+                self.inner.used_states.forget(self.used.id);
             } else {
-                self.inner.claims.told(self.used.id);
+                self.inner.used_states.told(self.used.id);
             }
         }
     }
@@ -285,7 +285,7 @@ impl Drop for Running {
         let (inner, used) = (self.inner.clone(), self.used);
         let runtime = tokio::runtime::Handle::try_current();
         let (true, Ok(runtime)) = (self.is_stored, runtime) else {
-            inner.claims.forget(used.id);
+            inner.used_states.forget(used.id);
             return;
         };
         // Until the store knows, whoever comes waits: the teller lives on in the task.
@@ -295,7 +295,7 @@ impl Drop for Running {
             if let Err(error) = engine.release_claim(used.id, inputs).await {
                 tracing::warn!(%error, "a state stays used");
             }
-            inner.claims.forget(used.id);
+            inner.used_states.forget(used.id);
             drop(teller);
         };
         self.inner.tasks.spawn_on(release, &runtime);
