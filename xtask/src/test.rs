@@ -51,6 +51,8 @@ const STEPS: &[Step] = &[
             &[
                 "doc",
                 "--workspace",
+                // With the features of the lints, or every dependency would be checked once more.
+                "--all-features",
                 "--no-deps",
                 "--document-private-items",
             ],

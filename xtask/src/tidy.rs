@@ -4,6 +4,7 @@
 //! plant a violation. This file reads the checkout, asks every rule, and prints.
 
 mod edges;
+mod how_to;
 mod ledger;
 mod links;
 mod members;
@@ -54,6 +55,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     violations.extend(ledger::check(&members, &tree));
     violations.extend(sizes.check());
     violations.extend(threats::check(&tree));
+    violations.extend(how_to::check(&tree));
     for (path, text) in tree.files() {
         violations.extend(source::check(path, text));
         violations.extend(places::check(path, text));

@@ -105,53 +105,56 @@ pub(crate) struct Ledger {
     principals: Principals,
 }
 
-/// Whose place is taken and who is charged: an asker, or a principal on whose behalf it asks.
+/// Whose place is taken and who is charged: an asker, or a principal on whose behalf it asks. One
+/// pointer, because every waiter has it.
 #[derive(Clone)]
-pub(crate) struct Account {
+pub(crate) struct Account(Arc<Owner>);
+
+struct Owner {
     ledger: Arc<Ledger>,
     behalf: Behalf,
 }
 
 /// On whose behalf an asker asks, and whose elicitations it sees.
-#[derive(Clone)]
 enum Behalf {
     /// The program's own, which sees those of its principals too.
     Program,
     /// The asker's own; those of its principals are others'.
     Itself,
     /// A principal's.
-    Of(Arc<str>),
+    Of(Box<str>),
 }
 
 impl Account {
     pub(crate) fn of(ledger: Arc<Ledger>) -> Self {
-        Self {
-            ledger,
-            behalf: Behalf::Program,
-        }
+        let behalf = Behalf::Program;
+        Self(Arc::new(Owner { ledger, behalf }))
     }
 
     pub(crate) fn on_its_own_behalf(&self) -> Self {
-        Self {
-            behalf: Behalf::Itself,
-            ..self.clone()
-        }
+        self.with(Behalf::Itself)
     }
 
     pub(crate) fn on_behalf_of(&self, principal: &str) -> Self {
-        Self {
-            behalf: Behalf::Of(principal.into()),
-            ..self.clone()
-        }
+        self.with(Behalf::Of(principal.into()))
+    }
+
+    fn with(&self, behalf: Behalf) -> Self {
+        let ledger = self.ledger().clone();
+        Self(Arc::new(Owner { ledger, behalf }))
+    }
+
+    fn ledger(&self) -> &Arc<Ledger> {
+        &self.0.ledger
     }
 
     /// The asker's name.
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.ledger.name
+        &self.ledger().name
     }
 
     pub(crate) fn principal(&self) -> Option<&str> {
-        match &self.behalf {
+        match &self.0.behalf {
             Behalf::Program | Behalf::Itself => None,
             Behalf::Of(principal) => Some(principal),
         }
@@ -159,13 +162,13 @@ impl Account {
 
     /// Whether it sees what was asked.
     pub(crate) fn owns(&self, request: &Request) -> bool {
-        let sees_all = matches!(self.behalf, Behalf::Program);
+        let sees_all = matches!(self.0.behalf, Behalf::Program);
         *self.name() == request.asker && (sees_all || self.principal() == request.principal())
     }
 
     /// Charges a request of any kind; the error says when to come back.
     pub(crate) fn charge_request(&self, now: UnixTime) -> Result<(), Duration> {
-        let ledger = &self.ledger;
+        let ledger = self.ledger();
         ledger.latest.set(now);
         let charge = || ledger.charge(ledger.rates.read().requests.as_ref());
         match self.principal() {
@@ -277,7 +280,7 @@ impl Ledgers {
 
     /// Takes a place among the live ones and charges a creation, or neither.
     pub(crate) fn admit(&self, account: &Account, now: UnixTime) -> Result<(), AskError> {
-        let ledger = &account.ledger;
+        let ledger = account.ledger();
         ledger.latest.set(now);
         let limits = ledger.rates.read().limits.clone();
         match account.principal() {
@@ -307,7 +310,7 @@ impl Ledgers {
 
     /// Takes an admission back that came to nothing.
     pub(crate) fn refund(&self, account: &Account) {
-        let ledger = &account.ledger;
+        let ledger = account.ledger();
         ledger.credit.fetch_add(1, Ordering::Relaxed);
         give_back(&ledger.live);
         give_back(&self.live);

@@ -32,7 +32,7 @@ pub use handler::Answering;
 pub use http::{Http, HttpError, http};
 pub use pipe::Pipe;
 pub use present::{
-    Answer, Callback, Consent, Followed, FormQuestion, Modes, Present, PresentError, Progress,
-    CallbackQuestion, UrlCard, callback,
+    Answer, Callback, CallbackQuestion, Consent, Followed, FormQuestion, Modes, Present,
+    PresentError, Progress, UrlCard, callback,
 };
 pub use rounds::CallError;

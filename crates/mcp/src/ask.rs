@@ -91,7 +91,11 @@ impl Ask {
     }
 
     /// Asks a form that is a type.
-    pub fn form<T: TypedForm + Send + 'static>(&self, key: &str, message: &str) -> AskRequest<'_, T> {
+    pub fn form<T: TypedForm + Send + 'static>(
+        &self,
+        key: &str,
+        message: &str,
+    ) -> AskRequest<'_, T> {
         let subject = match T::try_form() {
             Ok(form) => Ok(Subject::Form(form.clone())),
             Err(problems) => Err(AskError::Form(problems.clone())),
@@ -103,13 +107,23 @@ impl Ask {
     }
 
     /// Asks a form that was read from somewhere.
-    pub fn form_of(&self, key: &str, message: &str, form: &Form) -> AskRequest<'_, Answers<'static>> {
+    pub fn form_of(
+        &self,
+        key: &str,
+        message: &str,
+        form: &Form,
+    ) -> AskRequest<'_, Answers<'static>> {
         let subject = Ok(Subject::Form(form.clone()));
         self.question(key, message, subject, Given::answers)
     }
 
     /// Asks a form by the name of its template.
-    pub fn template(&self, key: &str, message: &str, name: &str) -> AskRequest<'_, Answers<'static>> {
+    pub fn template(
+        &self,
+        key: &str,
+        message: &str,
+        name: &str,
+    ) -> AskRequest<'_, Answers<'static>> {
         let form = self.call.mcp().template(name);
         let subject = form.map(Subject::Form);
         let subject = subject.ok_or_else(|| AskError::NoTemplate(name.to_owned()));

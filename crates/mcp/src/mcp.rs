@@ -11,12 +11,12 @@ use rmcp::ServerHandler;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::used_states::UsedStates;
 use crate::client::{Client, HttpCallers};
 use crate::extension::Control;
 use crate::forms::WireForms;
 use crate::parked::ParkedCalls;
 use crate::seal::Sealer;
+use crate::used_states::UsedStates;
 use crate::wire::ElicitRequest;
 use crate::wrap::Wrapped;
 

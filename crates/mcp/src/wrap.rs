@@ -27,7 +27,6 @@ use serde_json::{Map, Value};
 
 use crate::ask::Ask;
 use crate::call::Call;
-use crate::used_states::Use;
 use crate::client::Client;
 use crate::connection::Connect;
 use crate::digest::Digest;
@@ -40,6 +39,7 @@ use crate::raw::{Slot, typed};
 use crate::replay::Replay;
 use crate::seal::{Binding, Opened, refused};
 use crate::sessions::Visit;
+use crate::used_states::Use;
 use crate::wire::{InputRequired, input_request};
 
 /// A server whose handlers can ask; made by [`Mcp::wrap`](crate::Mcp::wrap).

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use entreat_core::document::Notation;
 use entreat_core::{Catalogue, Form};
-use entreat_terminal::{Filled, TerminalQuestion, Terminal, Wire};
+use entreat_terminal::{Filled, Terminal, TerminalQuestion, Wire};
 use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]

@@ -96,7 +96,11 @@ impl Terminal {
     /// Asks a form until it is answered, declined or left.
     ///
     /// Fails when the terminal does.
-    pub async fn fill(&mut self, question: &TerminalQuestion, wire: &mut Wire) -> io::Result<Filled> {
+    pub async fn fill(
+        &mut self,
+        question: &TerminalQuestion,
+        wire: &mut Wire,
+    ) -> io::Result<Filled> {
         match self.look.mode {
             Mode::Full => full::fill(&mut self.inputs, self.look, question, wire).await,
             Mode::Plain => desk::fill(&mut self.talk, &mut self.lines, question, wire).await,

@@ -1,3 +1,5 @@
+//! Captures what is logged while a test runs.
+
 use std::io;
 use std::sync::Arc;
 

@@ -428,7 +428,11 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
     }
 
     /// Waits for the reply to a request, and answers what is asked meanwhile.
-    pub async fn reply_to(&mut self, id: u64, mut answer: impl FnMut(&SeenQuestion) -> Value) -> Reply {
+    pub async fn reply_to(
+        &mut self,
+        id: u64,
+        mut answer: impl FnMut(&SeenQuestion) -> Value,
+    ) -> Reply {
         loop {
             let mut message = self.receive().await;
             if let Some(question) = question_in(&message) {

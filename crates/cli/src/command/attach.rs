@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use entreat::core::jiff::Zoned;
 use entreat::core::{FieldError, Script, Validators};
-use entreat::terminal::{Desk, Filled, News, TerminalQuestion, Terminal, Wire, Word};
+use entreat::terminal::{Desk, Filled, News, Terminal, TerminalQuestion, Wire, Word};
 use entreat::{Catalogue, ElicitationId, Form, Messages};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;

@@ -148,6 +148,8 @@ async fn ask(
     let Some(pages) = entreat.pages() else {
         bail!("there is no page to open");
     };
+    // Before anybody is told of the page: a change from then on is not missed.
+    let mut watched = args.form.as_ref().and_then(Watched::new);
     let asker = entreat.asker(ASKER);
     let mut question = put(&asker, form).await?;
     let link = pages.link(question.id());
@@ -168,7 +170,6 @@ async fn ask(
             "Open it in a browser on this machine. Ctrl-C ends the demo."
         ));
     }
-    let mut watched = args.form.as_ref().and_then(Watched::new);
     loop {
         tokio::select! {
             settled = question.outcome() => {

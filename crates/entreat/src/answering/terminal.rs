@@ -4,7 +4,7 @@ use entreat_core::Messages;
 use entreat_mcp::answer::{
     Answer, Consent, Followed, FormQuestion, Present, PresentError, Progress, UrlCard,
 };
-use entreat_terminal::{CardReply, Filled, OpenedReply, TerminalQuestion, Terminal, Wire};
+use entreat_terminal::{CardReply, Filled, OpenedReply, Terminal, TerminalQuestion, Wire};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;

@@ -2,7 +2,7 @@
 
 use entreat::core::schema::Era;
 use entreat::{Entreat, Form};
-use entreat_testkit::mcp::{Client, HttpClient, Kind, SeenQuestion, Reply, accept};
+use entreat_testkit::mcp::{Client, HttpClient, Kind, Reply, SeenQuestion, accept};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 

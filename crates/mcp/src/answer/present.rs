@@ -234,7 +234,9 @@ where
         &'a self,
         question: &'a FormQuestion,
     ) -> BoxFuture<'a, Result<Answer, PresentError>> {
-        (self.0)(CallbackQuestion::Form(question.clone())).map(Ok).boxed()
+        (self.0)(CallbackQuestion::Form(question.clone()))
+            .map(Ok)
+            .boxed()
     }
 
     fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresentError>> {

@@ -126,7 +126,10 @@ pub(crate) async fn fill(
     })
 }
 
-fn converse(mut counter: Counter, question: &TerminalQuestion) -> (io::Result<Reply>, Map<String, Value>) {
+fn converse(
+    mut counter: Counter,
+    question: &TerminalQuestion,
+) -> (io::Result<Reply>, Map<String, Value>) {
     let requests = counter.requests.clone();
     let keep = |draft: &Value| drop(requests.blocking_send(Request::Drafted(draft.clone())));
     let mut notices = question.notices.clone();

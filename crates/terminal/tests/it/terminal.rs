@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use entreat_core::Script;
 use entreat_terminal::{
-    CardReply, Filled, News, OpenedReply, TerminalQuestion, Terminal, UrlCard, Wire, Word,
+    CardReply, Filled, News, OpenedReply, Terminal, TerminalQuestion, UrlCard, Wire, Word,
 };
 use futures_util::FutureExt as _;
 use serde_json::json;
@@ -201,7 +201,8 @@ async fn notices_and_what_a_script_says_come_in_their_place() {
          "condition": {"operator": "not_equals", "field": "name", "value": "Ada"}},
     ]))
     .unwrap();
-    let question = TerminalQuestion::of_script(&script, english()).notice("A part cannot be shown.");
+    let question =
+        TerminalQuestion::of_script(&script, english()).notice("A part cannot be shown.");
     let (mut terminal, keyboard, screen) = terminal();
     type_in(&keyboard, &["Ada"]);
     terminal.fill(&question, &mut Wire::none()).await.unwrap();

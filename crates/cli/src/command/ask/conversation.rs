@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use entreat::core::{Change, Presented};
-use entreat::terminal::{Desk, Filled, News, TerminalQuestion, Terminal, Wire, Word};
+use entreat::terminal::{Desk, Filled, News, Terminal, TerminalQuestion, Wire, Word};
 use entreat::{ActError, CancelReason, Elicitation, Engine, Heard, Subscription, UnixTime};
 use serde_json::Value;
 use tokio::time::Instant;
