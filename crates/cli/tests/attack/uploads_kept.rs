@@ -230,7 +230,7 @@ fn names_of_many_files_do_not_cost_more_with_each() {
 fn four_times_the_file_costs_about_four_times_the_work_and_no_more_memory() {
     let service = Service::start(&[]);
     let mut tally = Tally::new();
-    let size = times(2 << 20, 8 << 20);
+    let size = 2 << 20;
     for (what, piece, most) in [
         ("in one piece", usize::MAX, size),
         ("byte by byte", 1, size / 16),
