@@ -1,6 +1,6 @@
 //! What can be learned of a store's files without opening the store.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,9 @@ impl FileKind {
         const PROGRAM: std::ops::Range<usize> = 68..72;
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(72).read_to_end(&mut start));
-        if path.metadata().is_ok_and(|found| links(&found) > 1) {
+        // A folder has several links by itself.
+        let is_linked = |found: &Metadata| found.is_file() && links(found) > 1;
+        if path.metadata().is_ok_and(|found| is_linked(&found)) {
             return Self::Linked;
         }
         match read {
@@ -76,6 +78,8 @@ mod tests {
             FileKind::of(&path)
         };
         assert_eq!(FileKind::of(&folder.path().join("none")), FileKind::Store);
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        assert_eq!(FileKind::of(folder.path()), FileKind::Store);
         assert_eq!(of(b""), FileKind::Empty);
         assert_eq!(of(b"hello"), FileKind::Foreign);
         let mut bytes = [0; 100];
