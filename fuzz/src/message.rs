@@ -8,8 +8,10 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use entreat_core::UnixTime;
-use entreat_engine::{Courier, Engine, EngineSettings, Limits, Parcel, Receipt};
-use entreat_service::rpc::{Answered, Answering, Code, Rpc, Session, Templates};
+use entreat_engine::{
+    CallbackDelivery, CallbackSender, DeliveryResult, Engine, EngineSettings, Limits,
+};
+use entreat_service::rpc::{Code, ResponseFuture, Rpc, RpcResponse, Session, Templates};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock, samples};
 use serde_json::Value;
 
@@ -54,7 +56,7 @@ impl World {
             .clock(clock.clone())
             .entropy(SeededEntropy::new(7))
             .resolver(resolver)
-            .courier(Nobody)
+            .callback_sender(Nobody)
             .settings(settings)
             .start()
             .await
@@ -70,7 +72,7 @@ impl World {
     }
 
     /// The answer, for which time passes if somebody waits.
-    async fn answer(&self, message: &[u8]) -> Answered {
+    async fn answer(&self, message: &[u8]) -> RpcResponse {
         let mut answering = pin!(self.rpc.answer(&self.session, message));
         for _ in 0..2 {
             if let Some(answered) = turns(answering.as_mut()).await {
@@ -85,7 +87,7 @@ impl World {
     }
 }
 
-async fn turns(mut answering: Pin<&mut Answering>) -> Option<Answered> {
+async fn turns(mut answering: Pin<&mut ResponseFuture>) -> Option<RpcResponse> {
     for _ in 0..TURNS {
         tokio::select! {
             biased;
@@ -116,9 +118,9 @@ fn filled_in(message: &[u8], ids: &[String]) -> Vec<u8> {
     filled
 }
 
-fn check(answered: &Answered, ids: &mut Vec<String>) {
+fn check(answered: &RpcResponse, ids: &mut Vec<String>) {
     let Some(body) = &answered.body else {
-        assert!(answered.understood, "what is not understood is told");
+        assert!(answered.is_well_formed, "what is not understood is told");
         return;
     };
     let body: Value = serde_json::from_str(body).expect("answers are JSON");
@@ -132,7 +134,7 @@ fn check(answered: &Answered, ids: &mut Vec<String>) {
         assert!(answer.get("id").is_some(), "{answer}");
         match (answer.get("result"), answer.get("error")) {
             (Some(result), None) => {
-                assert!(answered.understood, "{answer}");
+                assert!(answered.is_well_formed, "{answer}");
                 let id = result["elicitationId"].as_str();
                 let id = id.filter(|id| !ids.iter().any(|known| known == id));
                 ids.extend(id.map(str::to_owned));
@@ -144,7 +146,7 @@ fn check(answered: &Answered, ids: &mut Vec<String>) {
                 let code = *code.unwrap_or_else(|| panic!("an unknown code: {answer}"));
                 assert_ne!(code, Code::Internal, "{answer}");
                 let is_no_call = matches!(code, Code::ParseError | Code::InvalidRequest);
-                assert!(answered.understood || is_no_call, "{answer}");
+                assert!(answered.is_well_formed || is_no_call, "{answer}");
                 assert!(error["data"]["type"].is_string(), "{answer}");
             }
             (Some(_), Some(_)) | (None, None) => panic!("neither or both: {answer}"),
@@ -155,8 +157,8 @@ fn check(answered: &Answered, ids: &mut Vec<String>) {
 /// Takes what it is given, and delivers it nowhere.
 struct Nobody;
 
-impl Courier for Nobody {
-    fn deliver(&self, _: Parcel) -> Pin<Box<dyn Future<Output = Receipt> + Send>> {
-        Box::pin(std::future::ready(Receipt::Taken))
+impl CallbackSender for Nobody {
+    fn deliver(&self, _: CallbackDelivery) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>> {
+        Box::pin(std::future::ready(DeliveryResult::Delivered))
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use entreat_core::url::{self, Url};
-use entreat_core::url_guard::{Host, Policy, inspect, judge, judge_redirect};
+use entreat_core::url_guard::{Host, Policy, check_redirect, check_url, inspect};
 
 use super::Meter;
 
@@ -18,15 +18,15 @@ pub fn run(data: &[u8], meter: &mut Meter) {
         .block_localhost(false);
     for policy in [Policy::default(), Policy::web(), lax] {
         for url in [text, first, second] {
-            if let Ok(judged) = meter.call("judge", || judge(url, &policy)) {
-                assert_parsed_alike(url, judged.scheme(), judged.host());
+            if let Ok(checked) = meter.call("check_url", || check_url(url, &policy)) {
+                assert_parsed_alike(url, checked.scheme(), checked.host());
             }
         }
         for (from, location) in [(first, second), ("https://example.com/a/b?c", text)] {
-            let hop = meter.call("judge_redirect", || judge_redirect(from, location, &policy));
+            let hop = meter.call("check_redirect", || check_redirect(from, location, &policy));
             if let Ok(target) = hop {
                 assert!(
-                    judge(&target, &policy).is_ok(),
+                    check_url(&target, &policy).is_ok(),
                     "{target:?} from {location:?}"
                 );
             }

@@ -1,6 +1,6 @@
-//! `cargo xtask advisories`: known vulnerabilities in what is depended on.
+//! `cargo xtask advisories`: known vulnerabilities in dependencies.
 //!
-//! Needs a copy of the Rust advisory database (rustsec), which changes by the day; so it is no part of
+//! Needs a copy of the Rust advisory database (rustsec), which changes daily. So it is not part of
 //! `cargo xtask test`, whose outcome depends on the checkout alone.
 
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use rustsec::{Database, Lockfile, Report, report};
 
 use crate::shell::say;
 
-/// The lock files that are looked at.
+/// The lock files to check.
 const LOCK_FILES: [&str; 2] = ["Cargo.lock", "fuzz/Cargo.lock"];
 
-/// Where to look.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A checkout of the Rust advisory database (rustsec)
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 /// Prints every finding, and fails if there is one: a vulnerability, or a crate that is unsound or
-/// not maintained any more.
+/// unmaintained.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let shown = args.db.display();
     let database = Database::open(&args.db);

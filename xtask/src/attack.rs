@@ -1,8 +1,8 @@
-//! `cargo xtask attack`: strangers attack the real programs, in every way that we know of.
+//! `cargo xtask attack`: attacks the real programs as untrusted clients, in every known way.
 //!
-//! The attacks are the test `attack` of the command line, one module for each entrance; the name
-//! of each test says what must hold. Short variants are among the tests; here they are made in
-//! full, on optimised programs.
+//! The attacks are the test `attack` of the command line, one module per entry point; the name of
+//! each test states the property under attack. The test suite runs short variants; this command
+//! runs them in full, on optimised programs.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::shell::{self, cargo, say};
 
-/// Which attacks to make.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only the attacks whose names contain this, such as `uploads::`
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     short: bool,
 }
 
-/// Fails if anything did not hold; says how many attacks were made.
+/// Runs the attacks and prints their number. Fails if one succeeds.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let mut command = command(args, root);
     let line = shell::shown(&command);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
         }
     }
     let status = child.wait()?;
-    say(&tally.told());
+    say(&tally.summary());
     if !status.success() {
         bail!("`{line}` ended with {status}");
     }
@@ -51,7 +51,7 @@ fn command(args: &Args, root: &Path) -> Command {
     let test = ["test", "--release", "-p", "entreat-cli", "--test", "attack"];
     let mut command = cargo(root, &test);
     command.args(args.filter.as_deref());
-    // One at a time: what a program spends is its own.
+    // One at a time, so that resource usage can be attributed.
     command.args(["--", "--nocapture", "--test-threads=1"]);
     if !args.short {
         command.env("ENTREAT_ATTACK", "long");
@@ -59,7 +59,7 @@ fn command(args: &Args, root: &Path) -> Command {
     command
 }
 
-/// How many attacks were made, by what the tests print.
+/// Counts attacks from the tests' output.
 #[derive(Default)]
 struct Tally {
     attacks: usize,
@@ -67,9 +67,9 @@ struct Tally {
 }
 
 impl Tally {
-    /// Whether a line was a count.
+    /// Adds a line's count; returns whether it was one.
     fn count(&mut self, line: &str) -> bool {
-        // The name of the test stands before it when it runs alone.
+        // A test that runs alone prints its name on the same line.
         let Some((_, count)) = line.split_once("attacks: ") else {
             return false;
         };
@@ -81,7 +81,7 @@ impl Tally {
         true
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         format!("{} attacks in {} tests were made", self.attacks, self.tests)
     }
 }
@@ -123,6 +123,6 @@ mod tests {
         ] {
             tally.count(line);
         }
-        assert_eq!(tally.told(), "42 attacks in 2 tests were made");
+        assert_eq!(tally.summary(), "42 attacks in 2 tests were made");
     }
 }

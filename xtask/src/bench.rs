@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measures, on one core where the machine allows it.
+//! `cargo xtask bench`: runs benchmarks, pinned to one core where possible.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,10 +10,10 @@ use clap::builder::PossibleValuesParser;
 use crate::peers;
 use crate::shell::{self, cargo, say};
 
-/// The family that is measured against programs of others too.
+/// The family that is also compared with other implementations.
 const MCP: &str = "mcp";
 
-/// All that can be measured; what has one name is run together.
+/// All benchmarks; those with the same name run together.
 const FAMILIES: &[Family] = &[
     Family {
         name: "forms",
@@ -25,14 +25,14 @@ const FAMILIES: &[Family] = &[
         name: "engine",
         package: "entreat-engine",
         bench: "engine",
-        // It says itself how many cores it uses.
+        // It chooses its number of cores itself.
         pinned: false,
     },
     Family {
         name: "engine",
         package: "entreat-stores",
         bench: "embedded",
-        // Callers and the writer work side by side; on one core each would wait for the other.
+        // Callers and the writer run in parallel; on one core they would block each other.
         pinned: false,
     },
     Family {
@@ -45,7 +45,7 @@ const FAMILIES: &[Family] = &[
         name: "service",
         package: "entreat",
         bench: "service",
-        // It puts the server and the clients on a core each.
+        // It pins the server and the clients to one core each.
         pinned: false,
     },
     Family {
@@ -58,21 +58,21 @@ const FAMILIES: &[Family] = &[
         name: MCP,
         package: "entreat-mcp",
         bench: "mcp",
-        // Its servers stay on the same core, as those of the rivals do.
+        // Its servers share the core, like those of the rivals.
         pinned: true,
     },
 ];
 
-/// A benchmark, and the family that it is read with.
+/// A benchmark and its family.
 struct Family {
     name: &'static str,
     package: &'static str,
     bench: &'static str,
-    /// It has one thread, which is to stay on one core.
+    /// Whether to pin it to one core.
     pinned: bool,
 }
 
-/// What to measure.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The family to run; all of them if none is named
@@ -89,7 +89,7 @@ fn names() -> Vec<&'static str> {
     names
 }
 
-/// Runs the chosen families, one after the other.
+/// Runs the chosen families one after another.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let pin = shell::works(Command::new("taskset").args(["-c", "0", "true"]));
     if !pin {
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     }
     for family in FAMILIES {
         if args.name.as_ref().is_none_or(|name| name == family.name) {
-            // Built first, so that the pin holds back only what is measured.
+            // Built first, since the build should use all cores.
             shell::run(&mut build(family, root))?;
             shell::run(&mut measure(family, root, pin && family.pinned, &args.pass))?;
         }
@@ -108,8 +108,8 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The same tool as rivals of other languages write it: a line of JSON on stdout for each
-/// transport and era. Client and server share a core, as ours do.
+/// Measures the same tool in other languages' implementations: one line of JSON per transport and
+/// era. Client and server share a core, like ours.
 fn rivals(root: &Path, pin: bool) -> Result<()> {
     let peers = peers::prepare(root)?;
     for (mut command, script) in [
@@ -122,16 +122,17 @@ fn rivals(root: &Path, pin: bool) -> Result<()> {
     Ok(())
 }
 
-/// The same command, held to one core with all that it starts.
+/// Pins a command and its children to one core.
 fn pinned(command: &Command) -> Command {
-    let mut held = Command::new("taskset");
-    held.args(["-c", "0"])
+    let mut pinned = Command::new("taskset");
+    pinned
+        .args(["-c", "0"])
         .arg(command.get_program())
         .args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
-        held.current_dir(folder);
+        pinned.current_dir(folder);
     }
-    held
+    pinned
 }
 
 fn build(family: &Family, root: &Path) -> Command {

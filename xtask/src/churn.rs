@@ -1,7 +1,6 @@
-//! `cargo xtask churn`: lets everything come and go on running programs, and watches their memory.
+//! `cargo xtask churn`: a long-running load test that watches the memory of running programs.
 //!
-//! What it does and measures is in the test `churn` of the command line; a short run of it is
-//! among the tests.
+//! The workload is the test `churn` of the command line; the test suite has a short run of it.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +9,7 @@ use anyhow::Result;
 
 use crate::shell::{self, cargo};
 
-/// How long to go on.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// For how long; the slope of the second half is held to a bound from two minutes on
@@ -18,7 +17,7 @@ pub(crate) struct Args {
     seconds: u32,
 }
 
-/// Fails if the memory of a program goes on growing.
+/// Fails if the memory of a program keeps growing.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     shell::run(&mut churn(args, root))
 }

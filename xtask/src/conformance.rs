@@ -1,9 +1,9 @@
 //! `cargo xtask conformance`: the official conformance suite against `examples/everything`, and
 //! against `entreat call` as a client.
 //!
-//! The suite is stricter here than by itself: a warning fails, a check that cannot be made
-//! fails, and so does a scenario that made fewer checks than it has. The numbers of checks
-//! are those of the version that `tests/peers/package.json` names.
+//! Stricter than the suite itself: a warning fails, a check that cannot be made fails, and so does
+//! a scenario that made fewer checks than expected. The numbers of checks belong to the version
+//! that `tests/peers/package.json` pins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::everything;
 use crate::peers::{self, Peers};
 use crate::shell::{self, say};
 
-/// Where the suite's program is, among the packages of npm.
+/// The suite's program among the npm packages.
 const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
-/// Everything about elicitation, by version of the protocol. Each scenario but the last checks
-/// all messages against the protocol's schema too, which is one check more.
+/// All scenarios about elicitation, by protocol version. Each but the last also checks all messages
+/// against the protocol's schema, which is one more check.
 const SCENARIOS: &[(&str, &[Scenario])] = &[
     (
         "2025-11-25",
@@ -52,7 +52,7 @@ const SCENARIOS: &[(&str, &[Scenario])] = &[
     ),
 ];
 
-/// What a client is asked, by version of the protocol.
+/// Scenarios for clients, by protocol version.
 const CLIENT_SCENARIOS: &[(&str, &[Scenario])] = &[
     (
         "2025-11-25",
@@ -64,7 +64,7 @@ const CLIENT_SCENARIOS: &[(&str, &[Scenario])] = &[
     ),
 ];
 
-/// What a server without changing lists has nothing to show for.
+/// Checks that do not apply to a server whose lists never change.
 const MAY_SKIP: [&str; 5] = [
     "sep-2575-server-sends-subscription-ack",
     "sep-2575-server-tags-subscription-id",
@@ -73,15 +73,15 @@ const MAY_SKIP: [&str; 5] = [
     "sep-2575-server-sends-tools-list-changed-on-subscription",
 ];
 
-/// Notes of the suite that are no checks.
+/// Log entries of the suite that are not checks.
 const TRAFFIC: [&str; 2] = ["incoming-request", "outgoing-response"];
 
-/// What is asked of one scenario.
+/// The expectations on one scenario.
 struct Scenario {
     name: &'static str,
-    /// How many checks it makes if nothing keeps it from them.
+    /// The number of checks in a complete run.
     checks: usize,
-    /// What its last result has to say, where the suite asks for it and does not look.
+    /// Text that a result must contain, where the suite requires but does not check it.
     says: &'static str,
 }
 
@@ -97,7 +97,7 @@ impl Scenario {
     }
 }
 
-/// What to try.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Try a server that runs already, by the address of its endpoint
@@ -107,7 +107,7 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-/// The step of `cargo xtask test`: everything.
+/// Runs all scenarios, as a step of `cargo xtask test`.
 pub(crate) fn run_all(root: &Path) -> Result<()> {
     let args = Args {
         url: None,
@@ -116,7 +116,7 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     run(&args, root)
 }
 
-/// Runs the scenarios one after the other, then prints a table of them all.
+/// Runs the scenarios one after another, then prints a summary table.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let peers = peers::prepare(root)?;
     let (url, server) = if let Some(url) = &args.url {
@@ -157,15 +157,15 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is tried.
+/// The side under test.
 enum Side<'a> {
-    /// A server, by its address.
+    /// A server, by URL.
     Server(&'a str),
-    /// `entreat call`, by the program.
+    /// `entreat call`, by the program's path.
     Client(&'a Path),
 }
 
-/// Runs one scenario and reads what it wrote down.
+/// Runs one scenario and reads its results.
 fn try_scenario(
     peers: &Peers,
     side: &Side<'_>,
@@ -174,7 +174,7 @@ fn try_scenario(
 ) -> Result<Report> {
     let name = scenario.name;
     let results = peers.folder().join("conformance").join(version).join(name);
-    // Of an earlier run, which would pass for this one's.
+    // Results of an earlier run must not pass for this one's.
     if results.exists() {
         fs::remove_dir_all(&results)?;
     }
@@ -193,13 +193,13 @@ fn try_scenario(
         .output()
         .context("cannot start the conformance suite")?;
     let Some(file) = find(&results, "checks.json")? else {
-        let said = String::from_utf8_lossy(&output.stdout);
-        let cried = String::from_utf8_lossy(&output.stderr);
-        bail!("the suite wrote no results for {name} at {version}:\n{said}{cried}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("the suite wrote no results for {name} at {version}:\n{stdout}{stderr}");
     };
     let checks: Vec<Value> = serde_json::from_slice(&fs::read(&file)?)
         .with_context(|| format!("cannot read {}", file.display()))?;
-    let mut report = judge(&checks, scenario);
+    let mut report = evaluate(&checks, scenario);
     if !output.status.success() && report.complaints.is_empty() {
         let complaint = format!("the suite ended with {}", output.status);
         report.complaints.push(complaint);
@@ -207,7 +207,7 @@ fn try_scenario(
     Ok(report)
 }
 
-/// The file of that name, however deep.
+/// Finds a file by name, recursively.
 fn find(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     if !folder.is_dir() {
         return Ok(None);
@@ -225,7 +225,7 @@ fn find(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// What became of one scenario.
+/// The result of one scenario.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Report {
     passed: usize,
@@ -233,20 +233,20 @@ struct Report {
     complaints: Vec<String>,
 }
 
-/// Judges the checks of a scenario more strictly than the suite does.
-fn judge(checks: &[Value], scenario: &Scenario) -> Report {
+/// Evaluates the checks of a scenario more strictly than the suite does.
+fn evaluate(checks: &[Value], scenario: &Scenario) -> Report {
     let mut report = Report::default();
     for check in checks {
         let id = check["id"].as_str().unwrap_or("a check without a name");
         let status = check["status"].as_str().unwrap_or("no status");
         match status {
             "SUCCESS" => report.passed += 1,
-            // What the suite writes down of each message.
+            // Log entries for each message.
             "INFO" if TRAFFIC.contains(&id) => {}
             "SKIPPED" if MAY_SKIP.contains(&id) => report.skipped += 1,
             _ => {
-                let said = check["errorMessage"].as_str().unwrap_or_default();
-                report.complaints.push(format!("{status} {id}: {said}"));
+                let message = check["errorMessage"].as_str().unwrap_or_default();
+                report.complaints.push(format!("{status} {id}: {message}"));
             }
         }
     }
@@ -267,7 +267,7 @@ fn judge(checks: &[Value], scenario: &Scenario) -> Report {
     report
 }
 
-/// One line a scenario.
+/// Formats one line per scenario.
 fn table(lines: &[(&str, &Scenario, Report)]) -> String {
     let mut table = format!(
         "\n{:<48}{:<12}{:>7}{:>9}  verdict",
@@ -305,20 +305,20 @@ mod tests {
             skipped: 1,
             complaints: Vec::new(),
         };
-        assert_eq!(judge(&checks, &Scenario::new("s", 2)), expected);
+        assert_eq!(evaluate(&checks, &Scenario::new("s", 2)), expected);
     }
 
     #[test]
     fn warnings_and_skips_without_leave_are_failures() {
         for status in ["WARNING", "FAILURE", "SKIPPED", "INFO"] {
-            let report = judge(&[check("a", status)], &Scenario::new("s", 1));
+            let report = evaluate(&[check("a", status)], &Scenario::new("s", 1));
             assert_eq!(report.complaints, [format!("{status} a: why")]);
         }
     }
 
     #[test]
     fn a_scenario_that_checked_too_little_fails() {
-        let report = judge(&[check("a", "SUCCESS")], &Scenario::new("s", 2));
+        let report = evaluate(&[check("a", "SUCCESS")], &Scenario::new("s", 2));
         assert_eq!(report.complaints, ["made 1 of its 2 checks"]);
     }
 
@@ -326,10 +326,10 @@ mod tests {
     fn a_result_has_to_say_what_the_suite_does_not_look_for() {
         let mut done = check("a", "SUCCESS");
         let scenario = Scenario::new("s", 1).says("state-ok");
-        let report = judge(std::slice::from_ref(&done), &scenario);
+        let report = evaluate(std::slice::from_ref(&done), &scenario);
         assert_eq!(report.complaints, ["no result says `state-ok`"]);
         done["details"] = json!({"result": {"content": [{"text": "state-ok"}]}});
-        let report = judge(&[done], &scenario);
+        let report = evaluate(&[done], &scenario);
         assert_eq!(report.complaints, [""; 0]);
     }
 

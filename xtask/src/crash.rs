@@ -1,8 +1,8 @@
-//! `cargo xtask crash`: kills a process that works on the embedded store, or a whole service,
-//! again and again.
+//! `cargo xtask crash`: repeatedly kills a process that writes to the embedded store, or a whole
+//! service.
 //!
-//! What it does and compares is in the example `crash` of the stores, and in the test `killed` of
-//! the command line; a short run of each is among the tests.
+//! The workloads are the example `crash` of the stores and the test `killed` of the command line;
+//! the test suite has a short run of each.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use crate::shell::{self, cargo};
 
-/// How long to go on.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// How often the process is killed
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     service: bool,
 }
 
-/// Fails if anything that was acknowledged is lost, doubled or revived.
+/// Fails if anything that was acknowledged is lost, duplicated or revived.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let mut command = if args.service {
         killed(args, root)

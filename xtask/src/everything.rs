@@ -1,7 +1,7 @@
-//! `cargo xtask clients`: MCP clients of other people against `examples/everything`.
+//! `cargo xtask clients`: third-party MCP clients against `examples/everything`.
 //!
-//! Each client is a program in `tests/peers` that gets the address of the server over HTTP and
-//! the command that serves stdio, and tries both, in every era that it knows.
+//! Each client is a program in `tests/peers` that receives the server's HTTP URL and the stdio
+//! command, and tries both, in every protocol era that it supports.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,20 +9,20 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::peers;
-use crate::running::Running;
+use crate::running::RunningServer;
 use crate::shell;
 
-/// Builds the example; where it is then.
+/// Builds the example and returns its path.
 fn build(root: &Path) -> Result<PathBuf> {
     Ok(shell::build(root)?.join("examples/everything"))
 }
 
-/// The example over HTTP, on a free port.
-pub(crate) fn serve(root: &Path) -> Result<Running> {
-    Running::start(Command::new(build(root)?).args(["--port", "0"]))
+/// Starts the example over HTTP, on a free port.
+pub(crate) fn serve(root: &Path) -> Result<RunningServer> {
+    RunningServer::start(Command::new(build(root)?).args(["--port", "0"]))
 }
 
-/// Runs every client; the first that finds something wrong ends the run.
+/// Runs every client; stops at the first failure.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let peers = peers::prepare(root)?;
     let server = serve(root)?;

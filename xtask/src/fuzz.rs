@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: lets libFuzzer loose on the targets in `fuzz/`.
+//! `cargo xtask fuzz`: runs libFuzzer on the targets in `fuzz/`.
 //!
-//! Runs on the stable toolchain, without a sanitizer. A memory sanitizer is nightly's, and has
-//! little to find here: the workspace forbids unsafe code. Without it a target runs several
-//! times as fast; panics, overflows, time-outs and excessive memory are still caught.
+//! Runs on the stable toolchain, without a sanitizer. Memory sanitizers need nightly and have
+//! little to find: the workspace forbids unsafe code. Without one, targets run several times as
+//! fast; panics, overflows, time-outs and excessive memory use are still caught.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,10 +12,10 @@ use cargo_metadata::MetadataCommand;
 
 use crate::shell::{self, cargo, say};
 
-/// No input may take longer, use more memory or be larger; libFuzzer's spelling.
+/// Limits on time, memory and input size, as libFuzzer flags.
 const LIMITS: [&str; 3] = ["-timeout=1", "-rss_limit_mb=512", "-max_len=65536"];
 
-/// What to fuzz, and for how long.
+/// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The target to run; all of them if none is named
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     seconds: u32,
 }
 
-/// Runs the chosen targets one after the other, and stops at the first finding.
+/// Runs the chosen targets one after another, and stops at the first finding.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let chosen = choose(targets(&root.join("fuzz"))?, args.target.as_deref())?;
     shell::ensure_subcommand(root, "fuzz")?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The targets are the binaries of the manifest, as cargo-fuzz sees it.
+/// Returns the targets: the binaries of the manifest, as for cargo-fuzz.
 fn targets(folder: &Path) -> Result<Vec<String>> {
     let manifest = folder.join("Cargo.toml");
     if !manifest.exists() {
@@ -81,7 +81,7 @@ fn choose(targets: Vec<String>, wanted: Option<&str>) -> Result<Vec<String>> {
 
 fn fuzz(root: &Path, target: &str, seconds: u32) -> Command {
     let mut command = cargo(root, &["fuzz", "run", "--sanitizer", "none", target]);
-    // What is found goes to the first folder; the second is checked in.
+    // New inputs go to the first folder; the second is checked in.
     command
         .arg(format!("fuzz/corpus/{target}"))
         .arg(format!("fuzz/seeds/{target}"))

@@ -6,16 +6,20 @@
 mod advisories;
 mod attack;
 mod bench;
+mod book;
 mod churn;
 mod conformance;
 mod crash;
 mod everything;
+mod features;
 mod fuzz;
 mod peers;
+mod platforms;
 mod running;
 mod screenshots;
 mod servers;
 mod shell;
+mod spelling;
 mod supply;
 mod test;
 mod tidy;
@@ -38,6 +42,10 @@ enum Command {
     Test,
     /// Check the house rules that the compiler does not
     Tidy,
+    /// Find misspelt words
+    Spelling,
+    /// Compile each feature by itself, with the oldest Rust that is supported
+    Features,
     /// Check licences, sources and duplicates of all dependencies
     Supply,
     /// Look for known vulnerabilities in the lock files
@@ -56,6 +64,10 @@ enum Command {
     Clients,
     /// Call MCP servers of others with `entreat call`, and answer what they ask
     Servers,
+    /// Compile for macOS and Windows
+    Platforms,
+    /// Make a book of the documentation, in target/book
+    Book,
     /// Draw every page anew, into docs/pages
     Screenshots,
     /// Kill a process that works on the embedded store, and look for what was lost
@@ -69,6 +81,8 @@ fn main() -> ExitCode {
     let done = shell::root().and_then(|root| match &cli.command {
         Command::Test => test::run(&root),
         Command::Tidy => tidy::run(&root),
+        Command::Spelling => spelling::run(&root),
+        Command::Features => features::run(&root),
         Command::Supply => supply::run(&root),
         Command::Advisories(args) => advisories::run(args, &root),
         Command::Attack(args) => attack::run(args, &root),
@@ -78,6 +92,8 @@ fn main() -> ExitCode {
         Command::Conformance(args) => conformance::run(args, &root),
         Command::Clients => everything::run(&root),
         Command::Servers => servers::run(&root),
+        Command::Platforms => platforms::run(&root),
+        Command::Book => book::run(&root),
         Command::Screenshots => screenshots::run(&root),
         Command::Crash(args) => crash::run(args, &root),
         Command::Churn(args) => churn::run(args, &root),

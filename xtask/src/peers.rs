@@ -1,7 +1,7 @@
-//! Other people's programs against a running service, and the examples in other languages.
+//! Third-party programs against a running service, and the examples in other languages.
 //!
-//! A service is started for each run. Whatever its examples ask is answered here, through the
-//! control API: they are written for a person on the other side.
+//! A service is started for each run. The examples expect a person to answer, so their questions
+//! are answered here through the control API.
 
 mod install;
 
@@ -13,16 +13,16 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::running::Running;
+use crate::running::RunningServer;
 use crate::shell::{self, say};
 
-pub(crate) use install::{Peers, prepare};
+pub(crate) use install::{Peers, debian_program, prepare};
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let peers = prepare(root)?;
     let mut serve = Command::new(shell::build(root)?.join("entreat"));
     serve.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory"]);
-    let service = Running::start(&mut serve)?;
+    let service = RunningServer::start(&mut serve)?;
     let url = &service.url;
 
     let mut shell = Command::new("sh");
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut python = Command::new("python3");
     python.arg("examples/ask.py").current_dir(root);
     answered(&mut python, url, "deploying to staging")?;
-    // From where its packages are found.
+    // In the folder where its packages are found.
     let mut typescript = Command::new("node");
     typescript
         .args(["--import", "tsx"])
@@ -46,7 +46,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs an example, answers what it asks, and compares what it prints.
+/// Runs an example, answers its question, and checks its output.
 fn answered(command: &mut Command, url: &str, expected: &str) -> Result<()> {
     let line = shell::shown(command);
     say(&format!("$ {line} {url}"));
@@ -78,7 +78,7 @@ fn answered(command: &mut Command, url: &str, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// One call of the control API.
+/// Calls a method of the control API.
 fn call(url: &str, method: &str, params: &Value) -> Result<Value> {
     let address = url.strip_prefix("http://").context("the URL is of HTTP")?;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();

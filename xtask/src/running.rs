@@ -1,4 +1,4 @@
-//! A server that runs while something is tried with it, on a port of its own.
+//! Runs a server on a free port while it is being tested.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,14 +7,14 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::shell;
 
-/// A server that said where it listens. Dropping it ends it.
-pub(crate) struct Running {
+/// A server that is ready. Dropping it kills it.
+pub(crate) struct RunningServer {
     child: Child,
     pub(crate) url: String,
 }
 
-impl Running {
-    /// Starts a server and waits until it says `listening on URL` on stderr.
+impl RunningServer {
+    /// Starts a server and waits until it prints `listening on URL` on stderr.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let line = shell::shown(command);
         let child = command
@@ -28,27 +28,27 @@ impl Running {
         };
         let stderr = server.child.stderr.take().context("its stderr is ours")?;
         let mut lines = BufReader::new(stderr).lines();
-        let mut said = String::new();
+        let mut output = String::new();
         while server.url.is_empty() {
             let Some(next) = lines.next() else {
-                bail!("`{line}` ended before it was ready:\n{said}");
+                bail!("`{line}` ended before it was ready:\n{output}");
             };
             let next = next?;
             if let Some(url) = address(&next) {
                 url.clone_into(&mut server.url);
             }
-            said.push_str(&next);
-            said.push('\n');
+            output.push_str(&next);
+            output.push('\n');
         }
-        // Read to the end, so that it never waits for us.
+        // Drain stderr, so that the server never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(server)
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
-        // Whether or not that works: the run is over.
+        // Errors do not matter: the run is over.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -68,14 +68,14 @@ mod tests {
         let mut command = Command::new("sh");
         let script =
             "echo loading >&2; echo 'listening on http://127.0.0.1:1/mcp now' >&2; sleep 9";
-        let server = Running::start(command.args(["-c", script])).unwrap();
+        let server = RunningServer::start(command.args(["-c", script])).unwrap();
         assert_eq!(server.url, "http://127.0.0.1:1/mcp");
     }
 
     #[test]
     fn a_server_that_ends_early_is_an_error_with_its_last_words() {
         let mut command = Command::new("sh");
-        let started = Running::start(command.args(["-c", "echo the port is taken >&2"]));
+        let started = RunningServer::start(command.args(["-c", "echo the port is taken >&2"]));
         let error = started.map(drop).unwrap_err().to_string();
         assert!(error.ends_with("ended before it was ready:\nthe port is taken\n"));
     }

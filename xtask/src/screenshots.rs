@@ -1,6 +1,6 @@
-//! `cargo xtask screenshots`: every page as a browser draws it, into `docs/pages`.
+//! `cargo xtask screenshots`: renders every page in a browser, into `docs/pages`.
 //!
-//! The tests that go through all pages write them when they are told where.
+//! The browser tests write the screenshots if `ENTREAT_SCREENSHOTS` is set.
 
 use std::path::Path;
 

@@ -1,7 +1,6 @@
-//! `cargo xtask servers`: MCP servers of other people, called and answered by `entreat call`.
+//! `cargo xtask servers`: `entreat call` against third-party MCP servers.
 //!
-//! `tests/peers/answers.py` does the calling, since it has a pseudo-terminal at hand and is no
-//! Rust: it tries the program alone.
+//! `tests/peers/answers.py` drives the program through a pseudo-terminal, from outside of Rust.
 
 use std::path::Path;
 

@@ -1,11 +1,11 @@
-//! `cargo xtask supply`: what the dependency graph may consist of.
+//! `cargo xtask supply`: checks the dependency graph against a policy.
 //!
-//! Licences, sources and crates in several versions are compared with `xtask/supply.toml`. Known
-//! vulnerabilities are another command's ([`crate::advisories`]), since they need a database that
-//! changes by the day.
+//! Compares licences, sources and duplicate versions with `xtask/supply.toml`. Known
+//! vulnerabilities are a separate command ([`crate::advisories`]), since they need a database that
+//! changes daily.
 //!
-//! Not cargo-deny, which does the same and more: it would be compiled anew on every fresh machine,
-//! for minutes, and what is asked here are three questions to `cargo metadata`.
+//! Not cargo-deny, which does this and more: it takes minutes to compile on every fresh machine,
+//! and these are three queries on `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::shell::say;
 
 const POLICY: &str = "xtask/supply.toml";
 
-/// What may be in the graph.
+/// The policy for the dependency graph.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Policy {
@@ -29,7 +29,7 @@ struct Policy {
     duplicates: Vec<Duplicate>,
 }
 
-/// A crate that may be there in several versions.
+/// A crate that may occur in several versions.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Duplicate {
@@ -38,7 +38,7 @@ struct Duplicate {
     because: String,
 }
 
-/// A crate of others.
+/// A third-party crate.
 struct Package {
     name: String,
     version: String,
@@ -46,22 +46,25 @@ struct Package {
     source: String,
 }
 
-/// Names every crate that breaks a rule, and fails if there are any.
+/// Prints every crate that violates the policy, and fails if there are any.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let text = std::fs::read_to_string(root.join(POLICY));
     let text = text.with_context(|| format!("cannot read {POLICY}"))?;
     let policy: Policy = toml::from_str(&text).with_context(|| format!("cannot use {POLICY}"))?;
     let workspace = packages(root, "Cargo.toml")?;
-    let mut wrong = check(&policy, &workspace);
-    // The fuzz targets are a graph of their own, in which duplicates are nobody's business.
+    let mut violations = check(&policy, &workspace);
+    // The fuzz targets are a separate graph, in which duplicates do not matter.
     let fuzz = packages(root, "fuzz/Cargo.toml")?;
-    wrong.extend(fuzz.iter().flat_map(|package| judge(&policy, package)));
-    wrong.sort();
-    wrong.dedup();
-    for line in &wrong {
+    violations.extend(
+        fuzz.iter()
+            .flat_map(|package| check_package(&policy, package)),
+    );
+    violations.sort();
+    violations.dedup();
+    for line in &violations {
         say(line);
     }
-    match wrong.len() {
+    match violations.len() {
         0 => Ok(()),
         many => bail!("{many} crates are not as {POLICY} wants them"),
     }
@@ -73,7 +76,7 @@ fn packages(root: &Path, manifest: &str) -> Result<Vec<Package>> {
         .features(cargo_metadata::CargoOpt::AllFeatures)
         .other_options(["--locked".to_owned()])
         .exec()?;
-    let of_others = metadata.packages.into_iter().filter_map(|package| {
+    let external = metadata.packages.into_iter().filter_map(|package| {
         Some(Package {
             source: package.source?.repr,
             name: package.name.to_string(),
@@ -81,41 +84,43 @@ fn packages(root: &Path, manifest: &str) -> Result<Vec<Package>> {
             licence: package.license,
         })
     });
-    Ok(of_others.collect())
+    Ok(external.collect())
 }
 
 fn check(policy: &Policy, packages: &[Package]) -> Vec<String> {
-    let judged = packages.iter().flat_map(|package| judge(policy, package));
-    judged.chain(duplicates(policy, packages)).collect()
+    let by_package = packages
+        .iter()
+        .flat_map(|package| check_package(policy, package));
+    by_package.chain(duplicates(policy, packages)).collect()
 }
 
-/// What is wrong with one crate by itself.
-fn judge(policy: &Policy, package: &Package) -> Vec<String> {
+/// Returns the violations of one crate.
+fn check_package(policy: &Policy, package: &Package) -> Vec<String> {
     let Package { name, version, .. } = package;
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     if !policy.sources.contains(&package.source) {
         let source = &package.source;
-        wrong.push(format!("{name} {version} comes from {source}"));
+        violations.push(format!("{name} {version} comes from {source}"));
     }
-    // Some still write a slash where an `OR` is meant.
+    // Some crates still use the old slash syntax for `OR`.
     let parsed = package.licence.as_deref().map(|text| {
         let expression = Expression::parse_mode(text, ParseMode::LAX);
         expression.map(|it| it.evaluate(|needed| policy.licences.contains(&needed.to_string())))
     });
     match (parsed, &package.licence) {
         (Some(Ok(true)), _) => {}
-        (Some(Ok(false)), Some(licence)) => wrong.push(format!(
+        (Some(Ok(false)), Some(licence)) => violations.push(format!(
             "{name} {version} is under {licence}, which is not among the licences that may be used"
         )),
-        (_, licence) => wrong.push(format!(
+        (_, licence) => violations.push(format!(
             "{name} {version} does not say its licence in SPDX's words: {}",
             licence.as_deref().unwrap_or("it names none")
         )),
     }
-    wrong
+    violations
 }
 
-/// Crates in several versions that nobody gave a reason for, and reasons that nothing needs.
+/// Returns duplicate versions without a reason, and reasons without a duplicate.
 fn duplicates(policy: &Policy, packages: &[Package]) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {
@@ -125,21 +130,21 @@ fn duplicates(policy: &Policy, packages: &[Package]) -> Vec<String> {
             .push(&package.version);
     }
     versions.retain(|_, versions| versions.len() > 1);
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     for Duplicate { name, because } in &policy.duplicates {
         if versions.remove(&**name).is_none() {
-            wrong.push(format!(
+            violations.push(format!(
                 "{name} is there once: take it out of the duplicates"
             ));
         } else if because.trim().is_empty() {
-            wrong.push(format!("{name} is there more than once: say why"));
+            violations.push(format!("{name} is there more than once: say why"));
         }
     }
-    wrong.extend(versions.into_iter().map(|(name, versions)| {
+    violations.extend(versions.into_iter().map(|(name, versions)| {
         let versions = versions.join(", ");
         format!("{name} is there in versions {versions}: let go of one, or say why both are needed")
     }));
-    wrong
+    violations
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo, say};
-use crate::{conformance, everything, peers, servers, supply, tidy};
+use crate::{conformance, everything, features, peers, servers, spelling, supply, tidy};
 
 /// All that is proven, in order.
 const STEPS: &[Step] = &[
@@ -25,6 +25,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "tidy",
         work: Work::Here(tidy::run, "cargo xtask tidy"),
+    },
+    Step {
+        name: "spelling",
+        work: Work::Here(spelling::run, "cargo xtask spelling"),
     },
     Step {
         name: "supply chain",
@@ -58,6 +62,10 @@ const STEPS: &[Step] = &[
             ],
             &[("RUSTDOCFLAGS", "-D warnings")],
         ),
+    },
+    Step {
+        name: "features",
+        work: Work::Here(features::run, "cargo xtask features"),
     },
     Step {
         name: "tests",

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the house rules that the compiler does not check.
 //!
-//! A rule is a pure function from what was read to what is wrong with it, so that a test can
-//! plant a violation. This file reads the checkout, asks every rule, and prints.
+//! A rule is a pure function from the files to violations, so that a test can plant one. This file
+//! reads the checkout, applies every rule, and prints.
 
 mod edges;
 mod how_to;
@@ -22,16 +22,16 @@ use anyhow::{Result, bail};
 
 use crate::shell::say;
 
-/// Rules that look for words spell those words out, and so do their tests.
+/// Excluded from text rules, since they and their tests contain the forbidden words.
 const OWN_PATTERNS: &str = "xtask/src/tidy/";
 
-/// A place that breaks a house rule.
+/// A violation of a house rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Violation {
     path: String,
     line: usize,
     rule: &'static str,
-    /// What to do about it.
+    /// How to fix it.
     remedy: String,
 }
 

@@ -1,11 +1,12 @@
-//! Opens pages for the person at this machine, where that can be done.
+//! Opens pages in the browser of this machine.
 
 use std::io;
+use std::process::{Command, Stdio};
 
 use crate::context::Context;
 
-/// Whether there is a screen for a browser. Opening one where there is none may start another
-/// program, such as one for the terminal, in its place.
+/// Whether there is a display for a browser. Without one, opening a URL may start another program
+/// instead, such as a terminal browser.
 pub(crate) fn may_open(context: &Context) -> bool {
     let is_set = |name| {
         context
@@ -19,7 +20,33 @@ pub(crate) fn may_open(context: &Context) -> bool {
         || is_set("WSL_DISTRO_NAME")
 }
 
-/// Opens an address by the system's own program for it, without a shell.
+/// Opens a URL with the system's default program, without a shell, and does not wait for it.
 pub(crate) fn open(url: &str) -> io::Result<()> {
-    open::that_detached(url)
+    // The first that exists. `wslview` opens the browser of Windows from within WSL.
+    let programs: &[&[&str]] = if cfg!(windows) {
+        // Not `start`, which is a command of the shell and would read `&` in a URL.
+        &[&["rundll32", "url.dll,FileProtocolHandler"]]
+    } else if cfg!(target_os = "macos") {
+        &[&["open"]]
+    } else {
+        &[&["xdg-open"], &["wslview"], &["gio", "open"]]
+    };
+    let mut failed = io::ErrorKind::NotFound.into();
+    for words in programs {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(url);
+        let quiet = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        match quiet.spawn() {
+            Ok(mut child) => {
+                // Reaps it; a browser may run for days.
+                std::thread::spawn(move || child.wait());
+                return Ok(());
+            }
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
 }

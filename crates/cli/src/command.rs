@@ -1,4 +1,4 @@
-//! The command line: one file for each command, and here the tree that joins them.
+//! The command line: one file per command, joined here.
 
 use std::io::Write;
 
@@ -52,7 +52,7 @@ First steps:
 
   entreat demo                                        a question on a page, and its answer
   entreat ask greeting.json                           ask it here, print the answers
-  entreat form lint greeting.json                     is the form sound?
+  entreat form lint greeting.json                     is the form valid?
   echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
   entreat form schema greeting.json                   the form as JSON Schema
   entreat url check https://example.com/              may this URL be used?
@@ -68,9 +68,9 @@ Environment:
   Every setting of the service has a variable: `entreat config` lists the settings.
 
 Exit codes:
-  0  answered, valid, sound or allowed; a service that ended as it was told to
+  0  answered, valid or allowed; a service that ended as it was told to
   1  an invalid answer, problems in a form or set-up, a blocked URL, no such elicitation
-  2  wrong usage, a file or store that cannot be opened, a broken form where a sound one is needed
+  2  wrong usage, a file or store that cannot be opened, a broken form where a valid one is needed
   3  declined
   4  cancelled
   5  out of time
@@ -105,7 +105,7 @@ enum UrlCommand {
 }
 
 impl Cli {
-    /// Runs the command that was asked for. Fails when it could not do its work.
+    /// Runs the chosen command.
     pub(crate) fn run(self, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
         match self.command {
             Command::Demo(args) => demo::run(&args, context, out),

@@ -1,44 +1,43 @@
-//! What holds for a service: defaults, a file, the environment and flags, of which the last wins.
+//! The configuration of a service: defaults, a file, the environment and flags; the last wins.
 //!
-//! `setting.rs` is the one table of what can be set. Every layer hands over texts, and the table
-//! reads them; so a value means the same wherever it stands, and what was refused is told by the
-//! place where it stands.
+//! `setting.rs` is the single table of settings. Every layer provides texts and the table parses
+//! them, so a value means the same in every layer, and errors name the place of the value.
 
 mod asker;
+mod errors;
 mod file;
-mod held;
 mod origin;
 mod pages;
+mod resolved;
 mod rules;
 mod setting;
 mod value;
-mod wrong;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-pub(crate) use self::asker::{HeldAsker, KeySource, LOCAL};
+pub(crate) use self::asker::{AskerConfig, KeySource, LOCAL};
+pub(crate) use self::errors::ConfigErrors;
 use self::file::File;
-pub(crate) use self::held::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 pub(crate) use self::origin::{Origin, Source};
+pub(crate) use self::resolved::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 use self::setting::{SETTINGS, Setting};
-pub(crate) use self::wrong::Wrong;
 use crate::environment::Environment;
 use crate::output;
 
-/// The file that is read if nobody names one.
+/// The default configuration file.
 const FILE: &str = "entreat.toml";
-/// The folder of it in the one of this person's configurations.
+/// Its folder within the user's configuration folder.
 const FOLDER: &str = "entreat";
-/// What variables of the environment begin with.
+/// The prefix of environment variables.
 const PREFIX: &str = "ENTREAT_";
 /// Variables that are not settings of a service.
 const OTHER_VARIABLES: &[&str] = &[CONFIG_VARIABLE, crate::remote::KEY_VARIABLE];
 /// The variable that names the file.
 const CONFIG_VARIABLE: &str = "ENTREAT_CONFIG";
 
-/// Flags that every command with a configuration has.
+/// Flags of every command with a configuration.
 #[derive(clap::Args, Default)]
 pub(crate) struct ConfigArgs {
     /// The configuration file [default: `$ENTREAT_CONFIG`, else entreat.toml in this folder if it
@@ -73,7 +72,7 @@ pub(crate) struct ServeArgs {
     public_url: Option<String>,
 }
 
-/// What flags say, by the name of the setting.
+/// The values of flags, by setting name.
 type Flags<'a> = [(&'static str, Option<&'a str>); 7];
 
 fn flags<'a>(shared: &'a ConfigArgs, serve: &'a ServeArgs) -> Flags<'a> {
@@ -88,26 +87,26 @@ fn flags<'a>(shared: &'a ConfigArgs, serve: &'a ServeArgs) -> Flags<'a> {
     ]
 }
 
-/// Where a command finds its file if nobody names one.
+/// Where a command looks for its default file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// In the folder that the program runs in, which is the service's own.
+pub(crate) enum ConfigLocation {
+    /// In the working folder, which is the service's own.
     WorkingFolder,
-    /// Among the person's configurations. For a program that is started in folders which others
-    /// wrote: what lies there must not decide where answers go.
-    Person,
+    /// In the user's configuration folder. For a program that is started in untrusted folders:
+    /// their files must not decide where answers go.
+    User,
 }
 
-/// Finds out what holds. Fails with everything that cannot hold, and tells where it stands.
+/// Loads the configuration. Fails with all errors, each with its place.
 pub(crate) fn load(
     shared: &ConfigArgs,
     serve: &ServeArgs,
-    home: Home,
+    home: ConfigLocation,
     environment: &Environment,
-) -> Result<Config, Wrong> {
-    let mut wrong = Wrong::default();
+) -> Result<Config, ConfigErrors> {
+    let mut errors = ConfigErrors::default();
     let file = find_file(shared.config.as_deref(), home, environment).unwrap_or_else(|error| {
-        wrong.tell_all(&error);
+        errors.report_error(&error);
         None
     });
     let name = file.as_ref().map(|file| file.name().to_owned());
@@ -115,9 +114,9 @@ pub(crate) fn load(
     let mut file_askers = Vec::new();
     if let Some(file) = &file {
         config.path = Some(file.path().to_owned());
-        let contents = file.read(&mut wrong);
-        for given in contents.values {
-            config.set(given, &mut wrong);
+        let contents = file.read(&mut errors);
+        for raw in contents.values {
+            config.set(raw, &mut errors);
         }
         file_askers = contents.askers;
     }
@@ -127,98 +126,102 @@ pub(crate) fn load(
             let origin = Origin::Environment(name);
             match value.to_str() {
                 Some(text) => {
-                    config.set(value::Given::new(setting.name, text, origin), &mut wrong);
+                    config.set(
+                        value::RawValue::new(setting.name, text, origin),
+                        &mut errors,
+                    );
                 }
-                None => wrong.refuse(&origin, setting.name, "it is no text in UTF-8"),
+                None => errors.reject(&origin, setting.name, "it is no text in UTF-8"),
             }
         }
     }
     for (name, text) in flags(shared, serve) {
         if let Some(text) = text {
-            let given = value::Given::new(name, text, Origin::flag(name));
-            config.set(given, &mut wrong);
+            let raw = value::RawValue::new(name, text, Origin::flag(name));
+            config.set(raw, &mut errors);
         }
     }
-    config.finish(file_askers, environment, &mut wrong);
-    wrong.check()?;
+    config.finish(file_askers, environment, &mut errors);
+    errors.check()?;
     config.remarks = remarks(&config, environment);
     let is_named = shared.config.is_some() || environment.variable(CONFIG_VARIABLE).is_some();
-    if home == Home::Person && !is_named {
-        config.remarks.extend(ignored(environment));
+    if home == ConfigLocation::User && !is_named {
+        config.remarks.extend(ignored_file(environment));
     }
     Ok(config)
 }
 
-/// The file that is meant; `None` if nobody named one and the default is not there.
+/// Opens the configuration file; `None` if none is named and the default does not exist.
 fn find_file(
     flag: Option<&Path>,
-    home: Home,
+    home: ConfigLocation,
     environment: &Environment,
 ) -> anyhow::Result<Option<File>> {
     let named = environment.variable(CONFIG_VARIABLE).map(PathBuf::from);
-    // What a flag names was meant for this folder; a variable holds in every folder.
+    // A flag's path is meant for this folder; a variable applies in every folder.
     ensure!(
-        home == Home::WorkingFolder
+        home == ConfigLocation::WorkingFolder
             || flag.is_some()
             || named.iter().all(|path| path.is_absolute()),
         "{CONFIG_VARIABLE} names a file of whatever folder this runs in: make it an absolute path"
     );
     if let Some(path) = flag.map(Path::to_owned).or(named) {
         return File::open(&path)?.map(Some).with_context(|| {
-            let path = output::plain(&path.to_string_lossy()).into_owned();
+            let path = output::sanitize(&path.to_string_lossy()).into_owned();
             format!("there is no configuration file {path}")
         });
     }
     match home {
-        Home::WorkingFolder => File::open(Path::new(FILE)),
-        Home::Person => match person_file(environment) {
+        ConfigLocation::WorkingFolder => File::open(Path::new(FILE)),
+        ConfigLocation::User => match user_file(environment) {
             Some(path) => File::open(&path),
             None => Ok(None),
         },
     }
 }
 
-/// Where this person's own file lies, if it is there.
-fn person_file(environment: &Environment) -> Option<PathBuf> {
+/// Returns the path of the user's own file.
+fn user_file(environment: &Environment) -> Option<PathBuf> {
     let folder = environment.config_folder.as_ref()?;
     Some(folder.join(FOLDER).join(FILE))
 }
 
-/// A file of this folder that was not read, though somebody may have meant it to be.
-fn ignored(environment: &Environment) -> Option<String> {
+/// Warns about a file in the working folder that was not read, though it may have been meant.
+fn ignored_file(environment: &Environment) -> Option<String> {
     Path::new(FILE).symlink_metadata().ok()?;
-    let own =
-        person_file(environment).map(|path| output::plain(&path.to_string_lossy()).into_owned());
-    let own = own.unwrap_or_else(|| format!("{FOLDER}/{FILE} among your configurations"));
+    let user_path =
+        user_file(environment).map(|path| output::sanitize(&path.to_string_lossy()).into_owned());
+    let user_path =
+        user_path.unwrap_or_else(|| format!("{FOLDER}/{FILE} among your configurations"));
     Some(format!(
         "{FILE} of this folder is not read, because others may have written it: put your settings \
-         into {own}, or name it with --config {FILE} if you trust it"
+         into {user_path}, or name it with --config {FILE} if you trust it"
     ))
 }
 
-/// What is probably a slip: variables that look like settings and are none.
+/// Warns about variables that look like misspelled settings.
 ///
-/// They are no errors. Others name variables too: a container platform tells every program of a
-/// service called `entreat` where it is, in `ENTREAT_PORT` and its like.
+/// They are not errors, since others set such variables too: a container platform announces a
+/// service called `entreat` in `ENTREAT_PORT` and similar variables.
 fn remarks(config: &Config, environment: &Environment) -> Vec<String> {
     let known: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
     let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
     known.extend(OTHER_VARIABLES);
     let bare_names: Vec<&str> = known.iter().map(|name| bare(name)).collect();
     let names = environment.names_with(PREFIX);
-    let strange = names.filter(|name| !known.contains(name) && !config.uses_variable(name));
+    let unknown = names.filter(|name| !known.contains(name) && !config.uses_variable(name));
     let remark = |name: &str| {
-        // What all of them begin with says nothing about how near they are.
-        let meant = entreat_core::closest(bare(name), &bare_names)?;
-        let name = output::plain(name);
+        // The common prefix would distort the distance.
+        let suggestion = entreat_core::closest(bare(name), &bare_names)?;
+        let name = output::sanitize(name);
         Some(format!(
-            "{name} is no setting; did you mean {PREFIX}{meant}?"
+            "{name} is no setting; did you mean {PREFIX}{suggestion}?"
         ))
     };
-    strange.filter_map(remark).collect()
+    unknown.filter_map(remark).collect()
 }
 
-/// The name of a variable without what all of them begin with.
+/// Strips the common prefix of a variable name.
 fn bare(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What a command is given besides its arguments, and what it gives back.
+//! The context that commands run in, and their exit codes.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -8,27 +8,26 @@ use entreat::ElicitationId;
 
 use crate::environment::Environment;
 
-/// How a command ended. The greater of two is the one to report.
+/// The exit code of a command. Of two, the greater is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything is valid, clean or allowed.
-    Clean = 0,
-    /// The command did its work and found something: an invalid answer, a problem, a
-    /// blocked URL.
-    Found = 1,
-    /// The command could not do its work.
-    Trouble = 2,
-    /// The person refused to answer.
+    Success = 0,
+    /// The command succeeded and has findings: an invalid answer, a problem, a blocked URL.
+    Findings = 1,
+    /// The command failed.
+    Error = 2,
+    /// The person declined to answer.
     Declined = 3,
-    /// The person left, or the question was cancelled otherwise.
+    /// The person cancelled, or the question was cancelled another way.
     Cancelled = 4,
     /// Nobody answered in time.
     TimedOut = 5,
-    /// The terminal was closed, as shells count signals: 128 and the signal's number.
+    /// SIGHUP, as shells number signals: 128 plus the signal.
     HungUp = 129,
-    /// Somebody pressed Ctrl-C.
+    /// SIGINT, from Ctrl-C.
     Interrupted = 130,
-    /// Somebody ended the program from outside.
+    /// SIGTERM.
     Terminated = 143,
 }
 
@@ -38,32 +37,32 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The world outside, as far as commands may see it.
+/// The environment, stdin and stderr, as commands may use them.
 pub(crate) struct Context {
     environment: Environment,
     stdin: Option<Box<dyn Read>>,
-    talk: Box<dyn Write>,
+    stderr: Box<dyn Write>,
 }
 
 impl Context {
     pub(crate) fn new(
         environment: Environment,
         stdin: impl Read + 'static,
-        talk: impl Write + 'static,
+        stderr: impl Write + 'static,
     ) -> Self {
         Self {
             environment,
             stdin: Some(Box::new(stdin)),
-            talk: Box::new(talk),
+            stderr: Box::new(stderr),
         }
     }
 
-    /// What the environment says.
+    /// Returns the environment.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The languages that the environment asks for, best first.
+    /// Returns the person's preferred languages, best first.
     pub(crate) fn languages(&self) -> &[String] {
         &self.environment.languages
     }
@@ -75,16 +74,16 @@ impl Context {
             .ok_or_else(|| io::Error::other("it was read already"))
     }
 
-    /// Tells the person at the terminal something that is not data.
+    /// Writes a message to stderr.
     pub(crate) fn say(&mut self, words: fmt::Arguments<'_>) {
-        // Nobody listens if this fails, so there is nobody to tell.
-        let _ = writeln!(self.talk, "{words}");
+        // If stderr is closed, there is no place to report it.
+        let _ = writeln!(self.stderr, "{words}");
     }
 
-    /// Tells that an elicitation is not there.
-    pub(crate) fn has_no(&mut self, id: ElicitationId) -> Exit {
+    /// Reports that an elicitation does not exist.
+    pub(crate) fn report_missing(&mut self, id: ElicitationId) -> Exit {
         self.say(format_args!("entreat: there is no elicitation {id}"));
-        Exit::Found
+        Exit::Findings
     }
 }
 
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn trouble_outweighs_a_finding() {
-        assert_eq!(Exit::Trouble.max(Exit::Found), Exit::Trouble);
-        assert_eq!(Exit::Clean.max(Exit::Found), Exit::Found);
+        assert_eq!(Exit::Error.max(Exit::Findings), Exit::Error);
+        assert_eq!(Exit::Success.max(Exit::Findings), Exit::Findings);
     }
 }

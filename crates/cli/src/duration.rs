@@ -1,12 +1,12 @@
-//! Durations as they are typed: `90`, `90s`, `500ms`, `5m`, `1h`.
+//! Parses durations: `90`, `90s`, `500ms`, `5m`, `1h`.
 //!
-//! Says nothing about how long is too long: that is the engine's.
+//! Enforces no maximum: that is the engine's.
 
 use std::time::Duration;
 
-/// Reads a whole number of milliseconds, seconds, minutes or hours; seconds without a unit.
+/// Parses a whole number of milliseconds, seconds, minutes or hours; seconds without a unit.
 ///
-/// What is longer than can be told is as long as can be told.
+/// Saturates at the longest duration that can be represented.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let (number, unit) = text.split_at(digits.len());
@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(refusal());
     }
-    // Only digits: what cannot be read is too large.
+    // Digits only, so the one possible error is overflow.
     let number = number.parse().unwrap_or(u64::MAX);
     Ok(Duration::from_millis(number.saturating_mul(millis)))
 }

@@ -1,11 +1,11 @@
-//! The environment, read once; every other part of the program is given values.
+//! The environment, read once; every other part of the program receives values.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What the environment says, as far as commands may know it.
+/// The environment as commands may use it.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     /// The languages of the person at this terminal, best first.
@@ -14,16 +14,16 @@ pub(crate) struct Environment {
     pub(crate) store: Option<PathBuf>,
     /// `ENTREAT_KEYS`.
     pub(crate) keys: Option<PathBuf>,
-    /// Where this person is at home.
+    /// The home folder.
     pub(crate) home: Option<PathBuf>,
-    /// Where this person's programs keep their data.
+    /// The user's data folder.
     pub(crate) data_folder: Option<PathBuf>,
-    /// Where this person's programs are configured.
+    /// The user's configuration folder.
     pub(crate) config_folder: Option<PathBuf>,
     variables: Variables,
 }
 
-/// Every variable. Some are secrets, so that only names are ever shown.
+/// All variables. Values may be secrets, so `Debug` shows names only.
 #[derive(Default)]
 struct Variables(BTreeMap<OsString, OsString>);
 
@@ -34,12 +34,12 @@ impl fmt::Debug for Variables {
 }
 
 impl Environment {
-    /// Reads it. A variable that is empty says nothing.
+    /// Reads the environment. Empty variables count as unset.
     pub(crate) fn read() -> Self {
         Self::of(std::env::vars_os())
     }
 
-    /// One that says this, for tests.
+    /// Creates an environment with these variables, for tests.
     #[cfg(test)]
     pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
         let owned = variables
@@ -53,7 +53,7 @@ impl Environment {
         let variables = Variables(variables.collect());
         let value = |name: &str| variables.0.get(OsStr::new(name));
         let path = |name: &str| value(name).map(PathBuf::from);
-        // As the XDG base directories say: a relative path counts for nothing.
+        // The XDG specification says to ignore relative paths.
         let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
         Self {
             languages: ["LC_ALL", "LC_MESSAGES", "LANG"]
@@ -73,7 +73,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable, unless it is empty.
+    /// Returns the value of a variable, unless it is empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables
             .0
@@ -81,14 +81,14 @@ impl Environment {
             .map(OsString::as_os_str)
     }
 
-    /// The names of variables that begin so.
+    /// Returns the names of variables with this prefix.
     pub(crate) fn names_with(&self, prefix: &str) -> impl Iterator<Item = &str> {
         let names = self.variables.0.keys().filter_map(|name| name.to_str());
         names.filter(move |name| name.starts_with(prefix))
     }
 }
 
-/// The language tag of a POSIX locale such as `de_AT.UTF-8`; none for `C` and `POSIX`.
+/// Returns the language tag of a POSIX locale such as `de_AT.UTF-8`; `None` for `C` and `POSIX`.
 fn language_tag(locale: &str) -> Option<String> {
     let name = locale.split(['.', '@']).next().unwrap_or_default();
     match name {

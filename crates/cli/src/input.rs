@@ -1,4 +1,4 @@
-//! Reading: files and standard input, whole or line by line, never more than a limit.
+//! Reads files and standard input, whole or line by line, up to a limit.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -40,13 +40,13 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stdin => f.write_str("stdin"),
-            Self::File(path) => f.write_str(&output::plain(&path.to_string_lossy())),
+            Self::File(path) => f.write_str(&output::sanitize(&path.to_string_lossy())),
         }
     }
 }
 
 impl Source {
-    /// The source as it was given, for programs.
+    /// Returns the source as written on the command line.
     pub(crate) fn argument(&self) -> String {
         match self {
             Self::Stdin => "-".to_owned(),
@@ -57,9 +57,9 @@ impl Source {
     /// Reads text of at most `limit` bytes, without a byte order mark.
     pub(crate) fn read(&self, limit: usize, context: &mut Context) -> anyhow::Result<String> {
         let mut bytes = Vec::new();
-        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let max = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         self.open(context)?
-            .take(most)
+            .take(max)
             .read_to_end(&mut bytes)
             .with_context(|| format!("cannot read {self}"))?;
         ensure!(
@@ -92,13 +92,13 @@ impl Source {
         opened.with_context(|| format!("cannot read {self}"))
     }
 
-    /// The notation that the file name's ending tells.
+    /// Returns the notation of the file name's extension.
     pub(crate) fn notation(&self) -> Option<Notation> {
         let Self::File(path) = self else {
             return None;
         };
-        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-        match ending.as_str() {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
             "json" => Some(Notation::Json),
             "yaml" | "yml" => Some(Notation::Yaml),
             "toml" => Some(Notation::Toml),
@@ -107,7 +107,7 @@ impl Source {
     }
 }
 
-/// Refuses to read two things from one standard input.
+/// Fails if standard input is named more than once.
 pub(crate) fn refuse_stdin_twice<'s>(
     sources: impl IntoIterator<Item = &'s Source>,
 ) -> anyhow::Result<()> {
@@ -119,8 +119,8 @@ pub(crate) fn refuse_stdin_twice<'s>(
     Ok(())
 }
 
-/// The notation of a definition whose file name tells none. TOML cannot be told from YAML
-/// by its first character, so it has to be named.
+/// Guesses the notation of a text without a known extension. TOML and YAML cannot be distinguished
+/// by the first character, so TOML has to be named.
 pub(crate) fn guess_notation(text: &str) -> Notation {
     match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => Notation::Json,
@@ -128,7 +128,7 @@ pub(crate) fn guess_notation(text: &str) -> Notation {
     }
 }
 
-/// Lines of bounded length, read as they come.
+/// Reads lines of bounded length.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read>>,
     limit: usize,
@@ -136,7 +136,7 @@ pub(crate) struct Lines {
     number: u64,
 }
 
-/// Why a line is not text that can be worked with.
+/// Why a line cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadLine {
     /// It is longer than this many bytes.
@@ -164,17 +164,17 @@ impl Lines {
         }
     }
 
-    /// The number of the line that was read last; the first is 1.
+    /// Returns the number of the line last read; the first is 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether the next line may have to be waited for, so that output should go out first.
+    /// Whether reading the next line may block, so that output should be flushed first.
     pub(crate) fn may_wait(&self) -> bool {
         !self.reader.buffer().contains(&b'\n')
     }
 
-    /// The next line without its ending, or `None` after the last.
+    /// Reads the next line without its line ending, or `None` after the last.
     pub(crate) fn next(&mut self) -> io::Result<Option<Result<&str, BadLine>>> {
         self.line.clear();
         let mut length = 0usize;
@@ -226,14 +226,13 @@ impl Lines {
     }
 }
 
-/// Says where in a line JSON went wrong; the parser takes every line for the first of a
-/// document.
+/// Formats a JSON error with the right line number: the parser counts every line as the first.
 pub(crate) fn at_line(number: u64, error: &serde_json::Error) -> String {
-    let words = error.to_string();
+    let text = error.to_string();
     let column = error.column();
-    match words.strip_suffix(&format!(" at line 1 column {column}")) {
-        Some(words) => format!("line {number}, column {column}: {words}"),
-        None => format!("line {number}: {words}"),
+    match text.strip_suffix(&format!(" at line 1 column {column}")) {
+        Some(text) => format!("line {number}, column {column}: {text}"),
+        None => format!("line {number}: {text}"),
     }
 }
 
@@ -283,8 +282,8 @@ mod tests {
     #[test]
     fn wrong_json_in_a_line_is_told_by_the_lines_own_number() {
         let error = serde_json::from_str::<serde_json::Value>("{").unwrap_err();
-        let words = at_line(7, &error);
-        assert!(words.starts_with("line 7, column 1: EOF"), "{words}");
+        let text = at_line(7, &error);
+        assert!(text.starts_with("line 7, column 1: EOF"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The keys of a store, in a file that only its owner may read.
+//! The sealing keys of a store, in a file that only its owner may read.
 //!
-//! Never prints a key, and never replaces a file that is there.
+//! Never prints a key, and never replaces an existing file.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -13,10 +13,10 @@ use zeroize::Zeroizing;
 
 use crate::output;
 
-/// A key has some 60 bytes, and a ring a handful of keys; anything larger is another file.
+/// A key takes about 60 bytes and a ring has a few keys; a larger file is something else.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Reads the keys; `None` if there is no such file.
+/// Reads the keys; `None` if the file does not exist.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
     let name = shown(path);
     let file = match File::open(path) {
@@ -24,8 +24,8 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("cannot read the keys in {name}")),
     };
-    refuse_public(&file, &name)?;
-    // Room for all of it at once: growing would leave copies behind.
+    check_permissions(&file, &name)?;
+    // Full capacity at once: growing would leave copies of keys in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BYTES + 1));
     file.take(MAX_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
@@ -38,22 +38,22 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
     Ok(Some(keys))
 }
 
-/// Makes new keys and keeps them in a file that was not there before.
+/// Generates new keys and writes them to a new file.
 ///
-/// The whole file is on disk when this returns; a crash before leaves none.
+/// The complete file is on disk when this returns; a crash before that leaves none.
 pub(crate) fn create(path: &Path) -> anyhow::Result<KeyRing> {
     let entropy = SystemEntropy::new().context("the system gives no randomness")?;
     let keys = KeyRing::generate(&entropy);
-    keep(path, &keys).with_context(|| format!("cannot keep new keys in {}", shown(path)))?;
+    write_new(path, &keys).with_context(|| format!("cannot keep new keys in {}", shown(path)))?;
     Ok(keys)
 }
 
-fn keep(path: &Path, keys: &KeyRing) -> io::Result<()> {
+fn write_new(path: &Path, keys: &KeyRing) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Readable by its owner alone from the start.
+    // Created with permissions for the owner only.
     let mut file = tempfile::Builder::new()
         .prefix(".entreat-keys-")
         .tempfile_in(folder)?;
@@ -61,7 +61,7 @@ fn keep(path: &Path, keys: &KeyRing) -> io::Result<()> {
     file.write_all(keys.to_text().expose())?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path)?;
-    // The file's name is kept by its folder.
+    // The directory entry must be durable too.
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     Ok(())
@@ -72,31 +72,31 @@ const HEADER: &[u8] = b"\
 # can read them; without this file nobody can. Keep a copy apart from the store's.
 ";
 
-/// Refuses keys that others on this machine could have read.
+/// Fails if other users could have read the keys.
 #[cfg(unix)]
-fn refuse_public(file: &File, name: &str) -> anyhow::Result<()> {
+fn check_permissions(file: &File, name: &str) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// What the group and everybody may do.
-    const OTHERS: u32 = 0o077;
+    /// Permission bits of the group and others.
+    const GROUP_AND_OTHERS: u32 = 0o077;
     let metadata = file
         .metadata()
         .with_context(|| format!("cannot read the keys in {name}"))?;
     ensure!(metadata.is_file(), "{name} is not a file of keys");
     ensure!(
-        metadata.permissions().mode() & OTHERS == 0,
+        metadata.permissions().mode() & GROUP_AND_OTHERS == 0,
         "others can read or change the keys in {name}: run `chmod 600 {name}`"
     );
     Ok(())
 }
 
 #[cfg(not(unix))]
-fn refuse_public(_: &File, _: &str) -> anyhow::Result<()> {
+fn check_permissions(_: &File, _: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
 fn shown(path: &Path) -> String {
-    output::plain(&path.to_string_lossy()).into_owned()
+    output::sanitize(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]

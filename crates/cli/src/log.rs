@@ -1,4 +1,4 @@
-//! Log lines on stderr: which, and how they look.
+//! Logging to stderr: filter and format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use crate::telemetry::Telemetry;
 
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
-/// What is logged: a level, or levels by the part of the program.
+/// The log filter: a level, or levels by target.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     text: String,
@@ -39,10 +39,11 @@ impl FromStr for Filter {
                        such as info,entreat_service=debug";
         for part in text.split(',') {
             let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
-            // A bare word would be taken for a part, and a slip would log nothing.
+            // The parser takes a bare word for a target, so a typo would disable logging.
             if !LEVELS.contains(&level.to_ascii_lowercase().as_str()) {
-                let meant = closest(level, LEVELS).map(|meant| format!("; did you mean {meant}?"));
-                return Err(format!("{refusal}{}", meant.unwrap_or_default()));
+                let suggestion = closest(level, LEVELS)
+                    .map(|suggestion| format!("; did you mean {suggestion}?"));
+                return Err(format!("{refusal}{}", suggestion.unwrap_or_default()));
             }
         }
         let targets = text.parse().map_err(|_| refusal.to_owned())?;
@@ -54,9 +55,9 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// Without the MCP SDK, unless it was named: it logs whole messages, answers and links among
-    /// them.
-    fn quiet(&self) -> Targets {
+    /// Turns off the MCP SDK's logs unless it is named: it logs whole messages, with answers and
+    /// links.
+    fn without_sdk(&self) -> Targets {
         const SDK: &str = "rmcp";
         let is_named = self.text.split(',').any(|part| part.starts_with(SDK));
         let targets = self.targets.clone();
@@ -73,7 +74,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Begins to log, for the rest of the program's life; spans go to a collector if there is one.
+/// Starts logging for the rest of the process; spans also go to the collector if there is one.
 pub(crate) fn start(
     filter: &Filter,
     format: LogFormat,
@@ -85,7 +86,7 @@ pub(crate) fn start(
         LogFormat::Json => lines.json().boxed(),
     };
     tracing_subscriber::registry()
-        .with(lines.with_filter(filter.quiet()))
+        .with(lines.with_filter(filter.without_sdk()))
         .with(telemetry.map(Telemetry::layer))
         .try_init()
         .map_err(|error| anyhow!("cannot begin to log: {error}"))

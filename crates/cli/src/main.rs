@@ -1,8 +1,8 @@
 //! The `entreat` command: reads the command line and the environment, runs one command, and
-//! turns what came of it into an exit code.
+//! turns its result into an exit code.
 //!
-//! Decides nothing about forms or URLs: that is the core's. Data goes to stdout, talk to
-//! stderr, and whoever closes stdout early has what they wanted.
+//! Contains no rules about forms or URLs: those are the core's. Data goes to stdout, messages to
+//! stderr, and a broken pipe on stdout is success.
 
 mod browser;
 mod command;
@@ -13,8 +13,7 @@ mod environment;
 mod input;
 mod keys;
 mod log;
-mod look;
-mod measure;
+mod metrics;
 mod open_files;
 mod output;
 mod questions;
@@ -24,6 +23,7 @@ mod service;
 mod signals;
 mod store;
 mod telemetry;
+mod terminal_style;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
@@ -40,33 +40,33 @@ fn main() -> ExitCode {
         Err(error) => return explain(&error),
     };
     let mut context = Context::new(Environment::read(), io::stdin(), io::stderr());
-    // Not locked: a command that talks with a program on stdout writes from other threads.
+    // Not locked: a command that serves a program on stdout writes from other threads.
     let mut out = BufWriter::new(io::stdout());
     let result = cli.run(&mut context, &mut out);
-    // What was found out before an error is data all the same.
+    // Output from before an error is still data.
     let flushed = out.flush().map_err(anyhow::Error::from);
     let exit = match result.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
-        Err(error) if is_broken_pipe(&error) => Exit::Clean,
+        Err(error) if is_broken_pipe(&error) => Exit::Success,
         Err(error) => {
-            // It may name what somebody else wrote.
-            let words = output::plain_lines(&format!("{error:#}"));
-            context.say(format_args!("entreat: {words}"));
-            Exit::Trouble
+            // The message may contain untrusted text.
+            let text = output::sanitize_lines(&format!("{error:#}"));
+            context.say(format_args!("entreat: {text}"));
+            Exit::Error
         }
     };
     exit.into()
 }
 
-/// Prints help, the version, or what is wrong with the command line.
+/// Prints help, the version, or a usage error.
 fn explain(error: &clap::Error) -> ExitCode {
     let exit = if error.exit_code() == 0 {
-        Exit::Clean
+        Exit::Success
     } else {
-        Exit::Trouble
+        Exit::Error
     };
     match error.print() {
-        Err(failure) if failure.kind() != ErrorKind::BrokenPipe => Exit::Trouble.into(),
+        Err(failure) if failure.kind() != ErrorKind::BrokenPipe => Exit::Error.into(),
         _ => exit.into(),
     }
 }

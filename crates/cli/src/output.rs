@@ -1,28 +1,28 @@
-//! Writing: JSON for programs, and text that cannot play tricks on a terminal.
+//! Output: JSON for programs, and text sanitized for the terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use entreat::core::is_acted_on;
+use entreat::core::is_unsafe_to_display;
 use entreat::core::jiff::Timestamp;
 use entreat::engine::Subject;
 use entreat::{CancelReason, Outcome, UnixTime};
 use serde::Serialize;
 
-/// Writes one JSON document on a line of its own.
+/// Writes one JSON document as a single line.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
-/// Writes one JSON document for people and programs alike.
+/// Writes one JSON document, indented.
 pub(crate) fn document(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
-/// Writes rows in columns, under a head; nothing if there are none.
+/// Writes rows in columns under a header; nothing if there are no rows.
 pub(crate) fn table<const N: usize>(
     out: &mut dyn Write,
     head: [&str; N],
@@ -48,43 +48,43 @@ pub(crate) fn table<const N: usize>(
     Ok(())
 }
 
-/// Several lines as they may be shown in a terminal, each as [`plain`] has it.
-pub(crate) fn plain_lines(text: &str) -> String {
-    let lines: Vec<Cow<'_, str>> = text.lines().map(plain).collect();
+/// Sanitizes each line for the terminal; see [`sanitize`].
+pub(crate) fn sanitize_lines(text: &str) -> String {
+    let lines: Vec<Cow<'_, str>> = text.lines().map(sanitize).collect();
     lines.join("\n")
 }
 
-/// Text of a form, a URL or a file name as it may be shown in a terminal: on one line, and
-/// without characters that a terminal would act on.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+/// Sanitizes untrusted text for the terminal: joins it into one line and escapes characters that a
+/// terminal would act on.
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
-    let mut plain = String::with_capacity(text.len());
+    let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' | '\t' => plain.push(' '),
+            '\n' | '\t' => safe.push(' '),
             c if is_unsafe(c) => {
                 // Writing to a string cannot fail.
-                let _ = write!(plain, "{}", c.escape_unicode());
+                let _ = write!(safe, "{}", c.escape_unicode());
             }
-            c => plain.push(c),
+            c => safe.push(c),
         }
     }
-    Cow::Owned(plain)
+    Cow::Owned(safe)
 }
 
-/// A moment in UTC, to the second.
+/// Formats a time in UTC, to the second.
 pub(crate) fn time(moment: UnixTime) -> String {
     let millis = i64::try_from(moment.as_millis()).unwrap_or(i64::MAX);
-    // A moment that no calendar has is told as the number it is.
+    // Out of the calendar's range: print the number.
     Timestamp::from_millisecond(millis).map_or_else(
         |_| millis.to_string(),
         |moment| moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     )
 }
 
-/// Why there is no answer to a question that was asked; nothing is said of one that has it.
+/// Explains why a question has no answer; empty if it has one.
 pub(crate) fn why_unanswered(outcome: Option<Outcome>) -> &'static str {
     match outcome {
         Some(Outcome::Completed) => "",
@@ -94,23 +94,23 @@ pub(crate) fn why_unanswered(outcome: Option<Outcome>) -> &'static str {
             "the answers were refused as often as is allowed"
         }
         Some(Outcome::Cancelled(_)) => "the question was cancelled",
-        // An outcome that is waited for is one; whoever asks gets to know all the same.
+        // Not reached for an awaited outcome.
         None => "the question is still open",
     }
 }
 
-/// What is asked, on one line: a form's title, or a URL.
+/// Formats the subject of a question on one line: a form's title, or a URL.
 pub(crate) fn subject(subject: &Subject) -> String {
     let text = match subject {
         Subject::Form(form) => form.title(),
         Subject::Url(url) => url,
     };
-    plain(text).into_owned()
+    sanitize(text).into_owned()
 }
 
-/// What a terminal acts on, and separators that would begin a new line.
+/// Whether a terminal acts on a character, or it starts a new line.
 fn is_unsafe(c: char) -> bool {
-    is_acted_on(c) || matches!(c, '\u{2028}' | '\u{2029}')
+    is_unsafe_to_display(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -119,8 +119,11 @@ mod tests {
 
     #[test]
     fn text_of_others_stays_on_its_line_and_moves_no_cursor() {
-        assert_eq!(plain("über"), "über");
-        assert_eq!(plain("a\nb\u{1b}[2Jc\u{202e}"), "a b\\u{1b}[2Jc\\u{202e}");
+        assert_eq!(sanitize("über"), "über");
+        assert_eq!(
+            sanitize("a\nb\u{1b}[2Jc\u{202e}"),
+            "a b\\u{1b}[2Jc\\u{202e}"
+        );
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! Elicitations wherever they are: in a store on this machine, or at a running service.
+//! Access to elicitations, in a store on this machine or at a running service.
 
 use std::io::{self, Write};
 
 use anyhow::{Context as _, bail};
 use entreat::engine::ElicitationPage;
-use entreat::{ActError, CancelReason, ElicitationId, Outcome, Snapshot, UnixTime, Which};
+use entreat::{ActError, CancelReason, ElicitationId, Outcome, Snapshot, StatusFilter, UnixTime};
 use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::output;
 use crate::remote::{Remote, RemoteArgs, RemoteError, text};
-use crate::store::{Place, StoreArgs};
+use crate::store::{StoreArgs, StoreLocation};
 
-/// Where the elicitations are.
+/// Selects a store or a service.
 #[derive(clap::Args)]
 pub(crate) struct QuestionsArgs {
     #[command(flatten)]
@@ -22,18 +22,18 @@ pub(crate) struct QuestionsArgs {
 }
 
 impl QuestionsArgs {
-    /// The service that is named, or else the store.
+    /// Returns the named service, or else the store.
     pub(crate) fn questions(&self, environment: &Environment) -> anyhow::Result<Questions> {
         Ok(match self.remote.service(environment)? {
             Some(service) => Questions::Served(service),
-            None => Questions::Stored(self.store.place(environment)?),
+            None => Questions::Stored(self.store.location(environment)?),
         })
     }
 }
 
-/// Where to look for elicitations.
+/// A store or a service with elicitations.
 pub(crate) enum Questions {
-    Stored(Place),
+    Stored(StoreLocation),
     Served(Remote),
 }
 
@@ -49,25 +49,25 @@ pub(crate) enum RecordPage {
     Served(Value),
 }
 
-/// What became of an attempt to cancel.
+/// The result of cancelling.
 pub(crate) enum Cancelled {
     Done(Record),
-    /// It was over before, in these words.
-    OverBefore(String),
+    /// It had settled before, in this state.
+    AlreadySettled(String),
     NotFound,
 }
 
 impl Questions {
-    /// A page of them.
+    /// Returns a page of elicitations.
     pub(crate) async fn list(
         &self,
-        which: Which,
+        which: StatusFilter,
         limit: u8,
         cursor: Option<ElicitationId>,
     ) -> anyhow::Result<RecordPage> {
         match self {
-            Self::Stored(place) => {
-                let opened = place.open().await?;
+            Self::Stored(location) => {
+                let opened = location.open().await?;
                 let page = opened.engine.list(None, which, limit.into(), cursor).await;
                 opened.close().await;
                 let page = page.context("cannot list the elicitations")?;
@@ -76,9 +76,9 @@ impl Questions {
             Self::Served(service) => {
                 let mut params = json!({"limit": limit});
                 match which {
-                    Which::All => {}
-                    Which::Only(status) => params["status"] = status.as_str().into(),
-                    Which::Live => bail!(
+                    StatusFilter::All => {}
+                    StatusFilter::Only(status) => params["status"] = status.as_str().into(),
+                    StatusFilter::Live => bail!(
                         "a service lists one state at a time: say pending or active instead of live"
                     ),
                 }
@@ -92,11 +92,11 @@ impl Questions {
         }
     }
 
-    /// One of them, if it is there.
+    /// Returns an elicitation, if it exists.
     pub(crate) async fn status(&self, id: ElicitationId) -> anyhow::Result<Option<Record>> {
         match self {
-            Self::Stored(place) => {
-                let opened = place.open().await?;
+            Self::Stored(location) => {
+                let opened = location.open().await?;
                 let found = opened.engine.elicitation(id).status().await;
                 opened.close().await;
                 match found {
@@ -114,24 +114,26 @@ impl Questions {
         }
     }
 
-    /// Cancels one of them.
+    /// Cancels an elicitation.
     pub(crate) async fn cancel(
         &self,
         id: ElicitationId,
         reason: CancelReason,
     ) -> anyhow::Result<Cancelled> {
         match self {
-            Self::Stored(place) => {
-                let opened = place.open().await?;
+            Self::Stored(location) => {
+                let opened = location.open().await?;
                 let cancelled = opened.engine.elicitation(id).cancel(reason).await;
                 opened.close().await;
                 match cancelled {
                     Ok(snapshot) => Ok(Cancelled::Done(Record::Stored(Box::new(snapshot)))),
                     Err(ActError::NotFound) => Ok(Cancelled::NotFound),
-                    Err(ActError::Settled { outcome }) => Ok(Cancelled::OverBefore(told(outcome))),
-                    // Its deadline passed a moment ago.
+                    Err(ActError::Settled { outcome }) => {
+                        Ok(Cancelled::AlreadySettled(describe(outcome)))
+                    }
+                    // Its deadline has just passed.
                     Err(ActError::TimedOut { .. }) => {
-                        Ok(Cancelled::OverBefore(told(Outcome::TimedOut)))
+                        Ok(Cancelled::AlreadySettled(describe(Outcome::TimedOut)))
                     }
                     Err(error) => Err(error.into()),
                 }
@@ -141,7 +143,7 @@ impl Questions {
                 match service.call("elicitation/cancel", params).await? {
                     Ok(record) => Ok(Cancelled::Done(Record::Served(record))),
                     Err(RemoteError::NotFound) => Ok(Cancelled::NotFound),
-                    Err(RemoteError::Settled { state }) => Ok(Cancelled::OverBefore(state)),
+                    Err(RemoteError::Settled { state }) => Ok(Cancelled::AlreadySettled(state)),
                     Err(error) => Err(error.into()),
                 }
             }
@@ -149,7 +151,7 @@ impl Questions {
     }
 }
 
-fn told(outcome: Outcome) -> String {
+fn describe(outcome: Outcome) -> String {
     let status = outcome.status().as_str();
     match outcome {
         Outcome::Cancelled(reason) => format!("{status}: {reason}"),
@@ -166,7 +168,7 @@ impl Record {
         }
     }
 
-    /// Prints it for a person: a line for each thing to know.
+    /// Prints it for people, one property per line.
     pub(crate) fn print(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{value}");
         let record = match self {
@@ -184,9 +186,9 @@ impl Record {
             line("question", &output::subject(&request.subject))?;
             let message = request.extras.as_ref().and_then(|e| e.message.as_ref());
             if let Some(message) = message {
-                line("message", &output::plain(message))?;
+                line("message", &output::sanitize(message))?;
             }
-            line("asker", &output::plain(&request.asker))?;
+            line("asker", &output::sanitize(&request.asker))?;
         }
         line("mode", &text(record, "mode"))?;
         let shown = match &record["shown"] {
@@ -215,15 +217,17 @@ impl Record {
         }
         match (self, record.get("result")) {
             (_, None) => {}
-            (Self::Stored(_), Some(result)) => line("result", &output::plain(&result.to_string()))?,
-            // A service opens the secrets for its asker.
+            (Self::Stored(_), Some(result)) => {
+                line("result", &output::sanitize(&result.to_string()))?;
+            }
+            // A service reveals the secrets to its asker.
             (Self::Served(_), Some(_)) => {
                 line("result", "there is one: --json shows it, secrets included")?;
             }
         }
         if let Some(missing) = record["missing"].as_array() {
             let missing: Vec<_> = missing.iter().filter_map(Value::as_str).collect();
-            line("missing", &output::plain(&missing.join(", ")))?;
+            line("missing", &output::sanitize(&missing.join(", ")))?;
         }
         Ok(())
     }
@@ -238,7 +242,7 @@ impl RecordPage {
         }
     }
 
-    /// Prints it as a table, and returns how many rows that were.
+    /// Prints it as a table and returns the number of rows.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<usize> {
         match self {
             Self::Stored(page) => {
@@ -255,13 +259,13 @@ impl RecordPage {
         }
     }
 
-    /// Where the next page begins.
+    /// Returns the cursor of the next page.
     pub(crate) fn next(&self) -> Option<String> {
         match self {
             Self::Stored(page) => page.next.map(|id| id.to_string()),
             Self::Served(page) => page["nextCursor"]
                 .as_str()
-                .map(|id| output::plain(id).into()),
+                .map(|id| output::sanitize(id).into()),
         }
     }
 }
@@ -272,7 +276,7 @@ fn stored_row(elicitation: &Snapshot) -> [String; 5] {
         elicitation.id().to_string(),
         elicitation.status().as_str().to_owned(),
         output::time(elicitation.lifecycle().created()),
-        output::plain(&request.asker).into_owned(),
+        output::sanitize(&request.asker).into_owned(),
         output::subject(&request.subject),
     ]
 }
@@ -286,7 +290,7 @@ fn served_row(record: &Value) -> [String; 4] {
     ]
 }
 
-/// A moment of a record, as it may be shown.
+/// Formats a timestamp of a record.
 fn time(record: &Value, key: &str) -> Option<String> {
     let millis = record[key].as_u64()?;
     Some(output::time(UnixTime::from_millis(millis)))

@@ -1,7 +1,6 @@
-//! A running service, asked over its control API.
+//! A client of a running service's control API.
 //!
-//! Speaks plain HTTP alone: it is for the machine that the service runs on, or for a network that
-//! is one's own.
+//! Supports HTTP without TLS only: it is meant for the service's own machine or a trusted network.
 
 use std::time::Duration;
 
@@ -20,16 +19,16 @@ use url::Url;
 use crate::environment::Environment;
 use crate::output;
 
-/// The variable of the key.
+/// The environment variable that holds the key.
 pub(crate) const KEY_VARIABLE: &str = "ENTREAT_API_KEY";
-/// Where a service listens if nobody says otherwise.
-pub(crate) const HERE: &str = "http://127.0.0.1:7171";
-/// How long a service may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest answer: a page of records.
-const MAX_ANSWER: usize = 256 << 20;
+/// The default address of a service.
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7171";
+/// The timeout of a call.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The maximum size of a response: a page of records.
+const MAX_RESPONSE_BYTES: usize = 256 << 20;
 
-/// Which service is meant, if it is one.
+/// Selects a service.
 #[derive(clap::Args)]
 pub(crate) struct RemoteArgs {
     /// Ask a running service, such as `http://127.0.0.1:7171`, instead of opening a store
@@ -41,39 +40,39 @@ pub(crate) struct RemoteArgs {
     key: Option<String>,
 }
 
-/// A service that can be asked.
+/// A client of one service.
 pub(crate) struct Remote {
     url: Url,
     key: Option<String>,
 }
 
-/// What a service refused.
+/// An error response of a service.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteError {
-    /// It has none of that name, or shows it to somebody else.
+    /// The elicitation does not exist, or belongs to another asker.
     #[error("there is no such elicitation")]
     NotFound,
-    /// It is over.
+    /// The elicitation has settled.
     #[error("the elicitation is over already: {state}")]
     Settled { state: String },
     /// The answers are not valid.
     #[error("the answers are not valid")]
     Invalid {
-        /// What is wrong, as it came.
+        /// The field errors, as received.
         errors: Vec<Value>,
-        /// That was the last attempt.
+        /// Whether this was the last attempt.
         is_last: bool,
     },
     /// The answers are too large.
     #[error("the answers have {size} bytes, and {limit} are taken")]
     TooLarge { size: u64, limit: u64 },
-    /// Anything else, in the service's words.
+    /// Any other error, with the service's message.
     #[error("{0}")]
     Refused(String),
 }
 
 impl RemoteArgs {
-    /// The service, if one is named.
+    /// Returns the service, if one is named.
     pub(crate) fn service(&self, environment: &Environment) -> anyhow::Result<Option<Remote>> {
         let Some(url) = &self.url else {
             return Ok(None);
@@ -83,7 +82,7 @@ impl RemoteArgs {
 }
 
 impl Remote {
-    /// The service at a URL; the key is taken from the environment if none is given.
+    /// Creates a client for a URL; the key defaults to the environment's.
     pub(crate) fn at(
         url: &str,
         key: Option<&str>,
@@ -94,24 +93,28 @@ impl Remote {
             url.scheme() == "http",
             "--url begins with http://: this command speaks no other protocol"
         );
-        let by_variable = || environment.variable(KEY_VARIABLE)?.to_str();
-        let key = key.or_else(by_variable).map(str::to_owned);
+        let from_environment = || environment.variable(KEY_VARIABLE)?.to_str();
+        let key = key.or_else(from_environment).map(str::to_owned);
         Ok(Self { url, key })
     }
 
-    /// Calls a method. The outer error is that no answer could be had.
+    /// Calls a method. The outer error means that there was no response.
     pub(crate) async fn call(
         &self,
         method: &str,
         params: Value,
     ) -> anyhow::Result<Result<Value, RemoteError>> {
-        let asked = tokio::time::timeout(PATIENCE, self.ask(method, params)).await;
-        let asked = asked.unwrap_or_else(|_| Err(anyhow!("it takes too long")));
+        let response = tokio::time::timeout(TIMEOUT, self.send(method, params)).await;
+        let response = response.unwrap_or_else(|_| Err(anyhow!("it takes too long")));
         let url = self.url.as_str();
-        asked.with_context(|| format!("no answer from the service at {}", output::plain(url)))
+        response.with_context(|| format!("no answer from the service at {}", output::sanitize(url)))
     }
 
-    async fn ask(&self, method: &str, params: Value) -> anyhow::Result<Result<Value, RemoteError>> {
+    async fn send(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> anyhow::Result<Result<Value, RemoteError>> {
         let addresses = self.url.socket_addrs(|| None)?;
         let stream = TcpStream::connect(&*addresses).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
@@ -124,20 +127,22 @@ impl Remote {
             request = request.header(AUTHORIZATION, format!("Bearer {key}"));
         }
         let request = request.body(Full::new(Bytes::from(body.to_string())))?;
-        let asking = async {
-            let answer = sender.send_request(request).await?;
-            let status = answer.status();
-            let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
+        let exchange = async {
+            let response = sender.send_request(request).await?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES)
+                .collect()
+                .await;
             let body = body.map_err(|error| anyhow!(error))?;
             anyhow::Ok((status, body.to_bytes()))
         };
-        let mut asking = std::pin::pin!(asking);
+        let mut exchange = std::pin::pin!(exchange);
         let (status, body) = tokio::select! {
-            answer = &mut asking => answer?,
-            // The connection may end as soon as its answer is here.
+            response = &mut exchange => response?,
+            // The connection may close as soon as the response has arrived.
             ended = connection => {
                 ended?;
-                asking.await?
+                exchange.await?
             }
         };
         read(status, &body)
@@ -145,12 +150,12 @@ impl Remote {
 }
 
 fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteError>> {
-    let Ok(mut answer) = serde_json::from_slice::<Value>(body) else {
+    let Ok(mut response) = serde_json::from_slice::<Value>(body) else {
         bail!("it answers {status}, and not as a service of Entreat does");
     };
-    let error = &answer["error"];
+    let error = &response["error"];
     if error.is_null() {
-        return Ok(Ok(answer["result"].take()));
+        return Ok(Ok(response["result"].take()));
     }
     let code = error["code"].as_i64().and_then(Code::from_wire);
     Ok(Err(match code {
@@ -179,7 +184,7 @@ fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteE
     }))
 }
 
-/// A text of a record, as it may be shown.
+/// Returns a sanitized text member of a record.
 pub(crate) fn text(record: &Value, key: &str) -> String {
-    output::plain(record[key].as_str().unwrap_or_default()).into_owned()
+    output::sanitize(record[key].as_str().unwrap_or_default()).into_owned()
 }

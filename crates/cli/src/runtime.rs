@@ -1,16 +1,16 @@
-//! The runtime that a command waits on.
+//! Runs futures to completion.
 
 use anyhow::Context as _;
 
-/// Runs a future to its end, on this thread.
+/// Runs a future to completion on this thread.
 ///
-/// Does not wait for threads that are still blocked when the future has ended: one of them may
-/// sit at a prompt, and nothing can wake it.
+/// Does not wait for blocking threads afterwards: one of them may be waiting for input, and cannot
+/// be woken.
 pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     run(&mut tokio::runtime::Builder::new_current_thread(), future)
 }
 
-/// Runs a future to its end, and what it spawns on all processors.
+/// Runs a future to completion on a multi-threaded runtime.
 pub(crate) fn block_on_all<T>(
     future: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {

@@ -1,4 +1,4 @@
-//! A service from what holds: the store opened, and what to say if it does not start.
+//! Starts a service from a configuration, and explains why it cannot.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use entreat::{Builder, EmbeddedStore, Entreat, EntreatError};
 use crate::config::{Config, Origin};
 use crate::context::Context;
 use crate::log;
-use crate::store::Place;
+use crate::store::StoreLocation;
 use crate::telemetry::Telemetry;
 
-/// A service, and the store that it keeps questions in.
+/// A running service and its store.
 pub(crate) struct Service {
     pub(crate) entreat: Entreat,
     store: Option<Arc<EmbeddedStore>>,
 }
 
-/// Begins to log, and says what there is to say about the settings; where traces go, if they do.
-pub(crate) fn announce(
+/// Starts logging and prints remarks about the settings; returns the trace exporter, if any.
+pub(crate) fn start_logging(
     config: &Config,
     context: &mut Context,
 ) -> anyhow::Result<Option<Telemetry>> {
@@ -31,10 +31,10 @@ pub(crate) fn announce(
     Ok(telemetry)
 }
 
-/// Starts a service. `place` is where its store is; `None` is in memory.
+/// Starts a service. `location` is that of its store; `None` is in memory.
 pub(crate) async fn start(
     config: &Config,
-    place: Option<Place>,
+    location: Option<StoreLocation>,
     customise: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Service> {
     let mut builder = customise(Entreat::builder()).settings(config.settings());
@@ -45,7 +45,7 @@ pub(crate) async fn start(
     if !secrets.is_empty() {
         builder = builder.callbacks(Callbacks::new(secrets)?);
     }
-    let Some(place) = place else {
+    let Some(location) = location else {
         let entreat = builder
             .start()
             .await
@@ -55,7 +55,7 @@ pub(crate) async fn start(
             store: None,
         });
     };
-    let prepared = place.prepare()?;
+    let prepared = location.prepare()?;
     let store = Arc::new(prepared.store);
     let builder = builder.store(store.clone()).sealing_keys(prepared.keys);
     match builder.start().await {
@@ -66,7 +66,7 @@ pub(crate) async fn start(
         Err(error) => {
             store.close().await;
             Err(match error {
-                EntreatError::Engine(error) => place.explain_start(error, prepared.has_new_keys),
+                EntreatError::Engine(error) => location.explain_start(error, prepared.has_new_keys),
                 error => explain(config, error),
             })
         }
@@ -74,7 +74,7 @@ pub(crate) async fn start(
 }
 
 impl Service {
-    /// Ends it: all is on disk when this returns.
+    /// Shuts down; everything is on disk when this returns.
     pub(crate) async fn close(self) {
         self.entreat.shutdown().await;
         if let Some(store) = self.store {
@@ -82,7 +82,7 @@ impl Service {
         }
     }
 
-    /// Ends it, then what tells of it.
+    /// Shuts down the service, then the trace exporter.
     pub(crate) async fn close_with(self, telemetry: Option<Telemetry>) {
         self.close().await;
         if let Some(telemetry) = telemetry {
@@ -91,14 +91,14 @@ impl Service {
     }
 }
 
-/// Adds what to do.
+/// Adds a remedy to a start error.
 fn explain(config: &Config, error: EntreatError) -> anyhow::Error {
     match error {
         EntreatError::NoKey { address } => {
             let file = config.file.as_deref().unwrap_or("entreat.toml");
             let remedy = format!("add an [[asker]] with a name and a key to {file}");
             if address.ip().to_canonical().is_loopback() {
-                let why = config.reach().why_keys();
+                let why = config.reach().why_key_required();
                 let why = why.unwrap_or("`local_without_key` is false");
                 return anyhow!("nobody could ask: {why}, and there is no key; {remedy}");
             }
@@ -108,14 +108,14 @@ fn explain(config: &Config, error: EntreatError) -> anyhow::Error {
             )
         }
         EntreatError::Listen { address, .. } => {
-            let place = match config.origin("listen") {
+            let source = match config.origin("listen") {
                 Origin::Default => String::new(),
                 origin => format!(" (from {origin})"),
             };
             let error = anyhow::Error::from(error);
             let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
             let cause = causes.join(": ");
-            anyhow!("cannot listen on {address}{place}: {cause}; name another with --listen")
+            anyhow!("cannot listen on {address}{source}: {cause}; name another with --listen")
         }
         error => error.into(),
     }

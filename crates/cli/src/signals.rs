@@ -1,10 +1,10 @@
-//! What ends a command from outside: Ctrl-C, a closed terminal, a request to end.
+//! Signals that end a command: SIGINT, SIGTERM, SIGHUP.
 
 use std::io;
 
 use crate::context::Exit;
 
-/// Listens from the moment it is made.
+/// Listens for signals from its creation on.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -24,7 +24,7 @@ impl Signals {
         })
     }
 
-    /// The exit code of the next one.
+    /// Waits for the next signal and returns its exit code.
     pub(crate) async fn next(&mut self) -> Exit {
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Interrupted,

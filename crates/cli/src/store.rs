@@ -1,6 +1,6 @@
-//! Where the store is, and how a command gets hold of it.
+//! Locates and opens the store.
 //!
-//! Commands that look at a store never make one.
+//! Commands that only read a store never create one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use entreat::{EmbeddedOptions, EmbeddedStore, Engine, EngineSettings, KeyRing, S
 use crate::environment::Environment;
 use crate::{keys, output};
 
-/// Which store is meant.
+/// Selects a store.
 #[derive(clap::Args)]
 pub(crate) struct StoreArgs {
     /// The file of the store [default: `$ENTREAT_STORE`, else entreat/entreat.db in
@@ -24,18 +24,18 @@ pub(crate) struct StoreArgs {
     keys: Option<PathBuf>,
 }
 
-/// Where a store and its keys lie.
+/// The paths of a store and its keys.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     store: PathBuf,
     keys: PathBuf,
-    /// Nobody named it, so its folder is ours to make.
+    /// The default path, whose folder may be created.
     is_default: bool,
-    /// It may be empty although its keys are there.
+    /// The store may be created although its keys exist.
     may_be_new: bool,
 }
 
-/// Whether a store that is gone may be begun anew.
+/// Whether a lost store may be replaced by an empty one.
 #[derive(clap::Args)]
 pub(crate) struct NewStoreArgs {
     /// Begin with an empty store where there is none, although its keys are there; one that is
@@ -45,11 +45,11 @@ pub(crate) struct NewStoreArgs {
 }
 
 impl NewStoreArgs {
-    /// The place, for a command with this flag.
-    pub(crate) fn allow(&self, place: Place) -> Place {
-        Place {
+    /// Applies the flag to a location.
+    pub(crate) fn allow(&self, location: StoreLocation) -> StoreLocation {
+        StoreLocation {
             may_be_new: self.new_store,
-            ..place
+            ..location
         }
     }
 }
@@ -65,11 +65,11 @@ impl StoreArgs {
         self.keys.is_some()
     }
 
-    /// Where the store lies by flag, by environment, or by default.
-    pub(crate) fn place(&self, environment: &Environment) -> anyhow::Result<Place> {
+    /// Returns the location by flag, environment or default.
+    pub(crate) fn location(&self, environment: &Environment) -> anyhow::Result<StoreLocation> {
         let store = self.store.as_deref().or(environment.store.as_deref());
         let keys = self.keys.as_deref().or(environment.keys.as_deref());
-        Place::of(store, keys, environment.data_folder.as_deref())
+        StoreLocation::new(store, keys, environment.data_folder.as_deref())
     }
 }
 
@@ -78,9 +78,9 @@ pub(crate) fn default_path(data_folder: &Path) -> PathBuf {
     data_folder.join("entreat/entreat.db")
 }
 
-impl Place {
+impl StoreLocation {
     /// Where a store and its keys lie that may have been named.
-    pub(crate) fn of(
+    pub(crate) fn new(
         store: Option<&Path>,
         keys: Option<&Path>,
         data_folder: Option<&Path>,
@@ -90,12 +90,12 @@ impl Place {
             (None, Some(folder)) => (default_path(folder), true),
             (None, None) => bail!("there is no home folder: say where the store is with --store"),
         };
-        let beside = || {
-            let mut beside = store.clone().into_os_string();
-            beside.push(".keys");
-            beside.into()
+        let default_keys = || {
+            let mut default_keys = store.clone().into_os_string();
+            default_keys.push(".keys");
+            default_keys.into()
         };
-        let keys = keys.map_or_else(beside, Path::to_owned);
+        let keys = keys.map_or_else(default_keys, Path::to_owned);
         Ok(Self {
             store,
             keys,
@@ -104,39 +104,40 @@ impl Place {
         })
     }
 
-    /// The file of the store.
+    /// Returns the path of the store.
     pub(crate) fn store(&self) -> &Path {
         &self.store
     }
 
-    /// The file of the keys.
+    /// Returns the path of the keys.
     pub(crate) fn keys(&self) -> &Path {
         &self.keys
     }
 
-    /// Whether nobody named it.
+    /// Whether this is the default path.
     pub(crate) fn is_default(&self) -> bool {
         self.is_default
     }
 
-    /// The file of the keys, as it may be shown.
+    /// Returns the path of the keys for display.
     pub(crate) fn shown_keys(&self) -> String {
-        shown(&self.keys)
+        display_path(&self.keys)
     }
 
-    /// Opens the store that is there.
+    /// Opens an existing store.
     pub(crate) fn open_store(&self) -> anyhow::Result<EmbeddedStore> {
         let found = self.store.try_exists();
-        if !found.with_context(|| format!("cannot look for {}", shown(&self.store)))? {
-            let path = shown(&self.store);
+        if !found.with_context(|| format!("cannot look for {}", display_path(&self.store)))? {
+            let path = display_path(&self.store);
             bail!("there is no store at {path}: name one with --store or ENTREAT_STORE");
         }
         self.open_file(false)
     }
 
-    /// Opens the store that is there, and starts an engine on it.
+    /// Opens an existing store and starts an engine on it.
     ///
-    /// What expired in the meantime is expired then, so that what is shown is true.
+    /// The engine settles questions that have expired in the meantime, so that the output is
+    /// current.
     pub(crate) async fn open(&self) -> anyhow::Result<Opened> {
         let store = self.open_store()?;
         let Some(keys) = keys::read(&self.keys)? else {
@@ -146,7 +147,7 @@ impl Place {
         opened.map_err(|error| self.explain(error))
     }
 
-    /// Opens the store, or makes it with keys of its own, and starts an engine on it.
+    /// Opens or creates the store and its keys, and starts an engine on it.
     pub(crate) async fn open_or_create(&self, settings: EngineSettings) -> anyhow::Result<Opened> {
         let Prepared {
             store,
@@ -157,18 +158,18 @@ impl Place {
         opened.map_err(|error| self.explain_start(error, has_new_keys))
     }
 
-    /// Opens the store, or makes it, and gets its keys, or makes them.
+    /// Opens or creates the store and its keys.
     pub(crate) fn prepare(&self) -> anyhow::Result<Prepared> {
         if self.is_default
             && let Some(folder) = self.store.parent()
         {
             create_private_folder(folder)
-                .with_context(|| format!("cannot make the folder {}", shown(folder)))?;
+                .with_context(|| format!("cannot make the folder {}", display_path(folder)))?;
         }
-        // Keys are made after their store. So if they are there and it is not, it was lost: to
-        // begin anew without a word would hide that.
+        // Keys are created after their store. If only the keys exist, the store was lost, and
+        // silently creating a new one would hide that.
         let has_keys = self.keys.try_exists().unwrap_or(true);
-        // First, for its lock: of two that begin at once, one makes the keys.
+        // First, for its lock: of two concurrent processes, one creates the keys.
         let store = self.open_file(self.may_be_new || !has_keys)?;
         let (keys, has_new_keys) = match keys::read(&self.keys)? {
             Some(keys) => (keys, false),
@@ -181,10 +182,10 @@ impl Place {
         })
     }
 
-    /// Says why an engine did not start on what was prepared.
+    /// Explains why an engine did not start on a prepared store.
     pub(crate) fn explain_start(&self, error: StartError, has_new_keys: bool) -> anyhow::Error {
         if has_new_keys && matches!(error, StartError::Keys(_)) {
-            // The store is older than these keys, which have sealed nothing.
+            // The store is older than these new keys, which have sealed nothing yet.
             let _ = std::fs::remove_file(&self.keys);
             return self.no_keys();
         }
@@ -206,7 +207,7 @@ impl Place {
                 _ => "",
             };
             let words = format!("{:#}", anyhow::Error::from(error));
-            anyhow!("{}{remedy}", output::plain(&words))
+            anyhow!("{}{remedy}", output::sanitize(&words))
         })
     }
 
@@ -227,7 +228,7 @@ impl Place {
     }
 
     fn explain(&self, error: StartError) -> anyhow::Error {
-        let (keys, store) = (shown(&self.keys), shown(&self.store));
+        let (keys, store) = (display_path(&self.keys), display_path(&self.store));
         match error {
             StartError::Keys(_) => anyhow!(
                 "the keys in {keys} are not those of the store {store}: \
@@ -238,7 +239,7 @@ impl Place {
     }
 
     fn no_store(&self) -> anyhow::Error {
-        let store = shown(&self.store);
+        let store = display_path(&self.store);
         anyhow!(
             "the store {store} is gone or empty, and was not always: put it back from your copy, \
              or begin with an empty one by `entreat serve --new-store`"
@@ -246,7 +247,7 @@ impl Place {
     }
 
     fn no_keys(&self) -> anyhow::Error {
-        let (keys, store) = (shown(&self.keys), shown(&self.store));
+        let (keys, store) = (display_path(&self.keys), display_path(&self.store));
         anyhow!(
             "the keys of the store {store} are not at {keys}: \
              name their file with --keys or ENTREAT_KEYS"
@@ -254,22 +255,22 @@ impl Place {
     }
 }
 
-/// A store that is open, and its keys.
+/// An open store and its keys.
 pub(crate) struct Prepared {
     pub(crate) store: EmbeddedStore,
     pub(crate) keys: KeyRing,
-    /// Whether they were just made.
+    /// Whether the keys were just created.
     pub(crate) has_new_keys: bool,
 }
 
-/// A store in use.
+/// An open store with a running engine.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
     store: Arc<EmbeddedStore>,
 }
 
 impl Opened {
-    /// Lets go of the store once all is written.
+    /// Shuts down the engine and closes the store once everything is written.
     pub(crate) async fn close(self) {
         self.engine.shutdown().await;
         self.store.close().await;
@@ -284,8 +285,8 @@ fn create_private_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-fn shown(path: &Path) -> String {
-    output::plain(&path.to_string_lossy()).into_owned()
+fn display_path(path: &Path) -> String {
+    output::sanitize(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]
@@ -301,30 +302,34 @@ mod tests {
 
     #[test]
     fn a_flag_wins_over_the_environment_and_that_over_the_default() {
-        let place = |args: &StoreArgs, environment: &Environment| {
-            let place = args.place(environment).unwrap();
+        let location = |args: &StoreArgs, environment: &Environment| {
+            let location = args.location(environment).unwrap();
             let text = |path: PathBuf| path.to_string_lossy().into_owned();
-            (text(place.store), text(place.keys), place.is_default)
+            (
+                text(location.store),
+                text(location.keys),
+                location.is_default,
+            )
         };
         let mut environment = Environment::default();
         environment.data_folder = Some("/d".into());
         let of = |store: &str, keys: &str, is_default| (store.into(), keys.into(), is_default);
         let default = of("/d/entreat/entreat.db", "/d/entreat/entreat.db.keys", true);
-        assert_eq!(place(&args(None, None), &environment), default);
+        assert_eq!(location(&args(None, None), &environment), default);
         environment.store = Some("e.db".into());
         let by_environment = of("e.db", "e.db.keys", false);
-        assert_eq!(place(&args(None, None), &environment), by_environment);
+        assert_eq!(location(&args(None, None), &environment), by_environment);
         environment.keys = Some("e.keys".into());
         let mixed = of("f.db", "e.keys", false);
-        assert_eq!(place(&args(Some("f.db"), None), &environment), mixed);
+        assert_eq!(location(&args(Some("f.db"), None), &environment), mixed);
         let by_flags = of("f.db", "f.keys", false);
         let flags = args(Some("f.db"), Some("f.keys"));
-        assert_eq!(place(&flags, &environment), by_flags);
+        assert_eq!(location(&flags, &environment), by_flags);
     }
 
     #[test]
     fn without_a_home_the_store_has_to_be_named() {
-        let error = args(None, None).place(&Environment::default());
+        let error = args(None, None).location(&Environment::default());
         assert!(error.unwrap_err().to_string().contains("--store"));
     }
 }

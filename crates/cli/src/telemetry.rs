@@ -1,9 +1,9 @@
-//! Traces for a collector, by OTLP over HTTP.
+//! Exports traces to a collector, by OTLP over HTTP.
 //!
-//! A thread of the exporter collects spans and sends them off in batches. Nobody who asks waits
-//! for that, and what a collector does not take is lost.
+//! A thread of the exporter collects spans and sends them in batches. Requests never wait for it,
+//! and batches that the collector does not accept are lost.
 
-mod post;
+mod client;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,31 +20,30 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use self::post::Poster;
+use self::client::OtlpClient;
 
-/// Where a collector takes traces, below its endpoint.
+/// The path for traces below the collector's endpoint.
 const PATH: &str = "/v1/traces";
-/// How long the last batch may take.
-const LAST_BATCH: Duration = Duration::from_secs(5);
+/// The timeout of the last batch.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Spans on their way to a collector.
+/// The trace exporter.
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// Begins to collect, if there is a collector. Batches travel on the runtime that this is
-    /// called from.
+    /// Starts the exporter, if a collector is configured. Batches are sent on the current runtime.
     pub(crate) fn start(endpoint: Option<&str>, service: &str) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = endpoint else {
             return Ok(None);
         };
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Poster::new()?)
+            .with_http_client(OtlpClient::new()?)
             .with_endpoint(format!("{endpoint}{PATH}"))
             .build()
             .context("cannot send traces")?;
         let resource = Resource::builder().with_service_name(service.to_owned());
-        let exporter = Patient {
+        let exporter = LoggingExporter {
             exporter,
             is_down: AtomicBool::new(false),
         };
@@ -55,7 +54,7 @@ impl Telemetry {
         Ok(Some(Self(provider)))
     }
 
-    /// Takes spans over. Events stay in the log.
+    /// Returns the layer that exports spans. Events go to the log only.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -71,23 +70,23 @@ impl Telemetry {
             }))
     }
 
-    /// Sends what is left, for a while.
+    /// Sends the remaining spans, within a timeout.
     pub(crate) async fn close(self) {
-        let closing = spawn_blocking(move || self.0.shutdown_with_timeout(LAST_BATCH));
+        let closing = spawn_blocking(move || self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT));
         if let Ok(Err(error)) = closing.await {
             tracing::warn!(%error, "the last traces did not reach the collector");
         }
     }
 }
 
-/// An exporter that says once that the collector is down, and once that it is back.
+/// An exporter that logs once when the collector goes down, and once when it is back.
 #[derive(Debug)]
-struct Patient {
+struct LoggingExporter {
     exporter: SpanExporter,
     is_down: AtomicBool,
 }
 
-impl opentelemetry_sdk::trace::SpanExporter for Patient {
+impl opentelemetry_sdk::trace::SpanExporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let exported = self.exporter.export(batch).await;

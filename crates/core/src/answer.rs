@@ -1,8 +1,8 @@
 //! Checked answers.
 //!
-//! [`Answers`] exist only as the result of a check. They borrow from what was checked where
-//! they can; [`Answers::into_owned`] cuts them loose. Sensitive answers are not printed by
-//! `Debug` and are serialised only when the caller says [`Answers::reveal`].
+//! [`Answers`] exist only as the result of a check. They borrow from the input where they can;
+//! [`Answers::into_owned`] copies what is borrowed. `Debug` redacts sensitive answers, and they
+//! are serialised only through [`Answers::reveal`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::form::{Field, Form};
 use crate::number::Number;
 use crate::upload::Upload;
 
-/// What stands in a secret's place where secrets must not go.
+/// The placeholder for a sensitive answer in redacted output.
 pub const SEALED: &str = "[sealed]";
 
-/// One checked value, by the type of its field.
+/// One valid answer, typed by its field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer<'a> {
     /// `text`.
@@ -34,17 +34,17 @@ pub enum Answer<'a> {
     Moment(Box<Moment<'a>>),
     /// `select`: the chosen option's value.
     Choice(Cow<'a, str>),
-    /// `multi_select`: the chosen options' values in the order given.
+    /// `multi_select`: the values of the chosen options, in the order submitted.
     Choices(Vec<Cow<'a, str>>),
     /// `url`.
     Url(Cow<'a, str>),
     /// `file`.
     Files(Vec<Upload<'a>>),
-    /// A part of an imported schema that is nested, answered as JSON.
+    /// A nested part of an imported schema, answered as JSON.
     Json(Box<Value>),
 }
 
-/// A moment as it was written, offset included, and the instant it names.
+/// A date-time: its text, offset included, and the instant it denotes.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
     pub(crate) text: Cow<'a, str>,
@@ -52,17 +52,17 @@ pub struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// RFC 3339, as it was answered.
+    /// The RFC 3339 text, as submitted.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The instant, by which moments compare.
+    /// The instant. Two moments are equal if their instants are.
     pub fn instant(&self) -> Timestamp {
         self.instant
     }
 
-    /// Cuts the moment loose from what it was read from.
+    /// Returns a moment that owns its text.
     pub fn into_owned(self) -> Moment<'static> {
         Moment {
             text: Cow::Owned(self.text.into_owned()),
@@ -78,7 +78,7 @@ impl PartialEq for Moment<'_> {
 }
 
 impl Answer<'_> {
-    /// The text of a text, URL, choice or moment.
+    /// Returns the text of a text, URL, choice or moment, and `None` for other answers.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Choice(text) | Self::Url(text) => Some(text),
@@ -92,7 +92,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Cuts the answer loose from what it was read from.
+    /// Returns an answer that owns its data.
     pub fn into_owned(self) -> Answer<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
@@ -111,7 +111,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The answer as JSON, whatever its field; an upload list of one stays a list.
+    /// The answer as JSON. Uploads are a list, even where the field takes a single file.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::Text(text) | Self::Choice(text) | Self::Url(text) => text.as_ref().into(),
@@ -129,11 +129,11 @@ impl Answer<'_> {
     }
 }
 
-/// The answers of one submission that passed its form.
+/// The answers of one submission that passed the checks of its form.
 #[derive(Clone)]
 pub struct Answers<'a> {
     pub(crate) form: Form,
-    /// One for each field, in field order.
+    /// One per field, in field order.
     pub(crate) values: Vec<Option<Answer<'a>>>,
     pub(crate) missing: Vec<usize>,
 }
@@ -144,18 +144,18 @@ impl<'a> Answers<'a> {
         &self.form
     }
 
-    /// The answer to a field; `None` when it has none or the form has no such field.
+    /// Returns the answer to a field, or `None` if it has none or the form has no such field.
     pub fn get(&self, field: &str) -> Option<&Answer<'a>> {
         self.values.get(self.form.position(field)?)?.as_ref()
     }
 
-    /// Takes the answer to a field out.
+    /// Removes and returns the answer to a field.
     pub fn take(&mut self, field: &str) -> Option<Answer<'a>> {
         let position = self.form.position(field)?;
         self.values.get_mut(position)?.take()
     }
 
-    /// The fields that have an answer, in field order.
+    /// Iterates over the fields that have an answer, in field order.
     pub fn iter(&self) -> impl Iterator<Item = (&Field, &Answer<'a>)> {
         self.form
             .fields()
@@ -164,12 +164,12 @@ impl<'a> Answers<'a> {
             .filter_map(|(field, value)| Some((field, value.as_ref()?)))
     }
 
-    /// The required fields that a form with `allow_partial` let pass.
+    /// The required fields left without an answer, which a form with `allow_partial` accepts.
     pub fn missing(&self) -> impl Iterator<Item = &Field> {
         self.missing.iter().map(|i| &self.form.fields()[*i])
     }
 
-    /// Cuts the answers loose from what they were read from.
+    /// Returns answers that own their data.
     pub fn into_owned(self) -> Answers<'static> {
         Answers {
             form: self.form,
@@ -182,19 +182,19 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// The answers as a map that serialises, secrets included: for the asker only.
-    pub fn reveal(&self) -> Shown<'_, 'a> {
-        Shown {
+    /// Returns a serialisable map of the answers, sensitive ones included. For the asker only.
+    pub fn reveal(&self) -> AnswersView<'_, 'a> {
+        AnswersView {
             answers: self,
-            secrets: true,
+            with_sensitive: true,
         }
     }
 
-    /// The answers as a map that serialises, with [`SEALED`] in place of each secret.
-    pub fn sealed(&self) -> Shown<'_, 'a> {
-        Shown {
+    /// Returns a serialisable map of the answers, with [`SEALED`] in place of sensitive ones.
+    pub fn sealed(&self) -> AnswersView<'_, 'a> {
+        AnswersView {
             answers: self,
-            secrets: false,
+            with_sensitive: false,
         }
     }
 }
@@ -213,21 +213,21 @@ impl fmt::Debug for Answers<'_> {
     }
 }
 
-/// A view of answers that serialises; made by [`Answers::reveal`] and [`Answers::sealed`].
+/// A serialisable view of answers, returned by [`Answers::reveal`] and [`Answers::sealed`].
 #[derive(Clone, Copy)]
-pub struct Shown<'s, 'a> {
+pub struct AnswersView<'s, 'a> {
     answers: &'s Answers<'a>,
-    secrets: bool,
+    with_sensitive: bool,
 }
 
-impl Shown<'_, '_> {
-    /// The answers as a JSON object. Whole numbers beyond 64 bits become floats there;
-    /// serialising to text keeps them.
+impl AnswersView<'_, '_> {
+    /// Converts the answers to a JSON object. Whole numbers beyond 64 bits become floats here;
+    /// serialising to text keeps them exact.
     pub fn to_json(self) -> Map<String, Value> {
         self.answers
             .iter()
             .map(|(field, answer)| {
-                let value = if self.hides(field) {
+                let value = if self.redacts(field) {
                     SEALED.into()
                 } else {
                     match answer {
@@ -242,16 +242,16 @@ impl Shown<'_, '_> {
             .collect()
     }
 
-    fn hides(self, field: &Field) -> bool {
-        field.is_sensitive() && !self.secrets
+    fn redacts(self, field: &Field) -> bool {
+        field.is_sensitive() && !self.with_sensitive
     }
 }
 
-impl Serialize for Shown<'_, '_> {
+impl Serialize for AnswersView<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (field, answer) in self.answers.iter() {
-            if self.hides(field) {
+            if self.redacts(field) {
                 map.serialize_entry(field.id(), SEALED)?;
                 continue;
             }

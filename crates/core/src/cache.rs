@@ -1,7 +1,7 @@
-//! Forms that were loaded before.
+//! A cache of loaded forms.
 //!
-//! Building a form costs microseconds, most of them for its patterns; a service that gets
-//! the same definition again and again looks it up by its digest instead.
+//! Building a form takes microseconds, mostly to compile its patterns. A service that receives
+//! the same definition repeatedly looks it up by its digest instead.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use crate::form::Form;
 use crate::problem::Problems;
 use crate::validator::Validators;
 
-/// What a definition is known by: a digest of its text.
+/// The cache key of a definition: a digest of its text and notation.
 ///
-/// It is cryptographic: askers share a cache, and none may craft a text that finds
-/// another's form.
+/// The hash is cryptographic because askers share a cache: nobody can craft a text that collides
+/// with another asker's form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FormKey([u8; 16]);
 
 impl FormKey {
-    /// The key of a definition's text.
+    /// Computes the key of a definition's text.
     pub fn of(text: &str, notation: Notation) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&[notation as u8]).update(text.as_bytes());
@@ -36,7 +36,7 @@ impl fmt::Debug for FormKey {
     }
 }
 
-/// A bounded store of loaded forms; those not used for long make room.
+/// A bounded cache of loaded forms that evicts those least used.
 ///
 /// ```
 /// use entreat_core::{FormCache, FormKey, document::Notation};
@@ -50,24 +50,24 @@ impl fmt::Debug for FormKey {
 pub struct FormCache(Cache<FormKey, Form>);
 
 impl FormCache {
-    /// A cache for about this many forms.
+    /// Creates a cache that holds about `capacity` forms.
     pub fn new(capacity: usize) -> Self {
         Self(Cache::new(capacity))
     }
 
-    /// The form under a key, if it is there.
+    /// Returns the form cached under a key.
     pub fn get(&self, key: FormKey) -> Option<Form> {
         self.0.get(&key)
     }
 
-    /// The form of a definition, loaded now unless it was before. A definition with
-    /// problems is not kept.
+    /// Returns the form of a definition, from the cache or loaded now. A definition with
+    /// problems is not cached.
     pub fn load(&self, text: &str, notation: Notation) -> Result<Form, Problems> {
         self.load_with(text, notation, &Validators::default())
     }
 
-    /// The form of a definition that may name these custom validators. All calls on one cache
-    /// have to bring the same ones: a form is found by its text alone.
+    /// Returns the form of a definition that may name these custom validators. All calls on one
+    /// cache must pass the same validators, because the key covers the text alone.
     pub fn load_with(
         &self,
         text: &str,

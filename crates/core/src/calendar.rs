@@ -1,12 +1,12 @@
-//! Dates and moments, read strictly.
+//! Strict parsing of dates and date-times.
 //!
-//! The grammar is RFC 3339's and nothing wider: `jiff` alone would also take week dates,
-//! time zone names and basic ISO 8601 forms, which other tools at the other end do not.
+//! The grammar is exactly that of RFC 3339. `jiff` alone would also accept week dates, time zone
+//! names and basic ISO 8601 forms, which tools on the receiving end may not.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 
-/// Reads `2026-02-28`; a day that no calendar has is refused.
+/// Parses `2026-02-28`; rejects days that do not exist.
 pub(crate) fn parse_date(text: &str) -> Option<Date> {
     let bytes = text.as_bytes();
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
@@ -16,7 +16,7 @@ pub(crate) fn parse_date(text: &str) -> Option<Date> {
     Date::new(year, two_digits(bytes, 5)?, two_digits(bytes, 8)?).ok()
 }
 
-/// Reads `2026-02-28T09:30:00.5+01:00`; the offset is required.
+/// Parses `2026-02-28T09:30:00.5+01:00`; the offset is required.
 pub(crate) fn parse_date_time(text: &str) -> Option<Timestamp> {
     let date = parse_date(text.get(..10)?)?;
     if !matches!(text.as_bytes().get(10)?, b'T' | b't') {
@@ -24,18 +24,18 @@ pub(crate) fn parse_date_time(text: &str) -> Option<Timestamp> {
     }
     let (time, offset_minutes) = parse_time(text.get(11..)?)?;
     let local = date.to_datetime(time);
-    // Counting from a fixed moment needs no time zone database.
+    // Counting from the epoch needs no time zone database.
     let since_epoch = local
         .duration_since(jiff::civil::DateTime::constant(1970, 1, 1, 0, 0, 0, 0))
         .checked_sub(jiff::SignedDuration::from_mins(offset_minutes))?;
-    // The year 9999 ends a day after the last instant that `jiff` can hold; what lies
-    // beyond counts as that.
-    let latest = if since_epoch.is_negative() {
+    // The year 9999 ends a day after the last instant that `jiff` can represent; later times are
+    // clamped to it.
+    let limit = if since_epoch.is_negative() {
         Timestamp::MIN
     } else {
         Timestamp::MAX
     };
-    Some(Timestamp::from_duration(since_epoch).unwrap_or(latest))
+    Some(Timestamp::from_duration(since_epoch).unwrap_or(limit))
 }
 
 /// Whether the text is an RFC 3339 `full-time`.
@@ -43,7 +43,7 @@ pub(crate) fn is_time(text: &str) -> bool {
     parse_time(text).is_some()
 }
 
-/// A time of day and its offset from UTC in minutes.
+/// Parses a time of day and its offset from UTC in minutes.
 fn parse_time(text: &str) -> Option<(Time, i64)> {
     let bytes = text.as_bytes();
     if bytes.get(2) != Some(&b':') || bytes.get(5) != Some(&b':') {
@@ -59,7 +59,7 @@ fn parse_time(text: &str) -> Option<(Time, i64)> {
         if digits == 0 {
             return None;
         }
-        // Finer than a nanosecond is read and ignored.
+        // Digits beyond nanoseconds are accepted and ignored.
         for place in 0..9 {
             let digit = after[..digits].get(place).map_or(0, |b| b - b'0');
             nanoseconds = nanoseconds * 10 + i32::from(digit);
@@ -78,7 +78,7 @@ fn parse_time(text: &str) -> Option<(Time, i64)> {
         }
         _ => return None,
     };
-    // A leap second happens at 23:59:60 UTC and nowhere else.
+    // A leap second only ever occurs at 23:59:60 UTC.
     let second = if second == 60 {
         let utc = (i64::from(hour) * 60 + i64::from(minute) - offset_minutes).rem_euclid(1440);
         if utc != 1439 {

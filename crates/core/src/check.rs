@@ -1,8 +1,8 @@
-//! Checks answers against a form: typed answers out, or every error.
+//! Checks answers against a form and returns typed answers, or every violation.
 //!
-//! The order of things: raw values are sorted by field and read as the field's type, then
-//! conditions decide which fields take part, then each field's rules and the rules across
-//! fields are judged in field order, then the host program's validators have a say.
+//! The steps: raw values are matched to fields and parsed as the field's type; conditions decide
+//! which fields are active; each field's rules and the rules across fields are checked in field
+//! order; the host program's validators run last.
 
 mod progress;
 
@@ -10,26 +10,26 @@ use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
 use crate::answer::{Answer, Answers};
-use crate::condition::{Condition, Seen};
+use crate::condition::{Condition, FieldState};
 use crate::form::findings::Findings;
 use crate::form::kind::Unreadable;
 use crate::form::{Field, Form, Kind};
-use crate::parse::{Intake, Source as _};
-use crate::upload::{FileFacts, ReferenceKind};
+use crate::parse::{AnswerParser, Source as _};
+use crate::upload::{FileInfo, ReferenceKind};
 use crate::violation::{Constraint, Expected, Violation, Violations};
 
 pub use progress::Progress;
 
-/// What an asker can choose about a check.
+/// Options of a check that the asker chooses.
 #[derive(Clone, Debug, Default)]
 pub struct CheckSettings {
-    /// What happens to answers that no field asked for.
+    /// What happens to answers to fields that the form does not have.
     pub unknown: Unknown,
-    /// The kinds of reference that an upload may be; none by default.
+    /// The kinds of reference that an upload may use as its content; none by default.
     pub references: Vec<ReferenceKind>,
 }
 
-/// What happens to answers that no field asked for.
+/// What happens to answers to fields that the form does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unknown {
     /// They are errors.
@@ -43,7 +43,7 @@ pub enum Unknown {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// The text is not JSON, or says something twice.
+    /// The text is not JSON, or has a duplicate key.
     #[error("the answers cannot be read")]
     Unreadable(#[from] serde_json::Error),
     /// The answers break rules of the form.
@@ -52,8 +52,10 @@ pub enum CheckError {
 }
 
 impl Form {
-    /// Checks answers that are parsed JSON: bare, or in the envelope
+    /// Checks answers in parsed JSON, either bare or in the envelope
     /// `{"form_id", "responses", "metadata"}`.
+    ///
+    /// Fails with every violation.
     ///
     /// ```
     /// use entreat_core::Form;
@@ -75,49 +77,50 @@ impl Form {
         self.check_with(answers, &CheckSettings::default())
     }
 
-    /// Checks parsed JSON under the asker's settings.
+    /// Checks answers in parsed JSON with the asker's settings.
     pub fn check_with<'a>(
         &self,
         answers: &'a Value,
         settings: &CheckSettings,
     ) -> Result<Answers<'a>, Violations> {
-        let mut intake = Intake::new(self, settings);
-        intake.take_value(answers);
-        run(self, intake)
+        let mut parser = AnswerParser::new(self, settings);
+        parser.parse_value(answers);
+        run(self, parser)
     }
 
-    /// Checks answers that are JSON text, without building a document tree.
+    /// Checks answers in JSON text, without building a document tree.
     ///
-    /// Whole numbers keep up to 38 digits here; parsed JSON has lost those beyond 64 bits.
+    /// Whole numbers keep up to 38 digits; parsed JSON loses precision beyond 64 bits.
     pub fn check_text<'a>(&self, answers: &'a str) -> Result<Answers<'a>, CheckError> {
         self.check_text_with(answers, &CheckSettings::default())
     }
 
-    /// Checks JSON text under the asker's settings.
+    /// Checks answers in JSON text with the asker's settings.
     pub fn check_text_with<'a>(
         &self,
         answers: &'a str,
         settings: &CheckSettings,
     ) -> Result<Answers<'a>, CheckError> {
-        let mut intake = Intake::new(self, settings);
-        intake.take_text(answers)?;
-        Ok(run(self, intake)?)
+        let mut parser = AnswerParser::new(self, settings);
+        parser.parse_text(answers)?;
+        Ok(run(self, parser)?)
     }
 }
 
 impl Form {
-    /// Judges one file of a field by what is known of it so far, so that a file that cannot be
-    /// accepted need not be taken in as a whole. The rules are those of a submission; how many
-    /// files there are is judged there. Nothing is said against a field that takes no files.
+    /// Checks one file of a field by what is known of it so far, so that an upload can be
+    /// rejected before all of it is received. The rules are those of a submission, except the
+    /// number of files, which only a submission can check. A field that takes no files has no
+    /// violations here.
     ///
     /// ```
-    /// use entreat_core::{FileFacts, Form};
+    /// use entreat_core::{FileInfo, Form};
     /// use serde_json::json;
     ///
     /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
     ///     {"id": "photo", "type": "file", "label": "Photo",
     ///      "validation": {"allowedMimeTypes": ["image/*"], "maxSize": 1000}}]}))?;
-    /// let mut file = FileFacts {
+    /// let mut file = FileInfo {
     ///     filename: "a.png", content_type: "image/png", size: 500, head: None,
     /// };
     /// assert!(form.check_file("photo", &file).is_ok());
@@ -126,37 +129,37 @@ impl Form {
     /// assert_eq!(violations.to_string(), "`photo` breaks `allowedMimeTypes`");
     /// # Ok::<(), entreat_core::Problems>(())
     /// ```
-    pub fn check_file(&self, field: &str, file: &FileFacts<'_>) -> Result<(), Violations> {
+    pub fn check_file(&self, field: &str, file: &FileInfo<'_>) -> Result<(), Violations> {
         let settings = CheckSettings::default();
         let mut findings = Findings::new(&settings);
-        if let Some(place) = self.position(field)
-            && let Kind::File(rules) = self.fields()[place].kind()
+        if let Some(index) = self.position(field)
+            && let Kind::File(rules) = self.fields()[index].kind()
         {
-            rules.check_described(file, findings.about(place, &self.fields()[place]));
+            rules.check_partial(file, findings.set_field(index, &self.fields()[index]));
         }
         if findings.list.is_empty() {
             Ok(())
         } else {
-            Err(refuse(self, findings.list))
+            Err(violations_of(self, findings.list))
         }
     }
 
-    /// The answers as the form reads them, right or wrong: parsed where they can be,
-    /// defaults filled in, cleared, inactive and unknown ones left out.
+    /// Normalises answers, valid or not: parses what can be parsed, fills in defaults, and drops
+    /// cleared, inactive and unknown answers.
     ///
-    /// This is what a draft keeps and what the form's schema speaks of. Secrets are
+    /// This is what a draft stores and what the form's schema describes. Sensitive answers are
     /// included.
     pub fn normalise(&self, answers: &Value) -> Map<String, Value> {
         let settings = CheckSettings::default();
-        let mut intake = Intake::new(self, &settings);
-        intake.take_value(answers);
-        let mut state = State::new(intake).0;
+        let mut parser = AnswerParser::new(self, &settings);
+        parser.parse_value(answers);
+        let mut state = State::new(parser).0;
         state.deactivate(self);
-        let value = |(place, field): (usize, &Field)| {
-            let value = match &state.values[place] {
+        let value = |(index, field): (usize, &Field)| {
+            let value = match &state.values[index] {
                 Some(Answer::Files(files)) if !field.takes_many() => files.first()?.to_json(),
                 Some(answer) => answer.to_json(),
-                None => state.unreadable(place)?.raw.to_json(),
+                None => state.unreadable(index)?.raw.to_json(),
             };
             Some((field.id().to_owned(), value))
         };
@@ -164,24 +167,24 @@ impl Form {
     }
 }
 
-fn run<'a>(form: &Form, intake: Intake<'_, 'a>) -> Result<Answers<'a>, Violations> {
-    if form.is_plain() && form.validators().is_empty() && intake.is_flawless() {
-        // Everything was judged as it came by.
+fn run<'a>(form: &Form, parser: AnswerParser<'_, 'a>) -> Result<Answers<'a>, Violations> {
+    if form.is_plain() && form.validators().is_empty() && parser.is_complete_and_valid() {
+        // Every answer was checked while it was parsed.
         return Ok(Answers {
             form: form.clone(),
-            values: intake.values,
+            values: parser.values,
             missing: Vec::new(),
         });
     }
-    sort_out(form, intake)
+    check_fully(form, parser)
 }
 
-/// The answers of a submission, or what is wrong.
+/// The slow path: checks conditions, rules, missing answers and validators.
 #[inline(never)]
-fn sort_out<'a>(form: &Form, intake: Intake<'_, 'a>) -> Result<Answers<'a>, Violations> {
-    let (state, violations, missing) = examine(form, intake);
+fn check_fully<'a>(form: &Form, parser: AnswerParser<'_, 'a>) -> Result<Answers<'a>, Violations> {
+    let (state, violations, missing) = evaluate(form, parser);
     if !violations.is_empty() {
-        return Err(refuse(form, violations));
+        return Err(violations_of(form, violations));
     }
     let answers = Answers {
         form: form.clone(),
@@ -189,114 +192,119 @@ fn sort_out<'a>(form: &Form, intake: Intake<'_, 'a>) -> Result<Answers<'a>, Viol
         missing,
     };
     if !form.validators().is_empty() {
-        ask_validators(form, &answers)?;
+        run_validators(form, &answers)?;
     }
     Ok(answers)
 }
 
-/// Judges everything but what the host's validators have to say: the answers, what is wrong
-/// with them, and the places of those left out where that is allowed.
-fn examine<'a>(form: &Form, mut intake: Intake<'_, 'a>) -> (State<'a>, Vec<Violation>, Vec<usize>) {
-    let not_answers = if !intake.is_object {
+/// Checks everything except the host's validators. Returns the answers, the violations, and the
+/// indices of required fields that `allow_partial` lets stay empty.
+fn evaluate<'a>(
+    form: &Form,
+    mut parser: AnswerParser<'_, 'a>,
+) -> (State<'a>, Vec<Violation>, Vec<usize>) {
+    let envelope_violation = if !parser.is_object {
         let expected = Expected::Name("object");
-        Some(Violation::stranger("", Constraint::Type, expected))
-    } else if let Some(other) = intake.other_form.take() {
+        Some(Violation::without_field("", Constraint::Type, expected))
+    } else if let Some(other) = parser.other_form.take() {
         let expected = Expected::Text(form.id().into());
-        let mut violation = Violation::stranger("form_id", Constraint::FormId, expected);
-        violation.actual = Some(crate::violation::shown(&other));
+        let mut violation = Violation::without_field("form_id", Constraint::FormId, expected);
+        violation.actual = Some(crate::violation::shorten(&other));
         Some(violation)
     } else {
         None
     };
-    let (mut state, mut findings, strangers) = State::new(intake);
-    if let Some(violation) = not_answers {
+    let (mut state, mut findings, unknown) = State::new(parser);
+    if let Some(violation) = envelope_violation {
         findings.list.push(violation);
         return (state, findings.list, Vec::new());
     }
     let missing = if form.is_plain() {
-        state.judge_absent(form, &mut findings)
+        state.check_absent(form, &mut findings)
     } else {
         state.deactivate(form);
-        state.judge(form, &mut findings)
+        state.check(form, &mut findings)
     };
     if findings.settings.unknown == Unknown::Error {
-        findings.list.extend(strangers.iter().map(|name| {
-            Violation::stranger(name, Constraint::AdditionalProperties, Expected::Nothing)
+        findings.list.extend(unknown.iter().map(|name| {
+            Violation::without_field(name, Constraint::AdditionalProperties, Expected::Nothing)
         }));
     }
     (state, findings.list, missing)
 }
 
-fn refuse(form: &Form, list: Vec<Violation>) -> Violations {
+fn violations_of(form: &Form, list: Vec<Violation>) -> Violations {
     Violations {
         form: form.clone(),
         list,
     }
 }
 
-/// The answers of one submission while they are judged.
+/// The answers of one submission while they are checked.
 struct State<'a> {
-    /// What could be read, by field.
+    /// Answers that could be parsed, by field.
     values: Vec<Option<Answer<'a>>>,
-    /// What could not, by place.
+    /// Answers that could not, sorted by field.
     unreadable: Vec<(usize, Box<Unreadable<'a>>)>,
-    /// The fields that conditions have taken out.
+    /// The fields that conditions have deactivated.
     inactive: SmallVec<[usize; 8]>,
 }
 
 impl<'a> State<'a> {
-    /// What came in, with what was found wrong so far and names that are no field's.
-    fn new<'f>(mut intake: Intake<'f, 'a>) -> (Self, Findings<'f>, Vec<Box<str>>) {
-        intake.unreadable.sort_unstable_by_key(|(place, _)| *place);
+    /// Splits the parsed submission into its state, the findings so far, and unknown names.
+    fn new<'f>(mut parser: AnswerParser<'f, 'a>) -> (Self, Findings<'f>, Vec<Box<str>>) {
+        parser.unreadable.sort_unstable_by_key(|(index, _)| *index);
         let state = Self {
-            values: intake.values,
-            unreadable: intake.unreadable,
+            values: parser.values,
+            unreadable: parser.unreadable,
             inactive: SmallVec::new(),
         };
-        (state, intake.findings, intake.strangers)
+        (state, parser.findings, parser.unknown)
     }
 
-    /// Takes out the fields whose conditions do not hold, each after those it looks at.
+    /// Deactivates the fields whose conditions do not hold, in dependency order.
     fn deactivate(&mut self, form: &Form) {
-        for &place in form.conditional() {
-            if !self.all_hold(form.fields()[place].active_when()) {
-                self.inactive.push(place);
-                self.values[place] = None;
-                self.unreadable.retain(|(other, _)| *other != place);
+        for &index in form.conditional() {
+            if !self.all_hold(form.fields()[index].active_when()) {
+                self.inactive.push(index);
+                self.values[index] = None;
+                self.unreadable.retain(|(other, _)| *other != index);
             }
         }
     }
 
     fn all_hold(&self, conditions: &[Condition]) -> bool {
-        let see = |place: usize| match &self.values[place] {
-            Some(answer) => Seen::Answer(answer),
-            None if self.unreadable(place).is_some() => Seen::Unreadable,
-            None => Seen::Empty,
+        let field_state = |index: usize| match &self.values[index] {
+            Some(answer) => FieldState::Answer(answer),
+            None if self.unreadable(index).is_some() => FieldState::Unreadable,
+            None => FieldState::Empty,
         };
-        conditions.iter().all(|condition| condition.holds(&see))
+        conditions
+            .iter()
+            .all(|condition| condition.holds(&field_state))
     }
 
-    fn unreadable(&self, place: usize) -> Option<&Unreadable<'a>> {
+    fn unreadable(&self, index: usize) -> Option<&Unreadable<'a>> {
         let found = self
             .unreadable
-            .binary_search_by_key(&place, |(other, _)| *other);
+            .binary_search_by_key(&index, |(other, _)| *other);
         Some(&self.unreadable[found.ok()?].1)
     }
 
-    fn has_answer(&self, place: usize) -> bool {
-        self.values[place].is_some() || self.unreadable(place).is_some()
+    fn has_answer(&self, index: usize) -> bool {
+        self.values[index].is_some() || self.unreadable(index).is_some()
     }
 
-    /// Judges what has no answer, in a form whose answers were judged as they came by, and
-    /// returns the places of those left out, where that is allowed.
-    fn judge_absent(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
+    /// Checks the fields without an answer, in a form whose answers were checked while they were
+    /// parsed. Returns the indices of required fields that `allow_partial` lets stay empty.
+    fn check_absent(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
         let mut missing = Vec::new();
-        for (place, value) in self.values.iter().enumerate() {
+        for (index, value) in self.values.iter().enumerate() {
             if value.is_none() {
-                let field = &form.fields()[place];
-                findings.about(place, field);
-                if self.judge_no_answer(place, field, form, findings) == Presence::Missing {
-                    missing.push(place);
+                let field = &form.fields()[index];
+                findings.set_field(index, field);
+                if self.check_no_answer(index, field, form, findings) == Presence::Missing {
+                    missing.push(index);
                 }
             }
         }
@@ -304,23 +312,23 @@ impl<'a> State<'a> {
         missing
     }
 
-    /// Judges every active field and returns the places of those left out, where that is
-    /// allowed.
-    fn judge(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
+    /// Checks every active field. Returns the indices of required fields that `allow_partial`
+    /// lets stay empty.
+    fn check(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
         let mut missing = Vec::new();
-        for (place, field) in form.fields().iter().enumerate() {
-            let is_active = self.inactive.is_empty() || !self.inactive.contains(&place);
+        for (index, field) in form.fields().iter().enumerate() {
+            let is_active = self.inactive.is_empty() || !self.inactive.contains(&index);
             if is_active {
-                findings.about(place, field);
-                if self.judge_field(place, field, form, findings) == Presence::Missing {
-                    missing.push(place);
+                findings.set_field(index, field);
+                if self.check_field(index, field, form, findings) == Presence::Missing {
+                    missing.push(index);
                 }
             }
             for &rule in field.rules() {
-                form.rules()[rule].judge(
-                    &|place| self.has_answer(place),
-                    &|place| !self.inactive.contains(&place),
-                    &|place| self.values[place].as_ref(),
+                form.rules()[rule].evaluate(
+                    &|index| self.has_answer(index),
+                    &|index| !self.inactive.contains(&index),
+                    &|index| self.values[index].as_ref(),
                     &mut findings.list,
                 );
             }
@@ -328,20 +336,20 @@ impl<'a> State<'a> {
         missing
     }
 
-    fn judge_field(
+    fn check_field(
         &self,
-        place: usize,
+        index: usize,
         field: &Field,
         form: &Form,
         findings: &mut Findings<'_>,
     ) -> Presence {
         let is_checked = self.all_hold(field.checked_when());
-        let Some(answer) = &self.values[place] else {
-            if self.unreadable(place).is_some() {
-                self.judge_dependencies(field, form, findings);
+        let Some(answer) = &self.values[index] else {
+            if self.unreadable(index).is_some() {
+                self.check_dependencies(field, form, findings);
             }
-            if is_checked || self.unreadable(place).is_some() {
-                return self.judge_no_answer(place, field, form, findings);
+            if is_checked || self.unreadable(index).is_some() {
+                return self.check_no_answer(index, field, form, findings);
             }
             return Presence::Fine;
         };
@@ -357,19 +365,19 @@ impl<'a> State<'a> {
             };
             findings.add(Constraint::Readonly, expected, || answer.to_json());
         }
-        self.judge_dependencies(field, form, findings);
+        self.check_dependencies(field, form, findings);
         Presence::Fine
     }
 
-    /// Judges a field without an answer that could be read.
-    fn judge_no_answer(
+    /// Checks a field without a readable answer.
+    fn check_no_answer(
         &self,
-        place: usize,
+        index: usize,
         field: &Field,
         form: &Form,
         findings: &mut Findings<'_>,
     ) -> Presence {
-        if let Some(unreadable) = self.unreadable(place) {
+        if let Some(unreadable) = self.unreadable(index) {
             findings.add_mistakes(unreadable);
         } else if field.is_required() && !field.rendering().hidden {
             return require(form, findings);
@@ -377,15 +385,15 @@ impl<'a> State<'a> {
         Presence::Fine
     }
 
-    fn judge_dependencies(&self, field: &Field, form: &Form, findings: &mut Findings<'_>) {
-        let lacking: Vec<_> = field
+    fn check_dependencies(&self, field: &Field, form: &Form, findings: &mut Findings<'_>) {
+        let unanswered: Vec<_> = field
             .dependencies()
             .iter()
             .filter(|other| !self.has_answer(**other))
             .map(|other| form.fields()[*other].shared_id())
             .collect();
-        if !lacking.is_empty() {
-            findings.add_bare(Constraint::Dependencies, Expected::Names(lacking.into()));
+        if !unanswered.is_empty() {
+            findings.add_bare(Constraint::Dependencies, Expected::Names(unanswered.into()));
         }
     }
 }
@@ -393,7 +401,7 @@ impl<'a> State<'a> {
 #[derive(PartialEq)]
 enum Presence {
     Fine,
-    /// Required and without an answer, which the form lets pass.
+    /// Required and without an answer, which `allow_partial` accepts.
     Missing,
 }
 
@@ -405,23 +413,23 @@ fn require(form: &Form, findings: &mut Findings<'_>) -> Presence {
     Presence::Fine
 }
 
-fn ask_validators(form: &Form, answers: &Answers<'_>) -> Result<(), Violations> {
+fn run_validators(form: &Form, answers: &Answers<'_>) -> Result<(), Violations> {
     let mut violations = Vec::new();
     for validator in form.validators() {
-        let Err(objection) = (validator.function)(answers) else {
+        let Err(error) = (validator.function)(answers) else {
             continue;
         };
         let constraint = Constraint::Custom(validator.name.clone());
-        let field = form.position(&objection.field);
+        let field = form.position(&error.field);
         violations.push(Violation {
             field,
-            message: Some(objection.message.into()),
-            ..Violation::stranger(&objection.field, constraint, Expected::Nothing)
+            message: Some(error.message.into()),
+            ..Violation::without_field(&error.field, constraint, Expected::Nothing)
         });
     }
     if violations.is_empty() {
         return Ok(());
     }
     violations.sort_by_key(|violation| violation.field.unwrap_or(usize::MAX));
-    Err(refuse(form, violations))
+    Err(violations_of(form, violations))
 }

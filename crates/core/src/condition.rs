@@ -1,7 +1,7 @@
 //! Conditions: when a field is shown, enabled or checked.
 //!
-//! A condition sees typed answers. A field without an answer, or one that is itself hidden,
-//! is empty; an answer that could not be read is there but equals nothing.
+//! Conditions test typed answers. A field without an answer, or one that is itself inactive, is
+//! empty. An answer that could not be parsed is not empty, but equals nothing.
 
 use std::cmp::Ordering;
 
@@ -20,44 +20,44 @@ use crate::vocabulary::vocabulary;
 pub enum Condition {
     /// A test of one field's answer.
     Test {
-        /// The field's place in the form.
+        /// The field's index in the form.
         field: usize,
-        /// What is asked of its answer.
+        /// The test of its answer.
         test: Test,
     },
-    /// Every one of these.
+    /// All of these hold.
     And(Vec<Condition>),
-    /// At least one of these.
+    /// At least one of these holds.
     Or(Vec<Condition>),
-    /// The opposite.
+    /// The inner condition does not hold.
     Not(Box<Condition>),
 }
 
-/// What a condition asks of an answer.
+/// The test that a condition applies to one answer.
 #[derive(Clone, Debug)]
 pub enum Test {
     /// Equal to this value.
     Equals(Answer<'static>),
-    /// Another value, or none.
+    /// A different value, or no answer.
     NotEquals(Answer<'static>),
     /// One of these values.
     In(Vec<Answer<'static>>),
-    /// None of these values.
+    /// None of these values, or no answer.
     NotIn(Vec<Answer<'static>>),
-    /// A text with this part, or a list with this item.
+    /// A text that contains this substring, or a list that contains this item.
     Contains(Box<str>),
-    /// A number or date that compares like this with the other.
+    /// A number or date that compares with the value in this way.
     Order(Comparison, Answer<'static>),
-    /// A text in which the pattern is found.
+    /// A text in which the pattern matches.
     Regex(Pattern),
     /// No answer.
     IsEmpty,
-    /// An answer.
+    /// Any answer.
     IsNotEmpty,
 }
 
 vocabulary! {
-    /// A way to compare.
+    /// A comparison operator.
     #[expect(missing_docs, reason = "the words of the form language")]
     Comparison {
         Lt = "lt",
@@ -82,8 +82,8 @@ impl Comparison {
     }
 }
 
-/// Orders two answers: numbers, days or moments. Others are equal or not, which is
-/// [`Answer`]'s own `PartialEq`.
+/// Orders two numbers, days or moments. Other answers have no order, only the `PartialEq` of
+/// [`Answer`].
 pub(crate) fn order(a: &Answer<'_>, b: &Answer<'_>) -> Option<Ordering> {
     match (a, b) {
         (Answer::Number(a), Answer::Number(b)) => Some(a.cmp(b)),
@@ -91,26 +91,26 @@ pub(crate) fn order(a: &Answer<'_>, b: &Answer<'_>) -> Option<Ordering> {
     }
 }
 
-/// What a condition sees of a field.
+/// The state of a field, as conditions see it.
 #[derive(Clone, Copy)]
-pub(crate) enum Seen<'s> {
+pub(crate) enum FieldState<'s> {
     Empty,
     Answer(&'s Answer<'s>),
-    /// There is something, but not of the field's type.
+    /// An answer that is not of the field's type.
     Unreadable,
 }
 
 impl Condition {
-    pub(crate) fn holds<'s>(&self, see: &impl Fn(usize) -> Seen<'s>) -> bool {
+    pub(crate) fn holds<'s>(&self, field_state: &impl Fn(usize) -> FieldState<'s>) -> bool {
         match self {
-            Self::Test { field, test } => test.holds(see(*field)),
-            Self::And(conditions) => conditions.iter().all(|c| c.holds(see)),
-            Self::Or(conditions) => conditions.iter().any(|c| c.holds(see)),
-            Self::Not(condition) => !condition.holds(see),
+            Self::Test { field, test } => test.holds(field_state(*field)),
+            Self::And(conditions) => conditions.iter().all(|c| c.holds(field_state)),
+            Self::Or(conditions) => conditions.iter().any(|c| c.holds(field_state)),
+            Self::Not(condition) => !condition.holds(field_state),
         }
     }
 
-    /// Calls `visit` with the place of every field that the condition looks at.
+    /// Calls `visit` with the index of every field that the condition refers to.
     pub(crate) fn each_field(&self, visit: &mut impl FnMut(usize)) {
         match self {
             Self::Test { field, .. } => visit(*field),
@@ -125,10 +125,10 @@ impl Condition {
 }
 
 impl Test {
-    fn holds(&self, seen: Seen<'_>) -> bool {
-        let answer = match seen {
-            Seen::Answer(answer) => Some(answer),
-            Seen::Empty | Seen::Unreadable => None,
+    fn holds(&self, state: FieldState<'_>) -> bool {
+        let answer = match state {
+            FieldState::Answer(answer) => Some(answer),
+            FieldState::Empty | FieldState::Unreadable => None,
         };
         match self {
             Self::Equals(value) => answer == Some(value),
@@ -146,8 +146,8 @@ impl Test {
             Self::Regex(pattern) => answer
                 .and_then(Answer::as_str)
                 .is_some_and(|text| pattern.is_match(text)),
-            Self::IsEmpty => matches!(seen, Seen::Empty),
-            Self::IsNotEmpty => !matches!(seen, Seen::Empty),
+            Self::IsEmpty => matches!(state, FieldState::Empty),
+            Self::IsNotEmpty => !matches!(state, FieldState::Empty),
         }
     }
 }
@@ -171,7 +171,7 @@ const OPERATORS: &[&str] = &[
 ];
 
 impl Condition {
-    /// Reads a condition; what is wrong with it is reported.
+    /// Reads a condition and reports its problems.
     pub(crate) fn read<'v>(
         reader: &mut Reader<'v>,
         value: &'v Value,
@@ -181,7 +181,7 @@ impl Condition {
         let operator = reader.required_text(object, "operator", usize::MAX)?;
         match operator {
             "and" | "or" => {
-                reader.known_keys(object, &["operator", "conditions"]);
+                reader.check_keys(object, &["operator", "conditions"]);
                 let parts = read_parts(reader, object, fields)?;
                 Some(if operator == "and" {
                     Self::And(parts)
@@ -190,9 +190,9 @@ impl Condition {
                 })
             }
             "not" => {
-                reader.known_keys(object, &["operator", "condition"]);
+                reader.check_keys(object, &["operator", "condition"]);
                 let Some(inner) = object.get("condition") else {
-                    let message = "`not` needs the `condition` that it turns round.";
+                    let message = "`not` needs the `condition` that it negates.";
                     reader.report_at("condition", ProblemCode::MissingKey, message);
                     return None;
                 };
@@ -243,9 +243,9 @@ fn read_test<'v>(
     }
     let takes_value = !matches!(operator, "is_empty" | "is_not_empty");
     if takes_value {
-        reader.known_keys(object, &["operator", "field", "value"]);
+        reader.check_keys(object, &["operator", "field", "value"]);
     } else {
-        reader.known_keys(object, &["operator", "field"]);
+        reader.check_keys(object, &["operator", "field"]);
     }
     let id = reader.required_text(object, "field", usize::MAX);
     let value = object.get("value");
@@ -333,7 +333,7 @@ fn read_value<'v>(
     }
 }
 
-/// A constant of the field's own type.
+/// Reads a constant of the field's type.
 fn read_operand<'v>(
     reader: &mut Reader<'v>,
     value: &'v Value,
@@ -350,8 +350,8 @@ fn read_operand<'v>(
             Answer::Choices(choices) => choices.iter().map(AsRef::as_ref).collect(),
             _ => Vec::new(),
         };
-        if let Some(stranger) = chosen.iter().find(|choice| !options.contains(choice)) {
-            report_no_option(reader, stranger);
+        if let Some(unknown) = chosen.iter().find(|choice| !options.contains(choice)) {
+            report_no_option(reader, unknown);
         }
     }
     Some(answer.into_owned())

@@ -1,19 +1,19 @@
-//! Text to JSON tree, strictly: what is ambiguous is a problem, and the size is bounded.
+//! Parses text into a JSON tree, strictly: ambiguity is an error, and size and depth are bounded.
 //!
-//! JSON, YAML and TOML come out alike. Duplicate keys are all reported, which is why the
-//! tree is not built by `serde_json` itself: it keeps the last one silently.
+//! JSON, YAML and TOML produce the same tree. Every duplicate key is reported, so `serde_json`
+//! cannot build the tree itself: it silently keeps the last one.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::problem::{Found, Problem, ProblemCode, Problems};
+use crate::problem::{Problem, ProblemCode, ProblemList, Problems};
 
 /// The notation of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
-    /// JSON as RFC 8259 has it.
+    /// JSON (RFC 8259).
     Json,
     /// YAML 1.2: only `true` and `false` are booleans.
     Yaml,
@@ -22,7 +22,7 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// Guesses from a file name's ending; JSON when it tells nothing.
+    /// Guesses the notation from a file name's extension. Defaults to JSON.
     pub fn of_file_name(name: &str) -> Self {
         match name.rsplit_once('.').map(|(_, ending)| ending) {
             Some("yaml" | "yml") => Self::Yaml,
@@ -32,16 +32,16 @@ impl Notation {
     }
 }
 
-/// The largest definition or schema text that is read.
+/// The maximum size of a definition or schema text.
 pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
-/// Levels of nesting that a definition may have; `serde_json` stops there too.
+/// The maximum nesting depth of a definition, which is also `serde_json`'s limit.
 const MAX_DEPTH: usize = 127;
 
-/// Reads a document into a JSON tree whose objects keep their order.
+/// Parses a document into a JSON tree whose objects keep their order.
 ///
 /// Fails with every duplicate key, or with the first syntax error. Numbers that JSON cannot
-/// hold (`.inf`, `1e400`) are syntax errors.
+/// represent (`.inf`, `1e400`) are syntax errors.
 ///
 /// ```
 /// use entreat_core::document::{read, Notation};
@@ -60,9 +60,9 @@ pub fn read(text: &str, notation: Notation) -> Result<Value, Problems> {
             ),
         ));
     }
-    // Editors on Windows write a byte order mark in front; it is not part of the text.
+    // Some editors on Windows prepend a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut duplicates = Found::default();
+    let mut duplicates = ProblemList::default();
     let mut pointer = String::new();
     let tree = Tree::new(&mut duplicates, &mut pointer);
     let value = match notation {
@@ -103,20 +103,20 @@ fn yaml_options() -> serde_saphyr::Options {
     };
     if let Some(budget) = &mut options.budget {
         budget.max_depth = MAX_DEPTH;
-        // Aliases multiply: 64 KiB of text could otherwise become gigabytes.
+        // Aliases amplify: 64 KiB of text could otherwise expand to gigabytes.
         budget.max_total_scalar_bytes = 4 * MAX_DOCUMENT_BYTES;
     }
     options.alias_limits.max_total_replayed_events = 50_000;
     options
 }
 
-/// A YAML error shows the source around it; a problem's message is one sentence.
+/// Cuts the source excerpt off a YAML error: a problem's message is one sentence.
 fn first_line(error: &str) -> String {
     let line = error.lines().next().unwrap_or(error);
     line.trim_end_matches(':').to_owned()
 }
 
-/// A TOML error on one line: its position in words instead of a drawing.
+/// Formats a TOML error on one line, without the source excerpt.
 fn toml_error(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().replace('\n', ", ");
     let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
@@ -127,15 +127,15 @@ fn toml_error(text: &str, error: &toml::de::Error) -> String {
     format!("{message} at line {line} column {column}")
 }
 
-/// Builds a tree from any deserializer and notes keys that stand twice.
+/// Builds a tree from any deserializer and records duplicate keys.
 struct Tree<'s> {
-    duplicates: &'s mut Found,
+    duplicates: &'s mut ProblemList,
     pointer: &'s mut String,
     depth: usize,
 }
 
 impl<'s> Tree<'s> {
-    fn new(duplicates: &'s mut Found, pointer: &'s mut String) -> Self {
+    fn new(duplicates: &'s mut ProblemList, pointer: &'s mut String) -> Self {
         Self {
             duplicates,
             pointer,
@@ -245,7 +245,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
                 self.duplicates.push(Problem {
                     pointer: self.pointer.clone(),
                     code: ProblemCode::DuplicateKey,
-                    message: format!("The key `{key}` stands here more than once; keep one."),
+                    message: format!("The key `{key}` appears more than once; keep one."),
                     suggestion: None,
                 });
             }
@@ -255,7 +255,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 }
 
-/// How the `toml` crate hands out an unquoted date: a map with this one key.
+/// The single key of the map by which the `toml` crate represents an unquoted date.
 const TOML_DATETIME: &str = "$__toml_private_datetime";
 
 /// Appends a reference token to a JSON pointer (RFC 6901).

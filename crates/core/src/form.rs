@@ -1,8 +1,8 @@
 //! Forms: what is asked.
 //!
-//! A [`Form`] exists only if its definition was sound. It holds everything compiled
-//! (patterns, bounds, conditions), is built once, and is cheap to clone. How a definition
-//! is read is in `definition.rs`; what each field type wants is in the file of its name.
+//! A [`Form`] exists only if its definition is valid. It holds everything compiled (patterns,
+//! bounds, conditions), is built once, and is cheap to clone. `definition.rs` reads definitions;
+//! each field type has a file of its name.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::condition::Condition;
 use crate::document::{self, Notation};
 use crate::parse::RESPONSES;
 use crate::problem::{ProblemCode, Problems};
-use crate::same::same;
+use crate::str_eq::str_eq;
 use crate::timeout::Timeout;
 use crate::validator::{NamedValidator, Validators};
 
@@ -43,7 +43,7 @@ pub use multi_select::MultiSelectRules;
 pub use number::NumberRules;
 pub use options::Options;
 pub use rendering::{
-    Accessibility, DisplayStyle, GridPlace, InputType, Rendering, ValidationTrigger,
+    Accessibility, DisplayStyle, GridPosition, InputType, Rendering, ValidationTrigger,
 };
 pub use rules::{CrossCheck, CrossRule};
 pub use text::TextRules;
@@ -51,10 +51,10 @@ pub use url::UrlRules;
 
 use reader::{Reader, Step};
 
-/// Up to this many fields or options a scan is faster than hashing.
+/// Up to this many fields or options, a linear scan is faster than hashing.
 const SCAN_UP_TO: usize = 16;
 
-/// A sound form, ready to be shown and to check answers.
+/// A valid form, ready to be shown and to check answers. Cheap to clone.
 #[derive(Clone)]
 pub struct Form(Arc<Inner>);
 
@@ -69,12 +69,12 @@ struct Inner {
     validators: Vec<NamedValidator>,
     timeout: Timeout,
     allow_partial: bool,
-    /// Places of the fields that are not always active, each after those it looks at.
+    /// Indices of the fields that are not always active, each after those its conditions refer to.
     conditional: Vec<usize>,
-    /// Places of the fields that have a default.
+    /// Indices of the fields that have a default.
     with_default: Vec<usize>,
     may_be_enveloped: bool,
-    /// Each answer stands for itself, and can be judged before the others are known.
+    /// No field depends on another, so each answer can be checked while it is parsed.
     is_plain: bool,
 }
 
@@ -91,7 +91,8 @@ pub struct Field {
     accessibility: Accessibility,
     messages: HashMap<Box<str>, Arc<str>>,
     dependencies: Vec<usize>,
-    /// Conditions for being shown; then, from place `shown_by` on, those for being enabled.
+    /// The first `shown_by` conditions decide whether the field is shown, the rest whether it is
+    /// enabled.
     active_when: Vec<Condition>,
     shown_by: usize,
     checked_when: Vec<Condition>,
@@ -100,7 +101,9 @@ pub struct Field {
 }
 
 impl Form {
-    /// Loads a definition, or tells everything that is wrong with it.
+    /// Loads a definition.
+    ///
+    /// Fails with every problem of the definition.
     ///
     /// ```
     /// use entreat_core::Form;
@@ -128,12 +131,12 @@ impl Form {
 
     /// Loads a definition from JSON, YAML or TOML text.
     ///
-    /// Fails with all problems, duplicate keys included.
+    /// Fails with every problem, duplicate keys included.
     pub fn from_text(text: &str, notation: Notation) -> Result<Self, Problems> {
         Self::from_value(&document::read(text, notation)?)
     }
 
-    /// The definition, as it was loaded.
+    /// The definition that the form was loaded from.
     pub fn definition(&self) -> &Value {
         &self.0.definition
     }
@@ -143,27 +146,27 @@ impl Form {
         &self.0.id
     }
 
-    /// What the form is called.
+    /// The form's title.
     pub fn title(&self) -> &str {
         &self.0.title
     }
 
-    /// What the form is about.
+    /// The form's description.
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
     }
 
-    /// The author's own data, untouched.
+    /// The author's metadata, unchanged.
     pub fn metadata(&self) -> Option<&Value> {
         self.0.definition.get("metadata")
     }
 
-    /// What the definition says about its time.
+    /// The timeout settings of the definition.
     pub fn timeout(&self) -> Timeout {
         self.0.timeout
     }
 
-    /// Whether a submission may leave required fields out.
+    /// Whether a submission may leave required fields unanswered.
     pub fn allows_partial(&self) -> bool {
         self.0.allow_partial
     }
@@ -173,39 +176,39 @@ impl Form {
         &self.0.fields
     }
 
-    /// The field of this id.
+    /// The field with this id.
     pub fn field(&self, id: &str) -> Option<&Field> {
         self.position(id).map(|position| &self.0.fields[position])
     }
 
-    /// The rules over several fields.
+    /// The rules across fields.
     pub fn rules(&self) -> &[CrossRule] {
         &self.0.rules
     }
 
-    /// The place of a field among [`fields`](Self::fields).
+    /// The index of a field in [`fields`](Self::fields).
     pub fn position(&self, id: &str) -> Option<usize> {
         if self.0.fields.len() <= SCAN_UP_TO {
-            return self.0.fields.iter().position(|field| same(&field.id, id));
+            return self.0.fields.iter().position(|field| str_eq(&field.id, id));
         }
         self.0.index.get(id).copied()
     }
 
-    /// A field and its place, looked for at a likely one first: answers mostly come in order.
+    /// Finds a field and its index. Tries `likely` first, since answers mostly come in field order.
     #[inline]
     pub(crate) fn find(&self, likely: usize, id: &str) -> Option<(usize, &Field)> {
         let fields = &*self.0.fields;
         match fields.get(likely) {
-            Some(field) if same(&field.id, id) => Some((likely, field)),
+            Some(field) if str_eq(&field.id, id) => Some((likely, field)),
             _ => {
-                let place = self.position(id)?;
-                Some((place, &fields[place]))
+                let index = self.position(id)?;
+                Some((index, &fields[index]))
             }
         }
     }
 
-    /// The answers of a submission, without the envelope that they may have come in; `None` if
-    /// it is no object.
+    /// Returns the answers of a submission, unwrapped from the envelope if there is one, or
+    /// `None` if the submission is not an object.
     ///
     /// ```
     /// use entreat_core::Form;
@@ -223,7 +226,7 @@ impl Form {
         Some(self.enveloped(members).unwrap_or(members))
     }
 
-    /// The answers within an envelope, if it is one.
+    /// Returns the answers inside the envelope, or `None` if the members are not an envelope.
     pub(crate) fn enveloped<'v>(
         &self,
         members: &'v Map<String, Value>,
@@ -231,13 +234,13 @@ impl Form {
         if !self.may_be_enveloped() {
             return None;
         }
-        // Looked through and not looked up: there are few members, and hashing costs more.
+        // A scan, not a lookup: there are few members, and hashing costs more.
         let (_, responses) = members.iter().find(|(key, _)| *key == RESPONSES)?;
         responses.as_object()
     }
 
-    /// Whether an object under `responses` is an envelope's content: it is, unless it can be the
-    /// answer to a field of that name.
+    /// Whether an object under `responses` is the content of an envelope. It is unless a field
+    /// of that name can have an object as its answer.
     pub(crate) fn may_be_enveloped(&self) -> bool {
         self.0.may_be_enveloped
     }
@@ -266,12 +269,12 @@ impl fmt::Debug for Form {
 }
 
 impl Field {
-    /// The field's id, under which it is answered.
+    /// The field's id, the key of its answer.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What a person reads beside the field.
+    /// The label shown beside the field.
     pub fn label(&self) -> &str {
         &self.label
     }
@@ -281,42 +284,42 @@ impl Field {
         self.description.as_deref()
     }
 
-    /// Whether an answer must be given while the field is active.
+    /// Whether the field must be answered while it is active.
     pub fn is_required(&self) -> bool {
         self.required
     }
 
-    /// Whether the answer is a secret.
+    /// Whether the answer is sensitive, and must be redacted and stored encrypted.
     pub fn is_sensitive(&self) -> bool {
         self.sensitive
     }
 
-    /// The type with its rules.
+    /// The field's type and its rules.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// What is filled in before the person decides.
+    /// The default answer.
     pub fn default(&self) -> Option<&Answer<'static>> {
         self.default.as_ref()
     }
 
-    /// Hints for whoever shows the field.
+    /// Hints on how to show the field.
     pub fn rendering(&self) -> &Rendering {
         &self.rendering
     }
 
-    /// Whether nobody can change the answer: the field is hidden or readonly.
+    /// Whether the answer cannot be changed: the field is hidden or read-only.
     pub fn is_fixed(&self) -> bool {
         self.rendering.is_fixed()
     }
 
-    /// What assistive technology is told.
+    /// Hints for assistive technology.
     pub fn accessibility(&self) -> &Accessibility {
         &self.accessibility
     }
 
-    /// Whether the answer is a list of uploads rather than one.
+    /// Whether the answer is a list of uploads rather than a single one.
     pub fn takes_many(&self) -> bool {
         matches!(&self.kind, Kind::File(rules) if rules.max_items > 1)
     }
@@ -326,18 +329,18 @@ impl Field {
         &self.active_when
     }
 
-    /// Those of [`active_when`](Self::active_when) that decide whether the field is shown at all;
-    /// by the others it is shown, and cannot be answered.
+    /// The conditions of [`active_when`](Self::active_when) that decide whether the field is
+    /// shown. If one of the others fails, the field is shown but disabled.
     pub fn shown_when(&self) -> &[Condition] {
         &self.active_when[..self.shown_by]
     }
 
-    /// The conditions that must all hold for the field's own rules to apply.
+    /// The conditions that must all hold for the field's rules to apply.
     pub fn checked_when(&self) -> &[Condition] {
         &self.checked_when
     }
 
-    /// Places of the fields that must be answered when this one is.
+    /// Indices of the fields that must be answered if this one is.
     pub fn dependencies(&self) -> &[usize] {
         &self.dependencies
     }
@@ -350,7 +353,7 @@ impl Field {
         &self.rules
     }
 
-    /// The author's own words for a broken rule.
+    /// The author's message for a broken rule.
     pub(crate) fn own_message(&self, constraint: &str) -> Option<&Arc<str>> {
         self.messages.get(constraint)
     }
@@ -362,16 +365,16 @@ impl fmt::Debug for Field {
     }
 }
 
-/// The fields of a form that is being read, for references to them.
+/// Resolves references to fields while a form is being read.
 pub(crate) struct FieldTable<'f> {
     index: &'f HashMap<Arc<str>, usize>,
     ids: Vec<Arc<str>>,
-    /// `None` for a field whose type is not known, which was reported already.
+    /// `None` for a field of unknown type, which has been reported already.
     kinds: Vec<Option<&'f Kind>>,
 }
 
 impl<'f> FieldTable<'f> {
-    /// The fields of a form that was read.
+    /// Creates the table of a complete form.
     pub(crate) fn new(form: &'f Form) -> Self {
         Self {
             index: &form.0.index,
@@ -385,15 +388,15 @@ impl<'f> FieldTable<'f> {
         }
     }
 
-    /// The field that a reference means; an unknown one is reported at `step`.
+    /// Finds a field by id; reports an unknown id at `step`.
     pub(crate) fn find<'v>(
         &self,
         reader: &mut Reader<'v>,
         step: impl Into<Step<'v>>,
         id: &str,
     ) -> Option<(usize, &'f Kind)> {
-        if let Some(&place) = self.index.get(id) {
-            return Some((place, self.kinds[place]?));
+        if let Some(&index) = self.index.get(id) {
+            return Some((index, self.kinds[index]?));
         }
         let known: Vec<&str> = self.ids.iter().map(|id| &**id).collect();
         reader.within(step, |reader| {
@@ -403,10 +406,10 @@ impl<'f> FieldTable<'f> {
         None
     }
 
-    pub(crate) fn ids<'p>(&self, places: impl IntoIterator<Item = &'p usize>) -> Arc<[Arc<str>]> {
-        places
+    pub(crate) fn ids<'p>(&self, indices: impl IntoIterator<Item = &'p usize>) -> Arc<[Arc<str>]> {
+        indices
             .into_iter()
-            .map(|place| self.ids[*place].clone())
+            .map(|index| self.ids[*index].clone())
             .collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The formats a text may be asked to have.
+//! The named formats of a `text` field.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,9 +6,9 @@ use crate::calendar;
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// A named shape of text.
+    /// A named format of text.
     Format {
-        /// An e-mail address as browsers accept it.
+        /// An e-mail address, as browsers accept it.
         Email = "email",
         /// An absolute URI (RFC 3986).
         Uri = "uri",
@@ -20,11 +20,11 @@ vocabulary! {
         Ipv4 = "ipv4",
         /// An IPv6 address without a zone.
         Ipv6 = "ipv6",
-        /// `2026-02-28`.
+        /// An RFC 3339 `full-date`, such as `2026-02-28`.
         Date = "date",
-        /// RFC 3339 with an offset.
+        /// An RFC 3339 `date-time`, which has an offset.
         DateTime = "date-time",
-        /// RFC 3339 `full-time`.
+        /// An RFC 3339 `full-time`.
         Time = "time",
     }
 }
@@ -46,9 +46,8 @@ impl Format {
     }
 }
 
-/// Dot-atom local part and a host name, which is what mail in the field looks like. Quoted
-/// local parts and address literals are refused, as in browsers: far more often than not
-/// they are a slip of the keyboard.
+/// Accepts a dot-atom local part and a host name. Rejects quoted local parts and address
+/// literals, as browsers do: they are usually typing errors.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
@@ -73,7 +72,7 @@ fn is_hostname_label(label: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || *b == b'-')
         && bytes[0] != b'-'
         && bytes[bytes.len() - 1] != b'-'
-        // Hyphens in the third and fourth place are reserved for internationalised labels.
+        // Hyphens in positions three and four are reserved for internationalised labels.
         && (bytes.get(2..4) != Some(b"--") || label.starts_with("xn--"))
 }
 

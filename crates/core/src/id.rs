@@ -1,4 +1,4 @@
-//! Names of elicitations.
+//! Ids of elicitations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::time::UnixTime;
 
-/// Names one elicitation, for ever and everywhere: `elic_` and 26 characters.
+/// The globally unique id of an elicitation: `elic_` and 26 characters.
 ///
-/// The first six bytes are the time of creation, so that ids sort by age and a store's pages
-/// stay warm; the other ten are random, so that nobody guesses one. An id is no key: whoever
-/// knows it learns nothing without being the asker or having the page's own token.
+/// The first six bytes are the time of creation, so that ids sort by age and a store's inserts
+/// stay local. The other ten are random, so that an id cannot be guessed. An id is not a
+/// credential: it gives no access without being the asker or holding the token of the page.
 ///
 /// ```
 /// use entreat_core::{ElicitationId, UnixTime};
@@ -25,13 +25,13 @@ use crate::time::UnixTime;
 pub struct ElicitationId([u8; 16]);
 
 const PREFIX: &str = "elic_";
-/// Crockford's digits: they sort as their values do, and have no I, L, O or U to misread.
+/// Crockford's base 32: digits sort like their values, and I, L, O and U are left out.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// 128 bits, five at a time.
+/// 128 bits at five bits per digit.
 const LENGTH: usize = 26;
 
 impl ElicitationId {
-    /// Makes an id from the time of creation and random bytes that the caller brings.
+    /// Creates an id from the time of creation and random bytes.
     pub fn new(created: UnixTime, random: [u8; 10]) -> Self {
         let mut bytes = [0; 16];
         bytes[..6].copy_from_slice(&created.as_millis().to_be_bytes()[2..]);
@@ -39,30 +39,30 @@ impl ElicitationId {
         Self(bytes)
     }
 
-    /// The lowest id of a moment: every id made earlier sorts before it.
+    /// Returns the lowest id of a time. Every id created earlier sorts before it.
     pub fn earliest(created: UnixTime) -> Self {
         Self::new(created, [0; 10])
     }
 
-    /// The id as a store keeps it.
+    /// The id as bytes, for storage.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The id that a store kept.
+    /// Restores an id from its bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Which of so many shards it belongs to; at least one.
+    /// Maps the id to one of `shards` shards. Zero shards count as one.
     pub fn shard(&self, shards: usize) -> usize {
         // High bits: the low ones choose the bucket within a shard's table.
-        let high = self.spread() >> 32;
+        let high = self.hash_bits() >> 32;
         usize::try_from(high).unwrap_or(0) % shards.max(1)
     }
 
-    /// Random bits to hash by; the time would put neighbours side by side.
-    pub fn spread(&self) -> u64 {
+    /// Random bits of the id, for hashing. The bits of the timestamp would cluster.
+    pub fn hash_bits(&self) -> u64 {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.0[8..]);
         u64::from_le_bytes(bytes)
@@ -89,24 +89,27 @@ impl fmt::Debug for ElicitationId {
     }
 }
 
-/// A text that names no elicitation.
+/// The error for a text that is not an elicitation id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an elicitation's id is `elic_` and {LENGTH} lower-case letters and digits")]
-pub struct NotAnId;
+pub struct InvalidElicitationId;
 
 impl FromStr for ElicitationId {
-    type Err = NotAnId;
+    type Err = InvalidElicitationId;
 
-    /// Exactly what `Display` writes: one elicitation has one name.
-    fn from_str(text: &str) -> Result<Self, NotAnId> {
-        let digits = text.strip_prefix(PREFIX).ok_or(NotAnId)?;
+    /// Accepts exactly what `Display` writes, so that an id has a single spelling.
+    fn from_str(text: &str) -> Result<Self, InvalidElicitationId> {
+        let digits = text.strip_prefix(PREFIX).ok_or(InvalidElicitationId)?;
         if digits.len() != LENGTH {
-            return Err(NotAnId);
+            return Err(InvalidElicitationId);
         }
         let mut value: u128 = 0;
         for digit in digits.bytes() {
-            let digit = DIGITS.iter().position(|d| *d == digit).ok_or(NotAnId)?;
-            value = value.checked_mul(32).ok_or(NotAnId)? | digit as u128;
+            let digit = DIGITS
+                .iter()
+                .position(|d| *d == digit)
+                .ok_or(InvalidElicitationId)?;
+            value = value.checked_mul(32).ok_or(InvalidElicitationId)? | digit as u128;
         }
         Ok(Self(value.to_be_bytes()))
     }

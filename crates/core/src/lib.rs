@@ -1,10 +1,11 @@
-//! What a form means, decided without a clock, a file or a socket.
+//! Forms, validation, schemas, the lifecycle of elicitations and the URL guard: the pure core of
+//! Entreat, without clocks, files or sockets.
 //!
-//! A [`struct@Form`] is an ordered list of fields with rules. It is loaded from a definition (JSON,
-//! YAML, TOML, or a struct with [`derive@Form`]) and exists only if the definition is sound;
-//! otherwise every [`Problem`] is told at once. It checks answers, as parsed JSON or as
-//! text, and gives typed [`Answers`] or every [`Violation`]. It can be written as a schema
-//! and read back from one ([`schema`]). The [`url_guard`] judges URLs.
+//! A [`struct@Form`] is an ordered list of fields with rules. It is loaded from a definition
+//! (JSON, YAML, TOML, or a struct with [`derive@Form`]) and exists only if the definition is
+//! valid; otherwise loading returns every [`Problem`]. It checks answers, as parsed JSON or as
+//! text, and returns typed [`Answers`] or every [`Violation`]. It can be exported as a JSON
+//! Schema and imported from one ([`schema`]). The [`url_guard`] decides which URLs are safe.
 //!
 //! ```
 //! use entreat_core::{Catalogue, Form, document::Notation};
@@ -33,8 +34,7 @@
 //! # Ok::<(), entreat_core::Problems>(())
 //! ```
 //!
-//! Deliberately absent: `async`, clocks, randomness, files, sockets. Whoever asks a form
-//! brings those.
+//! Deliberately absent: `async`, clocks, randomness, files, sockets. The caller provides those.
 
 pub mod form;
 mod id;
@@ -42,7 +42,7 @@ mod lifecycle;
 mod mode;
 mod problem;
 mod safe_text;
-mod same;
+mod str_eq;
 mod suggestion;
 mod time;
 mod timeout;
@@ -70,33 +70,33 @@ mod script;
 mod typed;
 pub mod url_guard;
 
-pub use answer::{Answer, Answers, Moment, SEALED, Shown};
+pub use answer::{Answer, Answers, AnswersView, Moment, SEALED};
 pub use cache::{FormCache, FormKey};
 pub use check::{CheckError, CheckSettings, Progress, Unknown};
 pub use condition::{Comparison, Condition, Test};
 pub use entreat_derive::Form;
 pub use form::{Field, Form, Kind};
 pub use format::Format;
-pub use id::{ElicitationId, NotAnId};
+pub use id::{ElicitationId, InvalidElicitationId};
 pub use lifecycle::{
-    Alarm, CancelReason, Change, Command, Effect, ExtensionRefusal, Lifecycle, Outcome, Presented,
-    Rejection, State, Status, Step, Verdict,
+    CancelReason, Change, Command, Effect, ExtensionRefusal, Lifecycle, Outcome, Presented,
+    Rejection, State, Status, Step, Timer, Verdict,
 };
 pub use message::{Catalogue, CatalogueError, Messages};
 pub use mode::{Mode, UnknownMode};
 pub use number::Number;
 pub use problem::{Problem, ProblemCode, Problems};
-pub use safe_text::is_acted_on;
+pub use safe_text::is_unsafe_to_display;
 pub use script::{Script, ScriptStep};
 pub use suggestion::closest;
 pub use time::UnixTime;
 pub use timeout::{
-    BadBounds, BadExtensions, Extensions, Terms, Timeout, TimeoutBounds, TimeoutError,
+    Extensions, InvalidBounds, InvalidExtensions, Terms, Timeout, TimeoutBounds, TimeoutError,
     TimeoutPolicy,
 };
-pub use typed::{Choice, FieldDraft, FieldType, ListItem, NotThisForm, TypedForm};
-pub use upload::{Base64, Content, FileFacts, Reference, ReferenceKind, Upload};
-pub use validator::{Objection, Validators};
+pub use typed::{Choice, FieldDraft, FieldType, FormMismatch, ListItem, TypedForm};
+pub use upload::{Base64, Content, FileInfo, Reference, ReferenceKind, Upload};
+pub use validator::{ValidatorError, Validators};
 pub use violation::{
     Constraint, Expected, FieldError, PathStep, VALIDATION_FAILED, Violation, Violations,
 };
@@ -106,7 +106,7 @@ pub use entreat_derive::FormOfEntreat as __FormOfEntreat;
 #[doc(hidden)]
 pub use typed::private as __private;
 
-/// The types of dates and URLs that typed forms use, in the versions that Entreat uses.
+/// The crates whose date and URL types appear in typed forms, in the versions that Entreat uses.
 pub use {jiff, url};
 
 /// Compiles the Rust examples of the form reference.

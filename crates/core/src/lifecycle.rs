@@ -1,9 +1,9 @@
 //! Decides what happens to one elicitation; performs nothing.
 //!
-//! [`Lifecycle::decide`] takes a command and the time and answers with a [`Step`], a fact to be
-//! kept, or with a [`Rejection`]. [`Lifecycle::apply`] takes the fact in. [`Change::effects`]
-//! says what the caller then has to perform. Keeping clocks and channels out lets a property
-//! test replay any interleaving, and lets a store that lost a race decide again.
+//! [`Lifecycle::decide`] takes a command and the time, and returns a [`Step`] to store or a
+//! [`Rejection`]. [`Lifecycle::apply`] applies the step. [`Change::effects`] lists what the
+//! caller then has to perform. Keeping clocks and channels out lets a property test replay any
+//! interleaving, and lets a writer that lost a race decide again.
 
 mod state;
 mod step;
@@ -18,16 +18,16 @@ pub use step::{Change, Command, Effect, ExtensionRefusal, Rejection, Step, Verdi
 use crate::time::UnixTime;
 use crate::timeout::Terms;
 
-/// What time will do next to an elicitation.
+/// The next timer of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alarm {
-    /// When.
+pub struct Timer {
+    /// When the timer is due.
     pub at: UnixTime,
-    /// [`Command::Warn`] or [`Command::Expire`].
+    /// The command to run then: [`Command::Warn`] or [`Command::Expire`].
     pub command: Command,
 }
 
-/// One elicitation's life so far, as far as it decides what may happen next.
+/// The state machine of one elicitation.
 ///
 /// ```
 /// use entreat_core::{Command, Lifecycle, Mode, Rejection, State, TimeoutPolicy, UnixTime, Verdict};
@@ -58,9 +58,9 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// A question that is asked now, and may be answered wrongly `attempt_limit - 1` times.
+    /// Creates a pending elicitation. After `attempt_limit` invalid answers it is cancelled.
     ///
-    /// A limit of 0 would allow no answer at all; it counts as 1.
+    /// A limit of 0 would allow no answer at all, and counts as 1.
     pub fn new(now: UnixTime, terms: Terms, attempt_limit: u8) -> Self {
         Self {
             created: now,
@@ -75,11 +75,11 @@ impl Lifecycle {
         }
     }
 
-    /// What a command comes to at this time.
+    /// Decides what a command changes at this time.
     ///
-    /// An answer that is late is rejected as [`Rejection::Late`], before and after the timer
-    /// has fired; so is everything else that comes after the deadline of an elicitation that
-    /// has not settled. Whoever gets that should let [`Command::Expire`] follow.
+    /// A late answer is rejected with [`Rejection::Late`], before and after the timer has fired.
+    /// So is every other command after the deadline of an elicitation that has not settled; the
+    /// caller should then send [`Command::Expire`].
     pub fn decide(&self, command: &Command, now: UnixTime) -> Result<Step, Rejection> {
         let change = match *command {
             Command::Show => self.show(now),
@@ -112,7 +112,7 @@ impl Lifecycle {
     fn open(&self, now: UnixTime) -> Result<Change, Rejection> {
         match self.state {
             State::Pending => self.in_time(now, Change::Opened),
-            // Opened again, by a second tab or a reload: nothing changes but nothing is wrong.
+            // Opened again, by a second tab or a reload: harmless.
             State::Active { .. } => self.in_time(now, Change::Shown),
             State::Completed { .. }
             | State::Declined { .. }
@@ -124,7 +124,7 @@ impl Lifecycle {
     fn answer(&self, now: UnixTime, change: Change) -> Result<Change, Rejection> {
         match self.state {
             State::Pending | State::Active { .. } => self.in_time(now, change),
-            // The same words before and after the timer fired: the person was too late.
+            // The same rejection before and after the timer fires: the answer was late.
             State::TimedOut { .. } => Err(Rejection::Late),
             State::Completed { .. } | State::Declined { .. } | State::Cancelled { .. } => {
                 Err(self.settled())
@@ -150,18 +150,18 @@ impl Lifecycle {
             | State::Cancelled { .. }
             | State::TimedOut { .. } => return Err(self.settled()),
         }
-        let refuse = |why| Err(Rejection::Extension(why));
+        let reject = |why| Err(Rejection::Extension(why));
         let by = by.unwrap_or(self.terms.extension());
         if !self.terms.extension_allowed() {
-            return refuse(ExtensionRefusal::NotAllowed);
+            return reject(ExtensionRefusal::NotAllowed);
         }
         if self.extensions >= self.terms.max_extensions() {
-            return refuse(ExtensionRefusal::NoneLeft);
+            return reject(ExtensionRefusal::NoneLeft);
         }
         if by > self.terms.extension() {
-            return refuse(ExtensionRefusal::TooLong);
+            return reject(ExtensionRefusal::TooLong);
         }
-        // From where the deadline stands, not from now: who asks early loses nothing.
+        // From the current deadline, not from now: extending early costs no time.
         let deadline = self.deadline.after(by);
         self.in_time(now, Change::Extended { deadline })
     }
@@ -217,18 +217,18 @@ impl Lifecycle {
         self.deadline.before(self.terms.warning())
     }
 
-    /// Takes a fact in that was decided for this very state.
+    /// Applies a step that [`decide`](Self::decide) returned for this exact state.
     pub fn apply(&mut self, step: &Step) {
         let at = step.at;
         match step.change {
             Change::Shown => self.presented = Presented::Yes,
-            Change::Opened | Change::Drafted => self.begin(at),
+            Change::Opened | Change::Drafted => self.activate(at),
             Change::Refused => {
-                self.begin(at);
+                self.activate(at);
                 self.attempts += 1;
             }
             Change::Exhausted => {
-                self.begin(at);
+                self.activate(at);
                 self.attempts += 1;
                 let reason = CancelReason::MaxRetriesExceeded;
                 self.state = State::Cancelled { at, reason };
@@ -240,17 +240,17 @@ impl Lifecycle {
             }
             Change::Completed => self.state = State::Completed { at },
             Change::Declined { presented } => {
-                self.learn(presented);
+                self.set_presented_if_unknown(presented);
                 self.state = State::Declined { at };
             }
             Change::Cancelled { reason, presented } => {
-                self.learn(presented);
+                self.set_presented_if_unknown(presented);
                 self.state = State::Cancelled { at, reason };
             }
             Change::Extended { deadline } => {
                 self.deadline = deadline;
                 self.extensions += 1;
-                // A new deadline gets a warning of its own.
+                // Warn again before the new deadline.
                 self.warned = false;
             }
             Change::Warned => self.warned = true,
@@ -258,7 +258,7 @@ impl Lifecycle {
         }
     }
 
-    fn begin(&mut self, at: UnixTime) {
+    fn activate(&mut self, at: UnixTime) {
         self.presented = Presented::Yes;
         match self.state {
             State::Pending => self.state = State::Active { since: at },
@@ -270,19 +270,19 @@ impl Lifecycle {
         }
     }
 
-    /// What a channel believes does not undo what is known.
-    fn learn(&mut self, presented: Presented) {
+    /// Records what a channel reports, unless it is known already.
+    fn set_presented_if_unknown(&mut self, presented: Presented) {
         if self.presented == Presented::Unknown {
             self.presented = presented;
         }
     }
 
-    /// Where it stands.
+    /// The current state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// How it ended; `None` while it is live.
+    /// The outcome, or `None` while the elicitation is live.
     pub fn outcome(&self) -> Option<Outcome> {
         match self.state {
             State::Pending | State::Active { .. } => None,
@@ -293,7 +293,7 @@ impl Lifecycle {
         }
     }
 
-    /// When it ended; `None` while it is live.
+    /// When the elicitation settled, or `None` while it is live.
     pub fn settled_at(&self) -> Option<UnixTime> {
         match self.state {
             State::Pending | State::Active { .. } => None,
@@ -304,27 +304,28 @@ impl Lifecycle {
         }
     }
 
-    /// Whether it can still be answered, as far as is recorded; time may have passed since.
+    /// Whether the elicitation has not settled. Its deadline may have passed; see
+    /// [`is_overdue`](Self::is_overdue).
     pub fn is_live(&self) -> bool {
         self.outcome().is_none()
     }
 
-    /// Whether its deadline has passed while nobody settled it.
+    /// Whether the deadline has passed but the elicitation has not settled.
     pub fn is_overdue(&self, now: UnixTime) -> bool {
         self.is_live() && now >= self.deadline
     }
 
-    /// What time will do next; `None` once it has settled.
-    pub fn alarm(&self) -> Option<Alarm> {
+    /// The next timer, or `None` once the elicitation has settled.
+    pub fn timer(&self) -> Option<Timer> {
         let is_warned = self.warned;
         self.is_live().then(|| {
             if is_warned {
-                Alarm {
+                Timer {
                     at: self.deadline,
                     command: Command::Expire,
                 }
             } else {
-                Alarm {
+                Timer {
                     at: self.warning(),
                     command: Command::Warn,
                 }
@@ -332,52 +333,52 @@ impl Lifecycle {
         })
     }
 
-    /// When it was asked.
+    /// When the elicitation was created.
     pub fn created(&self) -> UnixTime {
         self.created
     }
 
-    /// Until when it can be answered.
+    /// The deadline for an answer.
     pub fn deadline(&self) -> UnixTime {
         self.deadline
     }
 
-    /// How long it can be answered in all, extensions included.
+    /// The total time to answer, extensions included.
     pub fn timeout(&self) -> Duration {
         self.deadline.since(self.created)
     }
 
-    /// Its terms.
+    /// The timeout terms.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// How often its time was extended.
+    /// How many times the deadline was extended.
     pub fn extensions(&self) -> u8 {
         self.extensions
     }
 
-    /// How often its time can still be extended.
+    /// How many extensions are left.
     pub fn extensions_left(&self) -> u8 {
         self.terms.max_extensions().saturating_sub(self.extensions)
     }
 
-    /// How many whole answers came, right and wrong.
+    /// How many answers were submitted, valid or not.
     pub fn attempts(&self) -> u8 {
         self.attempts
     }
 
-    /// How many whole answers may come.
+    /// How many answers may be submitted.
     pub fn attempt_limit(&self) -> u8 {
         self.attempt_limit
     }
 
-    /// Whether a person was shown the question.
+    /// Whether the question was shown to a person.
     pub fn presented(&self) -> Presented {
         self.presented
     }
 
-    /// How long the person has left.
+    /// The time left until the deadline.
     pub fn remaining(&self, now: UnixTime) -> Duration {
         self.deadline.since(now)
     }

@@ -1,8 +1,8 @@
-//! Sentences for people, by language.
+//! Localised messages about violations.
 //!
-//! A catalogue holds one set of messages per language in Fluent's notation, with plurals.
-//! English and German are built in; a host program adds others or replaces these. A message
-//! that a language lacks is taken from English.
+//! A catalogue holds one set of Fluent messages per language, with plurals. English and German
+//! are built in; a host program can add languages or replace these. English is the fallback for
+//! messages that a language lacks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const GERMAN: &str = include_str!("message/de.ftl");
 #[derive(Clone)]
 pub struct Catalogue {
     english: Arc<Language>,
-    /// In the order in which they were added.
+    /// In the order they were added.
     languages: Vec<Arc<Language>>,
 }
 
@@ -52,10 +52,10 @@ struct Language {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogueError {
-    /// The tag is not one.
+    /// The tag is not a language tag.
     #[error("`{0}` is not a language tag such as `de` or `pt-BR`")]
     Tag(String),
-    /// The messages are not in Fluent's notation.
+    /// The messages are not valid Fluent.
     #[error("the messages for `{tag}` cannot be read: {error}")]
     Syntax {
         /// The language.
@@ -66,8 +66,8 @@ pub enum CatalogueError {
 }
 
 impl Catalogue {
-    /// Adds a language, or replaces one. Keys are `error-` and the rule's name; see the
-    /// English messages for what each is given.
+    /// Adds a language, or replaces it. Keys are `error-` and the rule's name; the English
+    /// messages show the arguments of each.
     pub fn add(&mut self, tag: &str, messages: &str) -> Result<(), CatalogueError> {
         let language = Arc::new(Language::new(tag, messages)?);
         self.languages.retain(|other| other.tag != language.tag);
@@ -75,8 +75,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The messages for the first of these languages that is known, regions and scripts
-    /// left out where need be; English if none is.
+    /// Returns the messages of the first known language in `wanted`. A tag falls back to its
+    /// language without region and script, and the list to English.
     pub fn messages<'t>(&self, wanted: impl IntoIterator<Item = &'t str>) -> Messages {
         let language = wanted.into_iter().find_map(|tag| self.find(tag));
         Messages {
@@ -100,7 +100,7 @@ impl Catalogue {
 impl Default for Catalogue {
     fn default() -> Self {
         let built_in = |tag, messages| {
-            // A test reads both files; they cannot fail in a build that passed it.
+            // A test parses both files, so this cannot fail in a tested build.
             Arc::new(Language::new(tag, messages).unwrap_or_else(|_| Language::empty()))
         };
         let english = built_in("en", ENGLISH);
@@ -126,7 +126,7 @@ impl Language {
             tag: id.clone(),
             bundle: FluentBundle::new_concurrent(vec![id]),
         };
-        // Isolation marks around labels would show up in terminals and JSON.
+        // Bidi isolation marks around labels would show up in terminals and JSON.
         language.bundle.set_use_isolating(false);
         language.bundle.add_resource_overriding(resource);
         Ok(language)
@@ -139,7 +139,7 @@ impl Language {
         }
     }
 
-    fn say(&self, key: &str, args: &FluentArgs<'_>) -> Option<String> {
+    fn format(&self, key: &str, args: &FluentArgs<'_>) -> Option<String> {
         let pattern = self.bundle.get_message(key)?.value()?;
         let mut errors = Vec::new();
         let text = self.bundle.format_pattern(pattern, Some(args), &mut errors);
@@ -147,7 +147,7 @@ impl Language {
     }
 }
 
-/// The messages for one person.
+/// The messages in one language, with English as the fallback.
 #[derive(Clone)]
 pub struct Messages {
     language: Arc<Language>,
@@ -161,16 +161,16 @@ impl fmt::Debug for Messages {
 }
 
 impl Messages {
-    /// The tag of the language that was found.
+    /// The tag of the language.
     pub fn language(&self) -> String {
         self.language.tag.to_string()
     }
 
-    /// A sentence about an error that was told before and kept as [`FieldError`] has it: the rule
-    /// that a field's answer broke, by name, and what it wanted.
+    /// Renders the message of a stored [`FieldError`] again, from the field, the name of the
+    /// broken rule and the expected value.
     ///
-    /// `None` if it has to stay as it was told: a custom validator speaks for itself, and a rule
-    /// across fields may.
+    /// Returns `None` if the stored message must be used: a custom validator provides its own,
+    /// and a rule across fields may.
     ///
     /// ```
     /// use entreat_core::{Catalogue, Form};
@@ -179,47 +179,47 @@ impl Messages {
     /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
     ///     {"id": "site", "type": "url", "label": "Seite"}]}))?;
     /// let german = Catalogue::default().messages(["de"]);
-    /// let told = german.retell(&form, "site", "blockPrivateIPs", &json!("public IP"));
-    /// assert_eq!(told.unwrap(), "Seite muss zu einer öffentlichen Adresse führen");
-    /// assert!(german.retell(&form, "site", "is_ours", &json!(null)).is_none());
+    /// let message = german.message_for(&form, "site", "blockPrivateIPs", &json!("public IP"));
+    /// assert_eq!(message.unwrap(), "Seite muss zu einer öffentlichen Adresse führen");
+    /// assert!(german.message_for(&form, "site", "is_ours", &json!(null)).is_none());
     /// # Ok::<(), entreat_core::Problems>(())
     /// ```
     ///
     /// [`FieldError`]: crate::FieldError
-    pub fn retell(
+    pub fn message_for(
         &self,
         form: &Form,
         field: &str,
         constraint: &str,
         expected: &Value,
     ) -> Option<String> {
-        let place = form.position(field)?;
+        let index = form.position(field)?;
         let constraint =
             Constraint::named(constraint).filter(|constraint| !refers_to_fields(constraint))?;
-        let violation = Violation::of(Some(place), constraint, Expected::from_json(expected));
-        Some(self.sentence(form, &violation))
+        let violation = Violation::of(Some(index), constraint, Expected::from_json(expected));
+        Some(self.render(form, &violation))
     }
 
-    /// A sentence about a violation: the author's own words where there are some.
-    pub(crate) fn sentence(&self, form: &Form, violation: &Violation) -> String {
-        let field = violation.field.map(|place| &form.fields()[place]);
+    /// Renders the message of a violation, using the author's message if there is one.
+    pub(crate) fn render(&self, form: &Form, violation: &Violation) -> String {
+        let field = violation.field.map(|index| &form.fields()[index]);
         let constraint = violation.constraint.key();
-        if let Some(words) = field.and_then(|field| field.own_message(constraint)) {
-            return words.to_string();
+        if let Some(message) = field.and_then(|field| field.own_message(constraint)) {
+            return message.to_string();
         }
-        if let Some(words) = &violation.message {
-            return words.to_string();
+        if let Some(message) = &violation.message {
+            return message.to_string();
         }
         let mut args = FluentArgs::new();
-        let stranger = violation.stranger.as_deref().unwrap_or("");
-        args.set("label", field.map_or(stranger, |field| field.label()));
+        let unknown = violation.unknown_name.as_deref().unwrap_or("");
+        args.set("label", field.map_or(unknown, |field| field.label()));
         args.set(
             "operator",
             violation.comparison.map_or("", Comparison::name),
         );
         set_expected(&mut args, form, violation);
         let key = match (&violation.constraint, &violation.expected) {
-            (Constraint::Type, _) if stranger.is_empty() && field.is_none() => {
+            (Constraint::Type, _) if unknown.is_empty() && field.is_none() => {
                 "error-type-answers".to_owned()
             }
             (Constraint::MultipleOf, Expected::Number(step)) if step.as_i128() == Some(1) => {
@@ -228,9 +228,9 @@ impl Messages {
             _ => format!("error-{constraint}"),
         };
         self.language
-            .say(&key, &args)
-            .or_else(|| self.english.say(&key, &args))
-            .unwrap_or_else(|| format!("{stranger} breaks the rule {constraint}"))
+            .format(&key, &args)
+            .or_else(|| self.english.format(&key, &args))
+            .unwrap_or_else(|| format!("{unknown} breaks the rule {constraint}"))
     }
 }
 
@@ -272,7 +272,7 @@ fn refers_to_fields(constraint: &Constraint) -> bool {
     )
 }
 
-/// `10 MiB` rather than `10485760`.
+/// Formats a size as `10 MiB` rather than `10485760`.
 fn readable_size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS

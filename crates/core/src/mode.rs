@@ -1,22 +1,22 @@
-//! The ways of asking.
+//! The modes of elicitation.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How a question is put (spec 2).
+/// How a question is asked (spec 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// One line of text is asked for; what is meant when nothing is said.
+    /// Asks for one line of text. The default.
     #[default]
     Inline,
-    /// A form is shown.
+    /// Shows a form.
     Form,
-    /// The respondent is sent to a URL.
+    /// Sends the respondent to a URL.
     Url,
-    /// A form or a script runs in a terminal.
+    /// Runs a form or a script in a terminal.
     Terminal,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A word that is no mode.
+/// The error for a text that is not the name of a mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a mode is `form`, `inline`, `url` or `terminal`, not `{0}`")]
 pub struct UnknownMode(Box<str>);

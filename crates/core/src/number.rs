@@ -1,9 +1,9 @@
-//! Numbers that keep the value that was written.
+//! Numbers that keep their exact value.
 //!
-//! Whole numbers are exact up to 38 digits. Fractions are `f64`, and where exactness
-//! matters (multiples, comparing with a whole number) they count as the shortest decimal
-//! that reads back as the same `f64`: what a person typed. Refuses longer whole numbers
-//! rather than rounding them.
+//! Whole numbers are exact up to 38 digits; longer ones are rejected rather than rounded.
+//! Fractions are `f64`. Where exactness matters (multiples, comparison with a whole number), a
+//! fraction stands for the shortest decimal that parses to the same `f64`, which is what a
+//! person typed.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,7 +15,7 @@ mod decimal;
 
 use decimal::Decimal;
 
-/// A number as it was answered.
+/// A number: a whole number of up to 38 digits, or a finite float.
 ///
 /// ```
 /// use entreat_core::Number;
@@ -33,8 +33,7 @@ enum Repr {
     Float(f64),
 }
 
-/// An `i128` that is aligned like a pointer: what holds numbers among other things stays a
-/// third smaller, and memory for it is found the quick way.
+/// An `i128` with the alignment of a pointer. Makes enums that contain numbers a third smaller.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wide {
     high: i64,
@@ -45,7 +44,7 @@ impl Wide {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is cut into its two halves"
+        reason = "splits the value into its two halves"
     )]
     const fn new(int: i128) -> Self {
         Self {
@@ -58,8 +57,8 @@ impl Wide {
         i128::from(self.high) << 64 | i128::from(self.low)
     }
 
-    /// The value, if it fits: nearly always.
-    fn small(self) -> Option<i64> {
+    /// The value if it fits, as it nearly always does.
+    fn as_i64(self) -> Option<i64> {
         let low = self.low.cast_signed();
         (self.high == low >> 63).then_some(low)
     }
@@ -70,13 +69,13 @@ impl Number {
         Self(Repr::Int(Wide::new(int)))
     }
 
-    /// The number that a float is; `None` unless it is finite.
+    /// Converts a float; `None` unless it is finite.
     pub fn from_f64(float: f64) -> Option<Self> {
         float.is_finite().then_some(Self(Repr::Float(float)))
     }
 
-    /// Reads a whole text as one number, as an HTML number input would: digits with an
-    /// optional minus, fraction and exponent.
+    /// Parses a text as an HTML number input would: digits with an optional minus sign, fraction
+    /// and exponent. The whole text must be the number.
     ///
     /// ```
     /// use entreat_core::Number;
@@ -116,7 +115,7 @@ impl Number {
         }
     }
 
-    /// Takes a number out of parsed JSON.
+    /// Converts a number of parsed JSON.
     pub(crate) fn from_json(number: &serde_json::Number) -> Option<Self> {
         if let Some(int) = number.as_i64() {
             Some(int.into())
@@ -139,7 +138,7 @@ impl Number {
         }
     }
 
-    /// The value as a whole number, if it is one: `2.0` is.
+    /// The value as a whole number, if it is one. `2.0` is.
     pub fn as_integer(self) -> Option<i128> {
         match self.0 {
             Repr::Int(int) => Some(int.get()),
@@ -147,7 +146,7 @@ impl Number {
         }
     }
 
-    /// The whole number, if it was written as one: `2.0` was not.
+    /// The whole number, if it was written as one. `2.0` was not.
     pub fn as_i128(self) -> Option<i128> {
         match self.0 {
             Repr::Int(int) => Some(int.get()),
@@ -155,10 +154,10 @@ impl Number {
         }
     }
 
-    /// The value as JSON; a whole number beyond 64 bits becomes the nearest float there.
+    /// Converts to JSON. A whole number beyond 64 bits becomes the nearest float.
     pub fn to_json(self) -> Value {
         match self.0 {
-            Repr::Int(int) => match (int.small(), u64::try_from(int.get())) {
+            Repr::Int(int) => match (int.as_i64(), u64::try_from(int.get())) {
                 (Some(small), _) => small.into(),
                 (_, Ok(large)) => large.into(),
                 _ => self.as_f64().into(),
@@ -170,7 +169,7 @@ impl Number {
     pub(crate) fn is_multiple_of(self, step: Step) -> bool {
         match (self.0, step) {
             (Repr::Int(_), Step::Whole(1)) => true,
-            (Repr::Int(value), Step::Whole(step)) => match value.small() {
+            (Repr::Int(value), Step::Whole(step)) => match value.as_i64() {
                 Some(small) => small % step == 0,
                 None => value.get() % i128::from(step) == 0,
             },
@@ -183,16 +182,16 @@ impl Number {
     }
 }
 
-/// What a number must be a multiple of; above zero.
+/// A `multipleOf`, which is above zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Apart, because it is what most forms have and costs next to nothing.
+    /// A separate variant, because most steps are whole and this check is much cheaper.
     Whole(i64),
     Exact(Decimal),
 }
 
 impl Step {
-    /// The step that a number stands for; `None` unless it is above zero.
+    /// Converts a number; `None` unless it is above zero.
     pub(crate) fn new(number: Number) -> Option<Self> {
         let decimal = Decimal::from(number);
         let whole = decimal
@@ -229,7 +228,7 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
             (Repr::Int(a), Repr::Int(b)) => a.cmp(b),
-            // Shortest decimals are ordered as their floats are, so the cheap way is exact.
+            // Shortest decimals sort like their floats, so comparing floats is exact.
             (Repr::Float(a), Repr::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
             _ => Decimal::from(*self).cmp(&Decimal::from(*other)),
         }
@@ -269,7 +268,7 @@ from_integers!(i32, i64, u64, i128);
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Repr::Int(int) => match (int.small(), u64::try_from(int.get())) {
+            Repr::Int(int) => match (int.as_i64(), u64::try_from(int.get())) {
                 (Some(small), _) => serializer.serialize_i64(small),
                 (_, Ok(large)) => serializer.serialize_u64(large),
                 _ => serializer.serialize_i128(int.get()),
@@ -342,7 +341,7 @@ mod tests {
         }
         assert_eq!(number(".5"), number("0.5"));
         assert_eq!(number("-1.5E+3"), Number::from(-1500));
-        // 40 digits: refused, since it could only be kept rounded.
+        // 40 digits: rejected, since it could only be stored rounded.
         assert_eq!(Number::parse(&"9".repeat(40)), None);
     }
 

@@ -1,7 +1,7 @@
-//! Brings raw answers, whatever their source, to their fields.
+//! Matches raw answers to fields and parses them.
 //!
-//! From JSON text no document tree is built: strings are borrowed from the text, and each
-//! value is read as its field's type as it comes by. Decides nothing about validity.
+//! JSON text is parsed without building a document tree: strings are borrowed from the text, and
+//! each value is parsed as the type of its field right away.
 
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, IgnoredAny};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::check::CheckSettings;
 use crate::form::findings::Findings;
-use crate::form::kind::{Taken, Unreadable, is_no_answer};
+use crate::form::kind::{ParseOutcome, Unreadable, is_no_answer};
 use crate::form::{Field, Form};
 
 mod json;
@@ -19,57 +19,57 @@ mod raw;
 use json::{JsonAnswers, JsonEnvelope};
 pub(crate) use raw::{Raw, Source};
 
-/// Answers on their way in: each value is read as its field's type as it comes by.
-pub(crate) struct Intake<'f, 'a> {
+/// Parses each value as the type of its field and collects the results.
+pub(crate) struct AnswerParser<'f, 'a> {
     form: &'f Form,
-    /// What could be read, by field.
+    /// Answers that could be parsed, by field.
     pub(crate) values: Vec<Option<Answer<'a>>>,
-    /// How many could.
+    /// The number of `values` that are set.
     answered: usize,
-    /// What could not.
+    /// Answers that could not be parsed, by field.
     pub(crate) unreadable: Vec<(usize, Box<Unreadable<'a>>)>,
-    /// Names that are no field's.
-    pub(crate) strangers: Vec<Box<str>>,
-    /// The `form_id` of an envelope, when it is not this form's.
+    /// Names of fields that the form does not have.
+    pub(crate) unknown: Vec<Box<str>>,
+    /// The `form_id` of the envelope, if it names another form.
     pub(crate) other_form: Option<Value>,
-    /// Whether the answers were an object at all.
+    /// Whether the submission is an object.
     pub(crate) is_object: bool,
-    /// What is wrong with answers that can be judged as they come by.
+    /// Violations by answers that can be checked while they are parsed.
     pub(crate) findings: Findings<'f>,
-    /// One bit for each field that was mentioned and has no value all the same, as far as
-    /// there is one: most submissions have none.
-    mentioned: Vec<u64>,
+    /// A bit set of the fields that are present in the submission but have no value. Empty for
+    /// most submissions.
+    present: Vec<u64>,
 }
 
-impl<'f, 'a> Intake<'f, 'a> {
+impl<'f, 'a> AnswerParser<'f, 'a> {
     pub(crate) fn new(form: &'f Form, settings: &'f CheckSettings) -> Self {
         Self {
             form,
             values: form.fields().iter().map(|_| None).collect(),
             answered: 0,
             unreadable: Vec::new(),
-            strangers: Vec::new(),
+            unknown: Vec::new(),
             other_form: None,
             is_object: true,
             findings: Findings::new(settings),
-            mentioned: Vec::new(),
+            present: Vec::new(),
         }
     }
 
-    /// Takes parsed JSON: bare answers or an envelope around them.
-    pub(crate) fn take_value(&mut self, value: &'a Value) {
+    /// Parses answers in parsed JSON, either bare or in an envelope.
+    pub(crate) fn parse_value(&mut self, value: &'a Value) {
         match value {
             Value::Object(members) => match self.form.enveloped(members) {
-                Some(responses) => self.take_envelope(members, responses),
-                None => self.take_members(members),
+                Some(responses) => self.parse_envelope(members, responses),
+                None => self.parse_members(members),
             },
             _ => self.is_object = false,
         }
-        self.fill_in();
+        self.apply_defaults();
     }
 
     #[cold]
-    fn take_envelope(
+    fn parse_envelope(
         &mut self,
         envelope: &'a Map<String, Value>,
         responses: &'a Map<String, Value>,
@@ -77,38 +77,38 @@ impl<'f, 'a> Intake<'f, 'a> {
         for (key, value) in envelope {
             self.envelope_key(key, &value.into());
         }
-        self.take_members(responses);
+        self.parse_members(responses);
     }
 
-    /// Takes each member as an answer.
-    fn take_members(&mut self, members: &'a Map<String, Value>) {
+    /// Parses each member as an answer.
+    fn parse_members(&mut self, members: &'a Map<String, Value>) {
         let form = self.form;
         let mut next = 0;
         for (key, value) in members {
             match form.find(next, key) {
-                Some((place, field)) => {
-                    next = place + 1;
-                    self.put(place, field, value);
+                Some((index, field)) => {
+                    next = index + 1;
+                    self.set(index, field, value);
                 }
-                None => self.strangers.push(key.as_str().into()),
+                None => self.unknown.push(key.as_str().into()),
             }
         }
     }
 
-    /// Takes JSON text; the error says where it stops being JSON.
-    pub(crate) fn take_text(&mut self, text: &'a str) -> Result<(), serde_json::Error> {
+    /// Parses answers in JSON text. The error has the position of the syntax error.
+    pub(crate) fn parse_text(&mut self, text: &'a str) -> Result<(), serde_json::Error> {
         let mut json = serde_json::Deserializer::from_str(text);
         if text.trim_start().starts_with('{') {
             let answers = JsonAnswers {
                 outermost: self.form.may_be_enveloped(),
-                intake: self,
+                parser: self,
             };
             if let Some(responses) = answers.deserialize(&mut json)? {
-                // What was taken for answers so far were the envelope's own members.
+                // Members parsed as answers so far belong to the envelope.
                 *self = Self::new(self.form, self.findings.settings);
                 JsonEnvelope(self).deserialize(&mut serde_json::Deserializer::from_str(text))?;
                 let answers = JsonAnswers {
-                    intake: self,
+                    parser: self,
                     outermost: false,
                 };
                 answers.deserialize(&mut serde_json::Deserializer::from_str(responses))?;
@@ -118,98 +118,97 @@ impl<'f, 'a> Intake<'f, 'a> {
             IgnoredAny::deserialize(&mut json)?;
         }
         json.end()?;
-        self.fill_in();
+        self.apply_defaults();
         Ok(())
     }
 
-    /// Takes the raw answer to a field; false if there was one already.
-    fn put(&mut self, place: usize, field: &Field, source: impl Source<'a>) -> bool {
-        if self.is_mentioned(place) {
+    /// Parses the answer to a field. Returns false if the field is present already.
+    fn set(&mut self, index: usize, field: &Field, source: impl Source<'a>) -> bool {
+        if self.is_present(index) {
             return false;
         }
-        // What is sent for a hidden field is ignored; what is sent empty was cleared.
+        // Values of hidden fields are ignored; an empty value clears the field.
         if field.rendering().hidden || source.is_empty() {
-            self.mention(place);
+            self.mark_present(index);
             return true;
         }
-        let taken = if self.form.is_plain() {
-            let findings = self.findings.about(place, field);
-            let slot = &mut self.values[place];
+        let outcome = if self.form.is_plain() {
+            let findings = self.findings.set_field(index, field);
+            let slot = &mut self.values[index];
             field
                 .kind()
-                .take(source, field.is_required(), findings, slot)
+                .parse_and_check(source, field.is_required(), findings, slot)
         } else {
             field.kind().parse(source).map(|answer| {
                 if is_no_answer(&answer, field.is_required()) {
-                    return Taken::NoAnswer;
+                    return ParseOutcome::NoAnswer;
                 }
-                self.values[place] = Some(answer);
-                Taken::Answer
+                self.values[index] = Some(answer);
+                ParseOutcome::Answer
             })
         };
-        match taken {
-            Ok(Taken::Answer) => self.answered += 1,
-            Ok(Taken::NoAnswer) => self.mention(place),
+        match outcome {
+            Ok(ParseOutcome::Answer) => self.answered += 1,
+            Ok(ParseOutcome::NoAnswer) => self.mark_present(index),
             Err(unreadable) => {
-                self.mention(place);
-                self.unreadable.push((place, unreadable));
+                self.mark_present(index);
+                self.unreadable.push((index, unreadable));
             }
         }
         true
     }
 
     #[inline]
-    fn is_mentioned(&self, place: usize) -> bool {
-        let is_noted = |words: &[u64]| {
-            let word = words.get(place / 64).copied().unwrap_or(0);
-            word & (1 << (place % 64)) != 0
+    fn is_present(&self, index: usize) -> bool {
+        let is_set = |words: &[u64]| {
+            let word = words.get(index / 64).copied().unwrap_or(0);
+            word & (1 << (index % 64)) != 0
         };
-        self.values[place].is_some() || !self.mentioned.is_empty() && is_noted(&self.mentioned)
+        self.values[index].is_some() || !self.present.is_empty() && is_set(&self.present)
     }
 
-    /// Notes that a field was mentioned, though it gets no value.
+    /// Records that a field is present without a value.
     #[cold]
-    fn mention(&mut self, place: usize) {
-        let word = place / 64;
-        if self.mentioned.len() <= word {
-            self.mentioned.resize(word + 1, 0);
+    fn mark_present(&mut self, index: usize) {
+        let word = index / 64;
+        if self.present.len() <= word {
+            self.present.resize(word + 1, 0);
         }
-        self.mentioned[word] |= 1 << (place % 64);
+        self.present[word] |= 1 << (index % 64);
     }
 
-    /// Gives fields that were not mentioned, or that nobody can change, their defaults.
-    fn fill_in(&mut self) {
+    /// Sets the defaults of fields that are absent or cannot be changed.
+    fn apply_defaults(&mut self) {
         let fields = self.form.fields();
-        for &place in self.form.with_default() {
-            let field = &fields[place];
+        for &index in self.form.with_default() {
+            let field = &fields[index];
             let Some(default) = field.default() else {
                 continue;
             };
-            let is_mentioned = self.is_mentioned(place);
+            let is_present = self.is_present(index);
             let hints = field.rendering();
             let is_unanswered = || {
-                self.values[place].is_none()
-                    && !self.unreadable.iter().any(|(other, _)| *other == place)
+                self.values[index].is_none()
+                    && !self.unreadable.iter().any(|(other, _)| *other == index)
             };
             let takes_default = match (hints.hidden, hints.readonly) {
                 (true, _) => true,
                 (false, true) => is_unanswered(),
-                (false, false) => !is_mentioned && !field.is_required(),
+                (false, false) => !is_present && !field.is_required(),
             };
             if takes_default {
-                self.answered += usize::from(self.values[place].is_none());
-                self.values[place] = Some(default.clone());
+                self.answered += usize::from(self.values[index].is_none());
+                self.values[index] = Some(default.clone());
             }
         }
     }
 
-    /// Whether every field has an answer, nothing was found wrong with any of them, and
-    /// nothing else was said.
-    pub(crate) fn is_flawless(&self) -> bool {
+    /// Whether every field has a valid answer and nothing else was submitted.
+    pub(crate) fn is_complete_and_valid(&self) -> bool {
         self.is_object
             && self.findings.list.is_empty()
             && self.unreadable.is_empty()
-            && self.strangers.is_empty()
+            && self.unknown.is_empty()
             && self.other_form.is_none()
             && self.answered == self.values.len()
     }
@@ -219,7 +218,7 @@ impl<'f, 'a> Intake<'f, 'a> {
             (RESPONSES | "metadata", _) => {}
             (FORM_ID, Raw::Text(id)) if *id == self.form.id() => {}
             (FORM_ID, other) => self.other_form = Some(other.to_json()),
-            (other, _) => self.strangers.push(other.into()),
+            (other, _) => self.unknown.push(other.into()),
         }
     }
 }

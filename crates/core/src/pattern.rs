@@ -1,11 +1,11 @@
-//! Patterns: ECMA-262 in, linear-time matching out.
+//! ECMA-262 patterns with linear-time matching.
 //!
-//! JSON Schema patterns are JavaScript's. They are rewritten into the syntax of
-//! `regex-syntax`, with JavaScript's meaning of `\d`, `\w`, `\s` and `.`, and run by
-//! automata that never backtrack. What cannot run that way (look-around, backreferences) is
-//! refused, and so is what would take too much memory: all patterns of a form share one
-//! budget. A backtracking engine with a step limit was rejected: the same answer
-//! would pass or fail with the load of the machine.
+//! JSON Schema uses JavaScript patterns. They are translated into the syntax of `regex-syntax`,
+//! with JavaScript's meaning of `\d`, `\w`, `\s` and `.`, and run by automata that never
+//! backtrack. What automata cannot match (look-around, backreferences) is rejected, and so are
+//! patterns that take too much memory: all patterns of a form share one budget. A backtracking
+//! engine with a time limit was rejected: whether an answer passes would depend on the load of
+//! the machine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,27 +19,28 @@ mod runs;
 
 use runs::Runs;
 
-/// The longest pattern text, in bytes.
+/// The maximum length of a pattern's source, in bytes.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
 
-/// A compiled, unanchored pattern.
+/// A compiled pattern, not anchored unless it says so itself.
 #[derive(Clone)]
 pub struct Pattern {
     source: Arc<str>,
-    /// A faster matcher for patterns that are simple enough.
+    /// A faster matcher, for simple patterns.
     runs: Option<Arc<Runs>>,
     regex: meta::Regex,
 }
 
 impl Pattern {
-    /// Compiles ECMA-262 source; what it needs is taken from the budget.
+    /// Compiles ECMA-262 source and charges the budget for it.
     pub(crate) fn compile(source: &str, budget: &mut PatternBudget) -> Result<Self, PatternError> {
         if source.len() > MAX_PATTERN_BYTES {
             return Err(PatternError::TooLong);
         }
         budget.check()?;
         let translated = ecma::translate(source)?;
-        // Half a byte each makes the largest set as dear as a pattern of half a megabyte.
+        // At half a byte per code point, the largest set costs as much as a pattern of half a
+        // megabyte.
         budget.spend_work(translated.folded / 2)?;
         let hir = regex_syntax::ParserBuilder::new()
             .nest_limit(64)
@@ -54,7 +55,7 @@ impl Pattern {
         let regex = meta::Builder::new()
             .configure(config)
             .build_from_hir(&hir)
-            .map_err(|_| budget.note_failure())?;
+            .map_err(|_| budget.charge_failure())?;
         budget.spend(regex.memory_usage());
         Ok(Self {
             source: source.into(),
@@ -63,7 +64,7 @@ impl Pattern {
         })
     }
 
-    /// Whether the pattern is found anywhere in the text.
+    /// Whether the pattern matches anywhere in the text.
     pub fn is_match(&self, text: &str) -> bool {
         match &self.runs {
             Some(runs) => runs.is_match(text),
@@ -71,7 +72,7 @@ impl Pattern {
         }
     }
 
-    /// The pattern as it was written.
+    /// The source of the pattern.
     pub fn as_str(&self) -> &str {
         &self.source
     }
@@ -87,9 +88,9 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// The syntax tree of a pattern, for whoever wants to generate matching texts.
+/// Returns the syntax tree of a pattern, for example to generate matching texts.
 ///
-/// Fails, with a sentence, when the pattern could not be used in a form.
+/// Fails if the pattern cannot be used in a form.
 pub fn syntax_tree(source: &str) -> Result<Hir, PatternError> {
     if source.len() > MAX_PATTERN_BYTES {
         return Err(PatternError::TooLong);
@@ -101,17 +102,17 @@ pub fn syntax_tree(source: &str) -> Result<Hir, PatternError> {
         .map_err(|error| PatternError::Syntax(describe(&error)))
 }
 
-/// What the patterns of one form may take together.
+/// The shared budget of all patterns of one form.
 pub(crate) struct PatternBudget {
-    /// Memory that is left, in bytes.
+    /// Memory left, in bytes.
     remaining: usize,
-    /// Work that is left, measured in bytes compiled. Patterns that turn out too large take
-    /// of it too: a thousand of them, each given up at the limit, would take seconds.
+    /// Compilation work left, in bytes. Patterns that turn out too large are charged too:
+    /// compiling a thousand of them up to the limit would take seconds.
     work: usize,
 }
 
-/// The least that a pattern costs that was given up.
-const LEAST_WORK: usize = 32 * 1024;
+/// The minimum charge for a pattern that failed to compile.
+const MIN_FAILURE_WORK: usize = 32 * 1024;
 
 impl PatternBudget {
     fn check(&self) -> Result<(), PatternError> {
@@ -131,8 +132,8 @@ impl PatternBudget {
         self.work = self.work.saturating_sub(memory);
     }
 
-    fn note_failure(&mut self) -> PatternError {
-        let work = self.remaining.max(LEAST_WORK);
+    fn charge_failure(&mut self) -> PatternError {
+        let work = self.remaining.max(MIN_FAILURE_WORK);
         self.work = self.work.saturating_sub(work);
         PatternError::TooComplex
     }
@@ -151,19 +152,19 @@ impl Default for PatternBudget {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// It refers back to a group.
+    /// The pattern has a backreference.
     #[error("backreferences cannot be matched in linear time; write the pattern without")]
     Backreference,
-    /// It looks ahead or behind.
+    /// The pattern has a look-ahead or look-behind.
     #[error("look-around cannot be matched in linear time; write the pattern without")]
     LookAround,
-    /// It is not a pattern.
+    /// The pattern has a syntax error.
     #[error("the pattern does not compile: {0}")]
     Syntax(String),
-    /// Its text is too long.
+    /// The source is too long.
     #[error("the pattern is longer than {MAX_PATTERN_BYTES} bytes")]
     TooLong,
-    /// Its program would be too large, alone or with the form's other patterns.
+    /// The compiled pattern is too large, alone or together with the form's other patterns.
     #[error("the form's patterns are too large when compiled; use fewer or smaller repetitions")]
     TooComplex,
 }

@@ -1,24 +1,24 @@
-//! What is wrong with a form definition, said completely.
+//! Problems of form definitions.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One thing that is wrong with a definition, and where.
+/// A problem in a definition, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// JSON pointer to the place; empty for the whole document.
+    /// A JSON pointer to the problem; empty for the whole document.
     pub pointer: String,
-    /// A stable name of the kind of problem.
+    /// The kind of problem.
     pub code: ProblemCode,
-    /// A sentence for the author of the form.
+    /// A message for the author of the form.
     pub message: String,
     /// The key or value that was probably meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
-/// The kinds of problem, as spelt in JSON.
+/// The kind of a problem. The names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemCode {
@@ -26,19 +26,19 @@ pub enum ProblemCode {
     Syntax,
     /// The document or a part of it is over a size limit.
     TooLarge,
-    /// A key stands twice in one object.
+    /// An object has a duplicate key.
     DuplicateKey,
-    /// A key that the form language does not have.
+    /// The form language has no such key.
     UnknownKey,
     /// A required key is absent.
     MissingKey,
-    /// A value of another JSON type was expected.
+    /// The value has the wrong JSON type.
     WrongType,
-    /// The value is of the right type but not one that is allowed.
+    /// The value has the right type but is not allowed.
     BadValue,
     /// The key or value exists, but not for a field of this type.
     NotApplicable,
-    /// A text or list that must not be empty is.
+    /// A text or list is empty that must not be.
     Empty,
     /// A text is longer, or a list has more entries, than allowed.
     TooLong,
@@ -46,23 +46,23 @@ pub enum ProblemCode {
     DuplicateId,
     /// Two options share a value.
     DuplicateOption,
-    /// Plain and titled options stand in one list.
+    /// A list mixes plain and titled options.
     MixedOptions,
-    /// The default breaks the field's own rules.
+    /// The default breaks the rules of the field.
     BadDefault,
-    /// A minimum lies above its maximum.
+    /// Rules contradict each other, such as a minimum above the maximum.
     Contradiction,
     /// The pattern does not compile, cannot be matched in linear time or is too large.
     BadPattern,
     /// A reference to a field that does not exist.
     UnknownField,
-    /// A condition compares with something the field can never be.
+    /// A condition compares with a value that the field can never have.
     NeverTrue,
-    /// Conditions depend on each other in a circle.
+    /// Conditions depend on each other in a cycle.
     Cycle,
-    /// A custom validator that the host program did not register.
+    /// The host program did not register this custom validator.
     UnknownValidator,
-    /// A required field that nobody can ever answer.
+    /// A required field can never be answered.
     Unanswerable,
 }
 
@@ -86,23 +86,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Problems as they are found.
+/// Collects problems up to a total size.
 ///
-/// They are bounded by their size: a long key, named in the pointer of each of thousands of
-/// problems below it, would make gigabytes of a few kilobytes.
+/// Without the bound, a long key, repeated in the pointers of thousands of problems below it,
+/// could turn kilobytes into gigabytes.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct ProblemList {
     list: Vec<Problem>,
     bytes: usize,
 }
 
-/// More would help nobody.
-const MAX_FOUND_BYTES: usize = 8 * 1024 * 1024;
+/// The total size at which collecting stops.
+const MAX_PROBLEM_BYTES: usize = 8 * 1024 * 1024;
 
-impl Found {
-    /// Whether further problems are left out.
+impl ProblemList {
+    /// Whether further problems are dropped.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes > MAX_FOUND_BYTES
+        self.bytes > MAX_PROBLEM_BYTES
     }
 
     pub(crate) fn push(&mut self, problem: Problem) {
@@ -119,9 +119,9 @@ impl Found {
     }
 }
 
-/// All problems of one definition; never empty.
+/// All problems of one definition. Never empty.
 ///
-/// Beyond 8 MiB of them the rest is left out.
+/// Problems beyond a total of 8 MiB are dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Problems(Vec<Problem>);
@@ -141,21 +141,21 @@ impl Problems {
         }])
     }
 
-    /// A problem with a definition as a whole: for those who find it before it is read, in a file
-    /// that is no text, or under a name that two files claim.
-    pub fn of_whole(code: ProblemCode, message: impl Into<String>) -> Self {
+    /// Creates a problem with a definition as a whole, for callers that find it before the
+    /// definition is read: a file that is not text, or a name that two files claim.
+    pub fn of_document(code: ProblemCode, message: impl Into<String>) -> Self {
         Self::one("", code, message)
     }
 
-    /// These problems with their pointers rewritten.
-    pub(crate) fn moved(mut self, pointer: impl Fn(&str) -> String) -> Self {
+    /// Rewrites the pointers of all problems.
+    pub(crate) fn map_pointers(mut self, pointer: impl Fn(&str) -> String) -> Self {
         for problem in &mut self.0 {
             problem.pointer = pointer(&problem.pointer);
         }
         self
     }
 
-    /// The problems in document order, as far as there is one.
+    /// Iterates over the problems, mostly in document order.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }

@@ -1,18 +1,18 @@
-//! What of a text is not for reading: the one rule for all who show what others wrote.
+//! Which characters of untrusted text are unsafe to display.
 
-/// Whether a character does something instead of being read: control characters; marks,
-/// embeddings, overrides and isolates of direction; and what cannot be seen and joins nothing, so
-/// that no word hides within another. Joiners stay: Persian and emoji are written with them.
+/// Whether a character is unsafe to display: control characters; bidirectional marks,
+/// embeddings, overrides and isolates; and invisible characters that could hide one word in
+/// another. Zero-width joiners are safe: Persian and emoji need them.
 ///
-/// Whoever shows the text of others leaves these out, but for the ends of lines and tabs where
-/// there are lines, and keeps the direction of each text to itself.
+/// Code that displays untrusted text must strip these characters, except line breaks and tabs in
+/// multi-line text, and must isolate the direction of each text.
 ///
 /// ```
 /// let name = "invoice\u{202e}fdp.exe";
-/// let shown: String = name.chars().filter(|c| !entreat_core::is_acted_on(*c)).collect();
+/// let shown: String = name.chars().filter(|c| !entreat_core::is_unsafe_to_display(*c)).collect();
 /// assert_eq!(shown, "invoicefdp.exe");
 /// ```
-pub fn is_acted_on(c: char) -> bool {
+pub fn is_unsafe_to_display(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

@@ -1,8 +1,8 @@
-//! Forms and JSON Schema, both ways.
+//! Conversion between forms and JSON Schema.
 //!
-//! [`json_schema`] writes everything a form means that JSON Schema 2020-12 can say;
-//! [`project`] writes the flat subset that MCP elicitation has in a given [`Era`] and tells
-//! what did not fit; [`import()`] makes a form of any `requestedSchema`.
+//! [`json_schema`] exports a form as JSON Schema 2020-12, as far as that can express it.
+//! [`project`] exports the flat subset that MCP elicitation supports in an [`Era`], and reports
+//! what was lost. [`import()`] converts any `requestedSchema` into a form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,14 +18,14 @@ pub use full::json_schema;
 pub use import::{Import, Notice, import, import_as};
 pub use mcp::{Loss, Projection, project};
 
-/// A generation of the MCP protocol.
+/// A version of the MCP protocol that has elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
-    /// Forms pushed by the server.
+    /// The server pushes forms.
     V2025_06_18,
-    /// Forms and URLs pushed by the server.
+    /// The server pushes forms and URLs.
     V2025_11_25,
-    /// Requests in several rounds.
+    /// A request takes several rounds.
     V2026_07_28,
 }
 
@@ -60,7 +60,7 @@ impl FromStr for Era {
     }
 }
 
-/// A protocol version that is none of the eras.
+/// The error for a protocol version without elicitation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not an MCP protocol version with elicitation: 2025-06-18, 2025-11-25 or 2026-07-28"

@@ -1,4 +1,4 @@
-//! Scripts: what a terminal says and asks, step by step.
+//! Scripts: text and questions for a terminal, step by step.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::form::reader::{Object, Reader};
 use crate::form::{Field, FieldTable, Form};
 use crate::problem::{ProblemCode, Problems};
 
-/// An ordered list of things to say and to ask; the asked fields are a form.
+/// An ordered list of texts to show and fields to ask. The fields are a form.
 ///
 /// ```
 /// use entreat_core::Script;
@@ -22,7 +22,7 @@ use crate::problem::{ProblemCode, Problems};
 /// ]))?;
 /// let ada = json!({"name": "Ada"});
 /// let progress = script.form().progress(&ada, &Default::default());
-/// assert_eq!(script.steps().filter(|step| progress.takes(step)).count(), 3);
+/// assert_eq!(script.steps().filter(|step| progress.includes(step)).count(), 3);
 /// # Ok::<(), entreat_core::Problems>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -35,25 +35,27 @@ pub struct Script {
 #[derive(Clone, Debug)]
 enum StoredStep {
     Say(Box<str>, Option<Condition>),
-    /// The field at this place of the form.
+    /// The index of the field in the form.
     Ask(usize),
 }
 
 /// One step of a script.
 #[derive(Clone, Copy, Debug)]
 pub enum ScriptStep<'s> {
-    /// Something to say, always or while the condition holds.
+    /// A text to show, always or while the condition holds.
     Say(&'s str, Option<&'s Condition>),
     /// A field to ask, while its conditions hold.
     Ask(&'s Field),
 }
 
-/// As many steps as a form of the largest size has fields, each with a word before and after.
+/// Allows a form of the maximum size with a text before and after each field.
 const MAX_STEPS: usize = 300;
 
 impl Script {
-    /// Reads a script: a list of `{"say": text}` and `{"ask": field}`, each with an optional
-    /// `condition`. The problems are all that is wrong with it.
+    /// Loads a script: a list of `{"say": text}` and `{"ask": field}`, each with an optional
+    /// `condition`.
+    ///
+    /// Fails with every problem of the script.
     pub fn from_value(definition: &Value) -> Result<Self, Problems> {
         let steps = definition
             .as_array()
@@ -71,17 +73,17 @@ impl Script {
         let asked: Vec<usize> = (0..steps.len())
             .filter(|i| matches!(shapes[*i], Some(Shape::Ask(..))))
             .collect();
-        if asked.is_empty() && reader.found_none() {
+        if asked.is_empty() && reader.has_no_problems() {
             reader.report(ProblemCode::Empty, "A script asks at least once.");
         }
-        if !reader.found_none() {
+        if !reader.has_no_problems() {
             return Err(reader.into_problems());
         }
         let form = read_form(&shapes)
-            .map_err(|problems| problems.moved(|pointer| step_pointer(pointer, &asked)))?;
+            .map_err(|problems| problems.map_pointers(|pointer| step_pointer(pointer, &asked)))?;
         let table = FieldTable::new(&form);
-        let mut place = 0;
-        let mut kept = Vec::with_capacity(steps.len());
+        let mut next_field = 0;
+        let mut stored = Vec::with_capacity(steps.len());
         for (i, shape) in shapes.iter().enumerate() {
             match shape {
                 Some(Shape::Say(text, condition)) => {
@@ -90,21 +92,21 @@ impl Script {
                             reader.within("condition", |r| Condition::read(r, condition, &table))
                         })
                     });
-                    kept.push(StoredStep::Say((*text).into(), condition));
+                    stored.push(StoredStep::Say((*text).into(), condition));
                 }
                 Some(Shape::Ask(..)) => {
-                    kept.push(StoredStep::Ask(place));
-                    place += 1;
+                    stored.push(StoredStep::Ask(next_field));
+                    next_field += 1;
                 }
                 None => {}
             }
         }
-        if !reader.found_none() {
+        if !reader.has_no_problems() {
             return Err(reader.into_problems());
         }
         Ok(Self {
             form,
-            steps: kept,
+            steps: stored,
             definition: definition.clone(),
         })
     }
@@ -118,19 +120,19 @@ impl Script {
     pub fn steps(&self) -> impl ExactSizeIterator<Item = ScriptStep<'_>> {
         self.steps.iter().map(|step| match step {
             StoredStep::Say(text, condition) => ScriptStep::Say(text, condition.as_ref()),
-            StoredStep::Ask(place) => ScriptStep::Ask(&self.form.fields()[*place]),
+            StoredStep::Ask(index) => ScriptStep::Ask(&self.form.fields()[*index]),
         })
     }
 
-    /// The script as it was written.
+    /// The definition that the script was loaded from.
     pub fn definition(&self) -> &Value {
         &self.definition
     }
 }
 
 impl Progress<'_> {
-    /// Whether a step of the script is said or asked, as the answers stand.
-    pub fn takes(&self, step: &ScriptStep<'_>) -> bool {
+    /// Whether the current answers include a step of the script.
+    pub fn includes(&self, step: &ScriptStep<'_>) -> bool {
         match step {
             ScriptStep::Say(_, condition) => condition.is_none_or(|c| self.holds(c)),
             ScriptStep::Ask(field) => self.active().any(|active| active.id() == field.id()),
@@ -138,7 +140,7 @@ impl Progress<'_> {
     }
 }
 
-/// A step as it was written.
+/// A step before its conditions are read.
 enum Shape<'v> {
     Say(&'v str, Option<&'v Value>),
     Ask(&'v Object, Option<&'v Value>),
@@ -147,7 +149,7 @@ enum Shape<'v> {
 impl<'v> Shape<'v> {
     fn read(reader: &mut Reader<'v>, step: &'v Value) -> Option<Self> {
         let object = reader.object(step)?;
-        reader.known_keys(object, &["say", "ask", "condition"]);
+        reader.check_keys(object, &["say", "ask", "condition"]);
         let condition = object.get("condition");
         match (object.get("say"), object.get("ask")) {
             (Some(_), None) => Some(Self::Say(reader.text_at(object, "say")?, condition)),
@@ -188,7 +190,7 @@ fn read_form(shapes: &[Option<Shape<'_>>]) -> Result<Form, Problems> {
     Form::from_value(&json!({"id": "script", "title": "Script", "fields": fields}))
 }
 
-/// Where in the script a problem of the form lies.
+/// Converts a pointer into the form to a pointer into the script.
 fn step_pointer(pointer: &str, asked: &[usize]) -> String {
     let Some(rest) = pointer.strip_prefix("/fields/") else {
         return pointer
@@ -196,8 +198,8 @@ fn step_pointer(pointer: &str, asked: &[usize]) -> String {
             .unwrap_or(pointer)
             .to_owned();
     };
-    let (place, rest) = rest.split_once('/').unwrap_or((rest, ""));
-    let step = place.parse().ok().and_then(|place: usize| asked.get(place));
+    let (index, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    let step = index.parse().ok().and_then(|index: usize| asked.get(index));
     let Some(step) = step else {
         return pointer.to_owned();
     };
@@ -275,7 +277,7 @@ mod tests {
                 .progress(&answers, &crate::CheckSettings::default());
             script
                 .steps()
-                .map(|step| progress.takes(&step))
+                .map(|step| progress.includes(&step))
                 .collect::<Vec<_>>()
         };
         assert_eq!(taken(json!({})), [true, false, false]);

@@ -1,6 +1,6 @@
-//! "Did you mean": the known word that a slip of the keyboard was to be.
+//! "Did you mean": suggestions for misspelt words.
 
-/// The known word that was probably meant, if one is near enough.
+/// Returns the known word closest to a misspelt one, if one is close enough.
 ///
 /// ```
 /// use entreat_core::closest;
@@ -9,17 +9,17 @@
 /// assert_eq!(closest("regex", &["minLength", "pattern"]), None);
 /// ```
 pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Comparing costs the product of the lengths; nobody mistypes a word this long.
+    // The distance takes time quadratic in the length, and no known word is this long.
     if word.len() > 64 {
         return None;
     }
     let fold = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     let folded = fold(word);
-    let longest = word.chars().count();
+    let length = word.chars().count();
     known
         .iter()
         .map(|candidate| (strsim::osa_distance(&folded, &fold(candidate)), *candidate))
-        .filter(|(distance, _)| *distance <= (longest / 3).clamp(1, 3))
+        .filter(|(distance, _)| *distance <= (length / 3).clamp(1, 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

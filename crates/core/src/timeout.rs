@@ -1,20 +1,20 @@
-//! How long a form waits: the `timeout` of a definition.
+//! The `timeout` of a definition.
 //!
-//! Reading a definition checks the shape only. The bounds are settings, by mode and by asker,
-//! and are applied where a form is asked: [`TimeoutPolicy`].
+//! Reading a definition checks the shape only. The bounds are settings per mode and asker, which
+//! [`TimeoutPolicy`] applies when a form is asked.
 
 mod bounds;
 mod extensions;
 
 use serde_json::Value;
 
-pub use bounds::{BadBounds, Terms, TimeoutBounds, TimeoutError, TimeoutPolicy};
-pub use extensions::{BadExtensions, Extensions};
+pub use bounds::{InvalidBounds, Terms, TimeoutBounds, TimeoutError, TimeoutPolicy};
+pub use extensions::{Extensions, InvalidExtensions};
 
 use crate::form::reader::Reader;
 use crate::problem::ProblemCode;
 
-/// What a definition says about its time, in milliseconds; the rest is default.
+/// The timeout settings of a definition, in milliseconds. Absent values take defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeout {
     /// `initial_timeout`.
@@ -37,11 +37,11 @@ const KEYS: &[&str] = &[
     "warn_before",
 ];
 
-/// The most extensions that can be granted.
+/// The maximum of `max_extensions`.
 const MAX_EXTENSIONS: u64 = 100;
 
 impl Timeout {
-    /// What is said here, and for the rest what `other` says.
+    /// Fills in absent values from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Timeout {
         }
     }
 
-    /// So long, and the rest by default.
+    /// Creates a timeout with this initial duration and defaults for the rest.
     pub fn of(initial: std::time::Duration) -> Self {
         Self {
             initial: Some(crate::time::millis(initial)),
@@ -74,7 +74,7 @@ impl Timeout {
                 ..Self::default()
             };
         };
-        reader.known_keys(object, KEYS);
+        reader.check_keys(object, KEYS);
         let positive = |reader: &mut Reader<'v>, key: &'v str| {
             let ms = reader.count_at(object, key);
             if ms == Some(0) {

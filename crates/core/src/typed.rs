@@ -1,8 +1,8 @@
-//! Forms as Rust types: what `#[derive(Form)]` implements.
+//! Forms as Rust types: the traits that `#[derive(Form)]` implements.
 //!
-//! The derive turns a struct into a definition and checked answers back into the struct.
-//! How one field's Rust type becomes a field of a form is in `field_type.rs`. The traits
-//! can be implemented by hand too; nothing here depends on the macro.
+//! The derive converts a struct into a definition, and checked answers into the struct.
+//! `field_type.rs` maps Rust types to field types. The traits can be implemented by hand too;
+//! nothing here depends on the macro.
 
 use serde_json::Value;
 
@@ -17,45 +17,44 @@ pub mod private;
 
 pub use field_type::{FieldDraft, FieldType, ListItem};
 
-/// A struct that is the answer to a form.
+/// A struct that holds the answers to a form.
 ///
-/// Implemented by `#[derive(Form)]`; see [the macro](macro@crate::Form) for what can be said.
+/// Implemented by `#[derive(Form)]`; see [the macro](macro@crate::Form) for its attributes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a form",
     note = "put `#[derive(Form)]` on it if it is a struct with named fields"
 )]
 pub trait TypedForm: Sized {
-    /// The form, or everything that is wrong with its definition. Loaded once.
+    /// Returns the form, or every problem of its definition. Loads it once.
     ///
-    /// The derive refuses at compile time what it can judge. What is left, such as a
-    /// pattern that does not compile, is found by one line in a test:
-    /// `Target::try_form().unwrap()`.
+    /// The derive rejects most problems at compile time. To find the rest, such as a pattern
+    /// that does not compile, put one line in a test: `Target::try_form().unwrap()`.
     fn try_form() -> Result<&'static Form, &'static Problems>;
 
-    /// Turns checked answers into the struct.
+    /// Converts checked answers into the struct.
     ///
-    /// Fails when the answers are not for this form. Answers that [`TypedForm::form`] has
-    /// checked always fit.
-    fn from_answers(answers: Answers<'_>) -> Result<Self, NotThisForm>;
+    /// Fails if the answers are for another form. Answers checked by [`TypedForm::form`] always
+    /// convert.
+    fn from_answers(answers: Answers<'_>) -> Result<Self, FormMismatch>;
 
-    /// The form. Loaded once.
+    /// Returns the form. Loads it once.
     ///
     /// # Panics
     ///
-    /// With all problems, when the definition is not sound. Whether it is depends on the
-    /// source code alone: a form that loaded once loads always. [`TypedForm::try_form`]
-    /// returns the problems instead.
+    /// Panics with all problems if the definition is not valid. That depends on the source code
+    /// alone: a form that loaded once always loads. [`TypedForm::try_form`] returns the problems
+    /// instead.
     fn form() -> &'static Form {
         match Self::try_form() {
             Ok(form) => form,
             Err(problems) => panic!(
-                "the attributes of `{}` do not describe a sound form:\n{problems}",
+                "the attributes of `{}` do not describe a valid form:\n{problems}",
                 std::any::type_name::<Self>()
             ),
         }
     }
 
-    /// Checks answers and turns them into the struct.
+    /// Checks answers and converts them into the struct.
     ///
     /// ```
     /// use entreat_core::{Form, TypedForm};
@@ -74,14 +73,15 @@ pub trait TypedForm: Sized {
     ///
     /// # Panics
     ///
-    /// When the definition is not sound, as [`TypedForm::form`] does.
+    /// Panics if the definition is not valid, as [`TypedForm::form`] does.
     fn check(answers: &Value) -> Result<Self, Violations> {
         let form = Self::form();
-        Self::from_answers(form.check(answers)?).map_err(|misfit| {
-            // Only an implementation by hand whose two halves disagree comes here.
+        Self::from_answers(form.check(answers)?).map_err(|mismatch| {
+            // Reached only if a hand-written implementation contradicts itself.
             let expected = Expected::Name(std::any::type_name::<Self>());
-            let mut violation = Violation::stranger(misfit.field, Constraint::Type, expected);
-            violation.field = form.position(misfit.field);
+            let mut violation =
+                Violation::without_field(mismatch.field, Constraint::Type, expected);
+            violation.field = form.position(mismatch.field);
             Violations {
                 form: form.clone(),
                 list: vec![violation],
@@ -90,13 +90,13 @@ pub trait TypedForm: Sized {
     }
 }
 
-/// Answers that were given to another form than the one they should become.
+/// The error for answers that belong to another form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answers are for form `{form}`, in which `{field}` does not fit")]
-pub struct NotThisForm {
+pub struct FormMismatch {
     /// The id of the form that was answered.
     pub form: String,
-    /// The first field that has no answer of the right type.
+    /// The first field without an answer of the right type.
     pub field: &'static str,
 }
 
@@ -121,11 +121,11 @@ pub struct NotThisForm {
 /// assert_eq!(Region::OPTIONS[1], ("ap-northeast", Some("Asia (Tokyo)")));
 /// ```
 pub trait Choice: Sized {
-    /// Value and title of each option in display order. Where one has a title, those
-    /// without are shown by their value.
+    /// Value and title of each option, in display order. If any has a title, those without are
+    /// shown by their value.
     const OPTIONS: &'static [(&'static str, Option<&'static str>)];
 
-    /// The option of this value.
+    /// Returns the option with this value.
     fn from_value(value: &str) -> Option<Self>;
 
     /// The value of this option, one of [`Choice::OPTIONS`].

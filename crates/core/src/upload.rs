@@ -1,14 +1,14 @@
-//! Uploaded files: what they are and what makes one acceptable.
+//! Uploaded files and their checks.
 //!
-//! The bytes have the last word: a declared type that they contradict is an error. Nothing
-//! is renamed silently and no reference is ever followed.
+//! The content is authoritative: a declared type that contradicts it is an error. Nothing is
+//! renamed silently, and references are never followed.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-/// A file as it was answered.
+/// A file in an answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Upload<'a> {
     pub(crate) filename: Cow<'a, str>,
@@ -17,62 +17,62 @@ pub struct Upload<'a> {
     pub(crate) content: Content<'a>,
 }
 
-/// Where an upload's bytes are.
+/// The content of an upload.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// Here.
+    /// The bytes, in base64.
     Inline(Base64<'a>),
-    /// Elsewhere; handed to the asker as it is.
+    /// A reference, passed to the asker unchanged.
     Reference(Box<Reference<'a>>),
 }
 
-/// The bytes of a file as they were sent: text that was found to be sound base64. They are decoded
-/// when somebody asks for them; what only hands a file on never does.
+/// The bytes of a file, as valid base64. Decoded on demand, so that passing a file on never
+/// decodes it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Base64<'a> {
     /// Without padding.
     symbols: Cow<'a, str>,
 }
 
-/// Where a file is that was not sent along.
+/// A reference to a file that is stored elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reference<'a> {
-    /// How to reach it.
+    /// The kind of reference.
     pub kind: ReferenceKind,
-    /// Where it is, in that kind's own words.
+    /// The location, in the format of its kind.
     pub location: Cow<'a, str>,
 }
 
-/// The kinds of reference that an upload may be.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceKind {
     /// A URL.
     Url,
     /// An object in S3.
     S3,
-    /// A file beside the asker.
+    /// A file on the asker's machine.
     Local,
 }
 
-/// What is known of a file that is on its way; judged by
+/// What is known of a file while it is received; checked by
 /// [`Form::check_file`](crate::Form::check_file).
 #[derive(Clone, Copy)]
-pub struct FileFacts<'a> {
-    /// The name that it came with.
+pub struct FileInfo<'a> {
+    /// The file name.
     pub filename: &'a str,
-    /// The MIME type that it is said to have.
+    /// The declared MIME type.
     pub content_type: &'a str,
-    /// How large it is, or is known to be at least, in bytes.
+    /// The size in bytes, or a lower bound of it.
     pub size: u64,
-    /// Its first bytes, once they are there. Some kinds of file show themselves late: 8 KiB are
-    /// enough for all that are known here.
+    /// The first bytes, once received. Some formats have their signature late: 8 KiB are enough
+    /// for all that are detected.
     pub head: Option<&'a [u8]>,
 }
 
-impl fmt::Debug for FileFacts<'_> {
+impl fmt::Debug for FileInfo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, mime) = (self.filename, self.content_type);
-        write!(f, "FileFacts({name:?}, {mime}, {} bytes)", self.size)
+        write!(f, "FileInfo({name:?}, {mime}, {} bytes)", self.size)
     }
 }
 
@@ -105,7 +105,7 @@ impl Upload<'_> {
         &self.content_type
     }
 
-    /// The number of bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -115,7 +115,7 @@ impl Upload<'_> {
         &self.content
     }
 
-    /// The bytes, when they are here.
+    /// Decodes the bytes; `None` if the content is a reference.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         match &self.content {
             Content::Inline(base64) => Some(base64.decode()),
@@ -123,7 +123,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Cuts the upload loose from what it was read from.
+    /// Returns an upload that owns its data.
     pub fn into_owned(self) -> Upload<'static> {
         Upload {
             filename: Cow::Owned(self.filename.into_owned()),
@@ -168,19 +168,18 @@ impl fmt::Debug for Upload<'_> {
 }
 
 impl<'a> Base64<'a> {
-    /// Reads base64 with or without padding; anything else is given back.
+    /// Validates base64, with or without padding. Returns the text if it is invalid.
     #[inline]
     pub(crate) fn read(text: Cow<'a, str>) -> Result<Self, Cow<'a, str>> {
-        // More than two are left to the decoder, which refuses them.
+        // More than two are left to the decoder, which rejects them.
         let ([symbols @ .., b'=', b'='] | [symbols @ .., b'='] | symbols) = text.as_bytes();
-        let most_padding = match symbols.len() % 4 {
+        let max_padding = match symbols.len() % 4 {
             2 => 2,
             3 => 1,
             _ => 0,
         };
         let length = symbols.len();
-        if text.len() - length > most_padding
-            || base64_simd::STANDARD_NO_PAD.check(symbols).is_err()
+        if text.len() - length > max_padding || base64_simd::STANDARD_NO_PAD.check(symbols).is_err()
         {
             return Err(text);
         }
@@ -194,21 +193,21 @@ impl<'a> Base64<'a> {
         Ok(Self { symbols })
     }
 
-    /// The number of bytes.
+    /// The number of decoded bytes.
     #[expect(clippy::len_without_is_empty, reason = "it is a size")]
     pub fn len(&self) -> usize {
         self.symbols.len() / 4 * 3 + self.symbols.len() % 4 * 3 / 4
     }
 
-    /// The bytes.
+    /// Decodes the bytes.
     pub fn decode(&self) -> Vec<u8> {
-        // It was found to be sound.
+        // Valid since `read`.
         base64_simd::STANDARD_NO_PAD
             .decode_to_vec(self.symbols.as_bytes())
             .unwrap_or_default()
     }
 
-    /// The text in its one usual spelling.
+    /// The text with canonical padding.
     fn padded(&self) -> String {
         let padding = match self.symbols.len() % 4 {
             2 => "==",
@@ -219,7 +218,7 @@ impl<'a> Base64<'a> {
     }
 }
 
-/// The bytes of a file, as far as they are there.
+/// The bytes of a file, or the first of them.
 #[derive(Clone, Copy)]
 pub(crate) enum Bytes<'b> {
     Plain(&'b [u8]),
@@ -235,10 +234,10 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// Whether a file of this name can be kept and handed on without surprises on any system.
+/// Whether a file name is safe on all systems.
 ///
-/// Refused: path separators, control characters, invisible direction marks, names that
-/// Windows reserves, `.` and `..`, a trailing dot or space, more than 255 bytes.
+/// Rejects path separators, control characters, invisible direction marks, names that Windows
+/// reserves, `.` and `..`, a trailing dot or space, and more than 255 bytes.
 pub(crate) fn is_safe_name(name: &str) -> bool {
     let is_bad = |c: char| {
         matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')
@@ -246,7 +245,7 @@ pub(crate) fn is_safe_name(name: &str) -> bool {
                 && (c.is_control()
                     || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'))
     };
-    // Names are mostly of these alone, and that is quickly told.
+    // The fast path: most names have only these bytes.
     let is_plain = |b: u8| IS_PLAIN[usize::from(b)];
     !name.is_empty()
         && name.len() <= 255
@@ -267,7 +266,7 @@ static IS_PLAIN: [bool; 256] = {
     table
 };
 
-/// Names that Windows keeps for devices, with any ending.
+/// Whether Windows reserves the name for a device, with any extension.
 fn is_reserved(name: &str) -> bool {
     let Some((start, _)) = name.as_bytes().split_first_chunk::<3>() else {
         return false;
@@ -281,13 +280,13 @@ fn is_reserved(name: &str) -> bool {
         b"con" => [&b""[..], b"in$", b"out$"]
             .iter()
             .any(|device| rest().eq_ignore_ascii_case(device)),
-        // The digits may be raised ones: `COM¹`.
+        // The digits may be superscripts: `COM¹`.
         b"com" | b"lpt" => matches!(rest(), [b'0'..=b'9'] | [0xc2, 0xb2 | 0xb3 | 0xb9]),
         _ => false,
     }
 }
 
-/// The ending of a file name, lower case, with its dot: `.png`.
+/// The extension of a file name in lower case, with its dot: `.png`.
 pub(crate) fn extension(name: &str) -> String {
     match name.rfind('.') {
         Some(dot) if dot > 0 => name[dot..].to_lowercase(),
@@ -295,15 +294,15 @@ pub(crate) fn extension(name: &str) -> String {
     }
 }
 
-/// The type that the bytes tell, when they contradict the declared one.
+/// Returns the type detected from the bytes, if it contradicts the declared one.
 ///
-/// The declared type is in its [`canonical`] spelling.
+/// The declared type must be [`canonical`].
 pub(crate) fn contradiction(declared: &str, bytes: Bytes<'_>) -> Option<&'static str> {
-    let is_evident = match bytes {
-        Bytes::Encoded(base64) => begins_as(declared, &base64.symbols),
+    let is_confirmed = match bytes {
+        Bytes::Encoded(base64) => has_signature_of(declared, &base64.symbols),
         Bytes::Plain(_) => false,
     };
-    if is_evident || declared == "application/octet-stream" {
+    if is_confirmed || declared == "application/octet-stream" {
         return None;
     }
     let bytes = bytes.all();
@@ -313,7 +312,7 @@ pub(crate) fn contradiction(declared: &str, bytes: Bytes<'_>) -> Option<&'static
     match infer::get(&bytes).map(|kind| kind.mime_type()) {
         Some(found) if agree(declared, found) => None,
         Some(found) => Some(found),
-        // The bytes tell nothing known, but a type with a signature would have shown it.
+        // No known signature, though the declared type would have one.
         None if infer::is_mime_supported(declared) && !is_textual(declared) => {
             Some("application/octet-stream")
         }
@@ -321,10 +320,9 @@ pub(crate) fn contradiction(declared: &str, bytes: Bytes<'_>) -> Option<&'static
     }
 }
 
-/// Whether a file is what it is declared to be, told by how its base64 begins, for the types that
-/// people send most: decoding it and trying every known signature takes longer than all other
-/// checks of a form together.
-fn begins_as(declared: &str, symbols: &str) -> bool {
+/// A fast path for the most common types: compares the start of the base64 with the signature.
+/// Decoding and trying every signature takes longer than all other checks of a form together.
+fn has_signature_of(declared: &str, symbols: &str) -> bool {
     match declared {
         "image/png" => symbols.starts_with("iVBORw0K"),
         "image/jpeg" => symbols.starts_with("/9j/"),
@@ -342,7 +340,7 @@ pub(crate) fn essence(mime: &str) -> &str {
     }
 }
 
-/// One spelling for types that have several.
+/// Maps aliases of a MIME type to one spelling.
 pub(crate) fn canonical(mime: &str) -> Cow<'_, str> {
     let mime = if mime.bytes().any(|b| b.is_ascii_uppercase()) {
         Cow::Owned(mime.to_ascii_lowercase())
@@ -366,13 +364,13 @@ pub(crate) fn canonical(mime: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether bytes found to be `found` may be declared as `declared`.
+/// Whether content detected as `found` may be declared as `declared`.
 fn agree(declared: &str, found: &str) -> bool {
     let found = canonical(found);
     if declared == found {
         return true;
     }
-    // A format built on another one is both: office files are ZIP archives, and so on.
+    // A format built on another is both: office files are ZIP archives.
     let container = |mime: &str| match mime {
         "application/zip" | "application/epub+zip" | "application/java-archive" => Some("zip"),
         mime if mime.starts_with("application/vnd.openxmlformats-officedocument")
@@ -394,7 +392,7 @@ fn agree(declared: &str, found: &str) -> bool {
     if container(declared).is_some() && container(declared) == container(&found) {
         return true;
     }
-    // Text that happens to look like markup is still text.
+    // Text that looks like markup is still text.
     is_textual(declared) && is_textual(&found)
 }
 

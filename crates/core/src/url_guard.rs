@@ -1,25 +1,24 @@
-//! Decides whether a URL may be used, and what a person should know about it.
+//! Decides whether a URL may be used, and what to show a person about it.
 //!
-//! Two questions, two answers. [`judge()`] says whether a URL may be fetched, stored or sent
-//! to: it is allowed or [`Blocked`] with a [`Reason`]. [`inspect()`] makes the [`Card`] that a
-//! person sees before opening a URL: [`Warning`]s, an [`Action`], and the part of the host
-//! to set off.
+//! [`check_url`] decides whether a program may fetch, store or send to a URL: it is allowed, or
+//! [`Blocked`] with a [`Reason`]. [`inspect()`] returns the [`Card`] to show before a person
+//! opens a URL: [`Warning`]s, an [`Action`], and the part of the host to highlight.
 //!
-//! Nothing here looks anything up. A name that passes has still to be resolved by the
-//! caller, who hands the answer to [`Judged::addresses_pass`] and then connects to exactly
-//! those addresses; a second look-up could answer differently. Redirects are followed by
-//! the caller too, each hop through [`judge_redirect`].
+//! Nothing here resolves names. After a name passes, the caller resolves it, passes the
+//! addresses to [`CheckedUrl::check_addresses`], and connects to exactly those addresses: a second
+//! lookup could return others (DNS rebinding). The caller follows redirects too, each hop
+//! through [`check_redirect`].
 //!
-//! What this cannot see: look-alikes within ASCII (`rnicrosoft`, `g00gle`). Telling them from
-//! honest names takes a list of brands, and any such list is wrong for somebody.
+//! Not detected: look-alikes within ASCII (`rnicrosoft`, `g00gle`). That would take a list of
+//! brands, and no such list is right for everybody.
 //!
 //! ```
-//! use entreat_core::url_guard::{Policy, inspect, judge};
+//! use entreat_core::url_guard::{Policy, check_url, inspect};
 //!
 //! let policy = Policy::web();
-//! assert!(judge("https://api.example.com/hook", &policy).is_ok());
+//! assert!(check_url("https://api.example.com/hook", &policy).is_ok());
 //!
-//! let blocked = judge("http://0x7f.1/", &policy).unwrap_err();
+//! let blocked = check_url("http://0x7f.1/", &policy).unwrap_err();
 //! assert_eq!(blocked.reason().code(), "loopback");
 //!
 //! let card = inspect("https://login.com-verify.net/", None);
@@ -29,7 +28,7 @@
 mod policy;
 mod reason;
 
-mod judge;
+mod check;
 mod plain;
 mod redirect;
 
@@ -46,11 +45,11 @@ mod script;
 mod secret;
 mod site;
 
-pub use address::judge_address;
+pub use address::check_address;
+pub(crate) use check::passes;
+pub use check::{CheckedUrl, Host, check_url};
 pub use inspect::inspect;
-pub(crate) use judge::passes;
-pub use judge::{Host, Judged, judge};
 pub use policy::Policy;
 pub use reason::{Blocked, Reason};
-pub use redirect::judge_redirect;
+pub use redirect::check_redirect;
 pub use warning::{Action, Card, Warning};

@@ -1,22 +1,22 @@
-//! Custom validators: functions of the host program that a form names.
+//! Custom validators: functions of the host program that a form can name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::answer::Answers;
 
-type Function = dyn Fn(&Answers<'_>) -> Result<(), Objection> + Send + Sync;
+type Function = dyn Fn(&Answers<'_>) -> Result<(), ValidatorError> + Send + Sync;
 
-/// The functions that forms may name in `validation.custom_validators`.
+/// The functions that forms can name in `validation.custom_validators`.
 ///
 /// ```
-/// use entreat_core::{Form, Objection, Validators};
+/// use entreat_core::{Form, ValidatorError, Validators};
 /// use serde_json::json;
 ///
 /// let mut validators = Validators::default();
 /// validators.register("no_admin", |answers| match answers.get("user") {
 ///     Some(user) if user.as_str() == Some("admin") => {
-///         Err(Objection::new("user", "That name is taken"))
+///         Err(ValidatorError::new("user", "That name is taken"))
 ///     }
 ///     _ => Ok(()),
 /// });
@@ -32,12 +32,12 @@ type Function = dyn Fn(&Answers<'_>) -> Result<(), Objection> + Send + Sync;
 pub struct Validators(HashMap<Arc<str>, Arc<Function>>);
 
 impl Validators {
-    /// Registers a function; it runs once all other rules hold. The same name again
-    /// replaces it.
+    /// Registers a function, which runs after all other rules hold. Replaces a function of the
+    /// same name.
     pub fn register(
         &mut self,
         name: &str,
-        function: impl Fn(&Answers<'_>) -> Result<(), Objection> + Send + Sync + 'static,
+        function: impl Fn(&Answers<'_>) -> Result<(), ValidatorError> + Send + Sync + 'static,
     ) {
         self.0.insert(name.into(), Arc::new(function));
     }
@@ -55,15 +55,15 @@ impl Validators {
     }
 }
 
-/// Why a custom validator refuses.
+/// The error of a custom validator.
 #[derive(Clone, Debug)]
-pub struct Objection {
+pub struct ValidatorError {
     pub(crate) field: String,
     pub(crate) message: String,
 }
 
-impl Objection {
-    /// Refuses because of one field's answer, with a sentence for the person.
+impl ValidatorError {
+    /// Rejects the answer to a field, with a message for the person.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             field: field.into(),

@@ -1,8 +1,8 @@
-//! What is wrong with an answer.
+//! Violations: the rules that answers break.
 //!
-//! A [`Violation`] holds facts only, so that collecting many costs little; sentences are
-//! made when somebody wants to read them (see [`Violations::errors`]). An answer to a
-//! sensitive field never gets in here.
+//! A [`Violation`] holds facts only, so that collecting many is cheap. Messages are rendered on
+//! demand (see [`Violations::errors`]). A violation never contains the answer to a sensitive
+//! field.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::url_guard::Blocked;
 /// The JSON-RPC code of a validation error.
 pub const VALIDATION_FAILED: i32 = -32007;
 
-/// The longest text shown as `actual`, in characters.
+/// The maximum length of a text in `actual`, in characters.
 const MAX_ACTUAL_CHARS: usize = 256;
 
 macro_rules! constraints {
@@ -36,7 +36,7 @@ macro_rules! constraints {
         }
 
         impl Constraint {
-            /// The names of all rules but custom ones.
+            /// The names of all rules except custom ones.
             pub const KEYS: &[&str] = &[$($key),*];
 
             /// The rule's name in definitions and errors.
@@ -47,7 +47,7 @@ macro_rules! constraints {
                 }
             }
 
-            /// The rule of this name, if it is no custom one.
+            /// The rule with this name; `None` for custom ones.
             pub(crate) fn named(key: &str) -> Option<Self> {
                 match key {
                     $($key => Some(Self::$variant),)*
@@ -61,9 +61,9 @@ macro_rules! constraints {
 constraints! {
     /// A required field has no answer.
     Required = "required",
-    /// The value cannot be read as the field's type.
+    /// The value cannot be parsed as the field's type.
     Type = "type",
-    /// The text is not of the format.
+    /// The text does not have the format.
     Format = "format",
     /// Not one of the options.
     Enum = "enum",
@@ -71,7 +71,7 @@ constraints! {
     MinLength = "minLength",
     /// Too many code points.
     MaxLength = "maxLength",
-    /// The pattern is not found.
+    /// The pattern does not match.
     Pattern = "pattern",
     /// Below the minimum.
     Minimum = "minimum",
@@ -87,33 +87,33 @@ constraints! {
     MinItems = "minItems",
     /// Too many items.
     MaxItems = "maxItems",
-    /// An item stands twice.
+    /// An item is a duplicate.
     UniqueItems = "uniqueItems",
     /// A URL's scheme is not allowed.
     AllowedSchemes = "allowedSchemes",
-    /// A URL leads to an address or name that is not public.
+    /// A URL points to an address or name that is not public.
     BlockPrivateIps = "blockPrivateIPs",
-    /// A URL leads to this machine.
+    /// A URL points to this machine.
     BlockLocalhost = "blockLocalhost",
     /// A file is too large.
     MaxSize = "maxSize",
     /// A file's type is not allowed.
     AllowedMimeTypes = "allowedMimeTypes",
-    /// A file name's ending is not allowed.
+    /// A file's extension is not allowed.
     AllowedExtensions = "allowedExtensions",
-    /// A file's declared size is not that of its content.
+    /// A file's declared size differs from that of its content.
     Size = "size",
-    /// A file's bytes are of another type than declared.
+    /// A file's content contradicts its declared type.
     ContentType = "content_type",
     /// A file's name is not safe.
     Filename = "filename",
-    /// A file by reference, where references of that type are refused.
+    /// A file is a reference of a kind that is not accepted.
     Reference = "reference",
-    /// A readonly field came back changed.
+    /// A read-only field was changed.
     Readonly = "readonly",
-    /// Fields that must come along have no answer.
+    /// Fields that this one depends on have no answer.
     Dependencies = "dependencies",
-    /// Two fields compare the wrong way.
+    /// The comparison of two fields does not hold.
     Compare = "compare",
     /// None of the fields has an answer.
     AtLeastOne = "at_least_one",
@@ -121,35 +121,35 @@ constraints! {
     ExactlyOne = "exactly_one",
     /// Some of the fields have an answer and some have none.
     AllOrNone = "all_or_none",
-    /// A field that the form does not have.
+    /// The form has no such field.
     AdditionalProperties = "additionalProperties",
     /// The answers are for another form.
     FormId = "form_id",
 }
 
-/// What a rule wanted.
+/// What a rule expects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expected {
-    /// It had to hold.
+    /// The rule must hold.
     True,
     /// A length, count or size.
     Count(u64),
     /// A bound or step.
     Number(Number),
-    /// A type, format or fixed word.
+    /// A type, format or other fixed name.
     Name(&'static str),
-    /// A pattern, date bound or other text of the form's.
+    /// A pattern, date bound or other text of the form.
     Text(Arc<str>),
-    /// One of these; or, for rules across fields, the ids of the others.
+    /// The allowed values or, for rules across fields, the ids of the other fields.
     Names(Arc<[Arc<str>]>),
-    /// The default of a readonly field.
+    /// The default of a read-only field.
     Json(Box<Value>),
-    /// Nothing that could be said.
+    /// There is no expected value to report.
     Nothing,
 }
 
 impl Expected {
-    /// The JSON form that errors carry.
+    /// Converts to the JSON that errors contain.
     pub fn to_json(&self) -> Value {
         match self {
             Self::True => true.into(),
@@ -163,7 +163,7 @@ impl Expected {
         }
     }
 
-    /// What an error carried, as far as a sentence needs it.
+    /// Converts from the JSON of an error, as far as messages need it.
     pub(crate) fn from_json(value: &Value) -> Self {
         match value {
             Value::Null => Self::Nothing,
@@ -181,22 +181,22 @@ impl Expected {
     }
 }
 
-/// One rule that one answer broke.
+/// A rule that an answer breaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The field's place in the form; `None` for what belongs to no field of it.
+    /// The field's index in the form; `None` if it belongs to no field.
     pub(crate) field: Option<usize>,
-    /// The name that was sent, when it is no field of the form.
-    pub(crate) stranger: Option<Box<str>>,
+    /// The submitted name, if the form has no such field.
+    pub(crate) unknown_name: Option<Box<str>>,
     pub(crate) constraint: Constraint,
     pub(crate) expected: Expected,
     pub(crate) actual: Option<Value>,
-    /// Which item of a list, and which part of it.
+    /// The list item that is wrong, if the value is a list.
     pub(crate) item: Option<usize>,
     pub(crate) part: Option<&'static str>,
-    /// How a `compare` rule wanted two fields to compare.
+    /// The comparison of a `compare` rule.
     pub(crate) comparison: Option<Comparison>,
-    /// A sentence of the form's author or of a custom validator.
+    /// A message by the form's author or by a custom validator.
     pub(crate) message: Option<Arc<str>>,
 }
 
@@ -206,19 +206,19 @@ impl Violation {
         &self.constraint
     }
 
-    /// What the rule wanted.
+    /// What the rule expects.
     pub fn expected(&self) -> &Expected {
         &self.expected
     }
 
-    /// What was found instead; never there for a sensitive field.
+    /// The actual value; always absent for a sensitive field.
     pub fn actual(&self) -> Option<&Value> {
         self.actual.as_ref()
     }
 
-    pub(crate) fn stranger(name: &str, constraint: Constraint, expected: Expected) -> Self {
+    pub(crate) fn without_field(name: &str, constraint: Constraint, expected: Expected) -> Self {
         Self {
-            stranger: Some(name.into()),
+            unknown_name: Some(name.into()),
             ..Self::of(None, constraint, expected)
         }
     }
@@ -226,7 +226,7 @@ impl Violation {
     pub(crate) fn of(field: Option<usize>, constraint: Constraint, expected: Expected) -> Self {
         Self {
             field,
-            stranger: None,
+            unknown_name: None,
             constraint,
             expected,
             actual: None,
@@ -238,9 +238,9 @@ impl Violation {
     }
 }
 
-/// Everything that is wrong with one submission; never empty.
+/// All violations of one submission. Never empty.
 ///
-/// Of one field's list, the first twenty violations by single items are told.
+/// Contains at most twenty violations about single items of one list.
 #[derive(Clone)]
 pub struct Violations {
     pub(crate) form: Form,
@@ -248,44 +248,44 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// The violations in field order, those of no field last.
+    /// Iterates over the violations in field order, those without a field last.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Violation> {
         self.list.iter()
     }
 
-    /// What a later look at answered URLs found, each with its field's id: a name that leads
-    /// to an address that is blocked. `None` when nothing was found.
+    /// Creates violations for URLs whose hosts turned out to resolve to blocked addresses. Each
+    /// entry is a field's id, the URL and the error. Returns `None` if there are no violations.
     pub fn of_blocked_urls(form: &Form, blocked: &[(&str, &str, Blocked)]) -> Option<Self> {
         let settings = CheckSettings::default();
         let mut findings = Findings::new(&settings);
         for (id, url, blocked) in blocked {
-            let Some(place) = form.position(id) else {
+            let Some(index) = form.position(id) else {
                 continue;
             };
-            let field = &form.fields()[place];
+            let field = &form.fields()[index];
             if let Kind::Url(rules) = field.kind() {
-                rules.add_blocked(url, blocked, findings.about(place, field));
+                rules.add_blocked(url, blocked, findings.set_field(index, field));
             }
         }
         let (form, list) = (form.clone(), findings.list);
         (!list.is_empty()).then_some(Self { form, list })
     }
 
-    /// How many there are.
+    /// The number of violations.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// The id of the field a violation belongs to, or the unknown name that was sent.
+    /// The id of the field that a violation belongs to, or the unknown name that was submitted.
     pub fn field_of<'v>(&'v self, violation: &'v Violation) -> &'v str {
         match violation.field {
             Some(index) => self.form.fields()[index].id(),
-            None => violation.stranger.as_deref().unwrap_or(""),
+            None => violation.unknown_name.as_deref().unwrap_or(""),
         }
     }
 
-    /// The errors as they go to a person or over a wire, in that person's language.
+    /// Renders the violations as errors for people and wires, in one language.
     pub fn errors(&self, messages: &Messages) -> Vec<FieldError> {
         self.list
             .iter()
@@ -304,7 +304,7 @@ impl Violations {
         FieldError {
             field: field.to_owned(),
             code: VALIDATION_FAILED,
-            message: messages.sentence(&self.form, violation),
+            message: messages.render(&self.form, violation),
             constraint: violation.constraint.key().to_owned(),
             expected: violation.expected.to_json(),
             actual: violation.actual.clone(),
@@ -334,29 +334,29 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// One error in the shape that crosses wires.
+/// An error about one field, as it is sent over wires.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldError {
     /// The field's id.
     pub field: String,
     /// Always [`VALIDATION_FAILED`].
     pub code: i32,
-    /// A sentence for the person who answered.
+    /// A message for the respondent.
     pub message: String,
     /// The rule's name.
     pub constraint: String,
-    /// What the rule wanted.
+    /// What the rule expects.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub expected: Value,
-    /// What was found.
+    /// The actual value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<Value>,
-    /// The way to the value within the answers.
+    /// The path to the value in the answers.
     pub path: Vec<PathStep>,
 }
 
 impl FieldError {
-    /// Reads an error that crossed a wire; `None` if it lacks the field or the sentence.
+    /// Parses an error that was received; `None` if it has no field or message.
     ///
     /// ```
     /// use entreat_core::{Catalogue, FieldError, Form};
@@ -389,12 +389,12 @@ impl FieldError {
     }
 }
 
-/// A step on the way to a value.
+/// A step of the path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathStep {
-    /// Into an object.
+    /// The key of an object member.
     Key(Cow<'static, str>),
-    /// Into a list.
+    /// The index of a list item.
     Index(usize),
 }
 
@@ -407,23 +407,23 @@ impl Serialize for PathStep {
     }
 }
 
-/// A value as it may be shown: long texts are cut, deep structures are summarised.
-pub(crate) fn shown(value: &Value) -> Value {
+/// Shortens a value for display: long texts are truncated, large structures become text.
+pub(crate) fn shorten(value: &Value) -> Value {
     match value {
-        Value::String(text) => shown_text(text),
+        Value::String(text) => shorten_text(text),
         Value::Array(_) | Value::Object(_) => {
             let text = value.to_string();
             if text.len() <= MAX_ACTUAL_CHARS {
                 value.clone()
             } else {
-                shown_text(&text)
+                shorten_text(&text)
             }
         }
         scalar => scalar.clone(),
     }
 }
 
-pub(crate) fn shown_text(text: &str) -> Value {
+pub(crate) fn shorten_text(text: &str) -> Value {
     match text.char_indices().nth(MAX_ACTUAL_CHARS) {
         Some((end, _)) => text[..end].into(),
         None => text.into(),

@@ -1,6 +1,6 @@
-//! Enums whose variants are words of the form language.
+//! Enums whose variants are keywords of the form language.
 
-/// Declares an enum with a word for each variant.
+/// Declares an enum with a keyword for each variant.
 macro_rules! vocabulary {
     ($(#[$attribute:meta])* $name:ident {
         $($(#[$variant_attribute:meta])* $variant:ident = $word:literal),* $(,)?
@@ -10,13 +10,13 @@ macro_rules! vocabulary {
         pub enum $name { $($(#[$variant_attribute])* $variant),* }
 
         impl $name {
-            /// Every word, in the order of the documentation.
+            /// All names, in the order of the documentation.
             pub const NAMES: &[&'static str] = &[$($word),*];
 
-            /// Every word with its variant.
+            /// All names with their variants.
             pub(crate) const WORDS: &[(&'static str, Self)] = &[$(($word, Self::$variant)),*];
 
-            /// The word in definitions, schemas and errors.
+            /// The name in definitions, schemas and errors.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $word),* }
             }

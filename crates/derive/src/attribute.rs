@@ -1,4 +1,4 @@
-//! Reads `#[form(…)]` and doc comments, without knowing what the keys mean.
+//! Parses `#[form(…)]` and doc comments, without interpreting the keys.
 
 use proc_macro2::{Span, TokenStream};
 use syn::ext::IdentExt;
@@ -7,9 +7,9 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ExprLit, Ident, Lit, Meta, Path, Token, parenthesized};
 
 use crate::errors::Errors;
-use crate::words::{did_you_mean, listing};
+use crate::words::{did_you_mean, join_quoted};
 
-/// One thing that stands in `#[form(…)]`.
+/// One entry of `#[form(…)]`.
 pub(crate) struct Entry {
     pub(crate) key: Ident,
     pub(crate) value: EntryValue,
@@ -19,9 +19,9 @@ pub(crate) enum EntryValue {
     /// `key`.
     Flag,
     /// `key = value`.
-    Is(Expr),
+    Value(Expr),
     /// `key(tokens)`.
-    Holds(TokenStream),
+    List(TokenStream),
 }
 
 impl Entry {
@@ -36,7 +36,7 @@ impl Entry {
     /// The text of `key = "text"`.
     pub(crate) fn text(&self) -> syn::Result<String> {
         match &self.value {
-            EntryValue::Is(Expr::Lit(ExprLit {
+            EntryValue::Value(Expr::Lit(ExprLit {
                 lit: Lit::Str(text),
                 ..
             })) => Ok(text.value()),
@@ -47,12 +47,12 @@ impl Entry {
     /// The path of `crate = path`.
     pub(crate) fn path(&self) -> syn::Result<Path> {
         match &self.value {
-            EntryValue::Is(Expr::Path(path)) if path.qself.is_none() => Ok(path.path.clone()),
+            EntryValue::Value(Expr::Path(path)) if path.qself.is_none() => Ok(path.path.clone()),
             _ => Err(self.expected("path::to::entreat_core")),
         }
     }
 
-    /// The entry has a value of the wrong form.
+    /// The error for a value of the wrong form.
     pub(crate) fn expected(&self, form: &str) -> syn::Error {
         let key = &self.key;
         syn::Error::new(self.value_span(), format!("write `{key} = {form}`"))
@@ -61,23 +61,23 @@ impl Entry {
     pub(crate) fn value_span(&self) -> Span {
         use syn::spanned::Spanned;
         match &self.value {
-            EntryValue::Is(value) => value.span(),
-            EntryValue::Flag | EntryValue::Holds(_) => self.span(),
+            EntryValue::Value(value) => value.span(),
+            EntryValue::Flag | EntryValue::List(_) => self.span(),
         }
     }
 }
 
 impl Parse for Entry {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        // `crate` is a keyword and a key of ours.
+        // `parse_any`, because the key `crate` is a keyword.
         let key = input.call(Ident::parse_any)?;
         let value = if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
-            EntryValue::Is(ungroup(input.parse()?))
+            EntryValue::Value(ungroup(input.parse()?))
         } else if input.peek(syn::token::Paren) {
             let content;
             parenthesized!(content in input);
-            EntryValue::Holds(content.parse()?)
+            EntryValue::List(content.parse()?)
         } else {
             EntryValue::Flag
         };
@@ -85,7 +85,7 @@ impl Parse for Entry {
     }
 }
 
-/// A macro that passes a literal on wraps it in an invisible group.
+/// Removes the invisible groups that macros put around literals they pass on.
 fn ungroup(expr: Expr) -> Expr {
     match expr {
         Expr::Group(group) => ungroup(*group.expr),
@@ -93,7 +93,7 @@ fn ungroup(expr: Expr) -> Expr {
     }
 }
 
-/// Everything that stands in the `#[form(…)]` of an item; a key that stands twice is an error.
+/// All entries of the `#[form(…)]` of an item. Reports duplicate keys.
 pub(crate) fn entries(errors: &mut Errors, attributes: &[Attribute]) -> Vec<Entry> {
     let mut all: Vec<Entry> = Vec::new();
     for attribute in attributes.iter().filter(|a| a.path().is_ident("form")) {
@@ -113,12 +113,12 @@ pub(crate) fn entries(errors: &mut Errors, attributes: &[Attribute]) -> Vec<Entr
     all
 }
 
-/// Reports a key that does not belong where it stands.
+/// Reports a key that is not valid here.
 pub(crate) fn unknown_key(errors: &mut Errors, entry: &Entry, place: &str, known: &[&str]) {
     let key = entry.name();
     let hint = did_you_mean(&key, known.iter().copied());
     let hint = if hint.is_empty() && known.len() <= 8 {
-        format!("; known: {}", listing(known.iter().copied()))
+        format!("; known: {}", join_quoted(known.iter().copied()))
     } else {
         hint
     };
@@ -128,7 +128,7 @@ pub(crate) fn unknown_key(errors: &mut Errors, entry: &Entry, place: &str, known
     );
 }
 
-/// What doc comments say, as text: lines of a paragraph joined, paragraphs kept apart.
+/// The text of doc comments, with the lines of each paragraph joined.
 pub(crate) fn doc_text(attributes: &[Attribute]) -> Option<String> {
     let mut paragraphs: Vec<String> = vec![String::new()];
     for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {

@@ -1,13 +1,13 @@
-//! Refuses bounds that leave no room, and defaults outside of them.
+//! Rejects contradictory bounds, and defaults outside of them.
 //!
-//! Only what literals tell; the loader judges everything once more.
+//! Covers literals only; the loader checks everything again.
 
 use crate::errors::Errors;
 use crate::field::FieldSpec;
 use crate::literal::{Literal, LiteralValue};
 
-/// Pairs of attributes of which the first may not lie above the second; the flag says
-/// that they may not be equal either.
+/// Pairs of attributes of which the first must not exceed the second. If the flag is set, they
+/// must not be equal either.
 const PAIRS: &[(&str, &str, bool)] = &[
     ("min_length", "max_length", false),
     ("min_items", "max_items", false),
@@ -19,7 +19,7 @@ const PAIRS: &[(&str, &str, bool)] = &[
 
 pub(crate) fn check(errors: &mut Errors, field: &FieldSpec) {
     for (low_key, high_key, is_strict) in PAIRS {
-        let (Some(low), Some(high)) = (field.given(low_key), field.given(high_key)) else {
+        let (Some(low), Some(high)) = (field.literal(low_key), field.literal(high_key)) else {
             continue;
         };
         if is_above(low, high) || (*is_strict && low.as_number() == high.as_number()) {
@@ -28,7 +28,7 @@ pub(crate) fn check(errors: &mut Errors, field: &FieldSpec) {
             errors.add(low.span, message);
         }
     }
-    if let Some(step) = field.given("multiple_of")
+    if let Some(step) = field.literal("multiple_of")
         && step.as_number().is_some_and(|step| step <= 0.0)
     {
         errors.add(step.span, "`multiple_of` must be above 0");
@@ -39,37 +39,37 @@ pub(crate) fn check(errors: &mut Errors, field: &FieldSpec) {
 }
 
 fn check_default(errors: &mut Errors, field: &FieldSpec, default: &Literal) {
-    let mut refuse = |key: &str| {
+    let mut reject = |key: &str| {
         let message = format!("the default breaks the field's own `{key}`; change one of them");
         errors.add(default.span, message);
     };
     let above = |key: &str| {
         field
-            .given(key)
+            .literal(key)
             .is_some_and(|bound| is_above(default, bound))
     };
     let below = |key: &str| {
         field
-            .given(key)
+            .literal(key)
             .is_some_and(|bound| is_above(bound, default))
     };
     let at = |key: &str| {
-        let bound = field.given(key).and_then(Literal::as_number);
+        let bound = field.literal(key).and_then(Literal::as_number);
         bound.is_some() && bound == default.as_number()
     };
     if below("min") {
-        refuse("min");
+        reject("min");
     }
     if above("max") {
-        refuse("max");
+        reject("max");
     }
     if below("exclusive_min") || at("exclusive_min") {
-        refuse("exclusive_min");
+        reject("exclusive_min");
     }
     if above("exclusive_max") || at("exclusive_max") {
-        refuse("exclusive_max");
+        reject("exclusive_max");
     }
-    let count = |key: &str| field.given(key).and_then(Literal::as_count);
+    let count = |key: &str| field.literal(key).and_then(Literal::as_count);
     let (low, high, size) = match &default.value {
         // An empty text means no default.
         LiteralValue::Text(text) if !text.is_empty() => {
@@ -80,19 +80,19 @@ fn check_default(errors: &mut Errors, field: &FieldSpec, default: &Literal) {
         }
         _ => return,
     };
-    if count(low).is_some_and(|least| size < least) {
-        refuse(low);
+    if count(low).is_some_and(|min| size < min) {
+        reject(low);
     }
-    if count(high).is_some_and(|most| size > most) {
-        refuse(high);
+    if count(high).is_some_and(|max| size > max) {
+        reject(high);
     }
 }
 
-/// Whether one literal surely lies above the other.
+/// Whether one literal is certainly above the other.
 fn is_above(a: &Literal, b: &Literal) -> bool {
     match (&a.value, &b.value) {
         (LiteralValue::Whole(a), LiteralValue::Whole(b)) => a > b,
-        // Days in ISO 8601 are ordered as their texts are. Moments have offsets.
+        // Days in ISO 8601 sort like their texts. Date-times do not: they have offsets.
         (LiteralValue::Text(a), LiteralValue::Text(b)) => a.len() == 10 && b.len() == 10 && a > b,
         _ => match (a.as_number(), b.as_number()) {
             (Some(a), Some(b)) => a > b,

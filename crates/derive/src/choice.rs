@@ -1,4 +1,4 @@
-//! An enum without data as the options of a select.
+//! Derives `Choice` for an enum without data: the options of a select.
 
 use std::collections::HashMap;
 
@@ -18,38 +18,38 @@ pub(crate) fn expand(
 ) -> syn::Result<TokenStream> {
     let mut errors = Errors::default();
     let krate = read_crate(&mut errors, input, krate.clone());
-    let offers: Vec<_> = data
+    let options: Vec<_> = data
         .variants
         .iter()
-        .map(|variant| Offer::read(&mut errors, variant))
+        .map(|variant| OptionSpec::read(&mut errors, variant))
         .collect();
-    if offers.is_empty() {
+    if options.is_empty() {
         let message = "a choice needs at least one option; add a variant";
         errors.add(input.ident.span(), message);
     }
     let mut seen = HashMap::new();
-    for offer in &offers {
-        if let Some(first) = seen.insert(&offer.value, offer.ident) {
+    for option in &options {
+        if let Some(first) = seen.insert(&option.value, option.ident) {
             let message = format!(
                 "`{first}` has the value `{}` already; give one of the two another `value`",
-                offer.value
+                option.value
             );
-            errors.add(offer.ident.span(), message);
+            errors.add(option.ident.span(), message);
         }
     }
     errors.finish()?;
-    let are_titled = offers.iter().any(|offer| offer.title.is_some());
-    let titles = offers.iter().map(|offer| match &offer.title {
+    let are_titled = options.iter().any(|option| option.title.is_some());
+    let titles = options.iter().map(|option| match &option.title {
         Some(title) => quote!(::core::option::Option::Some(#title)),
         None if are_titled => {
-            let title = words::in_words(offer.ident);
+            let title = words::in_words(option.ident);
             quote!(::core::option::Option::Some(#title))
         }
         None => quote!(::core::option::Option::None),
     });
     let name = &input.ident;
-    let idents: Vec<_> = offers.iter().map(|offer| offer.ident).collect();
-    let values: Vec<_> = offers.iter().map(|offer| &offer.value).collect();
+    let idents: Vec<_> = options.iter().map(|option| option.ident).collect();
+    let values: Vec<_> = options.iter().map(|option| &option.value).collect();
     Ok(quote! {
         #[automatically_derived]
         impl #krate::Choice for #name {
@@ -74,21 +74,21 @@ pub(crate) fn expand(
     })
 }
 
-/// One variant as an option.
-struct Offer<'v> {
+/// The option of one variant.
+struct OptionSpec<'v> {
     ident: &'v Ident,
     value: String,
     title: Option<String>,
 }
 
-impl<'v> Offer<'v> {
+impl<'v> OptionSpec<'v> {
     fn read(errors: &mut Errors, variant: &'v Variant) -> Self {
         if !matches!(variant.fields, Fields::Unit) {
             let message = "an option carries no data; make the variant a bare name, and ask for \
                            the data in a field with `show_if`";
             errors.add(variant.fields.span(), message);
         }
-        let mut offer = Self {
+        let mut option = Self {
             ident: &variant.ident,
             value: words::snake_case(&variant.ident),
             title: None,
@@ -96,23 +96,23 @@ impl<'v> Offer<'v> {
         for entry in attribute::entries(errors, &variant.attrs) {
             match entry.name().as_str() {
                 "value" => {
-                    offer.value = errors.take(entry.text()).unwrap_or(offer.value);
-                    if offer.value.is_empty() {
+                    option.value = errors.take(entry.text()).unwrap_or(option.value);
+                    if option.value.is_empty() {
                         let message =
                             "an option's value must not be empty: an empty text is no answer";
                         errors.add(entry.value_span(), message);
                     }
                 }
                 "title" => {
-                    offer.title = errors.take(entry.text());
-                    if let Some(title) = &offer.title {
+                    option.title = errors.take(entry.text());
+                    if let Some(title) = &option.title {
                         words::check_name(errors, "title", title, entry.value_span());
                     }
                 }
                 _ => attribute::unknown_key(errors, &entry, "an option", &["value", "title"]),
             }
         }
-        offer
+        option
     }
 }
 

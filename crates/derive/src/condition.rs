@@ -1,4 +1,4 @@
-//! `show_if(…)`: a condition in Rust's own syntax, as the form language has it.
+//! Translates `show_if(…)`, a condition in Rust syntax, into the form language.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -12,14 +12,14 @@ use crate::literal::{Literal, LiteralValue};
 use crate::shape::Family;
 use crate::words::did_you_mean;
 
-/// A condition and the fields that it looks at.
+/// A condition and the fields that it refers to.
 pub(crate) struct Condition {
     pub(crate) json: Json,
-    pub(crate) looks_at: Vec<Ident>,
+    pub(crate) references: Vec<Ident>,
     pub(crate) span: Span,
 }
 
-/// Reads the condition of the field `owner`; what is wrong with it is noted.
+/// Reads the condition of the field `owner` and reports its errors.
 pub(crate) fn read(
     errors: &mut Errors,
     expr: &Expr,
@@ -30,12 +30,12 @@ pub(crate) fn read(
         errors,
         owner,
         fields,
-        looks_at: Vec::new(),
+        references: Vec::new(),
     };
     let json = reader.condition(expr)?;
     Some(Condition {
         json,
-        looks_at: reader.looks_at,
+        references: reader.references,
         span: expr.span(),
     })
 }
@@ -50,7 +50,7 @@ struct Reader<'r> {
     errors: &'r mut Errors,
     owner: &'r Ident,
     fields: &'r [FieldSpec],
-    looks_at: Vec<Ident>,
+    references: Vec<Ident>,
 }
 
 const KNOWN: &str = "a condition is `field == value` (or `!=`, `<`, `<=`, `>`, `>=`), \
@@ -82,7 +82,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// `!…`, by the operator's own opposite where it has one.
+    /// `!…`, as the opposite operator if there is one.
     fn negation(&mut self, expr: &Expr) -> Option<Json> {
         match expr {
             Expr::Paren(paren) => self.negation(&paren.expr),
@@ -141,7 +141,7 @@ impl<'r> Reader<'r> {
         ))
     }
 
-    /// `a && b && c` as one list, however the parser has nested it.
+    /// `a && b && c` as one list; the parser nests them.
     fn junction(&mut self, binary: &ExprBinary) -> Option<Json> {
         let is_and = matches!(binary.op, BinOp::And(_));
         let mut parts = vec![&*binary.right];
@@ -154,7 +154,7 @@ impl<'r> Reader<'r> {
             left = &inner.left;
         }
         parts.push(left);
-        // Each is read, so that each says what is wrong with it.
+        // All parts are read, so that each reports its errors.
         let read: Vec<_> = parts
             .iter()
             .rev()
@@ -248,7 +248,7 @@ impl<'r> Reader<'r> {
         Some(value.to_json(&field.shape.inner))
     }
 
-    /// The field that a path names.
+    /// The field that an expression names.
     fn field(&mut self, expr: &Expr) -> Option<&'r FieldSpec> {
         let ident = match expr {
             Expr::Path(path) => path.path.get_ident(),
@@ -271,7 +271,7 @@ impl<'r> Reader<'r> {
                 .push(unknown_field(&name, ident.span(), self.fields));
             return None;
         };
-        self.looks_at.push(ident.clone());
+        self.references.push(ident.clone());
         Some(field)
     }
 
@@ -279,9 +279,9 @@ impl<'r> Reader<'r> {
         if field.shape.may_be(families) {
             return Some(());
         }
-        let is = field.shape.family().map_or("something else", Family::noun);
+        let actual = field.shape.family().map_or("something else", Family::noun);
         let message = format!(
-            "this cannot be asked of `{}`, which takes {is}",
+            "this cannot be asked of `{}`, which takes {actual}",
             field.ident
         );
         self.errors.add(span, message);

@@ -1,8 +1,8 @@
-//! Several errors from one run of the macro.
+//! Collects the errors of one macro expansion.
 
 use proc_macro2::Span;
 
-/// What was found wrong so far.
+/// The errors so far.
 #[derive(Default)]
 pub(crate) struct Errors(Option<syn::Error>);
 
@@ -18,12 +18,12 @@ impl Errors {
         }
     }
 
-    /// Keeps the error of a result, if it is one.
+    /// Records the error of a result and returns the value.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Fails with everything that was found.
+    /// Fails with all errors, if there are any.
     pub(crate) fn finish(self) -> syn::Result<()> {
         self.0.map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! One field of a struct: its attributes, judged and put where a definition has them.
+//! Reads and checks the attributes of one field of a struct.
 
 use proc_macro2::Span;
 use quote::quote;
@@ -11,7 +11,7 @@ use crate::bounds;
 use crate::condition::{self, Condition};
 use crate::errors::Errors;
 use crate::json::Json;
-use crate::keys::{self, Key, Place};
+use crate::keys::{self, Key, Section};
 use crate::literal::{Literal, LiteralValue};
 use crate::shape::{Family, Shape, TypeName};
 use crate::words;
@@ -21,7 +21,7 @@ mod plain;
 
 use plain::{flag, texts};
 
-/// A field as far as it stands for itself.
+/// A field, before its references to other fields are resolved.
 pub(crate) struct FieldSpec {
     pub(crate) ident: Ident,
     pub(crate) id: String,
@@ -32,8 +32,8 @@ pub(crate) struct FieldSpec {
     description: Option<String>,
     is_required: bool,
     default: Option<Literal>,
-    /// What went into the definition as it was, by attribute.
-    given: Vec<(&'static Key, Literal)>,
+    /// The attributes that go into the definition unchanged.
+    literals: Vec<(&'static Key, Literal)>,
     messages: Vec<(&'static str, Json)>,
     requires: Vec<(String, Span)>,
     show_if: Option<Expr>,
@@ -51,7 +51,7 @@ impl FieldSpec {
             description: None,
             is_required: false,
             default: None,
-            given: Vec::new(),
+            literals: Vec::new(),
             messages: Vec::new(),
             requires: Vec::new(),
             show_if: None,
@@ -75,14 +75,14 @@ impl FieldSpec {
         spec
     }
 
-    /// What an attribute was given, if it stands on the field.
-    pub(crate) fn given(&self, name: &str) -> Option<&Literal> {
-        let (_, literal) = self.given.iter().find(|(key, _)| key.name == name)?;
+    /// The value of an attribute, if it is set.
+    pub(crate) fn literal(&self, name: &str) -> Option<&Literal> {
+        let (_, literal) = self.literals.iter().find(|(key, _)| key.name == name)?;
         Some(literal)
     }
 
     fn has(&self, name: &str) -> bool {
-        self.given(name).is_some()
+        self.literal(name).is_some()
     }
 
     pub(crate) fn default(&self) -> Option<&Literal> {
@@ -101,7 +101,7 @@ impl FieldSpec {
             }
             "description" => self.description = Some(entry.text()?),
             "default" => match &entry.value {
-                EntryValue::Is(value) => self.default = Some(Literal::read(value)?),
+                EntryValue::Value(value) => self.default = Some(Literal::read(value)?),
                 _ => return Err(entry.expected("<a literal>")),
             },
             "required" => {
@@ -116,7 +116,7 @@ impl FieldSpec {
                 }
             }
             "show_if" => match &entry.value {
-                EntryValue::Holds(tokens) if !tokens.is_empty() => {
+                EntryValue::List(tokens) if !tokens.is_empty() => {
                     self.show_if = Some(syn::parse2(tokens.clone())?);
                 }
                 _ => {
@@ -134,9 +134,9 @@ impl FieldSpec {
         Ok(())
     }
 
-    /// Reads `messages(min_length = "own words")`.
+    /// Reads `messages(min_length = "…")`.
     fn read_messages(&mut self, errors: &mut Errors, entry: &Entry) -> syn::Result<()> {
-        let EntryValue::Holds(tokens) = &entry.value else {
+        let EntryValue::List(tokens) = &entry.value else {
             let message = "write `messages(min_length = \"…\")`";
             return Err(syn::Error::new(entry.span(), message));
         };
@@ -144,12 +144,12 @@ impl FieldSpec {
         let inner = attribute::entries(errors, &[syn::parse_quote!(#[form(#tokens)])]);
         for message in &inner {
             let name = message.name();
-            let rule = keys::find(&name).filter(|key| key.place == Place::Rule);
+            let rule = keys::find(&name).filter(|key| key.section == Section::Rule);
             let other = keys::OTHER_RULES.iter().find(|(other, _)| *other == name);
             if let Some(json) = rule.map(|key| key.json).or(other.map(|(_, json)| *json)) {
                 self.messages.push((json, Json::Text(message.text()?)));
             } else {
-                let rules = keys::KEYS.iter().filter(|key| key.place == Place::Rule);
+                let rules = keys::KEYS.iter().filter(|key| key.section == Section::Rule);
                 let others = keys::OTHER_RULES.iter().map(|(name, _)| *name);
                 let known: Vec<_> = rules.map(|key| key.name).chain(others).collect();
                 attribute::unknown_key(errors, message, "`messages`", &known);
@@ -171,15 +171,15 @@ impl FieldSpec {
         }
     }
 
-    /// Judges whether an answer is there when the Rust type needs one.
+    /// Checks that the field always has an answer if its Rust type needs one.
     fn check_presence(&self, errors: &mut Errors, entries: &[Entry]) {
         let span_of = |name: &str| {
             let entry = entries.iter().find(|entry| entry.key == name);
             entry.map_or(self.ident.span(), Entry::span)
         };
         let shape = &self.shape;
-        let is_sure = shape.name != TypeName::Other;
-        if self.show_if.is_some() && !shape.is_option && !shape.is_list && is_sure {
+        let is_known = shape.name != TypeName::Other;
+        if self.show_if.is_some() && !shape.is_option && !shape.is_list && is_known {
             let ty = &self.ty;
             let message = format!(
                 "a field with `show_if` may have no answer: make this `Option<{}>`",
@@ -192,13 +192,13 @@ impl FieldSpec {
                            `Option` instead";
             errors.add(span_of("required"), message);
         }
-        if self.is_required && !shape.is_option && !shape.is_list && is_sure {
+        if self.is_required && !shape.is_option && !shape.is_list && is_known {
             let message = "this field is required already; remove `required`";
             errors.add(span_of("required"), message);
         }
-        let may_lack = shape.is_option || shape.is_list || !is_sure;
+        let may_be_absent = shape.is_option || shape.is_list || !is_known;
         for name in ["readonly", "hidden"] {
-            if self.has(name) && self.default.is_none() && !may_lack {
+            if self.has(name) && self.default.is_none() && !may_be_absent {
                 let message = format!(
                     "nobody can fill in a `{name}` field: give it a `default`, or make it an `Option`"
                 );
@@ -207,9 +207,9 @@ impl FieldSpec {
         }
         if shape.family() == Some(Family::Files)
             && self
-                .given("max_items")
+                .literal("max_items")
                 .and_then(Literal::as_count)
-                .is_none_or(|most| most < 2)
+                .is_none_or(|max| max < 2)
         {
             let message = "say how many files there can be, `#[form(max_items = 5)]`; for one \
                            file the type is `Upload`";
@@ -217,7 +217,7 @@ impl FieldSpec {
         }
     }
 
-    /// Reads the condition, now that all fields are known.
+    /// Reads the condition, once all fields are known.
     pub(crate) fn condition(&self, errors: &mut Errors, all: &[Self]) -> Option<Condition> {
         let expr = self.show_if.as_ref()?;
         condition::read(errors, expr, &self.ident, all)

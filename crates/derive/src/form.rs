@@ -1,4 +1,4 @@
-//! A struct as a form.
+//! Derives `TypedForm` for a struct.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::field::FieldSpec;
 use crate::json::Json;
 use crate::words;
 
-/// The most fields of a form.
+/// The maximum number of fields of a form.
 const MAX_FIELDS: usize = 100;
 
 const KEYS: &[&str] = &["id", "title", "description", "crate"];
@@ -33,7 +33,7 @@ pub(crate) fn expand(
         .iter()
         .map(|field| field.condition(&mut errors, &fields))
         .collect();
-    check_circles(&mut errors, &fields, &conditions);
+    check_cycles(&mut errors, &fields, &conditions);
     let definitions: Vec<_> = fields
         .iter()
         .zip(conditions)
@@ -57,14 +57,14 @@ pub(crate) fn expand(
 
             fn from_answers(
                 mut answers: #krate::Answers<'_>,
-            ) -> ::core::result::Result<Self, #krate::NotThisForm> {
+            ) -> ::core::result::Result<Self, #krate::FormMismatch> {
                 ::core::result::Result::Ok(Self { #(#values),* })
             }
         }
     })
 }
 
-/// What stands on the struct.
+/// The attributes of the struct.
 struct Head {
     id: String,
     title: String,
@@ -157,14 +157,14 @@ fn check_ids(errors: &mut Errors, fields: &[FieldSpec]) {
     }
 }
 
-/// Refuses conditions that depend on each other in a circle.
-fn check_circles(errors: &mut Errors, fields: &[FieldSpec], conditions: &[Option<Condition>]) {
-    let place = |ident: &Ident| fields.iter().position(|field| field.ident == *ident);
-    let looks_at: Vec<Vec<usize>> = conditions
+/// Rejects conditions that depend on each other in a cycle.
+fn check_cycles(errors: &mut Errors, fields: &[FieldSpec], conditions: &[Option<Condition>]) {
+    let position = |ident: &Ident| fields.iter().position(|field| field.ident == *ident);
+    let references: Vec<Vec<usize>> = conditions
         .iter()
         .map(|condition| {
-            let seen = condition.iter().flat_map(|condition| &condition.looks_at);
-            seen.filter_map(place).collect()
+            let idents = condition.iter().flat_map(|condition| &condition.references);
+            idents.filter_map(position).collect()
         })
         .collect();
     for (start, condition) in conditions.iter().enumerate() {
@@ -172,20 +172,20 @@ fn check_circles(errors: &mut Errors, fields: &[FieldSpec], conditions: &[Option
             continue;
         };
         let mut reached = Vec::new();
-        let mut next = looks_at[start].clone();
-        while let Some(place) = next.pop() {
-            if !reached.contains(&place) {
-                reached.push(place);
-                next.extend(&looks_at[place]);
+        let mut next = references[start].clone();
+        while let Some(index) = next.pop() {
+            if !reached.contains(&index) {
+                reached.push(index);
+                next.extend(&references[index]);
             }
         }
         if reached.contains(&start) {
-            refuse_circle(errors, condition.span, &fields[start].ident);
+            reject_cycle(errors, condition.span, &fields[start].ident);
         }
     }
 }
 
-fn refuse_circle(errors: &mut Errors, span: Span, ident: &Ident) {
+fn reject_cycle(errors: &mut Errors, span: Span, ident: &Ident) {
     let message = format!(
         "whether `{ident}` is shown depends on itself through other conditions; break the circle"
     );

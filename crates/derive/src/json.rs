@@ -1,4 +1,4 @@
-//! JSON that the macro knows, as tokens that build it at run time.
+//! JSON that is known at compile time, as tokens that build it at run time.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -14,7 +14,7 @@ pub(crate) enum Json {
     Flag(bool),
     List(Vec<Json>),
     Object(Vec<(&'static str, Json)>),
-    /// The value of a variant, which only the choice's type knows.
+    /// The value of a variant, which only the type of the choice knows.
     Variant(Path, Box<Type>),
 }
 
@@ -32,7 +32,7 @@ impl Json {
             Self::Whole(number) => match (i64::try_from(*number), u64::try_from(*number)) {
                 (Ok(number), _) => quote!(#private::scalar(#number)),
                 (_, Ok(number)) => quote!(#private::scalar(#number)),
-                // Refused where literals are read.
+                // Rejected when literals are read.
                 _ => quote!(#private::scalar(())),
             },
             Self::Fraction(number) => quote!(#private::scalar(#number)),

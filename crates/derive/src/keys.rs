@@ -1,24 +1,24 @@
-//! The attributes of a field that go into its definition as they are.
+//! A table of the attributes of a field that go into its definition unchanged.
 //!
-//! A flat table; what needs thought (`id`, `default`, `show_if`, …) is in `field.rs`.
+//! Attributes that need more code (`id`, `default`, `show_if`, …) are in `field.rs`.
 
 use crate::shape::Family::{
     self, Boolean, Date, File, Files, MultiSelect, Number, Select, Text, Url,
 };
 
-/// An attribute and where it goes.
+/// An attribute, and the key that it sets in the definition.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    pub(crate) place: Place,
+    pub(crate) section: Section,
     /// The key in the definition.
     pub(crate) json: &'static str,
-    pub(crate) wants: Wants,
-    /// The fields that it is for; empty for all.
+    pub(crate) value_kind: ValueKind,
+    /// The fields that it applies to; empty for all.
     pub(crate) fits: &'static [Family],
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Section {
     /// On the field itself.
     Field,
     /// In `validation`.
@@ -27,21 +27,21 @@ pub(crate) enum Place {
     Hint,
 }
 
-/// What stands behind the `=`.
+/// The kind of value that an attribute takes.
 #[derive(Clone, Copy)]
-pub(crate) enum Wants {
+pub(crate) enum ValueKind {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A whole number of at least zero.
     Count,
     Number,
-    /// A value of the field's own type.
+    /// A value of the field's type.
     Bound,
     Texts,
-    /// Nothing; the flag stands for this value.
+    /// No value; the attribute alone means this.
     Flag(bool),
-    /// `true` or `false`, or nothing for `true`.
+    /// `true` or `false`; the attribute alone means `true`.
     Switch,
 }
 
@@ -87,16 +87,16 @@ const DRAWN: &[Family] = &[Text, Number, Boolean, Date, Select, MultiSelect, Url
 
 const fn key(
     name: &'static str,
-    place: Place,
+    section: Section,
     json: &'static str,
-    wants: Wants,
+    value_kind: ValueKind,
     fits: &'static [Family],
 ) -> Key {
     Key {
         name,
-        place,
+        section,
         json,
-        wants,
+        value_kind,
         fits,
     }
 }
@@ -104,202 +104,256 @@ const fn key(
 pub(crate) const KEYS: &[Key] = &[
     key(
         "sensitive",
-        Place::Field,
+        Section::Field,
         "sensitive",
-        Wants::Flag(true),
+        ValueKind::Flag(true),
         &[],
     ),
     key(
         "min_length",
-        Place::Rule,
+        Section::Rule,
         "minLength",
-        Wants::Count,
+        ValueKind::Count,
         &[Text],
     ),
     key(
         "max_length",
-        Place::Rule,
+        Section::Rule,
         "maxLength",
-        Wants::Count,
+        ValueKind::Count,
         &[Text, Url],
     ),
-    key("pattern", Place::Rule, "pattern", Wants::Text, &[Text]),
     key(
-        "format",
-        Place::Rule,
-        "format",
-        Wants::Word(FORMATS),
+        "pattern",
+        Section::Rule,
+        "pattern",
+        ValueKind::Text,
         &[Text],
     ),
-    key("min", Place::Rule, "minimum", Wants::Bound, &[Number, Date]),
-    key("max", Place::Rule, "maximum", Wants::Bound, &[Number, Date]),
+    key(
+        "format",
+        Section::Rule,
+        "format",
+        ValueKind::Word(FORMATS),
+        &[Text],
+    ),
+    key(
+        "min",
+        Section::Rule,
+        "minimum",
+        ValueKind::Bound,
+        &[Number, Date],
+    ),
+    key(
+        "max",
+        Section::Rule,
+        "maximum",
+        ValueKind::Bound,
+        &[Number, Date],
+    ),
     key(
         "exclusive_min",
-        Place::Rule,
+        Section::Rule,
         "exclusiveMinimum",
-        Wants::Number,
+        ValueKind::Number,
         &[Number],
     ),
     key(
         "exclusive_max",
-        Place::Rule,
+        Section::Rule,
         "exclusiveMaximum",
-        Wants::Number,
+        ValueKind::Number,
         &[Number],
     ),
     key(
         "multiple_of",
-        Place::Rule,
+        Section::Rule,
         "multipleOf",
-        Wants::Number,
+        ValueKind::Number,
         &[Number],
     ),
     key(
         "min_items",
-        Place::Rule,
+        Section::Rule,
         "minItems",
-        Wants::Count,
+        ValueKind::Count,
         &[MultiSelect, Files],
     ),
     key(
         "max_items",
-        Place::Rule,
+        Section::Rule,
         "maxItems",
-        Wants::Count,
+        ValueKind::Count,
         &[MultiSelect, Files],
     ),
     key(
         "schemes",
-        Place::Rule,
+        Section::Rule,
         "allowedSchemes",
-        Wants::Texts,
+        ValueKind::Texts,
         &[Url],
     ),
     key(
         "allow_private",
-        Place::Rule,
+        Section::Rule,
         "blockPrivateIPs",
-        Wants::Flag(false),
+        ValueKind::Flag(false),
         &[Url],
     ),
     key(
         "allow_localhost",
-        Place::Rule,
+        Section::Rule,
         "blockLocalhost",
-        Wants::Flag(false),
+        ValueKind::Flag(false),
         &[Url],
     ),
     key(
         "max_size",
-        Place::Rule,
+        Section::Rule,
         "maxSize",
-        Wants::Count,
+        ValueKind::Count,
         &[File, Files],
     ),
     key(
         "mime_types",
-        Place::Rule,
+        Section::Rule,
         "allowedMimeTypes",
-        Wants::Texts,
+        ValueKind::Texts,
         &[File, Files],
     ),
     key(
         "extensions",
-        Place::Rule,
+        Section::Rule,
         "allowedExtensions",
-        Wants::Texts,
+        ValueKind::Texts,
         &[File, Files],
     ),
-    key("placeholder", Place::Hint, "placeholder", Wants::Text, &[]),
-    key("help", Place::Hint, "helpText", Wants::Text, &[]),
     key(
-        "display",
-        Place::Hint,
-        "displayStyle",
-        Wants::Word(STYLES),
-        DRAWN,
-    ),
-    key("input", Place::Hint, "inputType", Wants::Word(INPUTS), &[]),
-    key("readonly", Place::Hint, "readonly", Wants::Flag(true), &[]),
-    key("hidden", Place::Hint, "hidden", Wants::Flag(true), &[]),
-    key(
-        "autocomplete",
-        Place::Hint,
-        "autocomplete",
-        Wants::Text,
+        "placeholder",
+        Section::Hint,
+        "placeholder",
+        ValueKind::Text,
         &[],
     ),
-    key("rows", Place::Hint, "rows", Wants::Count, &[Text]),
-    key("step", Place::Hint, "step", Wants::Number, &[Number]),
+    key("help", Section::Hint, "helpText", ValueKind::Text, &[]),
+    key(
+        "display",
+        Section::Hint,
+        "displayStyle",
+        ValueKind::Word(STYLES),
+        DRAWN,
+    ),
+    key(
+        "input",
+        Section::Hint,
+        "inputType",
+        ValueKind::Word(INPUTS),
+        &[],
+    ),
+    key(
+        "readonly",
+        Section::Hint,
+        "readonly",
+        ValueKind::Flag(true),
+        &[],
+    ),
+    key(
+        "hidden",
+        Section::Hint,
+        "hidden",
+        ValueKind::Flag(true),
+        &[],
+    ),
+    key(
+        "autocomplete",
+        Section::Hint,
+        "autocomplete",
+        ValueKind::Text,
+        &[],
+    ),
+    key("rows", Section::Hint, "rows", ValueKind::Count, &[Text]),
+    key("step", Section::Hint, "step", ValueKind::Number, &[Number]),
     key(
         "searchable",
-        Place::Hint,
+        Section::Hint,
         "searchable",
-        Wants::Switch,
+        ValueKind::Switch,
         &[Select, MultiSelect],
     ),
-    key("grid_column", Place::Hint, "gridColumn", Wants::Text, &[]),
-    key("grid_row", Place::Hint, "gridRow", Wants::Text, &[]),
+    key(
+        "grid_column",
+        Section::Hint,
+        "gridColumn",
+        ValueKind::Text,
+        &[],
+    ),
+    key("grid_row", Section::Hint, "gridRow", ValueKind::Text, &[]),
     key(
         "break_after",
-        Place::Hint,
+        Section::Hint,
         "breakAfter",
-        Wants::Flag(true),
+        ValueKind::Flag(true),
         &[],
     ),
     key(
         "trigger",
-        Place::Hint,
+        Section::Hint,
         "validationTrigger",
-        Wants::Word(TRIGGERS),
+        ValueKind::Word(TRIGGERS),
         &[],
     ),
-    key("debounce_ms", Place::Hint, "debounceMs", Wants::Count, &[]),
+    key(
+        "debounce_ms",
+        Section::Hint,
+        "debounceMs",
+        ValueKind::Count,
+        &[],
+    ),
     key(
         "accept",
-        Place::Hint,
+        Section::Hint,
         "acceptAttribute",
-        Wants::Text,
+        ValueKind::Text,
         &[File, Files],
     ),
     key(
         "drag_and_drop",
-        Place::Hint,
+        Section::Hint,
         "dragAndDrop",
-        Wants::Switch,
+        ValueKind::Switch,
         &[File, Files],
     ),
     key(
         "preview",
-        Place::Hint,
+        Section::Hint,
         "preview",
-        Wants::Switch,
+        ValueKind::Switch,
         &[File, Files],
     ),
     key(
         "test_button",
-        Place::Hint,
+        Section::Hint,
         "testButton",
-        Wants::Switch,
+        ValueKind::Switch,
         &[Url],
     ),
     key(
         "display_format",
-        Place::Hint,
+        Section::Hint,
         "displayFormat",
-        Wants::Text,
+        ValueKind::Text,
         &[Date],
     ),
     key(
         "enable_time",
-        Place::Hint,
+        Section::Hint,
         "enableTime",
-        Wants::Switch,
+        ValueKind::Switch,
         &[Date],
     ),
 ];
 
-/// The attributes that `field.rs` reads itself.
+/// The attributes that `field.rs` reads.
 pub(crate) const SPECIAL: &[&str] = &[
     "id",
     "label",
@@ -311,7 +365,7 @@ pub(crate) const SPECIAL: &[&str] = &[
     "messages",
 ];
 
-/// Names of broken rules that are no attribute, for `messages(…)`.
+/// Names of rules that are not attributes, for `messages(…)`.
 pub(crate) const OTHER_RULES: &[(&str, &str)] = &[
     ("required", "required"),
     ("type", "type"),
@@ -331,7 +385,7 @@ mod tests {
 
     use super::*;
 
-    /// A macro cannot read the lists of the crate that it writes code for.
+    /// A macro cannot access the lists of the crate that it generates code for.
     #[test]
     fn the_words_are_those_of_the_form_language() {
         assert_eq!(FORMATS, Format::NAMES);

@@ -1,8 +1,8 @@
-//! `#[derive(Form)]` for Entreat; use it through `entreat` or `entreat_core`, which re-export it.
+//! `#[derive(Form)]` for Entreat. Use it through `entreat` or `entreat_core`, which re-export it.
 //!
-//! The macro writes a form's definition from a struct and refuses early what it can judge by
-//! names and literals. It knows no rule of its own: what a type asks for is decided by its
-//! `FieldType`, what a definition means by the loader.
+//! The macro generates a form's definition from a struct, and rejects at compile time what names
+//! and literals reveal. It adds no rules: `FieldType` defines what a Rust type asks for, and the
+//! loader what a definition means.
 
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, Path, parse_macro_input, parse_quote};
@@ -24,26 +24,26 @@ mod words;
 #[proc_macro_derive(Form, attributes(form))]
 pub fn derive_form(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    write_out(&input, &parse_quote!(::entreat_core))
+    expand_or_error(&input, &parse_quote!(::entreat_core))
 }
 
-// For programs that depend on `entreat` alone, which re-exports it as `Form`. A macro of its
-// own, since a macro cannot tell through which crate it was reached, and an attribute on every
-// type of every program would be a high price.
+// For programs that depend on `entreat` alone, which re-exports it as `Form`. A separate macro,
+// since a macro cannot tell through which crate it was reached, and the alternative is an
+// attribute on every type.
 #[doc = include_str!("../README.md")]
 #[proc_macro_derive(FormOfEntreat, attributes(form))]
 pub fn derive_form_of_entreat(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    write_out(&input, &parse_quote!(::entreat::core))
+    expand_or_error(&input, &parse_quote!(::entreat::core))
 }
 
-fn write_out(input: &DeriveInput, krate: &Path) -> TokenStream {
+fn expand_or_error(input: &DeriveInput, krate: &Path) -> TokenStream {
     expand(input, krate)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }
 
-/// Writes what the type implements; `krate` is where core is found unless an attribute says.
+/// Generates the implementation. `krate` is the path of core, unless an attribute sets it.
 fn expand(input: &DeriveInput, krate: &Path) -> syn::Result<proc_macro2::TokenStream> {
     if !input.generics.params.is_empty() {
         let message = "a form is one form: `#[derive(Form)]` takes no generics; name the types";

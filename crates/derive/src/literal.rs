@@ -1,4 +1,4 @@
-//! Values in attributes: literals, lists of them, and variants of a choice.
+//! Values in attributes: literals, lists of literals, and variants of a choice.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -6,7 +6,7 @@ use syn::{Expr, ExprArray, ExprLit, ExprUnary, Lit, Path, Type, UnOp};
 
 use crate::json::Json;
 
-/// A value that was written in an attribute.
+/// A value in an attribute.
 #[derive(Clone)]
 pub(crate) struct Literal {
     pub(crate) value: LiteralValue,
@@ -44,7 +44,7 @@ impl Literal {
                 LiteralValue::List(elems.iter().map(Self::read).collect::<syn::Result<_>>()?)
             }
             Expr::Reference(reference) => return Self::read(&reference.expr),
-            // A macro that passes a literal on wraps it in an invisible group.
+            // Macros put invisible groups around literals they pass on.
             Expr::Group(group) => return Self::read(&group.expr),
             Expr::Path(path) if path.qself.is_none() && is_variant(&path.path) => {
                 LiteralValue::Variant(path.path.clone())
@@ -54,7 +54,7 @@ impl Literal {
         Ok(Self { value, span })
     }
 
-    /// The value in a definition; `choice` is the type that variants are of.
+    /// The value in a definition; `choice` is the type of variants.
     pub(crate) fn to_json(&self, choice: &Type) -> Json {
         match &self.value {
             LiteralValue::Text(text) => Json::Text(text.clone()),
@@ -68,7 +68,7 @@ impl Literal {
         }
     }
 
-    /// The number, if it is one, for comparing bounds.
+    /// The number, if it is one, to compare bounds.
     #[expect(
         clippy::cast_precision_loss,
         reason = "two bounds that differ beyond 53 bits are compared again when the form loads"
@@ -128,7 +128,7 @@ fn too_large(lit: &Lit) -> syn::Error {
     )
 }
 
-/// `Region::Eu`, or `Eu` where the variant is imported.
+/// Whether a path looks like a variant: `Region::Eu`, or `Eu` if it is imported.
 fn is_variant(path: &Path) -> bool {
     let starts_upper = |text: String| text.starts_with(char::is_uppercase);
     path.segments

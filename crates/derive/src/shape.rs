@@ -1,8 +1,7 @@
-//! What a field's Rust type tells the macro by its name.
+//! What the name of a field's Rust type tells the macro.
 //!
-//! Only a hint, to refuse early what cannot work: a name that is not known here may be a
-//! choice or an alias of anything, and nothing is refused for it. What a type really asks
-//! for is decided by its `FieldType`.
+//! Only a hint, to reject at compile time what cannot work. An unknown name may be a choice or
+//! any alias, and is never rejected. `FieldType` decides what a type actually asks for.
 
 use proc_macro2::Span;
 use syn::{GenericArgument, PathArguments, Type};
@@ -10,22 +9,22 @@ use syn::{GenericArgument, PathArguments, Type};
 use crate::errors::Errors;
 use crate::literal::{Literal, LiteralValue};
 
-/// A field's type, as far as its name tells.
+/// A field's type, as far as its name reveals it.
 pub(crate) struct Shape {
     /// `Option<…>`.
     pub(crate) is_option: bool,
-    /// `Vec<…>`, perhaps within an `Option`.
+    /// `Vec<…>`, possibly inside an `Option`.
     pub(crate) is_list: bool,
     pub(crate) name: TypeName,
-    /// The type within `Option` and `Vec`.
+    /// The type inside `Option` and `Vec`.
     pub(crate) inner: Type,
 }
 
-/// The types that are known by name.
+/// A type that is known by name.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum TypeName {
     Text,
-    /// A whole number between these.
+    /// A whole number within these bounds.
     Whole(i128, i128),
     Number,
     Boolean,
@@ -33,11 +32,11 @@ pub(crate) enum TypeName {
     Moment,
     Url,
     File,
-    /// A choice, an alias, or something that is no field type at all.
+    /// A choice, an alias, or a type that no field can have.
     Other,
 }
 
-/// Groups of fields that rules apply to.
+/// A group of field types that rules apply to.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Family {
     Text,
@@ -52,7 +51,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    /// What a field of this family is called in an error.
+    /// The name of this family in errors.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -86,7 +85,7 @@ impl Shape {
         }
     }
 
-    /// The family, where the name tells.
+    /// The family, if the name reveals it.
     pub(crate) fn family(&self) -> Option<Family> {
         Some(match (self.name, self.is_list) {
             (TypeName::File, true) => Family::Files,
@@ -107,7 +106,7 @@ impl Shape {
             .is_none_or(|family| families.contains(&family))
     }
 
-    /// Refuses a type that no field can have, where its name tells.
+    /// Rejects a type that no field can have, if its name reveals that.
     pub(crate) fn check(&self, errors: &mut Errors, span: Span) {
         if self.is_list && !matches!(self.name, TypeName::Other | TypeName::File) {
             errors.add(
@@ -124,7 +123,7 @@ impl Shape {
         }
     }
 
-    /// Refuses a value that a field of this type never has.
+    /// Rejects a value that a field of this type can never have.
     pub(crate) fn check_value(&self, errors: &mut Errors, value: &Literal) {
         if self.is_list {
             let LiteralValue::List(items) = &value.value else {
@@ -142,14 +141,14 @@ impl Shape {
         }
     }
 
-    /// Refuses one value that a field of this type, or an item of its list, never is.
+    /// Rejects a value that a field of this type, or an item of its list, can never be.
     pub(crate) fn check_item(&self, errors: &mut Errors, item: &Literal) {
         use LiteralValue::{Flag, Fraction, List, Text, Variant, Whole};
         let wanted = match (self.name, &item.value) {
             (TypeName::Text, Text(_))
             | (TypeName::Number, Whole(_) | Fraction(_))
             | (TypeName::Boolean, Flag(_))
-            // An enum may be called `Date` or `Url` too.
+            // An enum may be named `Date` or `Url` too.
             | (TypeName::Date | TypeName::Moment | TypeName::Url, Text(_) | Variant(_)) => return,
             (TypeName::Whole(low, high), Whole(number)) if (low..=high).contains(number) => return,
             (TypeName::Other, value) if !matches!(value, List(_)) => return,
@@ -175,7 +174,7 @@ impl Shape {
     }
 }
 
-/// The `T` of `Option<T>`, however the path to `Option` is written.
+/// The `T` of `Option<T>`, with any path to `Option`.
 fn argument<'t>(ty: &'t Type, outer: &str) -> Option<&'t Type> {
     let Type::Path(path) = ungroup(ty) else {
         return None;
@@ -216,7 +215,7 @@ fn type_name(ty: &Type) -> TypeName {
         "u16" => whole(0, u16::MAX.into()),
         "u32" => whole(0, u32::MAX.into()),
         "u64" => whole(0, u64::MAX.into()),
-        // A pointer's size is the target's, which the macro does not know.
+        // The pointer size of the target is unknown to the macro.
         "u128" | "usize" => whole(0, i128::MAX),
         "i8" => whole(i8::MIN.into(), i8::MAX.into()),
         "i16" => whole(i16::MIN.into(), i16::MAX.into()),

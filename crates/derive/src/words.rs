@@ -1,4 +1,4 @@
-//! Names that people read, made from names in code.
+//! Text for names, lists and suggestions.
 
 use heck::ToSnakeCase;
 use proc_macro2::Span;
@@ -7,15 +7,15 @@ use syn::ext::IdentExt;
 
 use crate::errors::Errors;
 
-/// The most characters of a title or label.
+/// The maximum length of a title or label, in characters.
 const MAX_NAME: usize = 256;
 
-/// `DeployTarget` as `deploy_target`.
+/// Converts `DeployTarget` to `deploy_target`.
 pub(crate) fn snake_case(ident: &Ident) -> String {
     ident.unraw().to_string().to_snake_case()
 }
 
-/// `DeployTarget` or `deploy_target` as `Deploy target`.
+/// Converts `DeployTarget` or `deploy_target` to `Deploy target`.
 pub(crate) fn in_words(ident: &Ident) -> String {
     let words = snake_case(ident).replace('_', " ");
     let mut letters = words.chars();
@@ -25,7 +25,7 @@ pub(crate) fn in_words(ident: &Ident) -> String {
     }
 }
 
-/// Refuses an id that the form language does not have.
+/// Rejects an invalid id.
 pub(crate) fn check_id(errors: &mut Errors, id: &str, max: usize, span: Span) {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     if id.is_empty() || id.len() > max || !id.bytes().all(is_plain) {
@@ -39,7 +39,7 @@ pub(crate) fn check_id(errors: &mut Errors, id: &str, max: usize, span: Span) {
     }
 }
 
-/// Refuses a title or label that is empty or too long to be one.
+/// Rejects a title or label that is empty or too long.
 pub(crate) fn check_name(errors: &mut Errors, key: &str, name: &str, span: Span) {
     if name.is_empty() || name.chars().count() > MAX_NAME {
         errors.add(
@@ -49,13 +49,13 @@ pub(crate) fn check_name(errors: &mut Errors, key: &str, name: &str, span: Span)
     }
 }
 
-/// Writes words as `a`, `b` and `c`, each in back quotes.
-pub(crate) fn listing<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
-    enumeration(words.into_iter().map(|word| format!("`{word}`")))
+/// Joins words as `a`, `b` and `c`, each in backquotes.
+pub(crate) fn join_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    join_words(words.into_iter().map(|word| format!("`{word}`")))
 }
 
-/// Writes words as a, b and c.
-pub(crate) fn enumeration(words: impl Iterator<Item = String>) -> String {
+/// Joins words as a, b and c.
+pub(crate) fn join_words(words: impl Iterator<Item = String>) -> String {
     let words: Vec<String> = words.collect();
     match words.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -63,7 +63,7 @@ pub(crate) fn enumeration(words: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// `; did you mean …?` when a known word is near.
+/// Returns `; did you mean …?` if a known word is close.
 pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let fold = |text: &str| text.replace('_', "").to_lowercase();
     let folded = fold(word);

@@ -1,7 +1,7 @@
-//! Asking and answering in memory, against a bare map.
+//! Throughput of asking and answering in memory, compared to a bare map.
 //!
-//! A pair is a question asked, waited for, answered and delivered: a form's check, a deadline,
-//! the limits and a waiter are in it. Run it with `cargo xtask bench engine`.
+//! A pair is a question asked, awaited, answered and delivered, including validation, a deadline,
+//! limits and a waiter. Run it with `cargo xtask bench engine`.
 
 #![expect(
     clippy::print_stdout,
@@ -28,15 +28,14 @@ use serde_json::Value;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many pairs a run makes on each core.
+/// Pairs per run and core.
 const PAIRS: usize = 500_000;
-/// The median of so many runs is told.
+/// The median of this many runs is printed.
 const RUNS: usize = 5;
 const PENDING: usize = 1_000_000;
-/// How long settled questions are kept. The longer, the more memory is gone through, and the
-/// colder it is.
-/// Says that only the memory of questions that wait is to be measured.
+/// Argument that restricts the run to the memory of pending questions.
 const PENDING_ONLY: &str = "pending";
+/// Retention of settled questions. Longer means more memory, and colder caches.
 const SHORT: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_millis(200);
 
@@ -44,7 +43,7 @@ fn main() {
     if std::env::args().any(|arg| arg == PENDING_ONLY) {
         return pending();
     }
-    // In a process of its own: what is freed there would be used again here, and colder.
+    // In a separate process: memory freed there would be reused here, with cold caches.
     let program = std::env::current_exe().unwrap();
     let ended = Command::new(program).arg(PENDING_ONLY).status().unwrap();
     assert!(ended.success());
@@ -72,7 +71,7 @@ fn median(mut run: impl FnMut() -> f64) -> f64 {
     figures[RUNS / 2]
 }
 
-/// What any program must at least do: put a record in and take it out, under locks.
+/// The baseline: insert and remove a record in a locked map.
 fn bare_map() -> f64 {
     let shards: Vec<Mutex<HashMap<u128, (usize, u64)>>> =
         (0..16).map(|_| Mutex::default()).collect();
@@ -102,7 +101,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// Limits that are checked and never met.
+/// Limits that are checked and never reached.
 fn settings(retention: Duration) -> EngineSettings {
     let mut settings = EngineSettings {
         live: usize::MAX - 1,
@@ -153,7 +152,7 @@ async fn ask_and_answer(asker: &Asker, form: &Form, answer: &Value) {
             .await
             .unwrap();
         let Poll::Ready(Ok(settled)) = outcome.poll(&mut context) else {
-            panic!("an answered question has settled");
+            panic!("an answered question must have settled");
         };
         black_box(settled);
         if i % 64 == 0 {
@@ -162,7 +161,7 @@ async fn ask_and_answer(asker: &Asker, form: &Form, answer: &Value) {
     }
 }
 
-/// Memory of questions that wait, and of those who wait for them.
+/// Memory of pending questions, with and without waiters.
 fn pending() {
     let home = runtime();
     let engine = home

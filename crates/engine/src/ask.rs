@@ -1,4 +1,4 @@
-//! What an asker wants to know, before it is asked.
+//! A question before it is asked.
 
 use entreat_core::{Form, Mode, Problems, Script, Timeout, Unknown};
 use serde_json::{Value, json};
@@ -30,13 +30,13 @@ pub struct Ask {
     pub(crate) unknown: Unknown,
     pub(crate) durable: bool,
     pub(crate) wipe: bool,
-    /// Behind a pointer: most questions have none, and every question is moved about.
+    /// Boxed, because most questions have none and `Ask` is moved often.
     pub(crate) extras: Option<Box<Extras>>,
 }
 
 /// The id of the only field of a question in inline mode.
 pub const INLINE_FIELD: &str = "value";
-/// A label holds so many characters; a longer prompt is repeated whole as the description.
+/// Maximum label length in characters; a longer prompt goes into the description in full.
 const LABEL: usize = 256;
 
 impl Ask {
@@ -54,12 +54,12 @@ impl Ask {
         }
     }
 
-    /// Asks a form.
+    /// Asks the person to fill in a form.
     pub fn form(form: Form) -> Self {
         Self::new(Mode::Form, Subject::Form(form))
     }
 
-    /// Asks a form in a terminal.
+    /// Asks the person to fill in a form in a terminal.
     pub fn terminal(form: Form) -> Self {
         Self::new(Mode::Terminal, Subject::Form(form))
     }
@@ -73,12 +73,12 @@ impl Ask {
 
     /// Asks for one line of text; the result is that text.
     ///
-    /// The problems name what is wrong with the prompt: it may not be empty.
+    /// Fails if the prompt is not a valid label, such as an empty one.
     pub fn inline(prompt: &str) -> Result<Self, Problems> {
         Self::one_line(prompt, false)
     }
 
-    /// Asks for one line of text that nobody else may see: masked and sealed.
+    /// Asks for one line of sensitive text: masked on input, sealed in the store.
     pub fn secret(prompt: &str) -> Result<Self, Problems> {
         Self::one_line(prompt, true)
     }
@@ -98,107 +98,106 @@ impl Ask {
         Ok(Self::new(Mode::Inline, Subject::Form(form)))
     }
 
-    /// Sends the respondent to a URL; the result, if there is one, comes from elsewhere.
+    /// Sends the respondent to a URL; see [`Elicitation::complete`](crate::Elicitation::complete).
     pub fn url(url: &str) -> Self {
         Self::new(Mode::Url, Subject::Url(url.into()))
     }
 
-    /// Why it is asked, in words for the respondent.
+    /// Sets a message that tells the respondent why this is asked.
     #[must_use]
     pub fn message(mut self, message: &str) -> Self {
         self.extras().message = Some(message.into());
         self
     }
 
-    /// How long it waits; wins over what the form says.
+    /// Sets the timeout; overrides the form's.
     #[must_use]
     pub fn timeout(mut self, timeout: Timeout) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How large the result may be, in bytes of JSON without files.
+    /// Limits the size of the result, in bytes of JSON without files.
     #[must_use]
     pub fn size_limit(mut self, bytes: u64) -> Self {
         self.size_limit = Some(bytes);
         self
     }
 
-    /// How the question will reach the respondent.
+    /// Sets how the question will reach the respondent.
     #[must_use]
     pub fn channel(mut self, channel: Channel) -> Self {
         self.channel = channel;
         self
     }
 
-    /// What happens to answers that no field asked for.
+    /// Sets what happens to answers to unknown fields.
     #[must_use]
     pub fn unknown(mut self, unknown: Unknown) -> Self {
         self.unknown = unknown;
         self
     }
 
-    /// It outlives the connection on which it was asked.
+    /// Keeps the question live when the connection it was asked on is dropped.
     #[must_use]
     pub fn durable(mut self) -> Self {
         self.durable = true;
         self
     }
 
-    /// Its secrets are wiped from the store once the asker has them.
+    /// Wipes secrets from the store once the asker has read them.
     #[must_use]
     pub fn wipe_after_delivery(mut self) -> Self {
         self.wipe = true;
         self
     }
 
-    /// Who is to answer.
+    /// Sets who may answer.
     #[must_use]
     pub fn respondent(mut self, respondent: &str) -> Self {
         self.extras().respondent = Some(respondent.into());
         self
     }
 
-    /// Where the outcome is to be posted.
+    /// Sets the URL that the outcome is posted to.
     #[must_use]
     pub fn callback(mut self, url: &str) -> Self {
         self.extras().callback = Some(url.into());
         self
     }
 
-    /// Notes of the asker's own, returned untouched.
+    /// Attaches opaque metadata, returned unchanged.
     #[must_use]
     pub fn metadata(mut self, metadata: Value) -> Self {
         self.extras().metadata = Some(metadata);
         self
     }
 
-    /// Asking again with the same key is asking once.
+    /// Sets an idempotency key: asking again with it returns the first question.
     #[must_use]
     pub fn idempotency_key(mut self, key: &str) -> Self {
         self.extras().idempotency_key = Some(key.into());
         self
     }
 
-    /// Where the outcome is to be posted.
     pub(crate) fn callback_url(&self) -> Option<&str> {
         self.extras.as_ref()?.callback.as_deref()
     }
 
-    /// Whether it brings URLs that have to be judged.
+    /// Whether it has URLs to be checked by the URL guard.
     pub(crate) fn has_urls(&self) -> bool {
         matches!(self.subject, Subject::Url(_)) || self.callback_url().is_some()
     }
 
-    /// Makes it a question of a principal, whose keys are its own.
-    pub(crate) fn belongs_to(&mut self, principal: &str) {
+    /// Assigns the question to a principal, and scopes its idempotency key to that principal.
+    pub(crate) fn set_principal(&mut self, principal: &str) {
         let extras = self.extras();
         extras.principal = Some(Principal(principal.into()));
         if let Some(key) = &mut extras.idempotency_key {
-            // With its length, so that no other principal and key come to the same; and not in
-            // the open, where a principal does not belong.
-            let own = format!("{}:{principal}{key}", principal.len());
-            *key = blake3::hash(own.as_bytes()).to_hex().as_str().into();
+            // Length-prefixed against ambiguous concatenation; hashed, because a principal must not
+            // be stored in clear text here.
+            let scoped = format!("{}:{principal}{key}", principal.len());
+            *key = blake3::hash(scoped.as_bytes()).to_hex().as_str().into();
         }
     }
 

@@ -1,4 +1,4 @@
-//! Who asks: a name, its limits, and a view of its own elicitations and no others.
+//! Askers: a name, its limits, and access to its own elicitations only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use tracing::{Instrument as _, Span, field};
 
 use crate::ask::Ask;
-use crate::connection::{Connection, Ties};
+use crate::connection::{Connection, OpenQuestions};
 use crate::elicitation::{Access, Elicitation};
 use crate::engine::{Engine, TimeoutConfig};
 use crate::error::{ActError, AskError};
@@ -17,20 +17,20 @@ use crate::events::Subscription;
 use crate::limits::{Account, Limits};
 use crate::observe::StoreCall;
 use crate::record::{Entry, Extras, Record, Request, Subject, Version};
-use crate::resolver::{Unresolved, judge_resolved};
+use crate::resolver::{Unresolved, resolve_and_check};
 use crate::snapshot::Snapshot;
-use crate::store::{Created, Query, StoreError, Which};
+use crate::store::{Created, Query, StatusFilter, StoreError};
 
-/// What holds for one asker.
+/// Settings of one asker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskerSettings {
-    /// How much it may ask.
+    /// Rate limits and quotas.
     pub limits: Limits,
-    /// How long its questions may wait.
+    /// Bounds on timeouts.
     pub timeouts: TimeoutPolicy,
-    /// How many whole answers a question takes before it is given up.
+    /// How many submissions a question takes before it is cancelled.
     pub retry_limit: u8,
-    /// How large a result may be when the asker does not say, in bytes of JSON.
+    /// Default limit on the size of a result, in bytes of JSON.
     pub size_limit: u32,
 }
 
@@ -46,28 +46,28 @@ impl Default for AskerSettings {
 }
 
 impl AskerSettings {
-    /// What timeouts can be had in a mode.
+    /// Returns the bounds on timeouts in a mode.
     pub fn timeout_config(&self, mode: Mode) -> TimeoutConfig {
         TimeoutConfig::new(&self.timeouts, mode)
     }
 }
 
-/// The largest size limit of a result that can be asked for, in bytes.
+/// Upper bound on [`Ask::size_limit`], in bytes.
 pub const MAX_SIZE_LIMIT: u64 = 16 << 20;
-/// The longest page of a list.
+/// Maximum length of a page.
 pub const MAX_PAGE: usize = 200;
 
-/// A page of a list.
+/// A page of elicitations.
 #[derive(Debug, serde::Serialize)]
 pub struct ElicitationPage {
     /// The elicitations, newest first, without results.
     pub elicitations: Vec<Snapshot>,
-    /// The last of them, if others follow: the next page is of those before it.
+    /// The cursor of the next page; `None` on the last one.
     #[serde(rename = "nextCursor", skip_serializing_if = "Option::is_none")]
     pub next: Option<ElicitationId>,
 }
 
-/// Somebody who asks; made by [`Engine::asker`]. Cheap to clone.
+/// A program that asks questions; created by [`Engine::asker`]. Cheap to clone.
 #[derive(Clone)]
 pub struct Asker {
     engine: Engine,
@@ -84,14 +84,13 @@ impl Asker {
         }
     }
 
-    /// The asker's name.
+    /// Returns the asker's name.
     pub fn name(&self) -> &str {
         self.account.name()
     }
 
-    /// This asker acting for one principal, such as a user of an MCP server: what it asks belongs
-    /// to the principal, it sees nothing else, and it has a [share](Limits::principal_share) of
-    /// the asker's limits.
+    /// Returns this asker acting for one principal, such as a user of an MCP server. It sees only
+    /// the principal's questions and has a [share](Limits::principal_share) of the asker's limits.
     #[must_use]
     pub fn on_behalf_of(&self, principal: &str) -> Self {
         Self {
@@ -100,7 +99,7 @@ impl Asker {
         }
     }
 
-    /// This asker acting for itself: it does not see the questions of its principals.
+    /// Returns this asker acting for itself: it does not see the questions of its principals.
     #[must_use]
     pub fn on_its_own_behalf(&self) -> Self {
         Self {
@@ -109,84 +108,82 @@ impl Asker {
         }
     }
 
-    /// The engine it asks.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// What timeouts it can have in a mode.
+    /// Returns the bounds on timeouts in a mode.
     pub fn timeout_config(&self, mode: Mode) -> TimeoutConfig {
         self.settings.timeout_config(mode)
     }
 
-    /// Asks. The question outlives the returned handle.
+    /// Asks a question. It outlives the returned handle.
     ///
-    /// Refused are timeouts and size limits outside their bounds, unsafe URLs, and questions
-    /// above the asker's limits; nothing is charged then.
+    /// Rejects timeouts and size limits out of bounds, unsafe URLs, and questions above the asker's
+    /// limits. A rejected question is not charged.
     pub async fn ask(&self, ask: Ask) -> Result<Elicitation, AskError> {
         Ok(self.elicitation(self.create_on(ask, None).await?.id()))
     }
 
-    /// Asks, and tells how the question stands: as it was just made, or, if an idempotency key
-    /// found an earlier one, as that one stands, secrets sealed.
+    /// Asks a question and returns its snapshot. If the idempotency key was used before, returns
+    /// the existing question, secrets sealed.
     pub async fn create(&self, ask: Ask) -> Result<Snapshot, AskError> {
         self.create_on(ask, None).await
     }
 
-    /// Reads the `timeout` of a request, by the bounds that hold for this asker.
+    /// Parses the `timeout` of a request, within this asker's bounds.
     pub fn read_timeout(&self, mode: Mode, value: &Value) -> Result<Timeout, TimeoutError> {
         let timeout = self.settings.timeouts.read(mode, value);
         timeout.inspect_err(|error| self.engine.inner.observer.timeout_rejected(error))
     }
 
-    /// How long a question waits, by the bounds that hold for this asker: for one that is kept
-    /// elsewhere.
+    /// Resolves a timeout within this asker's bounds, for a question that is stored elsewhere.
     pub fn time_for(&self, mode: Mode, timeout: Timeout) -> Result<Duration, TimeoutError> {
         let terms = self.settings.timeouts.terms(mode, timeout);
         terms.map(|terms| terms.initial())
     }
 
-    /// How many whole answers a question takes before it is given up.
+    /// Returns how many submissions a question takes before it is cancelled.
     pub fn retry_limit(&self) -> u8 {
         self.settings.retry_limit
     }
 
-    /// Charges a request that the engine does not see by itself. Waiting is one: an
-    /// [`outcome`](Elicitation::outcome) is free.
+    /// Charges one request to the rate limit, for calls that the engine does not charge itself,
+    /// such as [`Elicitation::outcome`].
     pub fn charge(&self) -> Result<(), ActError> {
         self.account
             .charge_request(self.engine.now())
             .map_err(|retry_after| ActError::RateLimited { retry_after })
     }
 
-    /// A connection of this asker: what is asked on it goes when it goes.
+    /// Opens a connection: dropping it cancels the questions asked on it.
     pub fn connect(&self) -> Connection {
         Connection::new(self.clone())
     }
 
-    /// One of this asker's elicitations; calls on another's say that there is none.
+    /// Returns a handle; calls fail with [`ActError::NotFound`] if it is another asker's.
     pub fn elicitation(&self, id: ElicitationId) -> Elicitation {
         let access = Access::Asker(self.account.clone());
         Elicitation::new(self.engine.clone(), id, access)
     }
 
-    /// Whether an elicitation is this asker's, or this principal's.
+    /// Returns whether the elicitation belongs to this asker or principal.
     pub fn owns(&self, elicitation: &Snapshot) -> bool {
         self.account.owns(&elicitation.record().request)
     }
 
-    /// What happens to this asker's elicitations from now on.
+    /// Subscribes to the events of this asker's elicitations.
     pub fn subscribe(&self) -> Subscription {
         let account = self.account.clone();
         self.engine.inner.events.subscribe(Some(account))
     }
 
-    /// A page of this asker's elicitations, newest first, without results: at most `limit`,
-    /// which is at most [`MAX_PAGE`], and only such as are older than `before`. A page of a
-    /// principal may be shorter than others that follow it.
+    /// Lists this asker's elicitations older than `before`, newest first, without results. `limit`
+    /// is capped at [`MAX_PAGE`]. A principal's page may be short although more pages follow.
     pub async fn list(
         &self,
-        which: Which,
+        which: StatusFilter,
         limit: usize,
         before: Option<ElicitationId>,
     ) -> Result<ElicitationPage, ActError> {
@@ -200,7 +197,7 @@ impl Asker {
     pub(crate) async fn create_on(
         &self,
         ask: Ask,
-        ties: Option<&Arc<Ties>>,
+        open_questions: Option<&Arc<OpenQuestions>>,
     ) -> Result<Snapshot, AskError> {
         let span = tracing::info_span!(
             "elicitation.create",
@@ -209,7 +206,7 @@ impl Asker {
             timeout_ms = field::Empty,
             timeout_validated = field::Empty,
         );
-        self.create_within(ask, ties, &span)
+        self.create_within(ask, open_questions, &span)
             .instrument(span.clone())
             .await
     }
@@ -217,7 +214,7 @@ impl Asker {
     async fn create_within(
         &self,
         mut ask: Ask,
-        ties: Option<&Arc<Ties>>,
+        open_questions: Option<&Arc<OpenQuestions>>,
         span: &Span,
     ) -> Result<Snapshot, AskError> {
         let inner = &self.engine.inner;
@@ -228,18 +225,20 @@ impl Asker {
         let (terms, size_limit) = self.terms(&ask, span)?;
         if ask.has_urls() {
             self.judge_urls(&ask).await?;
-            if ask.callback_url().is_some() && !inner.dispatch.has_courier() {
+            if ask.callback_url().is_some() && !inner.callback_queue.has_sender() {
                 return Err(AskError::NoCallbacks);
             }
-            // Look-ups may take seconds: the person gets the whole time.
+            // DNS lookups take up to seconds, which must not count against the person's time.
             now = inner.now();
         }
         if let Some(principal) = self.account.principal() {
-            ask.belongs_to(principal);
+            ask.set_principal(principal);
         }
         let extras = ask.extras.map(Arc::<Extras>::from);
         if let Some(extras) = &extras {
-            inner.room.take_asked(self.account.name(), extras)?;
+            inner
+                .memory_budget
+                .reserve_extras(self.account.name(), extras)?;
         }
         inner.ledgers.admit(&self.account, now)?;
         let mut random = [0; 10];
@@ -259,18 +258,18 @@ impl Asker {
                 extras,
                 subject: ask.subject,
             },
-            held: None,
+            answer_state: None,
         });
-        if let Some(ties) = ties.filter(|_| !record.request.durable) {
-            // Before it exists, so that no end of the connection comes between.
-            ties.bind(record.id);
-            inner.waiters.tie(record.id, ties);
+        if let Some(open_questions) = open_questions.filter(|_| !record.request.durable) {
+            // Before it exists, so that it cannot outlive a connection dropped meanwhile.
+            open_questions.insert(record.id);
+            inner.waiters.set_connection(record.id, open_questions);
         }
         span.record("elicitation.id", field::display(record.id));
         let record = match inner.create(record.clone(), &self.account).await? {
-            Created::Fresh => record,
-            Created::Before(first) => {
-                let load = inner.called(StoreCall::Load, inner.store.load(first));
+            Created::New => record,
+            Created::Existing(first) => {
+                let load = inner.timed(StoreCall::Load, inner.store.load(first));
                 load.await?.ok_or(StoreError::Missing(first))?
             }
         };
@@ -301,12 +300,12 @@ impl Asker {
         let inner = &self.engine.inner;
         let resolver = &inner.resolver_for(self.name());
         if let Subject::Url(url) = &ask.subject {
-            judge_resolved(resolver, url, &Policy::web(), Unresolved::Accept)
+            resolve_and_check(resolver, url, &Policy::web(), Unresolved::Accept)
                 .await
                 .map_err(AskError::UnsafeUrl)?;
         }
         if let Some(callback) = ask.callback_url() {
-            judge_resolved(
+            resolve_and_check(
                 resolver,
                 callback,
                 &inner.settings.callbacks,
@@ -320,11 +319,11 @@ impl Asker {
 }
 
 impl Engine {
-    /// A page of all elicitations, newest first, without results.
+    /// Lists elicitations of one asker or all, newest first, without results.
     pub async fn list(
         &self,
         asker: Option<Arc<str>>,
-        which: Which,
+        which: StatusFilter,
         limit: usize,
         before: Option<ElicitationId>,
     ) -> Result<ElicitationPage, ActError> {
@@ -334,11 +333,11 @@ impl Engine {
             asker,
             which,
             before,
-            // One more, to see whether anything follows.
+            // One more, to know whether another page follows.
             limit: limit + 1,
         };
         let mut records = inner
-            .called(StoreCall::List, inner.store.list(query))
+            .timed(StoreCall::List, inner.store.list(query))
             .await?;
         let has_more = records.len() > limit;
         records.truncate(limit);

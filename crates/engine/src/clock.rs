@@ -1,8 +1,7 @@
-//! Reads the time and waits for it. Nothing else in Entreat does.
+//! Reads the time and sleeps. No other code in Entreat does.
 //!
-//! A machine has two kinds of time. The wall clock says what people call the time, and jumps
-//! when somebody sets it. The other kind only counts, and is what deadlines are kept by. A
-//! [`Clock`] gives both and mixes neither; `Timeline` is the one place that joins them.
+//! The wall clock jumps when somebody sets it. Monotonic time only counts up, and deadlines use it.
+//! A [`Clock`] provides both; only `Timeline` combines them.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use entreat_core::UnixTime;
 
-/// Where the time comes from: the system's clock, or a test's.
+/// A source of time: the system's clock, or a test's.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,37 +24,36 @@ use entreat_core::UnixTime;
 /// assert_eq!(clock.elapsed(), Duration::from_millis(500));
 /// ```
 pub trait Clock: Send + Sync + 'static {
-    /// What the wall clock shows. It may jump, in either direction.
+    /// Returns the wall clock time, which may jump in either direction.
     fn wall(&self) -> UnixTime;
 
-    /// How long it is since some fixed point, which is the same for the clock's whole life.
+    /// Returns the monotonic time since a fixed but arbitrary origin.
     ///
-    /// Never goes back, and goes on while the machine is asleep.
+    /// Never goes back, and advances while the machine is suspended.
     fn elapsed(&self) -> Duration;
 
-    /// Becomes ready once [`elapsed`](Self::elapsed) has grown by this much, counted from the
-    /// call and not from the first poll; a little later is fine, earlier is not.
+    /// Resolves once [`elapsed`](Self::elapsed) has advanced by `duration` since the call (not
+    /// since the first poll). It may be late, but never early.
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// The clock of the machine.
+/// The system's clock.
 ///
-/// On Linux time goes on while the machine is asleep. Elsewhere that is as the standard
-/// library's `Instant` has it; a deadline may then be late by as long as the machine slept.
+/// On Linux, monotonic time includes suspend. Elsewhere it follows the standard library's
+/// `Instant`, and deadlines may be late by the time that the machine was suspended.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     #[cfg(not(target_os = "linux"))]
     origin: std::time::Instant,
 }
 
-/// How much later than due a sleeper may wake when the machine was asleep meanwhile.
+/// The maximum delay of a sleep when the machine was suspended meanwhile.
 ///
-/// The runtime's timers stand still then, so longer sleeps are made of several short ones. One
-/// look at the clock in this time costs nothing that could be measured.
-const NAP: Duration = Duration::from_secs(10);
+/// The runtime's timers stop then, so longer sleeps consist of several short ones.
+const SLEEP_CHUNK: Duration = Duration::from_secs(10);
 
 impl SystemClock {
-    /// The clock of the machine.
+    /// Creates the system's clock.
     pub fn new() -> Self {
         Self {
             #[cfg(not(target_os = "linux"))]
@@ -73,10 +71,10 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the home of the wall clock; everyone else is handed the time"
+        reason = "the home of the wall clock; everyone else gets the time as an argument"
     )]
     fn wall(&self) -> UnixTime {
-        // A clock before 1970 was never set; the time then counts from 1970.
+        // A clock before 1970 was never set; use 1970.
         let since_1970 = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
@@ -85,9 +83,9 @@ impl Clock for SystemClock {
 
     #[cfg(target_os = "linux")]
     fn elapsed(&self) -> Duration {
-        // Not `Instant`, which stands still while a Linux machine sleeps.
+        // Not `Instant`, which excludes suspend on Linux.
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        // Neither part can be negative or too large; without a failure to handle, none is made up.
+        // Neither part can be negative or too large.
         Duration::new(
             u64::try_from(now.tv_sec).unwrap_or_default(),
             u32::try_from(now.tv_nsec).unwrap_or_default(),
@@ -105,10 +103,10 @@ impl Clock for SystemClock {
     }
 }
 
-/// Sleeps until `elapsed` is `duration` more than it was at the beginning.
+/// Sleeps until `elapsed` returns at least `begun + duration`.
 async fn sleep_by(elapsed: impl Fn() -> Duration, begun: Duration, duration: Duration) {
-    // What was slept counts even if the clock denies it: under tokio's paused time the
-    // runtime's timers run ahead of the machine.
+    // Time slept counts even if the clock disagrees: with tokio's paused time, timers run ahead of
+    // the system clock.
     let mut slept = Duration::ZERO;
     loop {
         let passed = slept.max(elapsed().saturating_sub(begun));
@@ -116,27 +114,25 @@ async fn sleep_by(elapsed: impl Fn() -> Duration, begun: Duration, duration: Dur
         if left.is_zero() {
             return;
         }
-        let nap = left.min(NAP);
-        tokio::time::sleep(nap).await;
-        slept += nap;
+        let chunk = left.min(SLEEP_CHUNK);
+        tokio::time::sleep(chunk).await;
+        slept += chunk;
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the home of the counting clock; everyone else is handed the time"
+    reason = "the home of the monotonic clock; everyone else gets the time as an argument"
 )]
 fn instant() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// The time by which Entreat keeps deadlines: the wall clock's at the start, and what has
-/// passed since.
+/// The time that deadlines use: the wall clock at start, plus the monotonic time since.
 ///
-/// It never goes back and never jumps, whatever becomes of the wall clock, so an hour that
-/// somebody was given is an hour. The price is that it disagrees with a wall clock that was
-/// set right later; the next start heals that.
+/// It never jumps, so that a timeout of an hour is an hour. The price is that it ignores later
+/// corrections of the wall clock until the next start.
 pub(crate) struct Timeline {
     clock: Arc<dyn Clock>,
     start: UnixTime,
@@ -144,7 +140,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Starts at what the wall clock shows now.
+    /// Starts at the current wall clock time.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             start: clock.wall(),
@@ -153,18 +149,18 @@ impl Timeline {
         }
     }
 
-    /// The time.
+    /// The current time.
     pub(crate) fn now(&self) -> UnixTime {
         self.at(self.clock.elapsed())
     }
 
-    /// The time at a look at the clock that was taken for something else too.
+    /// The time at an earlier reading of [`Clock::elapsed`].
     pub(crate) fn at(&self, elapsed: Duration) -> UnixTime {
         let passed = elapsed.saturating_sub(self.elapsed_at_start);
         self.start.after(passed)
     }
 
-    /// Waits until [`now`](Self::now) is `moment` or later; not at all if it is already.
+    /// Sleeps until [`now`](Self::now) is `moment` or later.
     pub(crate) async fn sleep_until(&self, moment: UnixTime) {
         loop {
             let left = moment.since(self.now());
@@ -190,14 +186,14 @@ mod tests {
 
     use super::*;
 
-    /// A wall clock and a counter, both set by hand; sleeping moves the counter.
+    /// A wall clock and a counter, both set manually; sleeping advances the counter.
     #[derive(Default)]
-    struct Hands {
+    struct ManualClock {
         wall: AtomicU64,
         elapsed: Arc<AtomicU64>,
     }
 
-    impl Clock for Hands {
+    impl Clock for ManualClock {
         fn wall(&self) -> UnixTime {
             UnixTime::from_millis(self.wall.load(Ordering::Relaxed))
         }
@@ -209,7 +205,7 @@ mod tests {
         fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
             let elapsed = Arc::clone(&self.elapsed);
             Box::pin(async move {
-                // At most a second at a time: a timeline asks again if it is woken early.
+                // At most a second at a time: a timeline sleeps again if it wakes early.
                 let millis = duration.as_millis().min(1_000);
                 elapsed.fetch_add(u64::try_from(millis).unwrap(), Ordering::Relaxed);
             })
@@ -218,23 +214,23 @@ mod tests {
 
     #[test]
     fn a_timeline_follows_elapsed_time_and_no_jump_of_the_wall_clock() {
-        let hands = Arc::new(Hands::default());
-        hands.wall.store(1_000_000, Ordering::Relaxed);
-        hands.elapsed.store(77, Ordering::Relaxed);
-        let timeline = Timeline::new(Arc::clone(&hands) as Arc<dyn Clock>);
+        let manual = Arc::new(ManualClock::default());
+        manual.wall.store(1_000_000, Ordering::Relaxed);
+        manual.elapsed.store(77, Ordering::Relaxed);
+        let timeline = Timeline::new(Arc::clone(&manual) as Arc<dyn Clock>);
         assert_eq!(timeline.now(), UnixTime::from_millis(1_000_000));
 
-        hands.wall.store(5, Ordering::Relaxed);
+        manual.wall.store(5, Ordering::Relaxed);
         assert_eq!(timeline.now(), UnixTime::from_millis(1_000_000));
-        hands.wall.store(u64::MAX, Ordering::Relaxed);
-        hands.elapsed.store(77 + 250, Ordering::Relaxed);
+        manual.wall.store(u64::MAX, Ordering::Relaxed);
+        manual.elapsed.store(77 + 250, Ordering::Relaxed);
         assert_eq!(timeline.now(), UnixTime::from_millis(1_000_250));
     }
 
     #[tokio::test]
     async fn a_timeline_sleeps_until_the_moment_and_not_beyond() {
-        let hands = Arc::new(Hands::default());
-        let timeline = Timeline::new(Arc::clone(&hands) as Arc<dyn Clock>);
+        let manual = Arc::new(ManualClock::default());
+        let timeline = Timeline::new(Arc::clone(&manual) as Arc<dyn Clock>);
         timeline.sleep_until(UnixTime::from_millis(4_500)).await;
         assert_eq!(timeline.now(), UnixTime::from_millis(4_500));
         timeline.sleep_until(UnixTime::from_millis(4_000)).await;
@@ -256,14 +252,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn time_that_the_machine_slept_counts() {
         let (hour, begun) = (Duration::from_secs(3_600), tokio::time::Instant::now());
-        // By the first look after falling asleep, the lid was closed for an hour.
-        let looks = AtomicU64::new(0);
-        let elapsed = || match looks.fetch_add(1, Ordering::Relaxed) {
+        // The machine was suspended for an hour before the second reading.
+        let readings = AtomicU64::new(0);
+        let elapsed = || match readings.fetch_add(1, Ordering::Relaxed) {
             0 => Duration::ZERO,
             _ => hour,
         };
         sleep_by(elapsed, Duration::ZERO, hour).await;
-        assert!(begun.elapsed() <= NAP + Duration::from_millis(1));
+        assert!(begun.elapsed() <= SLEEP_CHUNK + Duration::from_millis(1));
     }
 
     #[tokio::test(start_paused = true)]

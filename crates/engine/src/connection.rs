@@ -1,4 +1,4 @@
-//! The asker's connection as an object: when it goes, so does what was asked on it.
+//! An asker's connection: dropping it cancels what was asked on it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use crate::elicitation::Elicitation;
 use crate::error::AskError;
 use crate::snapshot::Snapshot;
 
-/// The asker's connection: a WebSocket, a stdio session, a piece of a program.
+/// An asker's connection, such as a WebSocket or a stdio session.
 ///
-/// Dropping it cancels what was asked on it and is still live, as `client_disconnected`, unless
-/// it was asked to be durable. The engine does that in the background; nobody has to wait.
+/// Dropping it cancels its live elicitations as `client_disconnected`, except
+/// [durable](Ask::durable) ones. The engine does so in the background.
 #[derive(Debug)]
 pub struct Connection {
     asker: Asker,
-    ties: Arc<Ties>,
+    open_questions: Arc<OpenQuestions>,
     reason: CancelReason,
 }
 
-/// What was asked on a connection and is still live.
+/// The live elicitations of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Ties(Mutex<HashSet<ElicitationId>>);
+pub(crate) struct OpenQuestions(Mutex<HashSet<ElicitationId>>);
 
-impl Ties {
-    pub(crate) fn bind(&self, id: ElicitationId) {
+impl OpenQuestions {
+    pub(crate) fn insert(&self, id: ElicitationId) {
         self.0.lock().insert(id);
     }
 
-    pub(crate) fn loosen(&self, id: ElicitationId) {
+    pub(crate) fn remove(&self, id: ElicitationId) {
         self.0.lock().remove(&id);
     }
 }
@@ -41,28 +41,27 @@ impl Connection {
     pub(crate) fn new(asker: Asker) -> Self {
         Self {
             asker,
-            ties: Arc::default(),
+            open_questions: Arc::default(),
             reason: CancelReason::ClientDisconnected,
         }
     }
 
-    /// Asks on this connection.
+    /// Asks a question on this connection.
     pub async fn ask(&self, ask: Ask) -> Result<Elicitation, AskError> {
         Ok(self.asker.elicitation(self.create(ask).await?.id()))
     }
 
-    /// Asks on this connection, and tells how the question stands, as
-    /// [`Asker::create`] does.
+    /// Asks on this connection and returns a snapshot, as [`Asker::create`] does.
     pub async fn create(&self, ask: Ask) -> Result<Snapshot, AskError> {
-        self.asker.create_on(ask, Some(&self.ties)).await
+        self.asker.create_on(ask, Some(&self.open_questions)).await
     }
 
-    /// Who asks.
+    /// Returns the asker.
     pub fn asker(&self) -> &Asker {
         &self.asker
     }
 
-    /// Ends the connection because the asker's session ended: what is left is cancelled as
+    /// Closes the connection because the session ended: live elicitations are cancelled as
     /// `session_expired`.
     pub fn expire(mut self) {
         self.reason = CancelReason::SessionExpired;
@@ -71,9 +70,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let left: Vec<_> = self.ties.0.lock().drain().collect();
-        if !left.is_empty() {
-            self.asker.engine().inner.abandon(left, self.reason);
+        let ids: Vec<_> = self.open_questions.0.lock().drain().collect();
+        if !ids.is_empty() {
+            self.asker.engine().inner.abandon(ids, self.reason);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Time's own part: warnings, deadlines, and what else has to be done without being asked.
+//! Background work: warnings, deadlines, callback deliveries, purging and cleanup.
 //!
-//! One task tends to all elicitations. It sleeps until the next alarm that the store knows of,
-//! or until something is asked whose alarm comes earlier.
+//! One task serves all elicitations. It sleeps until the store's next timer is due, or until it is
+//! woken for an earlier one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,166 +17,166 @@ use crate::elicitation::Access;
 use crate::engine::{Engine, Inner};
 use crate::error::ActError;
 use crate::record::Record;
-use crate::step::{given_up, keep_held};
-use crate::store::{Due, Query, StoreError, Which};
+use crate::step::{keep_answer, task_lost};
+use crate::store::{Due, Query, StatusFilter, StoreError};
 
-/// The task looks up at least this often: clocks stop while a machine sleeps.
-const LOOK_UP: Duration = Duration::from_secs(5);
-/// It asks a store that failed again after this.
-const PAUSE: Duration = Duration::from_secs(1);
-/// So many things are done before others get a turn.
+/// Maximum sleep of the task: timers stop while a machine is suspended.
+const MAX_SLEEP: Duration = Duration::from_secs(5);
+/// Delay before a failed store is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Work items between yields to other tasks.
 const BATCH: usize = 128;
-/// The store is asked for so many alarms at a time.
-const ALARMS: usize = 4096;
-/// So many alarms are under way at once. A durable store writes them together, as many as it
-/// sees fit while somebody else waits.
-const UNDER_WAY: usize = 256;
-/// While there are settled records to forget, that is done at least this often, and ledgers are
-/// closed.
-const CLEANING: Duration = Duration::from_secs(1);
-/// And no more often than this, however short the retention. Little by little is faster: what is
-/// forgotten soon leaves memory that is still at hand.
-const SWIFT_CLEANING: Duration = Duration::from_millis(2);
-/// Where there was nothing to forget, it is not looked for more often than this.
-const LULL: Duration = Duration::from_millis(50);
-/// A call of the store that is older has ended.
-const IN_FLIGHT: Duration = Duration::from_secs(60);
+/// Maximum number of due records per query.
+const DUE_LIMIT: usize = 4096;
+/// Maximum number of due records processed concurrently. A durable store groups their commits.
+const MAX_IN_FLIGHT: usize = 256;
+/// Longest interval between purges while there are records to purge.
+const MAX_PURGE_INTERVAL: Duration = Duration::from_secs(1);
+/// Shortest interval between purges. Frequent small purges are faster: the freed memory is still in
+/// the CPU's cache.
+const MIN_PURGE_INTERVAL: Duration = Duration::from_millis(2);
+/// Shortest interval after a purge that found nothing.
+const IDLE_PURGE_INTERVAL: Duration = Duration::from_millis(50);
+/// Store calls that started longer ago have ended.
+const MAX_CALL_AGE: Duration = Duration::from_secs(60);
 
-/// Wakes the task when something comes earlier than it planned for.
+/// Wakes the timer task when something is due earlier than planned.
 #[derive(Debug, Default)]
-pub(crate) struct Alarms {
-    /// When it plans to look up, in milliseconds since 1970.
+pub(crate) struct TimerSignal {
+    /// When the task plans to wake, in milliseconds since 1970.
     planned: AtomicU64,
-    bell: Notify,
-    /// The engine is to end; heard even while a failing store is given a rest.
-    end: Notify,
+    wake: Notify,
+    /// Ends the task, even while it waits to retry a failed store.
+    shutdown: Notify,
 }
 
-impl Alarms {
-    /// An alarm comes at this time.
-    pub(crate) fn expect(&self, at: UnixTime) {
+impl TimerSignal {
+    /// Announces a timer that is due at this time.
+    pub(crate) fn schedule(&self, at: UnixTime) {
         if at.as_millis() < self.planned.load(Ordering::Acquire) {
-            self.bell.notify_one();
+            self.wake.notify_one();
         }
     }
 
-    /// There is something to do at once.
-    pub(crate) fn ring(&self) {
-        self.bell.notify_one();
+    /// Wakes the task now.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
     }
 
-    /// The engine ends.
-    pub(crate) fn end(&self) {
-        self.end.notify_one();
+    /// Ends the task.
+    pub(crate) fn shut_down(&self) {
+        self.shutdown.notify_one();
     }
 }
 
-/// What was left to be done in the background.
+/// Work queued for the timer task.
 #[derive(Debug, Default)]
-pub(crate) struct Chores {
-    /// What was asked on connections that are gone. Bounded by the limit on live ones.
+pub(crate) struct Backlog {
+    /// Elicitations of dropped connections. Bounded by the limit on live ones.
     abandoned: Mutex<Vec<(Vec<ElicitationId>, CancelReason)>>,
-    /// Changes of which the store did not say whether they happened. Bounded by the calls in
-    /// flight while a store fails; looked at again until it answers.
-    doubts: Mutex<Doubts>,
-    /// Whether there are any, to be read without the lock.
-    in_doubt: AtomicBool,
-    /// When records were last forgotten, in milliseconds since 1970.
-    cleaned: AtomicU64,
+    /// Commits with unknown outcome, resolved once the store answers. Bounded by the calls in
+    /// flight while a store fails.
+    unknown: Mutex<UnknownCommits>,
+    /// Whether `unknown` is not empty; readable without the lock.
+    has_unknown: AtomicBool,
+    /// The time of the last purge, in milliseconds since 1970.
+    last_purge: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Doubts {
-    open: Vec<Doubt>,
-    /// Elicitations whose end was performed while there were doubts, and when. Another doubt
-    /// about the same end may still come, from a call that was under way.
-    performed: HashMap<ElicitationId, UnixTime>,
+struct UnknownCommits {
+    open: Vec<UnknownCommit>,
+    /// Elicitations that were settled while outcomes were unknown, and when. A call in flight may
+    /// still report the same settlement.
+    settled: HashMap<ElicitationId, UnixTime>,
 }
 
-/// A change that may have happened: the record as it would be, and how it came to that.
+/// A commit with unknown outcome: the record as committed, and the step that led to it.
 #[derive(Debug)]
-struct Doubt {
+struct UnknownCommit {
     record: Record,
     step: Option<Step>,
 }
 
-impl Chores {
-    fn push(&self, doubt: Doubt) {
-        let mut doubts = self.doubts.lock();
-        doubts.open.push(doubt);
-        self.in_doubt.store(true, Ordering::Release);
+impl Backlog {
+    fn push(&self, commit: UnknownCommit) {
+        let mut unknown = self.unknown.lock();
+        unknown.open.push(commit);
+        self.has_unknown.store(true, Ordering::Release);
     }
 
-    fn pop(&self) -> Option<Doubt> {
-        if !self.in_doubt.load(Ordering::Acquire) {
+    fn pop(&self) -> Option<UnknownCommit> {
+        if !self.has_unknown.load(Ordering::Acquire) {
             return None;
         }
-        let mut doubts = self.doubts.lock();
-        let doubt = doubts.open.pop();
-        self.in_doubt.store(!doubts.is_empty(), Ordering::Release);
-        doubt
+        let mut unknown = self.unknown.lock();
+        let commit = unknown.open.pop();
+        self.has_unknown
+            .store(!unknown.is_empty(), Ordering::Release);
+        commit
     }
 
-    /// Whether the end of this elicitation is to be performed: it is, unless that was done
-    /// while there were doubts. Without any, no two calls can believe to have ended it.
-    pub(crate) fn may_end(&self, id: ElicitationId, now: UnixTime) -> bool {
-        if !self.in_doubt.load(Ordering::Acquire) {
+    /// Whether to perform the effects of settling: false if they were performed already. Only
+    /// commits with unknown outcome can settle twice.
+    pub(crate) fn should_settle(&self, id: ElicitationId, now: UnixTime) -> bool {
+        if !self.has_unknown.load(Ordering::Acquire) {
             return true;
         }
-        self.doubts.lock().performed.insert(id, now).is_none()
+        self.unknown.lock().settled.insert(id, now).is_none()
     }
 
-    /// Forgets ends that no call under way can be about any more.
-    fn forget_ends(&self, before: UnixTime) {
-        if self.in_doubt.load(Ordering::Acquire) {
-            let mut doubts = self.doubts.lock();
-            doubts.performed.retain(|_, at| *at >= before);
-            self.in_doubt.store(!doubts.is_empty(), Ordering::Release);
+    /// Removes settlements that no call in flight can report any more.
+    fn prune_settled(&self, before: UnixTime) {
+        if self.has_unknown.load(Ordering::Acquire) {
+            let mut unknown = self.unknown.lock();
+            unknown.settled.retain(|_, at| *at >= before);
+            self.has_unknown
+                .store(!unknown.is_empty(), Ordering::Release);
         }
     }
 }
 
-impl Doubts {
+impl UnknownCommits {
     fn is_empty(&self) -> bool {
-        self.open.is_empty() && self.performed.is_empty()
+        self.open.is_empty() && self.settled.is_empty()
     }
 }
 
-impl Doubt {
-    /// Whether the change is in what is kept.
-    fn is_in(&self, kept: &Record) -> bool {
-        let (ours, theirs) = (&self.record.lifecycle, &kept.lifecycle);
+impl UnknownCommit {
+    /// Whether the stored record contains the change.
+    fn was_applied_to(&self, stored: &Record) -> bool {
+        let (ours, theirs) = (&self.record.lifecycle, &stored.lifecycle);
         if self.step.is_none() {
             return true;
         }
         if ours.is_live() {
-            return kept.version == self.record.version && theirs == ours;
+            return stored.version == self.record.version && theirs == ours;
         }
-        // What is final stays, whatever is wiped from the record later.
+        // A final state never changes; only answers may be wiped later.
         theirs.state() == ours.state()
     }
 }
 
 impl Inner {
-    /// Cancels in the background what a connection left.
-    pub(crate) fn abandon(&self, left: Vec<ElicitationId>, reason: CancelReason) {
-        // Connections that go because the engine ends are no askers who left: they come back.
+    /// Queues the elicitations of a dropped connection for cancellation.
+    pub(crate) fn abandon(&self, ids: Vec<ElicitationId>, reason: CancelReason) {
+        // On shutdown askers did not leave: they reconnect after the restart.
         if self.is_stopped() {
             return;
         }
-        self.chores.abandoned.lock().push((left, reason));
-        self.alarms.ring();
+        self.backlog.abandoned.lock().push((ids, reason));
+        self.timer_signal.wake();
     }
 
-    /// Finds out in the background whether a change happened, and performs its effects if so.
-    pub(crate) fn doubt(&self, record: Record, step: Option<Step>) {
-        self.waiters.nudge(record.id);
-        self.chores.push(Doubt { record, step });
-        self.alarms.ring();
+    /// Queues a commit with unknown outcome: its effects are performed if it turns out stored.
+    pub(crate) fn resolve_later(&self, record: Record, step: Option<Step>) {
+        self.waiters.wake(record.id);
+        self.backlog.push(UnknownCommit { record, step });
+        self.timer_signal.wake();
     }
 
-    /// Tends to deadlines until the engine is shut down or gone.
-    pub(crate) async fn keep(engine: Weak<Self>) {
+    /// Runs timers until the engine is shut down or dropped.
+    pub(crate) async fn run_timers(engine: Weak<Self>) {
         loop {
             let Some(inner) = engine.upgrade() else {
                 return;
@@ -185,86 +185,89 @@ impl Inner {
                 return;
             }
             let now = inner.now();
-            // Whatever is asked meanwhile rings: the store may already have been looked at.
-            inner.alarms.planned.store(u64::MAX, Ordering::Release);
-            let tended = inner.tend().await;
-            let (timeline, alarms) = (inner.timeline.clone(), inner.alarms.clone());
-            let next = match &tended {
-                Ok(next) => (*next).min(now.after(LOOK_UP)),
+            // Every timer set meanwhile wakes the task: the store may have been queried already.
+            inner
+                .timer_signal
+                .planned
+                .store(u64::MAX, Ordering::Release);
+            let result = inner.run_due().await;
+            let (timeline, signal) = (inner.timeline.clone(), inner.timer_signal.clone());
+            let next = match &result {
+                Ok(next) => (*next).min(now.after(MAX_SLEEP)),
                 Err(error) => {
                     tracing::warn!(error = %Causes(error), "the store failed; trying again");
-                    inner.now().after(PAUSE)
+                    inner.now().after(RETRY_DELAY)
                 }
             };
-            alarms.planned.store(next.as_millis(), Ordering::Release);
-            // The engine is not held while asleep, so that it can go.
+            signal.planned.store(next.as_millis(), Ordering::Release);
+            // Not held while asleep, so that the engine can be dropped.
             drop(inner);
             tokio::select! {
                 () = timeline.sleep_until(next) => {}
-                () = alarms.end.notified() => {}
-                // Not while the store fails: each failure rings, and would be followed by the next.
-                () = alarms.bell.notified(), if tended.is_ok() => {}
+                () = signal.shutdown.notified() => {}
+                // Not while the store fails: each failure wakes, and would cause a busy loop.
+                () = signal.wake.notified(), if result.is_ok() => {}
             }
         }
     }
 
-    /// Does everything that is due; returns when something will be.
-    pub(crate) async fn tend(self: &Arc<Self>) -> Result<UnixTime, StoreError> {
-        self.settle_doubts().await?;
+    /// Performs all due work; returns when the next is due.
+    pub(crate) async fn run_due(self: &Arc<Self>) -> Result<UnixTime, StoreError> {
+        self.resolve_unknown().await?;
         self.cancel_abandoned().await?;
         let next = loop {
-            let Due { ids, next } = self.store.due(self.now(), ALARMS).await?;
+            let Due { ids, next } = self.store.due(self.now(), DUE_LIMIT).await?;
             if ids.is_empty() {
                 break next;
             }
-            self.sound(ids).await?;
+            self.fire_timers(ids).await?;
             tokio::task::yield_now().await;
         };
-        let cleaning = self.clean().await?;
-        Ok(next.map_or(cleaning, |next| next.min(cleaning)))
+        let next_purge = self.purge().await?;
+        Ok(next.map_or(next_purge, |next| next.min(next_purge)))
     }
 
-    /// Lets the alarms of these elicitations go off, many at a time.
-    async fn sound(self: &Arc<Self>, mut ids: Vec<ElicitationId>) -> Result<(), StoreError> {
-        // In the order of creation, in which a durable store has them side by side.
+    /// Processes due records concurrently.
+    async fn fire_timers(self: &Arc<Self>, mut ids: Vec<ElicitationId>) -> Result<(), StoreError> {
+        // By creation time, which is the row order of a durable store.
         ids.sort_unstable();
-        let mut sounding = stream::iter(ids)
-            .map(|id| self.sound_one(id))
-            .buffer_unordered(UNDER_WAY);
+        let mut firing = stream::iter(ids)
+            .map(|id| self.fire_timer(id))
+            .buffer_unordered(MAX_IN_FLIGHT);
         let mut done = 0;
-        while let Some(result) = sounding.next().await {
+        while let Some(result) = firing.next().await {
             result?;
             done += 1;
             if done % BATCH == 0 {
-                // A store in memory never lets this task wait; others must get a turn anyway.
+                // A memory store never suspends this task; yield to others.
                 tokio::task::yield_now().await;
             }
         }
         Ok(())
     }
 
-    async fn sound_one(self: &Arc<Self>, id: ElicitationId) -> Result<(), StoreError> {
+    async fn fire_timer(self: &Arc<Self>, id: ElicitationId) -> Result<(), StoreError> {
         let Some(record) = self.store.load(id).await? else {
             return Ok(());
         };
         if !record.lifecycle.is_live() {
-            return self.send_off(record).await;
+            return self.start_delivery(record).await;
         }
-        // Past the deadline a warning would be a mockery.
+        // Past the deadline, expire instead of warning.
         let now = self.now();
         let command = if record.lifecycle.is_overdue(now) {
             Command::Expire
         } else {
             Command::Warn
         };
-        let done = self.step(&Access::Engine, record, command, now, keep_held);
+        let done = self.step(&Access::Engine, record, command, now, keep_answer);
         let done = done.await;
         ignore_races(done)
     }
 
-    /// Cancels what dropped connections left before the engine was to end: the keeper may not have
-    /// got to it.
-    pub(crate) async fn last_chores(self: &Arc<Self>) {
+    /// Cancels the elicitations of connections dropped before the shutdown, in case the timer task
+    /// has not.
+    pub(crate) async fn drain_abandoned(self: &Arc<Self>) {
         if let Err(error) = self.cancel_abandoned().await {
             tracing::warn!(error = %Causes(&error), "what was asked on dropped connections stays");
         }
@@ -272,13 +275,13 @@ impl Inner {
 
     async fn cancel_abandoned(self: &Arc<Self>) -> Result<(), StoreError> {
         loop {
-            let Some((left, reason)) = self.chores.abandoned.lock().pop() else {
+            let Some((ids, reason)) = self.backlog.abandoned.lock().pop() else {
                 return Ok(());
             };
-            for (done, id) in left.iter().enumerate() {
+            for (done, id) in ids.iter().enumerate() {
                 if let Err(error) = self.cancel_one(*id, reason).await {
-                    let rest = left[done..].to_vec();
-                    self.chores.abandoned.lock().push((rest, reason));
+                    let rest = ids[done..].to_vec();
+                    self.backlog.abandoned.lock().push((rest, reason));
                     return Err(error);
                 }
             }
@@ -296,58 +299,59 @@ impl Inner {
         let presented = Presented::Unknown;
         let command = Command::Cancel { reason, presented };
         let now = self.now();
-        let done = self.step(&Access::Host, record, command, now, keep_held);
+        let done = self.step(&Access::Host, record, command, now, keep_answer);
         let done = done.await;
         ignore_races(done)
     }
 
-    async fn settle_doubts(&self) -> Result<(), StoreError> {
+    async fn resolve_unknown(&self) -> Result<(), StoreError> {
         loop {
-            let Some(doubt) = self.chores.pop() else {
+            let Some(commit) = self.backlog.pop() else {
                 return Ok(());
             };
-            match self.store.load(doubt.record.id).await {
-                Ok(kept) => {
-                    // Until its end is performed, no call may believe that there are none.
-                    self.chores.in_doubt.store(true, Ordering::Release);
-                    let happened = kept.is_some_and(|kept| doubt.is_in(&kept));
-                    match doubt.step {
-                        Some(step) if happened => self.perform(&doubt.record, step),
-                        None if happened => {
+            match self.store.load(commit.record.id).await {
+                Ok(stored) => {
+                    // Stays set until the effects are performed; see `should_settle`.
+                    self.backlog.has_unknown.store(true, Ordering::Release);
+                    let applied = stored.is_some_and(|stored| commit.was_applied_to(&stored));
+                    match commit.step {
+                        Some(step) if applied => self.perform(&commit.record, step),
+                        None if applied => {
                             let limits = &self.settings.asker.limits;
-                            let request = &doubt.record.request;
-                            self.ledgers.count_in(&request.asker, 1, limits);
+                            let request = &commit.record.request;
+                            self.ledgers.add_live(&request.asker, 1, limits);
                             if let Some(principal) = request.principal() {
-                                self.ledgers.count_in_for(&request.asker, principal, 1);
+                                self.ledgers
+                                    .add_live_of_principal(&request.asker, principal, 1);
                             }
-                            self.has_created(&doubt.record);
+                            self.on_created(&commit.record);
                         }
                         Some(_) | None => {}
                     }
                 }
                 Err(error) => {
-                    self.chores.push(doubt);
+                    self.backlog.push(commit);
                     return Err(error);
                 }
             }
         }
     }
 
-    /// Forgets what is past retention, a little at a time; returns when to do so again.
-    async fn clean(&self) -> Result<UnixTime, StoreError> {
+    /// Deletes records past retention in small batches; returns when to run again.
+    async fn purge(&self) -> Result<UnixTime, StoreError> {
         let now = self.now();
         let retention = self.settings.retention;
-        let swift = (retention / 8).clamp(SWIFT_CLEANING, CLEANING);
-        let cleaned = UnixTime::from_millis(self.chores.cleaned.load(Ordering::Relaxed));
-        if now.since(cleaned) < swift {
-            return Ok(cleaned.after(swift));
+        let interval = (retention / 8).clamp(MIN_PURGE_INTERVAL, MAX_PURGE_INTERVAL);
+        let last = UnixTime::from_millis(self.backlog.last_purge.load(Ordering::Relaxed));
+        if now.since(last) < interval {
+            return Ok(last.after(interval));
         }
         let before = now.before(retention);
-        let mut pause = retention.clamp(LULL, LOOK_UP);
+        let mut pause = retention.clamp(IDLE_PURGE_INTERVAL, MAX_SLEEP);
         loop {
             let purged = self.store.purge(before, BATCH).await?;
             if purged > 0 {
-                pause = swift;
+                pause = interval;
             }
             if purged < BATCH {
                 break;
@@ -357,38 +361,40 @@ impl Inner {
         while self.store.purge_claims(now, BATCH).await? == BATCH {
             tokio::task::yield_now().await;
         }
-        self.ledgers.close_quiet(now);
-        self.chores.forget_ends(now.before(IN_FLIGHT));
-        self.chores
-            .cleaned
+        self.ledgers.drop_idle(now);
+        self.backlog.prune_settled(now.before(MAX_CALL_AGE));
+        self.backlog
+            .last_purge
             .store(now.as_millis(), Ordering::Relaxed);
         Ok(now.after(pause))
     }
 }
 
 impl Engine {
-    /// Does at once what time has made due: warnings, deadlines, forgetting what is past
-    /// retention. The engine does so by itself; a test on a virtual clock need not wait for it.
+    /// Performs all due work now: warnings, deadlines, purging. The engine does so by itself; a
+    /// test with a virtual clock calls this instead of waiting.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
         let inner = self.inner.clone();
-        // Seen through even if the caller goes away: what is kept must have its effects.
+        // Detached: committed changes must have their effects even if the caller is dropped.
         let caught_up = self
             .inner
             .in_flight
-            .spawn(async move { inner.tend().await });
-        caught_up.await.unwrap_or_else(|gone| Err(given_up(gone)))?;
+            .spawn(async move { inner.run_due().await });
+        caught_up
+            .await
+            .unwrap_or_else(|gone| Err(task_lost(gone)))?;
         Ok(())
     }
 
-    /// Withdraws a form: live elicitations that ask it are cancelled as `form_invalidated`.
-    /// Returns how many.
+    /// Withdraws a form: cancels live elicitations that use it, as `form_invalidated`. Returns how
+    /// many.
     pub async fn withdraw(&self, form_id: &str) -> Result<usize, StoreError> {
         let mut withdrawn = 0;
         let mut before = None;
         loop {
             let query = Query {
                 asker: None,
-                which: Which::Live,
+                which: StatusFilter::Live,
                 before,
                 limit: BATCH,
             };
@@ -409,7 +415,7 @@ impl Engine {
     }
 }
 
-/// Whoever else changed or settled it meanwhile was first; that is no failure.
+/// Drops errors that mean another caller changed or settled it first.
 fn ignore_races(done: Result<Record, ActError>) -> Result<(), StoreError> {
     match done {
         Err(ActError::Store(error)) => Err(error),
@@ -417,7 +423,7 @@ fn ignore_races(done: Result<Record, ActError>) -> Result<(), StoreError> {
     }
 }
 
-/// An error with what caused it.
+/// Displays an error with its sources.
 struct Causes<'e>(&'e dyn std::error::Error);
 
 impl std::fmt::Display for Causes<'_> {

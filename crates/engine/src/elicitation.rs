@@ -1,4 +1,4 @@
-//! One elicitation, to be shown, answered, watched and ended.
+//! A handle to one elicitation: status, submission, drafts, decline, cancel, extend.
 
 mod draft;
 
@@ -16,39 +16,39 @@ use serde_json::{Map, Value};
 use crate::ask::INLINE_FIELD;
 use crate::engine::{Engine, Inner};
 use crate::error::{ActError, Refusal};
-use crate::given::Given;
 use crate::limits::Account;
 use crate::payload::{counted_size, editable, known_answers};
-use crate::record::{Held, Payload, Record, Subject};
-use crate::resolver::{OnAccountOf, Resolver, Unresolved, UrlError, judge_resolved};
+use crate::record::{AnswerState, Payload, Record, Subject};
+use crate::resolver::{AskerResolver, Resolver, Unresolved, UrlError, resolve_and_check};
 use crate::snapshot::Snapshot;
-use crate::step::keep_held;
+use crate::step::keep_answer;
+use crate::submission::Submission;
 use crate::wait::Wait;
 
 pub use self::draft::Drafted;
 
-/// One elicitation. Cheap to clone; dropping it changes nothing.
+/// A handle to one elicitation. Cheap to clone; dropping it changes nothing.
 ///
-/// Made by [`Asker::ask`](crate::Asker::ask) and [`Asker::elicitation`](crate::Asker::elicitation)
-/// for the asker, who sees results with their secrets, and by [`Engine::elicitation`] for those
-/// who show and answer it.
+/// [`Asker::ask`](crate::Asker::ask) and [`Asker::elicitation`](crate::Asker::elicitation) return
+/// the asker's handle, which reads results with secrets. [`Engine::elicitation`] returns the
+/// host's, which presents and answers the question.
 #[derive(Clone)]
 pub struct Elicitation {
     engine: Engine,
     id: ElicitationId,
     access: Access,
     typist: Option<Arc<str>>,
-    vouched: Vec<ReferenceKind>,
+    accepted_references: Vec<ReferenceKind>,
 }
 
-/// Whose eyes see an elicitation.
+/// Who accesses an elicitation.
 #[derive(Clone)]
 pub(crate) enum Access {
     /// The program itself.
     Host,
-    /// The engine, whose own task is never dropped halfway.
+    /// The engine's own task, which is never dropped halfway: its commits have low priority.
     Engine,
-    /// An asker, or a principal on whose behalf it asks, who sees its own and no others.
+    /// An asker or one of its principals, who sees only its own.
     Asker(Account),
 }
 
@@ -65,12 +65,12 @@ impl Access {
     }
 }
 
-/// A deadline that was moved.
+/// An extended deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extended {
-    /// Where it stands now.
+    /// The new deadline.
     pub deadline: UnixTime,
-    /// How often it can still be moved.
+    /// How many extensions are left.
     pub extensions_left: u8,
 }
 
@@ -81,33 +81,33 @@ impl Elicitation {
             id,
             access,
             typist: None,
-            vouched: Vec::new(),
+            accepted_references: Vec::new(),
         }
     }
 
-    /// Names the browser or terminal that drafts and answers come from; it is stored with them, so
-    /// that a draft can be shown to nobody but who typed it.
+    /// Names the browser or terminal that submits. The name is stored with drafts and answers, so
+    /// that a draft is shown only to its author.
     #[must_use]
     pub fn typed_by(mut self, typist: &str) -> Self {
         self.typist = Some(typist.into());
         self
     }
 
-    /// Accepts file references of this kind, which the host made itself and vouches for. Has no
-    /// effect for an asker: nobody vouches for what comes from outside.
+    /// Accepts file references of this kind, which the host itself created. Ignored on an asker's
+    /// handle: references from outside are untrusted.
     #[must_use]
-    pub fn vouching_for(mut self, kind: ReferenceKind) -> Self {
-        self.vouched.push(kind);
+    pub fn accepting_references(mut self, kind: ReferenceKind) -> Self {
+        self.accepted_references.push(kind);
         self
     }
 
-    /// Its name.
+    /// Returns the id.
     pub fn id(&self) -> ElicitationId {
         self.id
     }
 
-    /// How it stands: for the asker with the result, secrets included; for others with secrets
-    /// sealed.
+    /// Returns the current state and result. Secrets are included for the asker and sealed for the
+    /// host.
     pub async fn status(&self) -> Result<Snapshot, ActError> {
         self.charge()?;
         self.current().await
@@ -118,13 +118,13 @@ impl Elicitation {
         self.inner().deliver(&self.access, record).await
     }
 
-    /// Waits until it has settled.
+    /// Waits until the elicitation settles.
     pub fn outcome(&self) -> Wait {
         Wait::new(self.engine.inner.clone(), self.access.clone(), self.id)
     }
 
-    /// Waits until it has settled, at most so long or until the engine is shut down; then tells
-    /// how it stands.
+    /// Waits until the elicitation settles, the limit passes or the engine shuts down, and returns
+    /// the state at that moment.
     pub async fn outcome_within(&self, limit: Duration) -> Result<Snapshot, ActError> {
         let time_is_up = self.inner().clock.sleep(limit);
         tokio::select! {
@@ -134,77 +134,80 @@ impl Elicitation {
             },
             () = time_is_up => {}
         }
-        // In a box, so that those who wait do not carry room for it; and free, for it ends a
-        // wait that was let in.
+        // Boxed, to keep waiting futures small. Not charged: the wait already was.
         Box::pin(self.current()).await
     }
 
-    /// Notes that the question was on a screen. That alone begins nothing.
+    /// Records that the question was displayed, which does not yet start it.
     pub async fn show(&self) -> Result<Snapshot, ActError> {
-        self.plain(Command::Show).await
+        self.apply(Command::Show).await
     }
 
-    /// Notes that a person began.
+    /// Records that a person started to answer.
     pub async fn open(&self) -> Result<Snapshot, ActError> {
-        self.plain(Command::Open).await
+        self.apply(Command::Open).await
     }
 
-    /// Answers. The answers are bare or in their envelope, as the form takes them.
+    /// Submits answers, bare or in the form's envelope.
     ///
-    /// Answers that break rules are [`ActError::Invalid`] and use up an attempt; they are kept
-    /// as a draft, so that nothing is typed twice.
+    /// Invalid answers fail with [`ActError::Invalid`] and use up an attempt; they are stored as
+    /// the draft, so that the person can correct them.
     pub async fn submit(&self, answers: &Value) -> Result<Snapshot, ActError> {
         self.submit_with(answers, None).await
     }
 
-    /// Answers, and hands out what was read: for the asker's own program, which would otherwise
-    /// read it a second time. Secrets are in it.
+    /// Submits answers and returns them typed, secrets included, for an asker that answers its own
+    /// question and would otherwise parse them again.
     pub async fn submit_and_read<'a>(&self, answers: &'a Value) -> Result<Answers<'a>, ActError> {
-        let (_, read) = self.answer(Given::Tree(answers), None, None).await?;
+        let (_, read) = self.answer(Submission::Parsed(answers), None, None).await?;
         Ok(read)
     }
 
-    /// Answers, with what the respondent's program says about the submission.
+    /// Submits answers, with the client's information about the submission.
     pub async fn submit_with(
         &self,
         answers: &Value,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        let (snapshot, _) = self.answer(Given::Tree(answers), submission, None).await?;
+        let (snapshot, _) = self
+            .answer(Submission::Parsed(answers), submission, None)
+            .await?;
         Ok(snapshot)
     }
 
-    /// Answers with what was typed: `answers` were made of `draft`, as
-    /// [`drafted`](Self::drafted) or [`edit_draft`](Self::edit_draft) told it.
+    /// Submits answers derived from `draft`, as returned by [`read_draft`](Self::read_draft) or
+    /// [`edit_draft`](Self::edit_draft).
     ///
-    /// If the draft is another one by now, nothing happens and the error is
-    /// [`ActError::DraftChanged`]: make the answers anew, so that nothing that was typed or
-    /// uploaded meanwhile is left out. Answers that break rules leave the draft as it is.
+    /// Fails with [`ActError::DraftChanged`] and changes nothing if the draft has changed since:
+    /// derive the answers again, so that concurrent edits and uploads are not lost. Invalid answers
+    /// leave the draft unchanged.
     pub async fn submit_draft(
         &self,
         draft: &Map<String, Value>,
         answers: &Value,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        let given = Given::Tree(answers);
-        let (snapshot, _) = self.answer(given, submission, Some(draft)).await?;
+        let submitted = Submission::Parsed(answers);
+        let (snapshot, _) = self.answer(submitted, submission, Some(draft)).await?;
         Ok(snapshot)
     }
 
-    /// Answers with JSON text, whose whole numbers keep up to 38 digits; a tree has lost those
-    /// beyond 64 bits.
+    /// Submits answers as JSON text, which keeps integers up to 38 digits; a [`Value`] is limited
+    /// to 64 bits.
     pub async fn submit_text(
         &self,
         answers: &RawValue,
         submission: Option<Value>,
     ) -> Result<Snapshot, ActError> {
-        let (snapshot, _) = self.answer(Given::Text(answers), submission, None).await?;
+        let (snapshot, _) = self
+            .answer(Submission::Text(answers), submission, None)
+            .await?;
         Ok(snapshot)
     }
 
     async fn answer<'a>(
         &self,
-        given: Given<'a>,
+        submitted: Submission<'a>,
         submission: Option<Value>,
         draft: Option<&Map<String, Value>>,
     ) -> Result<(Snapshot, Answers<'a>), ActError> {
@@ -214,7 +217,7 @@ impl Elicitation {
         let settings = self.check_settings(&record);
         let inner = self.inner();
         let began = inner.clock.elapsed();
-        let checked = given.check(form, &settings);
+        let checked = submitted.check(form, &settings);
         let ended = inner.clock.elapsed();
         inner.observer.validated(ended.saturating_sub(began));
         let mut now = inner.timeline.at(ended);
@@ -222,7 +225,7 @@ impl Elicitation {
             Ok(answers) if has_urls(&answers) => {
                 let resolver = inner.resolver_for(&record.request.asker);
                 let judged = judge_answered_urls(&resolver, form, answers).await;
-                // Look-ups may take seconds, and a late answer loses.
+                // DNS lookups take up to seconds, and the deadline may have passed.
                 now = inner.now();
                 judged
             }
@@ -236,7 +239,10 @@ impl Elicitation {
             Err(violations) => {
                 let refused = match draft {
                     Some(draft) => self.refuse_draft(record, now, draft, &violations).await,
-                    None => self.refuse(record, now, &given.tree(), &violations).await,
+                    None => {
+                        self.refuse(record, now, &submitted.value(), &violations)
+                            .await
+                    }
                 };
                 let refusal = refused?;
                 Err(ActError::Invalid(Box::new(refusal)))
@@ -254,12 +260,12 @@ impl Elicitation {
     ) -> Result<Snapshot, ActError> {
         let payload = Payload::of_answers(&self.inner().vault, self.id, answers);
         check_size(&record, Some(answers.form()), &payload)?;
-        let held = Arc::new(Held {
+        let held = Arc::new(AnswerState {
             result: Some(payload),
             missing: answers.missing().map(|field| field.id().into()).collect(),
             submission: submission.map(Box::new),
             typist: self.typist.as_deref().map(Box::from),
-            ..Held::default()
+            ..AnswerState::default()
         });
         let command = Command::Submit(Verdict::Valid);
         let keep = |record: &Record, _: &_| {
@@ -273,7 +279,7 @@ impl Elicitation {
         Ok(Snapshot::sealed(record))
     }
 
-    /// Keeps answers that break rules as a draft, and says what is wrong with them.
+    /// Stores invalid answers as the draft and returns the errors.
     async fn refuse(
         &self,
         record: Record,
@@ -287,17 +293,17 @@ impl Elicitation {
         let draft = Payload::of_draft(&inner.vault, self.id, form, &draft);
         check_size(&record, Some(form), &draft)?;
         let keep = |_: &Record, errors| {
-            Ok(Held {
+            Ok(AnswerState {
                 draft: Some(draft.clone()),
                 errors: Some(errors),
                 typist: self.typist.as_deref().map(Box::from),
-                ..Held::default()
+                ..AnswerState::default()
             })
         };
         self.count_refusal(record, now, violations, keep).await
     }
 
-    /// Leaves a draft that breaks rules as it is, and says what is wrong with it.
+    /// Leaves an invalid draft unchanged and returns the errors.
     async fn refuse_draft(
         &self,
         record: Record,
@@ -307,20 +313,20 @@ impl Elicitation {
     ) -> Result<Refusal, ActError> {
         let keep = |record: &Record, errors| {
             self.check_draft(record, draft)?;
-            let mut held = editable(record.held.as_ref());
+            let mut held = editable(record.answer_state.as_ref());
             held.errors = Some(errors);
             Ok(held)
         };
         self.count_refusal(record, now, violations, keep).await
     }
 
-    /// Uses up an attempt; `keep` says what is held then, given the errors as text.
+    /// Uses up an attempt; `keep` builds the new answer state from the errors as JSON text.
     async fn count_refusal(
         &self,
         record: Record,
         now: UnixTime,
         violations: &Violations,
-        keep: impl Fn(&Record, Box<str>) -> Result<Held, ActError>,
+        keep: impl Fn(&Record, Box<str>) -> Result<AnswerState, ActError>,
     ) -> Result<Refusal, ActError> {
         let inner = self.inner();
         let errors = violations.errors(&inner.settings.messages);
@@ -341,23 +347,23 @@ impl Elicitation {
         })
     }
 
-    /// Brings a result from elsewhere: for inline and url modes.
+    /// Completes a question of inline or url mode with a result obtained elsewhere.
     pub async fn complete(&self, result: &Value) -> Result<Snapshot, ActError> {
-        self.bring(Given::Tree(result)).await
+        self.complete_with(Submission::Parsed(result)).await
     }
 
-    /// Brings a result from elsewhere as JSON text, of which every digit is kept.
+    /// Completes a question of inline or url mode with JSON text, which keeps all digits.
     pub async fn complete_text(&self, result: &RawValue) -> Result<Snapshot, ActError> {
-        self.bring(Given::Text(result)).await
+        self.complete_with(Submission::Text(result)).await
     }
 
-    async fn bring(&self, result: Given<'_>) -> Result<Snapshot, ActError> {
+    async fn complete_with(&self, result: Submission<'_>) -> Result<Snapshot, ActError> {
         let inner = self.inner();
         let record = inner.load(&self.access, self.id).await?;
         match record.request.mode {
             Mode::Inline => {
                 let mut answers = Map::new();
-                answers.insert(INLINE_FIELD.to_owned(), result.tree().into_owned());
+                answers.insert(INLINE_FIELD.to_owned(), result.value().into_owned());
                 return self.submit(&Value::Object(answers)).await;
             }
             Mode::Url => self.charge()?,
@@ -365,9 +371,9 @@ impl Elicitation {
         }
         let payload = Payload::of_result(result.text());
         check_size(&record, None, &payload)?;
-        let held = Arc::new(Held {
+        let held = Arc::new(AnswerState {
             result: Some(payload),
-            ..Held::default()
+            ..AnswerState::default()
         });
         let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
         let record = inner
@@ -376,33 +382,33 @@ impl Elicitation {
         Ok(Snapshot::sealed(record))
     }
 
-    /// The respondent decides not to answer.
+    /// Declines: the respondent decided not to answer.
     pub async fn decline(&self) -> Result<Snapshot, ActError> {
         self.decline_as(Presented::Unknown).await
     }
 
-    /// The respondent, or a client in its place, decides not to answer.
+    /// Declines, stating whether the question was presented.
     pub async fn decline_as(&self, presented: Presented) -> Result<Snapshot, ActError> {
-        self.plain(Command::Decline { presented }).await
+        self.apply(Command::Decline { presented }).await
     }
 
-    /// Ends it without a decision.
+    /// Cancels: the elicitation ends without the respondent's decision.
     pub async fn cancel(&self, reason: CancelReason) -> Result<Snapshot, ActError> {
         self.cancel_as(reason, Presented::Unknown).await
     }
 
-    /// Ends it without a decision, by a client that can tell whether it was shown.
+    /// Cancels, stating whether the question was presented.
     pub async fn cancel_as(
         &self,
         reason: CancelReason,
         presented: Presented,
     ) -> Result<Snapshot, ActError> {
-        self.plain(Command::Cancel { reason, presented }).await
+        self.apply(Command::Cancel { reason, presented }).await
     }
 
-    /// Moves the deadline, by as much as the terms grant or by less.
+    /// Extends the deadline by at most what the terms grant, which is the default.
     pub async fn extend(&self, by: Option<Duration>) -> Result<Extended, ActError> {
-        let snapshot = self.plain(Command::Extend(by)).await?;
+        let snapshot = self.apply(Command::Extend(by)).await?;
         let lifecycle = snapshot.lifecycle();
         Ok(Extended {
             deadline: lifecycle.deadline(),
@@ -410,19 +416,19 @@ impl Elicitation {
         })
     }
 
-    /// A command that leaves the answers as they are.
-    async fn plain(&self, command: Command) -> Result<Snapshot, ActError> {
+    /// Applies a command that leaves the answers unchanged.
+    async fn apply(&self, command: Command) -> Result<Snapshot, ActError> {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
         let inner = self.inner();
         let record = inner
-            .step(&self.access, record, command, inner.now(), keep_held)
+            .step(&self.access, record, command, inner.now(), keep_answer)
             .await?;
         Ok(Snapshot::sealed(record))
     }
 
-    /// The id of the form that is asked; `None` if it is no form. Charges nothing: whoever wants
-    /// to know is about to answer.
+    /// Returns the form's id; `None` if the question is a URL. Not charged, because an answer
+    /// follows.
     pub async fn form_id(&self) -> Result<Option<String>, ActError> {
         let record = self.inner().load(&self.access, self.id).await?;
         let form = record.request.subject.form();
@@ -435,7 +441,7 @@ impl Elicitation {
             ..CheckSettings::default()
         };
         match self.access {
-            Access::Host => settings.references.clone_from(&self.vouched),
+            Access::Host => settings.references.clone_from(&self.accepted_references),
             Access::Engine | Access::Asker(_) => {}
         }
         settings
@@ -488,35 +494,38 @@ fn check_size(record: &Record, form: Option<&Form>, payload: &Payload) -> Result
 }
 
 impl Inner {
-    /// The elicitation as the caller may see it; secrets that were to be wiped are.
+    /// Returns what the caller may see. Wipes secrets on delivery if the asker requested that.
     pub(crate) async fn deliver(
         &self,
         access: &Access,
         record: Record,
     ) -> Result<Snapshot, ActError> {
-        let result = record.held.as_ref().and_then(|held| held.result.as_ref());
+        let result = record
+            .answer_state
+            .as_ref()
+            .and_then(|held| held.result.as_ref());
         let Some(result) = result.filter(|result| result.sealed.is_some() && access.is_asker())
         else {
             return Ok(Snapshot::sealed(record));
         };
         let secrets = result.open(&self.vault, record.id)?;
         if record.request.wipe {
-            self.replace_held(record.clone(), |record| Ok(wiped(record)))
+            self.replace_answer(record.clone(), |record| Ok(wiped(record)))
                 .await?;
         }
         Ok(Snapshot::open(record, secrets))
     }
 
-    /// The resolver, as this asker may use it.
-    pub(crate) fn resolver_for<'a>(&'a self, asker: &'a str) -> OnAccountOf<'a> {
-        OnAccountOf {
+    /// Returns the resolver, limited to this asker's share of lookups.
+    pub(crate) fn resolver_for<'a>(&'a self, asker: &'a str) -> AskerResolver<'a> {
+        AskerResolver {
             asker,
             resolver: &*self.resolver,
         }
     }
 }
 
-/// Looks the hosts of answered URLs up, and refuses those that lead where they must not.
+/// Resolves the hosts of answered URLs and rejects those that the field's policy blocks.
 pub(crate) async fn judge_answered_urls<'a>(
     resolver: &dyn Resolver,
     form: &Form,
@@ -533,7 +542,7 @@ pub(crate) async fn judge_answered_urls<'a>(
         return Ok(answers);
     }
     let judge = |(field, url, policy)| async move {
-        let judged = judge_resolved(resolver, url, policy, Unresolved::Accept).await;
+        let judged = resolve_and_check(resolver, url, policy, Unresolved::Accept).await;
         match judged {
             Err(UrlError::Blocked(blocked)) => Some((field, url, blocked)),
             Ok(_) | Err(_) => None,
@@ -547,18 +556,21 @@ pub(crate) async fn judge_answered_urls<'a>(
     }
 }
 
-/// What is held without its secrets; `None` if there are none.
-fn wiped(record: &Record) -> Option<Held> {
-    let mut held = editable(record.held.as_ref());
+/// Returns the answers without secrets; `None` if there are none.
+fn wiped(record: &Record) -> Option<AnswerState> {
+    let mut held = editable(record.answer_state.as_ref());
     held.draft = None;
     held.result.as_mut()?.sealed.take()?;
     Some(held)
 }
 
 impl Record {
-    /// Whether there are secrets in the result.
+    /// Whether the result has secrets.
     pub(crate) fn has_secrets(&self) -> bool {
-        let result = self.held.as_ref().and_then(|held| held.result.as_ref());
+        let result = self
+            .answer_state
+            .as_ref()
+            .and_then(|held| held.result.as_ref());
         result.is_some_and(|result| result.sealed.is_some())
     }
 }

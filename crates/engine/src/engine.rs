@@ -1,4 +1,4 @@
-//! The engine: one handle to everything that is asked.
+//! The engine: builder, settings, shared state and shutdown.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,10 +15,11 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use zeroize::Zeroizing;
 
+use crate::answer_memory::{AnswerMemory, MemoryBudget};
 use crate::asker::{Asker, AskerSettings};
+use crate::callbacks::{CallbackLimits, CallbackQueue, CallbackSender};
 use crate::clock::{Clock, SystemClock, Timeline};
-use crate::courier::{CallbackLimits, Courier, Dispatch};
-use crate::deadlines::{Alarms, Chores};
+use crate::deadlines::{Backlog, TimerSignal};
 use crate::elicitation::{Access, Elicitation, judge_answered_urls};
 use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
@@ -26,8 +27,9 @@ use crate::events::{Events, Subscription};
 use crate::health::Health;
 use crate::limits::Ledgers;
 use crate::observe::Observer;
-use crate::resolver::{Cleared, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved};
-use crate::room::{AnswerMemory, Room};
+use crate::resolver::{
+    Resolver, SystemResolver, Unresolved, UrlError, VettedUrl, resolve_and_check,
+};
 use crate::store::{MemoryStore, Store, StoreError};
 use crate::vault::{KeyProof, KeyRing, Vault};
 use crate::waiters::Waiters;
@@ -47,7 +49,7 @@ use crate::waiters::Waiters;
 ///     {"id": "sure", "type": "boolean", "label": "Are you sure?", "required": true}]}))?;
 ///
 /// let question = asker.ask(Ask::form(form)).await?;
-/// // Somebody answers: on a page, in a terminal, in a test.
+/// // Somewhere, a person answers: on a page, in a terminal.
 /// engine.elicitation(question.id()).submit(&json!({"sure": true})).await?;
 ///
 /// let settled = question.outcome().await?;
@@ -62,22 +64,22 @@ pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What holds for everybody who asks, unless an asker's own settings say otherwise.
+/// Settings of an [`Engine`].
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
-    /// For askers without settings of their own.
+    /// Default settings of askers.
     pub asker: AskerSettings,
-    /// How many elicitations may be live in all.
+    /// Maximum number of live elicitations.
     pub live: usize,
     /// How long a settled elicitation can still be read.
     pub retention: Duration,
-    /// Which callbacks may be asked for, and called.
+    /// Which callback URLs are allowed.
     pub callbacks: Policy,
-    /// How many of them are called at once.
+    /// How many callbacks are in flight at once.
     pub callback_limits: CallbackLimits,
-    /// How much memory answers may take that are not settled, or not delivered yet.
+    /// How much memory unsettled and undelivered answers may take.
     pub answer_memory: AnswerMemory,
-    /// The words in which errors are kept.
+    /// The language of stored validation errors.
     pub messages: Messages,
 }
 
@@ -95,7 +97,7 @@ impl Default for EngineSettings {
     }
 }
 
-/// Puts an engine together; made by [`Engine::builder`].
+/// Configures and starts an [`Engine`]; created by [`Engine::builder`].
 #[derive(Default)]
 pub struct Builder {
     store: Option<Arc<dyn Store>>,
@@ -103,7 +105,7 @@ pub struct Builder {
     entropy: Option<Arc<dyn Entropy>>,
     resolver: Option<Arc<dyn Resolver>>,
     keys: Option<KeyRing>,
-    courier: Option<Arc<dyn Courier>>,
+    callback_sender: Option<Arc<dyn CallbackSender>>,
     settings: EngineSettings,
 }
 
@@ -117,69 +119,69 @@ pub(crate) struct Inner {
     pub(crate) settings: EngineSettings,
     pub(crate) waiters: Waiters,
     pub(crate) ledgers: Ledgers,
-    pub(crate) room: Room,
+    pub(crate) memory_budget: MemoryBudget,
     pub(crate) events: Events,
-    pub(crate) alarms: Arc<Alarms>,
-    pub(crate) chores: Chores,
-    pub(crate) dispatch: Dispatch,
+    pub(crate) timer_signal: Arc<TimerSignal>,
+    pub(crate) backlog: Backlog,
+    pub(crate) callback_queue: CallbackQueue,
     pub(crate) observer: Observer,
     health: Health,
-    /// Calls of a durable store; joined by [`Engine::shutdown`].
+    /// Store calls and deliveries in flight; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
     stopped: AtomicBool,
-    /// Tends to deadlines; joined by [`Engine::shutdown`].
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    /// Runs timers; joined by [`Engine::shutdown`].
+    timer_task: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
-    /// An engine to be put together: in memory, on the system's clock, unless told otherwise.
+    /// Returns a builder. Defaults: memory store, system clock, system DNS resolver.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// An asker by its name, under the engine's settings.
+    /// Returns the asker of this name, with the engine's default settings.
     pub fn asker(&self, name: &str) -> Asker {
         self.asker_with(name, self.inner.settings.asker.clone())
     }
 
-    /// An asker by its name, under settings of its own.
+    /// Returns the asker of this name, with its own settings.
     pub fn asker_with(&self, name: &str, settings: AskerSettings) -> Asker {
         Asker::new(self.clone(), name, settings)
     }
 
-    /// What holds for askers without settings of their own.
+    /// Returns the default settings of askers.
     pub fn asker_settings(&self) -> &AskerSettings {
         &self.inner.settings.asker
     }
 
-    /// An elicitation as those see it who show it and answer it: any asker's, its secrets
-    /// sealed.
+    /// Returns a handle for the host, which presents questions: reaches every asker's elicitations;
+    /// secrets stay sealed.
     pub fn elicitation(&self, id: ElicitationId) -> Elicitation {
         Elicitation::new(self.clone(), id, Access::Host)
     }
 
-    /// Everything that happens from now on.
+    /// Subscribes to the events of all elicitations.
     pub fn subscribe(&self) -> Subscription {
         self.inner.events.subscribe(None)
     }
 
-    /// How many elicitations are live.
+    /// Returns the number of live elicitations.
     pub fn live(&self) -> usize {
         self.inner.ledgers.live()
     }
 
-    /// The engine's time.
+    /// Returns the engine's current time.
     pub fn now(&self) -> UnixTime {
         self.inner.now()
     }
 
-    /// Looks a URL's host up and judges it by a policy, as answers are judged. Nothing is fetched.
-    pub async fn judge_url(&self, url: &str, policy: &Policy) -> Result<Cleared, UrlError> {
-        judge_resolved(&*self.inner.resolver, url, policy, Unresolved::Accept).await
+    /// Resolves the URL's host and checks it against a policy, as for answers. Fetches nothing.
+    pub async fn check_url(&self, url: &str, policy: &Policy) -> Result<VettedUrl, UrlError> {
+        resolve_and_check(&*self.inner.resolver, url, policy, Unresolved::Accept).await
     }
 
-    /// Checks answers as submitting them does, hosts of URLs included, for a question that is kept
-    /// elsewhere. The errors are in the engine's words.
+    /// Validates answers as [`Elicitation::submit`] does, hosts of URLs included, for a question
+    /// that is stored elsewhere. Errors are in the engine's language.
     pub async fn check_answers<'a>(
         &self,
         form: &Form,
@@ -195,7 +197,7 @@ impl Engine {
         checked.map_err(|violations| violations.errors(&self.inner.settings.messages))
     }
 
-    /// Becomes ready once this much time has passed by the engine's clock.
+    /// Sleeps for this long by the engine's clock.
     pub fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.inner.clock.sleep(duration)
     }
@@ -205,53 +207,53 @@ impl Engine {
         self.inner.entropy.fill(bytes);
     }
 
-    /// Keys for a purpose of the program's own; see [`KeyRing::derive`].
+    /// Derives keys for another purpose; see [`KeyRing::derive`].
     pub fn derived_keys(&self, purpose: &'static str) -> Vec<(u32, Zeroizing<[u8; 32]>)> {
         self.inner.vault.keys().derive(purpose)
     }
 
-    /// How long a settled elicitation can still be read.
+    /// Returns how long a settled elicitation can still be read.
     pub fn retention(&self) -> Duration {
         self.inner.settings.retention
     }
 
-    /// What timeouts can be had in a mode.
+    /// Returns the bounds on timeouts in a mode.
     pub fn timeout_config(&self, mode: Mode) -> TimeoutConfig {
         self.inner.settings.asker.timeout_config(mode)
     }
 
-    /// Sees whether the store can keep something, by having it keep something.
+    /// Health check: writes to the store and returns its error, if any.
     ///
-    /// However many ask at once and again, it does so once a second at most: others get the same
-    /// answer. A store that says nothing for five seconds is unavailable.
+    /// Results are cached for one second, and concurrent callers share one write. The store counts
+    /// as unavailable if it does not answer within five seconds.
     pub async fn check(&self) -> Result<(), Arc<StoreError>> {
         self.inner.health.check(&self.inner).await
     }
 
-    /// Begins to shut down. A connection that goes from now on leaves what was asked on it as it
-    /// is: its asker did not go away, and comes back to the next start. For those who end
-    /// connections themselves; [`shutdown`](Self::shutdown) does the rest.
+    /// Begins to shut down: connections dropped from now on do not cancel their elicitations,
+    /// because askers reconnect after the restart. Call it before closing connections, and
+    /// [`shutdown`](Self::shutdown) after.
     pub fn stop(&self) {
         self.inner.stopped.store(true, Ordering::Release);
     }
 
-    /// Stops tending to deadlines and waits until what was begun is done.
+    /// Stops timers and waits for store calls in flight.
     ///
-    /// Elicitations stay as they are; a durable store has them for the next start. Whoever
-    /// waits for one is told [`ActError::ShuttingDown`](crate::ActError::ShuttingDown).
+    /// Live elicitations stay live; a durable store has them after the restart. Pending waits end
+    /// with [`ActError::ShuttingDown`](crate::ActError::ShuttingDown).
     pub async fn shutdown(&self) {
         self.stop();
-        self.inner.dispatch.end();
-        self.inner.alarms.end();
-        let keeper = self.inner.keeper.lock().take();
-        if let Some(keeper) = keeper {
-            // An error means that it was cancelled with its runtime; then it has ended too.
-            let _ = keeper.await;
+        self.inner.callback_queue.shut_down();
+        self.inner.timer_signal.shut_down();
+        let timer_task = self.inner.timer_task.lock().take();
+        if let Some(timer_task) = timer_task {
+            // An error means that the task was cancelled with its runtime.
+            let _ = timer_task.await;
         }
-        self.inner.last_chores().await;
+        self.inner.drain_abandoned().await;
         self.inner.in_flight.close();
         self.inner.in_flight.wait().await;
-        self.inner.waiters.nudge_all();
+        self.inner.waiters.wake_all();
     }
 }
 
@@ -264,16 +266,16 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// What timeouts can be had in a mode, in milliseconds.
+/// Bounds on timeouts in a mode, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TimeoutConfig {
-    /// When none is asked for.
+    /// Used when the asker sets none.
     pub default_ms: u64,
-    /// The shortest.
+    /// The minimum.
     pub min_ms: u64,
-    /// The longest.
+    /// The maximum.
     pub max_ms: u64,
-    /// `default`, or `custom` if somebody set them.
+    /// `custom` if the configuration sets them, otherwise `default`.
     pub config_source: &'static str,
 }
 
@@ -294,67 +296,68 @@ impl TimeoutConfig {
 }
 
 impl Builder {
-    /// Where elicitations are kept.
+    /// Sets the store.
     #[must_use]
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Some(Arc::new(store));
         self
     }
 
-    /// Where elicitations are kept, shared with the caller.
+    /// Sets a store that is shared with the caller.
     #[must_use]
     pub fn shared_store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// The clock.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
-    /// The source of randomness.
+    /// Sets the source of randomness.
     #[must_use]
     pub fn entropy(mut self, entropy: impl Entropy) -> Self {
         self.entropy = Some(Arc::new(entropy));
         self
     }
 
-    /// DNS for the URL guard.
+    /// Sets the DNS resolver of the URL guard.
     #[must_use]
     pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
         self.resolver = Some(Arc::new(resolver));
         self
     }
 
-    /// The keys that secrets are sealed with. Without any, keys are made that end with this
-    /// engine, which suits a store that does too.
+    /// Sets the keys that encrypt secrets. By default, keys are generated and lost with the engine,
+    /// which suits a memory store only.
     #[must_use]
     pub fn keys(mut self, keys: KeyRing) -> Self {
         self.keys = Some(keys);
         self
     }
 
-    /// Who carries outcomes to callbacks. Without one, questions with a callback are refused.
+    /// Sets how outcomes are sent to callbacks. By default, questions with a callback are rejected.
     #[must_use]
-    pub fn courier(mut self, courier: impl Courier) -> Self {
-        self.courier = Some(Arc::new(courier));
+    pub fn callback_sender(mut self, sender: impl CallbackSender) -> Self {
+        self.callback_sender = Some(Arc::new(sender));
         self
     }
 
-    /// What holds for everybody who asks.
+    /// Sets limits, retention and policies.
     #[must_use]
     pub fn settings(mut self, settings: EngineSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Starts the engine, on the runtime that this is called from.
+    /// Starts the engine on the current tokio runtime.
     ///
-    /// What expired while nobody was there is expired before this returns. The errors are a
-    /// store that cannot be read, keys that do not fit it, and a system without randomness.
+    /// Elicitations whose deadline passed while the engine was down are expired before this
+    /// returns. Fails if the store cannot be read, its secrets are encrypted with other keys, or
+    /// the system has no randomness.
     pub async fn start(self) -> Result<Engine, StartError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let entropy = match self.entropy {
@@ -370,40 +373,42 @@ impl Builder {
                 .resolver
                 .unwrap_or_else(|| Arc::new(SystemResolver::default())),
             ledgers: Ledgers::new(self.settings.live),
-            room: Room::new(self.settings.answer_memory),
+            memory_budget: MemoryBudget::new(self.settings.answer_memory),
             waiters: Waiters::new(),
             events: Events::new(),
-            alarms: Arc::default(),
-            chores: Chores::default(),
-            dispatch: Dispatch::new(self.courier, self.settings.callback_limits),
+            timer_signal: Arc::default(),
+            backlog: Backlog::default(),
+            callback_queue: CallbackQueue::new(self.callback_sender, self.settings.callback_limits),
             observer: Observer::default(),
             health: Health::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),
-            keeper: Mutex::new(None),
+            timer_task: Mutex::new(None),
             settings: self.settings,
             clock,
             timeline,
             entropy,
         });
         inner.check_keys().await?;
-        for (asker, live) in inner.store.census().await? {
+        for (asker, live) in inner.store.live_counts().await? {
             let limits = &inner.settings.asker.limits;
-            inner.ledgers.count_in(&asker, live, limits);
+            inner.ledgers.add_live(&asker, live, limits);
         }
-        for (asker, principal, live) in inner.store.census_of_principals().await? {
-            inner.ledgers.count_in_for(&asker, &principal, live);
+        for (asker, principal, live) in inner.store.live_counts_by_principal().await? {
+            inner
+                .ledgers
+                .add_live_of_principal(&asker, &principal, live);
         }
-        inner.count_room().await?;
+        inner.count_resident().await?;
         inner.observer.set_live(inner.ledgers.live());
-        inner.tend().await?;
-        let keeper = tokio::spawn(Inner::keep(Arc::downgrade(&inner)));
-        *inner.keeper.lock() = Some(keeper);
+        inner.run_due().await?;
+        let timer_task = tokio::spawn(Inner::run_timers(Arc::downgrade(&inner)));
+        *inner.timer_task.lock() = Some(timer_task);
         Ok(Engine { inner })
     }
 }
 
-/// The name of the note that tells whether keys fit a store.
+/// Name of the note that holds the store's [`KeyProof`].
 const KEY_PROOF: &str = "key_proof";
 
 impl Inner {
@@ -415,32 +420,32 @@ impl Inner {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Notices wrong keys before a secret is sealed that nobody could open.
+    /// Detects wrong keys before a secret is sealed with them.
     async fn check_keys(&self) -> Result<(), StartError> {
         let mut in_use = Vec::new();
-        if let Some(kept) = self.store.note(KEY_PROOF).await? {
-            let kept: KeyProof = serde_json::from_str(&kept)?;
-            self.vault.verify(&kept)?;
-            in_use.extend(kept.versions());
+        if let Some(text) = self.store.load_note(KEY_PROOF).await? {
+            let proof: KeyProof = serde_json::from_str(&text)?;
+            self.vault.verify(&proof)?;
+            in_use.extend(proof.versions());
         }
-        Ok(self.keep_proof(&in_use).await?)
+        Ok(self.save_proof(&in_use).await?)
     }
 
-    /// Remembers that the store has secrets under these versions, and from now on under the
-    /// newest. Others of the ring can be taken out of it.
-    pub(crate) async fn keep_proof(&self, in_use: &[u32]) -> Result<(), StoreError> {
+    /// Saves a proof of the keys that the store depends on: these versions and the newest. Other
+    /// keys may be removed from the ring.
+    pub(crate) async fn save_proof(&self, in_use: &[u32]) -> Result<(), StoreError> {
         let keys = self.vault.keys();
         let is_unused =
             |version: &u32| *version != keys.newest_version() && !in_use.contains(version);
         let unused = keys.versions().filter(is_unused);
         let proof = unused.fold(self.vault.proof(), KeyProof::without);
         let text = serde_json::to_string(&proof).unwrap_or_default();
-        self.store.keep_note(KEY_PROOF, text).await
+        self.store.save_note(KEY_PROOF, text).await
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.alarms.end();
+        self.timer_signal.shut_down();
     }
 }

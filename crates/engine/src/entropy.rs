@@ -1,31 +1,30 @@
-//! Random bytes: of the operating system, or of a test.
+//! Random bytes from the operating system, or from a test.
 //!
-//! Nothing here stretches, mixes or seeds: every byte comes from the system's generator. The
-//! buffer only spares the calls.
+//! There is no userspace generator: every byte comes from the system's. The buffer only saves
+//! system calls.
 
 use std::{fmt, io};
 
 use parking_lot::Mutex;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Where random bytes come from.
+/// A source of random bytes.
 ///
-/// Ids, page tokens and keys are made of them, so an implementation outside of tests must be
-/// fit for cryptography.
+/// Ids, page tokens and keys depend on it, so an implementation must be cryptographically secure
+/// except in tests.
 pub trait Entropy: Send + Sync + 'static {
     /// Fills the slice with random bytes.
     ///
-    /// It cannot fail, for nobody could go on without: an implementation that runs dry must
-    /// not return.
+    /// It cannot fail, because no caller could continue: an implementation without random bytes
+    /// must not return.
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The operating system's generator, a few KiB at a time.
+/// The operating system's generator, buffered.
 ///
-/// Small requests (ids, nonces) are served from a buffer, which is wiped where it was handed
-/// out and when it is dropped. Requests as long as a key go to the system itself: what protects
-/// secrets never waits in memory, and a copy of this machine that was made while it ran does
-/// not choose the same keys.
+/// Small requests (ids, nonces) are served from a buffer, which is wiped as it is consumed and on
+/// drop. Requests as long as a key bypass it: key material is never in memory before use, and a
+/// clone of a running virtual machine does not generate the same keys.
 ///
 /// ```
 /// use entreat_engine::{Entropy, SystemEntropy};
@@ -48,15 +47,15 @@ const POOL: usize = 4096;
 
 struct Pool {
     bytes: Box<Zeroizing<[u8; POOL]>>,
-    /// How many were handed out, from the front.
+    /// Bytes consumed, from the front.
     used: usize,
 }
 
 impl SystemEntropy {
-    /// Asks the system for the first bytes.
+    /// Fills the buffer.
     ///
-    /// Fails if it has none to give, as in a jail without a random device. A program should
-    /// end then: there is no second source.
+    /// Fails if the system has no random bytes, such as in a jail without a random device. A
+    /// program should exit then: there is no other source.
     pub fn new() -> io::Result<Self> {
         let mut bytes = Box::new(Zeroizing::new([0; POOL]));
         getrandom::fill(&mut bytes[..])?;
@@ -69,9 +68,8 @@ impl SystemEntropy {
 impl Entropy for SystemEntropy {
     /// # Panics
     ///
-    /// If the system gives no random bytes although it did when this was made. Known systems
-    /// do not do that, nothing that anybody sends can bring it about, and to go on would
-    /// mean ids and keys that can be guessed.
+    /// If the system's generator fails although it worked in [`new`](Self::new). No known system
+    /// does that, no input can cause it, and continuing would mean predictable ids and keys.
     fn fill(&self, bytes: &mut [u8]) {
         if bytes.len() >= KEY {
             return draw(bytes);
@@ -81,20 +79,20 @@ impl Entropy for SystemEntropy {
             draw(&mut pool.bytes[..]);
             pool.used = 0;
         }
-        let handed_out = &mut pool.bytes[pool.used..][..bytes.len()];
-        bytes.copy_from_slice(handed_out);
-        handed_out.zeroize();
+        let consumed = &mut pool.bytes[pool.used..][..bytes.len()];
+        bytes.copy_from_slice(consumed);
+        consumed.zeroize();
         pool.used += bytes.len();
     }
 }
 
 #[expect(
     clippy::panic,
-    reason = "without randomness nothing may go on; see `SystemEntropy::fill`"
+    reason = "nothing may continue without randomness; see `SystemEntropy::fill`"
 )]
 fn draw(bytes: &mut [u8]) {
     if let Err(error) = getrandom::fill(bytes) {
-        panic!("the system stopped giving random bytes: {error}");
+        panic!("the system's random number generator failed: {error}");
     }
 }
 
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_were_handed_out_are_no_longer_in_the_buffer() {
+    fn bytes_that_were_consumed_are_no_longer_in_the_buffer() {
         let entropy = SystemEntropy::new().unwrap();
         for _ in 0..5 {
             entropy.fill(&mut [0; 10]);
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_buffer_is_not_handed_out_twice() {
+    fn the_end_of_the_buffer_is_not_consumed_twice() {
         let entropy = SystemEntropy::new().unwrap();
         entropy.pool.lock().used = POOL - 5;
         let mut bytes = [0; 10];

@@ -1,4 +1,4 @@
-//! Why the engine did not do what was asked of it. No error contains an answer.
+//! Errors of the engine. None contains an answer.
 
 use std::time::Duration;
 
@@ -12,57 +12,57 @@ use crate::vault::VaultError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The timeout lies outside its bounds.
+    /// The timeout is out of bounds.
     #[error(transparent)]
     Timeout(#[from] TimeoutError),
-    /// The size limit lies outside its bounds.
+    /// The size limit is out of bounds.
     #[error("a size limit is 1 to {maximum} bytes, not {requested}")]
     SizeLimit {
-        /// What was asked for.
+        /// The requested limit.
         requested: u64,
-        /// The most there is.
+        /// The maximum.
         maximum: u64,
     },
-    /// The URL, or the callback's, is blocked.
+    /// The URL or the callback URL is blocked.
     #[error("the URL is not safe")]
     UnsafeUrl(#[source] UrlError),
-    /// A callback is wanted, and there is nobody to call it.
+    /// A callback is requested, but the engine has no sender for callbacks.
     #[error("callbacks are not set up here")]
     NoCallbacks,
-    /// The asker asks too fast.
+    /// The asker exceeds its rate limit.
     #[error("too many requests; try again in {} ms", retry_after.as_millis())]
     RateLimited {
         /// When to try again.
         retry_after: Duration,
     },
-    /// Too many of the asker's questions, or of all, are waiting.
+    /// The asker or the engine has too many live questions.
     #[error("{limit} elicitations are live, which is the limit")]
     TooManyLive {
-        /// The limit that was met.
+        /// The limit that was reached.
         limit: usize,
     },
-    /// What is asked takes more memory than the asker has left.
+    /// The question exceeds the asker's remaining memory quota.
     #[error("what is asked takes {size} bytes of memory, and there are {limit} left")]
     TooLarge {
-        /// About how much it takes.
+        /// Approximate size in bytes.
         size: usize,
-        /// How much is left.
+        /// Bytes left.
         limit: usize,
     },
-    /// The store could not keep it.
+    /// The store failed.
     #[error("the question could not be kept")]
     Store(#[from] StoreError),
 }
 
-/// Why nothing happened to an elicitation.
+/// Why a call on an elicitation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActError {
-    /// There is none of that name, or it is not this asker's.
+    /// It does not exist, or belongs to another asker.
     #[error("no such elicitation")]
     NotFound,
-    /// It is over.
-    #[error("the elicitation is {}", outcome.already())]
+    /// It has already settled.
+    #[error("the elicitation is {}", outcome.settled_code())]
     Settled {
         /// How it ended.
         outcome: Outcome,
@@ -72,10 +72,10 @@ pub enum ActError {
     TimedOut {
         /// How long after the question the answer came.
         elapsed: Duration,
-        /// How long there was.
+        /// The timeout.
         timeout: Duration,
     },
-    /// The answers break rules of the form.
+    /// The answers are invalid.
     #[error("the answers are not valid")]
     Invalid(Box<Refusal>),
     /// The result is too large; the elicitation stays open.
@@ -86,16 +86,16 @@ pub enum ActError {
         /// The limit.
         limit: usize,
     },
-    /// The draft is not the one that the answers were made of any more; make them anew.
+    /// The draft has changed since it was read; derive the answers again.
     #[error("the draft has changed meanwhile")]
     DraftChanged,
-    /// Time cannot be extended like that.
+    /// The extension is refused.
     #[error("the extension is refused: {}", .0.as_str())]
     Extension(ExtensionRefusal),
-    /// This cannot be done to a question of this mode.
+    /// The operation does not apply to this mode.
     #[error("that cannot be done in {0} mode")]
     WrongMode(Mode),
-    /// The asker sends too much.
+    /// The asker exceeds its rate limit.
     #[error("too many requests; try again in {} ms", retry_after.as_millis())]
     RateLimited {
         /// When to try again.
@@ -104,24 +104,24 @@ pub enum ActError {
     /// The engine is shutting down; a durable elicitation can be awaited after the next start.
     #[error("the engine is shutting down")]
     ShuttingDown,
-    /// The store could not do its part.
+    /// The store failed.
     #[error("the elicitation could not be changed")]
     Store(#[from] StoreError),
-    /// A secret could not be opened.
+    /// A secret could not be decrypted.
     #[error("a sealed answer could not be opened")]
     Vault(#[from] VaultError),
 }
 
-/// What is wrong with answers, and whether others may follow.
+/// Why answers were rejected, and whether a retry is allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// All that is wrong, in field order.
+    /// All errors, in field order.
     pub errors: Vec<FieldError>,
-    /// Whether another try is allowed.
+    /// Whether another submission is allowed.
     pub retry_allowed: bool,
-    /// How many whole answers may come.
+    /// Maximum number of submissions.
     pub retry_limit: u8,
-    /// How many have come.
+    /// Number of submissions so far.
     pub retry_count: u8,
 }
 
@@ -132,13 +132,13 @@ pub enum StartError {
     /// The store could not be read.
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
-    /// The keys are not those that the store's secrets are sealed with.
+    /// The store's secrets are sealed with other keys.
     #[error("the keys do not fit this store")]
     Keys(#[from] VaultError),
-    /// What the store keeps to tell whether keys fit cannot be read.
+    /// The store's key proof cannot be parsed.
     #[error("the store's proof of its keys cannot be read")]
     Proof(#[from] serde_json::Error),
-    /// There is no randomness.
+    /// The system's random number generator failed.
     #[error("the system gives no randomness")]
     Entropy(#[source] std::io::Error),
 }

@@ -1,7 +1,7 @@
-//! What happens, told to whoever subscribes.
+//! Events of elicitations, broadcast to subscribers.
 //!
-//! Subscribers share one bounded channel. One that is too slow is told how much it missed and
-//! goes on with what is still there; nobody else waits for it.
+//! Subscribers share one bounded channel. A slow one learns how many events it missed and continues
+//! with the oldest retained; it delays nobody else.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::limits::Account;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
 
-/// How many events are kept for a slow subscriber: a burst of a busy second, some tens of KiB.
-const KEPT: usize = 1024;
+/// Channel capacity: a burst of a busy second, some tens of KiB.
+const CAPACITY: usize = 1024;
 
 /// Something that happened to an elicitation.
 #[derive(Clone, Debug)]
@@ -23,43 +23,43 @@ pub struct Event {
 }
 
 impl Event {
-    /// Which elicitation.
+    /// Returns the elicitation's id.
     pub fn id(&self) -> ElicitationId {
         self.record.id
     }
 
-    /// Whose.
+    /// Returns the asker's name.
     pub fn asker(&self) -> &str {
         &self.record.request.asker
     }
 
-    /// What changed, and when; `None` when it was created.
+    /// Returns the change and its time; `None` for a creation.
     pub fn step(&self) -> Option<&Step> {
         self.step.as_ref()
     }
 
-    /// The elicitation after the change, its secrets sealed.
+    /// Returns the record after the change, secrets sealed.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// The elicitation after the change as others than the asker see it, its secrets sealed.
+    /// Returns a snapshot after the change, secrets sealed.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::sealed(self.record.clone())
     }
 }
 
-/// Where events are told.
+/// The event channel.
 #[derive(Debug)]
 pub(crate) struct Events(broadcast::Sender<Arc<Event>>);
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(KEPT))
+        Self(broadcast::Sender::new(CAPACITY))
     }
 
-    pub(crate) fn tell(&self, record: &Record, step: Option<Step>) {
-        // Nobody listens in most programs; then there is nothing to copy.
+    pub(crate) fn publish(&self, record: &Record, step: Option<Step>) {
+        // Most programs have no subscriber; then nothing is copied.
         if self.0.receiver_count() > 0 {
             let record = record.clone();
             let _ = self.0.send(Arc::new(Event { record, step }));
@@ -74,7 +74,7 @@ impl Events {
     }
 }
 
-/// Events as they come; made by [`Engine::subscribe`](crate::Engine::subscribe) and
+/// A stream of events; created by [`Engine::subscribe`](crate::Engine::subscribe) and
 /// [`Asker::subscribe`](crate::Asker::subscribe).
 #[derive(Debug)]
 pub struct Subscription {
@@ -82,28 +82,28 @@ pub struct Subscription {
     account: Option<Account>,
 }
 
-/// What a subscriber gets.
+/// An item received from a [`Subscription`].
 #[derive(Clone, Debug)]
-pub enum Heard {
+pub enum SubscriptionItem {
     /// An event.
     Event(Arc<Event>),
-    /// So many events went by unheard.
+    /// The subscriber was too slow and missed this many events.
     Lagged(u64),
 }
 
 impl Subscription {
-    /// The next event; `None` when the engine is gone.
-    pub async fn next(&mut self) -> Option<Heard> {
+    /// Waits for the next event; `None` once the engine is dropped.
+    pub async fn next(&mut self) -> Option<SubscriptionItem> {
         loop {
             match self.receiver.recv().await {
                 Ok(event) => {
-                    let concerns_us = |account: &Account| account.owns(&event.record.request);
-                    if self.account.as_ref().is_none_or(concerns_us) {
-                        return Some(Heard::Event(event));
+                    let is_visible = |account: &Account| account.owns(&event.record.request);
+                    if self.account.as_ref().is_none_or(is_visible) {
+                        return Some(SubscriptionItem::Event(event));
                     }
                 }
                 Err(broadcast::error::RecvError::Lagged(missed)) => {
-                    return Some(Heard::Lagged(missed));
+                    return Some(SubscriptionItem::Lagged(missed));
                 }
                 Err(broadcast::error::RecvError::Closed) => return None,
             }

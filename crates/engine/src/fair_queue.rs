@@ -1,7 +1,6 @@
-//! Work that is limited for all, of which each waits within its own share.
+//! A semaphore with a fair share for each holder.
 //!
-//! [`Shares`](crate::shares::Shares) refuse whoever is beyond a limit; here they wait, first come
-//! first served.
+//! Unlike [`Shares`](crate::shares::Shares), holders over their limit wait, in FIFO order.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,8 +9,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Permits for everybody together, of which each holder has at most a share. Cheap to clone; all
-/// clones are one.
+/// A global limit on permits, with at most a share for each holder. Clones share the permits.
 #[derive(Debug)]
 pub(crate) struct FairQueue<K> {
     all: Arc<Semaphore>,
@@ -19,15 +17,15 @@ pub(crate) struct FairQueue<K> {
     shares: Arc<Mutex<Shares<K>>>,
 }
 
-/// The semaphores of holders that have a permit or wait for one, and of some that did.
+/// The semaphores of active holders, and some stale ones.
 #[derive(Debug)]
 struct Shares<K> {
     by_holder: HashMap<K, Weak<Semaphore>>,
-    /// How many there may be before those that nobody needs are dropped.
+    /// The number of entries at which stale ones are removed.
     sweep_at: usize,
 }
 
-/// A permit; dropping it lets the next one in.
+/// A permit; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _of_all: OwnedSemaphorePermit,
@@ -35,8 +33,7 @@ pub(crate) struct Permit {
 }
 
 impl<K: Eq + Hash> FairQueue<K> {
-    /// At least one permit for all and one for each: none at all would hold everything back for
-    /// ever.
+    /// At least one permit in total and per holder: with none, callers would wait forever.
     pub(crate) fn new(all: usize, each: usize) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
         Self {
@@ -51,12 +48,12 @@ impl<K: Eq + Hash> FairQueue<K> {
 
     /// Waits for a permit.
     pub(crate) async fn acquire(&self, holder: K) -> Permit {
-        // The share first: whoever waits for it takes no permit from others.
+        // The share first: a holder that waits for it must not occupy a global permit.
         let of_share = self.share(holder).acquire_owned().await;
         let of_all = self.all.clone().acquire_owned().await;
         Permit {
-            _of_all: of_all.expect("nobody closes the semaphore"),
-            _of_share: of_share.expect("nobody closes the semaphore"),
+            _of_all: of_all.expect("the semaphore is never closed"),
+            _of_share: of_share.expect("the semaphore is never closed"),
         }
     }
 
@@ -68,7 +65,7 @@ impl<K: Eq + Hash> FairQueue<K> {
         }
         if shares.by_holder.len() >= shares.sweep_at {
             shares.by_holder.retain(|_, share| share.strong_count() > 0);
-            // Twice as many as there are: so a holder costs constant time on average.
+            // Doubling, so that cleanup takes amortized constant time.
             shares.sweep_at = 2 * shares.by_holder.len() + 16;
         }
         let share = Arc::new(Semaphore::new(self.each));

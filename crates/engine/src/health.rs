@@ -1,7 +1,7 @@
-//! Whether the store can keep something: looked at seldom, however often it is asked.
+//! Store health, probed at most once a second.
 //!
-//! Anybody may ask a service whether it is ready. A look writes to disk, so that one look serves
-//! everybody who asks within a second, and goes on if the one who caused it goes away.
+//! Readiness endpoints are public, and a probe writes to disk. So one probe serves all callers
+//! within a second, and continues if the caller that started it is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use crate::engine::Inner;
-use crate::step::given_up;
+use crate::step::task_lost;
 use crate::store::StoreError;
 
-/// So long an answer holds.
-const FRESH: Duration = Duration::from_secs(1);
-/// So long a store may take; then it counts as unavailable.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a result is cached.
+const CACHE_TTL: Duration = Duration::from_secs(1);
+/// A store that takes longer counts as unavailable.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 type Answer = Result<(), Arc<StoreError>>;
 
-/// The latest look; locked while there is one under way.
+/// The latest probe; locked while one is in flight.
 #[derive(Default)]
-pub(crate) struct Health(Arc<Mutex<Option<Look>>>);
+pub(crate) struct Health(Arc<Mutex<Option<Probe>>>);
 
-struct Look {
+struct Probe {
     /// When it ended, by the engine's clock.
     at: Duration,
     answer: Answer,
@@ -33,32 +33,33 @@ impl Health {
     pub(crate) async fn check(&self, inner: &Arc<Inner>) -> Answer {
         let mut latest = self.0.clone().lock_owned().await;
         let now = inner.clock.elapsed();
-        if let Some(look) = &*latest
-            && now.saturating_sub(look.at) < FRESH
+        if let Some(probe) = &*latest
+            && now.saturating_sub(probe.at) < CACHE_TTL
         {
-            return look.answer.clone();
+            return probe.answer.clone();
         }
         let engine = inner.clone();
-        let look = inner.in_flight.spawn(async move {
+        let probe = inner.in_flight.spawn(async move {
             let answer = tokio::select! {
                 answer = engine.store.check(engine.now()) => answer,
-                () = engine.clock.sleep(PATIENCE) => Err(silent()),
+                () = engine.clock.sleep(TIMEOUT) => Err(timed_out()),
             };
             let answer = answer.map_err(Arc::new);
-            *latest = Some(Look {
+            *latest = Some(Probe {
                 at: engine.clock.elapsed(),
                 answer: answer.clone(),
             });
             answer
         });
-        look.await
-            .unwrap_or_else(|gone| Err(Arc::new(given_up(gone))))
+        probe
+            .await
+            .unwrap_or_else(|error| Err(Arc::new(task_lost(error))))
     }
 }
 
-fn silent() -> StoreError {
+fn timed_out() -> StoreError {
     StoreError::Unavailable {
-        attempt: "keep something",
-        source: "it did not answer in time".into(),
+        attempt: "write a health check",
+        source: "no answer in time".into(),
     }
 }

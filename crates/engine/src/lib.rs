@@ -1,17 +1,17 @@
 //! Asks questions and settles each exactly once.
 //!
-//! The [`Engine`] keeps [elicitations](Elicitation) in a [`Store`], holds them to their deadlines
-//! and their askers to their limits, wakes who [waits](Wait), and seals secrets before anything
-//! is kept. What may happen to an elicitation is decided by
-//! [`Lifecycle`](entreat_core::Lifecycle), without a clock; here the decisions are carried out.
+//! The [`Engine`] stores [elicitations](Elicitation) in a [`Store`], enforces deadlines and rate
+//! limits, wakes [waiters](Wait), and encrypts secrets before they reach the store. State
+//! transitions are decided by [`Lifecycle`](entreat_core::Lifecycle), which is pure; the engine
+//! performs them.
 //!
-//! Deliberately absent: MCP, HTTP, SQL, configuration files. Time, randomness, DNS and the store
-//! are arguments.
+//! Deliberately absent: MCP, HTTP, SQL, configuration files. Clock, randomness, DNS and store are
+//! injected.
 
 mod ask;
 mod asker;
+mod callbacks;
 mod connection;
-mod courier;
 mod elicitation;
 mod engine;
 mod error;
@@ -24,17 +24,18 @@ mod record;
 pub mod shares;
 pub mod store;
 
+mod answer_memory;
 mod deadlines;
 mod events;
 mod fair_queue;
-mod given;
 mod health;
 mod limits;
 mod observe;
 mod payload;
-mod room;
+mod rate;
 mod rotation;
 mod step;
+mod submission;
 mod waiters;
 
 mod clock;
@@ -42,26 +43,29 @@ mod entropy;
 mod resolver;
 mod vault;
 
+pub use answer_memory::{AnswerMemory, MemoryPermit};
 pub use ask::{Ask, INLINE_FIELD};
 pub use asker::{Asker, AskerSettings, ElicitationPage, MAX_PAGE, MAX_SIZE_LIMIT};
+pub use callbacks::{CallbackDelivery, CallbackLimits, CallbackSender, DeliveryResult};
 pub use clock::{Clock, SystemClock};
 pub use connection::Connection;
-pub use courier::{CallbackLimits, Courier, Parcel, Receipt};
 pub use elicitation::{Drafted, Elicitation, Extended};
 pub use engine::{Builder, Engine, EngineSettings, TimeoutConfig};
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::{ActError, AskError, Refusal, StartError};
-pub use events::{Event, Heard, Subscription};
+pub use events::{Event, Subscription, SubscriptionItem};
 pub use limits::Limits;
-pub use links::{Links, Opening};
+pub use links::{Links, PageUrlFuture};
+pub use rate::{Rate, RateLimiter};
 pub use record::{
-    Channel, Delivery, Entry, Extras, Held, Payload, Principal, Record, Request, Subject, Version,
+    AnswerState, Channel, Delivery, Entry, Extras, Payload, Principal, Record, Request, Subject,
+    Version,
 };
 pub use resolver::{
-    Cleared, LookUp, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, judge_resolved,
+    Lookup, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, VettedUrl,
+    resolve_and_check,
 };
-pub use room::{AnswerMemory, HeldPlace};
 pub use snapshot::Snapshot;
-pub use store::{MemoryStore, Store, StoreError, Which};
+pub use store::{MemoryStore, StatusFilter, Store, StoreError};
 pub use vault::{KeyLineFault, KeyProof, KeyRing, KeyRingError, Sealed, Secret, Vault, VaultError};
 pub use wait::Wait;

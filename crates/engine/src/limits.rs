@@ -1,8 +1,7 @@
-//! How much each asker, each principal on whose behalf it asks, and all together may ask.
+//! Rate limits and quotas of askers, their principals, and the engine as a whole.
 //!
-//! Only live elicitations count. A ledger is opened when an asker comes and closed when it has
-//! been quiet long enough for its rates to have recovered, so that askers who come and go leave
-//! nothing behind.
+//! Only live elicitations count. A ledger exists while its asker is active, and is dropped once it
+//! has been idle long enough for its rate limits to have recovered, so that memory stays bounded.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,32 +11,28 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use entreat_core::UnixTime;
-use governor::clock::Clock as GovernorClock;
-use governor::middleware::NoOpMiddleware;
-use governor::nanos::Nanos;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
 use parking_lot::RwLock;
 
 use crate::error::AskError;
+use crate::rate::{Rate, RateLimiter};
 use crate::record::Request;
 
 mod principals;
 
 use principals::Principals;
 
-/// How much one asker may ask.
+/// Rate limits and quotas of one asker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Questions a minute; what was refused does not count. `None` is no limit.
+    /// Questions per minute; rejected ones do not count. `None` is unlimited.
     pub creations_per_minute: Option<NonZeroU32>,
-    /// Requests a second of any kind, refused ones included. `None` is no limit.
+    /// Requests of any kind per second, rejected ones included. `None` is unlimited.
     pub requests_per_second: Option<NonZeroU32>,
-    /// Live elicitations at a time.
+    /// Live elicitations at once.
     pub live: usize,
-    /// How much of all this one principal may use on whose behalf the asker asks, in percent, so
-    /// that it cannot use up what others need. Of `live`, it is a part of what the engine allows
-    /// in all if that is less. See [`Asker::on_behalf_of`](crate::Asker::on_behalf_of).
+    /// The share of these limits that one principal may use, in percent, so that it cannot starve
+    /// others. Its share of `live` is capped by the engine's own limit. See
+    /// [`Asker::on_behalf_of`](crate::Asker::on_behalf_of).
     pub principal_share: u8,
 }
 
@@ -53,8 +48,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// No limits: for a program that asks on its own behalf, and for measurements. What the engine
-    /// allows in all is still shared among principals.
+    /// No limits: for a program that asks on its own behalf, and for benchmarks. The engine's own
+    /// limit is still shared among principals.
     pub fn none() -> Self {
         Self {
             creations_per_minute: None,
@@ -65,16 +60,12 @@ impl Limits {
     }
 }
 
-/// A ledger that has been quiet for this long has nothing left to remember: every rate has
-/// recovered.
-const QUIET: Duration = Duration::from_secs(60);
+/// After this long without calls every rate limit has recovered, and a ledger can be dropped.
+const IDLE: Duration = Duration::from_secs(60);
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, LatestCall, NoOpMiddleware<Nanos>>;
-
-/// The time of the asker's latest call, as the rate limiter wants it: the caller has read the
-/// clock already, and once is enough.
-#[derive(Clone, Default)]
-struct LatestCall(Arc<AtomicU64>);
+/// The time of the latest call, in milliseconds since 1970.
+#[derive(Default)]
+struct LatestCall(AtomicU64);
 
 impl LatestCall {
     fn set(&self, now: UnixTime) {
@@ -86,62 +77,54 @@ impl LatestCall {
     }
 }
 
-impl GovernorClock for LatestCall {
-    type Instant = Nanos;
-
-    fn now(&self) -> Nanos {
-        Duration::from_millis(self.0.load(Ordering::Relaxed)).into()
-    }
-}
-
-/// What one asker has used up.
+/// The usage of one asker.
 pub(crate) struct Ledger {
     name: Arc<str>,
     live: AtomicUsize,
-    /// Creations that were charged and then came to nothing.
+    /// Refunded creations.
     credit: AtomicUsize,
     rates: RwLock<Rates>,
     latest: LatestCall,
     principals: Principals,
 }
 
-/// Whose place is taken and who is charged: an asker, or a principal on whose behalf it asks. One
-/// pointer, because every waiter has it.
+/// Who is charged: an asker, or a principal it acts for. A single pointer, because every waiter has
+/// one.
 #[derive(Clone)]
 pub(crate) struct Account(Arc<Owner>);
 
 struct Owner {
     ledger: Arc<Ledger>,
-    behalf: Behalf,
+    acting_for: ActingFor,
 }
 
-/// On whose behalf an asker asks, and whose elicitations it sees.
-enum Behalf {
-    /// The program's own, which sees those of its principals too.
+/// On whose behalf an asker acts, which determines what it sees.
+enum ActingFor {
+    /// The host program, which also sees the questions of all principals.
     Program,
-    /// The asker's own; those of its principals are others'.
+    /// The asker itself, without its principals' questions.
     Itself,
-    /// A principal's.
-    Of(Box<str>),
+    /// One principal, and only its questions.
+    Principal(Box<str>),
 }
 
 impl Account {
     pub(crate) fn of(ledger: Arc<Ledger>) -> Self {
-        let behalf = Behalf::Program;
-        Self(Arc::new(Owner { ledger, behalf }))
+        let acting_for = ActingFor::Program;
+        Self(Arc::new(Owner { ledger, acting_for }))
     }
 
     pub(crate) fn on_its_own_behalf(&self) -> Self {
-        self.with(Behalf::Itself)
+        self.with(ActingFor::Itself)
     }
 
     pub(crate) fn on_behalf_of(&self, principal: &str) -> Self {
-        self.with(Behalf::Of(principal.into()))
+        self.with(ActingFor::Principal(principal.into()))
     }
 
-    fn with(&self, behalf: Behalf) -> Self {
+    fn with(&self, acting_for: ActingFor) -> Self {
         let ledger = self.ledger().clone();
-        Self(Arc::new(Owner { ledger, behalf }))
+        Self(Arc::new(Owner { ledger, acting_for }))
     }
 
     fn ledger(&self) -> &Arc<Ledger> {
@@ -154,23 +137,23 @@ impl Account {
     }
 
     pub(crate) fn principal(&self) -> Option<&str> {
-        match &self.0.behalf {
-            Behalf::Program | Behalf::Itself => None,
-            Behalf::Of(principal) => Some(principal),
+        match &self.0.acting_for {
+            ActingFor::Program | ActingFor::Itself => None,
+            ActingFor::Principal(principal) => Some(principal),
         }
     }
 
-    /// Whether it sees what was asked.
+    /// Whether it may see this question.
     pub(crate) fn owns(&self, request: &Request) -> bool {
-        let sees_all = matches!(self.0.behalf, Behalf::Program);
+        let sees_all = matches!(self.0.acting_for, ActingFor::Program);
         *self.name() == request.asker && (sees_all || self.principal() == request.principal())
     }
 
-    /// Charges a request of any kind; the error says when to come back.
+    /// Charges a request of any kind; the error is when to retry.
     pub(crate) fn charge_request(&self, now: UnixTime) -> Result<(), Duration> {
         let ledger = self.ledger();
         ledger.latest.set(now);
-        let charge = || ledger.charge(ledger.rates.read().requests.as_ref());
+        let charge = || charge(ledger.rates.read().requests.as_ref(), now);
         match self.principal() {
             Some(principal) => {
                 let limits = ledger.rates.read().limits.clone();
@@ -191,49 +174,36 @@ impl fmt::Debug for Account {
 
 struct Rates {
     limits: Limits,
-    creations: Option<Limiter>,
-    requests: Option<Limiter>,
+    creations: Option<RateLimiter>,
+    requests: Option<RateLimiter>,
 }
 
 impl Rates {
-    fn new(limits: &Limits, clock: &LatestCall) -> Self {
-        let limiter = |quota| RateLimiter::direct_with_clock(quota, clock.clone());
+    fn new(limits: &Limits) -> Self {
+        let creations = limits.creations_per_minute.map(Rate::per_minute);
+        let requests = limits.requests_per_second.map(Rate::per_second);
         Self {
             limits: limits.clone(),
-            creations: limits
-                .creations_per_minute
-                .map(|count| limiter(Quota::per_minute(count))),
-            requests: limits
-                .requests_per_second
-                .map(|count| limiter(Quota::per_second(count))),
+            creations: creations.map(RateLimiter::new),
+            requests: requests.map(RateLimiter::new),
         }
     }
 }
 
 impl Ledger {
-    fn charge_creation(&self) -> Result<(), Duration> {
+    fn charge_creation(&self, now: UnixTime) -> Result<(), Duration> {
         let order = Ordering::Relaxed;
         let spend = |credit: usize| credit.checked_sub(1);
         let has_credit = self.credit.load(order) > 0;
         if has_credit && self.credit.fetch_update(order, order, spend).is_ok() {
             return Ok(());
         }
-        self.charge(self.rates.read().creations.as_ref())
-    }
-
-    fn charge(&self, limiter: Option<&Limiter>) -> Result<(), Duration> {
-        limiter.map_or(Ok(()), |limiter| check(limiter, &self.latest))
+        charge(self.rates.read().creations.as_ref(), now)
     }
 }
 
-/// Charges a rate; the error says when to come back.
-fn check(limiter: &Limiter, latest: &LatestCall) -> Result<(), Duration> {
-    limiter.check().map_err(|refused| {
-        // Rounded up: a client that comes back at the stroke must not be a moment early.
-        let wait = refused.wait_time_from(latest.now());
-        let millis = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-        Duration::from_millis(millis.max(1))
-    })
+fn charge(limiter: Option<&RateLimiter>, now: UnixTime) -> Result<(), Duration> {
+    limiter.map_or(Ok(()), |limiter| limiter.check(now))
 }
 
 /// The ledgers of all askers.
@@ -244,7 +214,7 @@ pub(crate) struct Ledgers {
 }
 
 impl Ledgers {
-    /// With room for so many live elicitations in all.
+    /// `limit` is the maximum number of live elicitations.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             open: RwLock::default(),
@@ -253,32 +223,31 @@ impl Ledgers {
         }
     }
 
-    /// The ledger of an asker, under these limits from now on.
+    /// Returns the ledger of an asker and applies these limits to it.
     pub(crate) fn open(&self, name: &str, limits: &Limits) -> Arc<Ledger> {
         let mut open = self.open.write();
         if let Some(ledger) = open.get(name) {
             let mut rates = ledger.rates.write();
             if rates.limits != *limits {
-                *rates = Rates::new(limits, &ledger.latest);
+                *rates = Rates::new(limits);
             }
             drop(rates);
             return ledger.clone();
         }
         let name: Arc<str> = name.into();
-        let latest = LatestCall::default();
         let ledger = Arc::new(Ledger {
             name: name.clone(),
             live: AtomicUsize::new(0),
             credit: AtomicUsize::new(0),
-            rates: RwLock::new(Rates::new(limits, &latest)),
-            latest,
+            rates: RwLock::new(Rates::new(limits)),
+            latest: LatestCall::default(),
             principals: Principals::default(),
         });
         open.insert(name, ledger.clone());
         ledger
     }
 
-    /// Takes a place among the live ones and charges a creation, or neither.
+    /// Counts a live elicitation and charges a creation, or neither.
     pub(crate) fn admit(&self, account: &Account, now: UnixTime) -> Result<(), AskError> {
         let ledger = account.ledger();
         ledger.latest.set(now);
@@ -287,61 +256,66 @@ impl Ledgers {
             Some(principal) => {
                 let principals = &ledger.principals;
                 principals.admit(principal, &limits, self.limit, now, || {
-                    self.admit_asker(ledger, limits.live)
+                    self.admit_asker(ledger, limits.live, now)
                 })
             }
-            None => self.admit_asker(ledger, limits.live),
+            None => self.admit_asker(ledger, limits.live, now),
         }
     }
 
-    fn admit_asker(&self, ledger: &Ledger, own_limit: usize) -> Result<(), AskError> {
-        take_place(&ledger.live, own_limit)?;
-        if let Err(error) = take_place(&self.live, self.limit) {
-            give_back(&ledger.live);
+    fn admit_asker(
+        &self,
+        ledger: &Ledger,
+        own_limit: usize,
+        now: UnixTime,
+    ) -> Result<(), AskError> {
+        increment(&ledger.live, own_limit)?;
+        if let Err(error) = increment(&self.live, self.limit) {
+            decrement(&ledger.live);
             return Err(error);
         }
-        // Last, because what is refused is not charged.
-        ledger.charge_creation().map_err(|retry_after| {
-            give_back(&ledger.live);
-            give_back(&self.live);
+        // Last, because rejected questions are not charged.
+        ledger.charge_creation(now).map_err(|retry_after| {
+            decrement(&ledger.live);
+            decrement(&self.live);
             AskError::RateLimited { retry_after }
         })
     }
 
-    /// Takes an admission back that came to nothing.
+    /// Reverts an admission whose creation failed.
     pub(crate) fn refund(&self, account: &Account) {
         let ledger = account.ledger();
         ledger.credit.fetch_add(1, Ordering::Relaxed);
-        give_back(&ledger.live);
-        give_back(&self.live);
+        decrement(&ledger.live);
+        decrement(&self.live);
         if let Some(principal) = account.principal() {
             ledger.principals.refund(principal);
         }
     }
 
-    /// Gives back the place of an elicitation that has settled.
+    /// Uncounts an elicitation that has settled.
     pub(crate) fn release(&self, request: &Request) {
-        give_back(&self.live);
+        decrement(&self.live);
         if let Some(ledger) = self.open.read().get(&request.asker) {
-            give_back(&ledger.live);
+            decrement(&ledger.live);
             if let Some(principal) = request.principal() {
                 ledger.principals.release(principal);
             }
         }
     }
 
-    /// Counts elicitations that were live before this engine was.
-    pub(crate) fn count_in(&self, asker: &str, live: usize, limits: &Limits) {
+    /// Counts elicitations that were live before the engine started.
+    pub(crate) fn add_live(&self, asker: &str, live: usize, limits: &Limits) {
         self.open(asker, limits)
             .live
             .fetch_add(live, Ordering::Relaxed);
         self.live.fetch_add(live, Ordering::Relaxed);
     }
 
-    /// Counts elicitations of a principal that are counted as its asker's already.
-    pub(crate) fn count_in_for(&self, asker: &str, principal: &str, live: usize) {
+    /// Counts a principal's elicitations, which are already counted for its asker.
+    pub(crate) fn add_live_of_principal(&self, asker: &str, principal: &str, live: usize) {
         if let Some(ledger) = self.open.read().get(asker) {
-            ledger.principals.count_in(principal, live);
+            ledger.principals.add_live(principal, live);
         }
     }
 
@@ -355,11 +329,11 @@ impl Ledgers {
         self.open.read().len()
     }
 
-    /// Closes the ledgers of askers who are gone and whose rates have recovered.
-    pub(crate) fn close_quiet(&self, now: UnixTime) {
-        let recently = now.before(QUIET);
+    /// Drops the ledgers of idle askers.
+    pub(crate) fn drop_idle(&self, now: UnixTime) {
+        let recently = now.before(IDLE);
         self.open.write().retain(|_, ledger| {
-            ledger.principals.close_quiet(recently);
+            ledger.principals.drop_idle(recently);
             Arc::strong_count(ledger) > 1
                 || ledger.live.load(Ordering::Relaxed) > 0
                 || !ledger.latest.is_before(recently)
@@ -367,17 +341,16 @@ impl Ledgers {
     }
 }
 
-fn take_place(live: &AtomicUsize, limit: usize) -> Result<(), AskError> {
-    let take = |live| (live < limit).then_some(live + 1);
-    live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+fn increment(live: &AtomicUsize, limit: usize) -> Result<(), AskError> {
+    let more = |live| (live < limit).then_some(live + 1);
+    live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
         .map_err(|_| AskError::TooManyLive { limit })?;
     Ok(())
 }
 
-/// Saturating: a place is never given back twice, but a count that wrapped would lock everybody
-/// out.
-fn give_back(live: &AtomicUsize) {
-    let give = |live: usize| live.checked_sub(1);
+/// Saturating, because a count that wrapped would lock everybody out.
+fn decrement(live: &AtomicUsize) {
+    let less = |live: usize| live.checked_sub(1);
     let order = Ordering::Relaxed;
-    let _ = live.fetch_update(order, order, give);
+    let _ = live.fetch_update(order, order, less);
 }

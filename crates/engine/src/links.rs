@@ -1,5 +1,4 @@
-//! Where a person can answer: a seam, so that whoever asks can send people to a page without
-//! knowing how it is served, or by whom.
+//! URLs of question pages: an interface that hides how and by whom pages are served.
 
 use std::pin::Pin;
 
@@ -7,22 +6,21 @@ use entreat_core::ElicitationId;
 
 use crate::elicitation::Elicitation;
 
-/// An address that is being found out.
-pub type Opening = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
+/// A future that resolves to the URL of a page.
+pub type PageUrlFuture = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 
-/// Knows the pages of elicitations.
+/// Provides the URLs of question pages.
 pub trait Links: Send + Sync {
-    /// The address of the page, if it can be reached and is known.
+    /// Returns the URL of the page, if it is known and pages are reachable.
     fn page(&self, id: ElicitationId) -> Option<String>;
 
-    /// The address of the page of a question that is being asked. Where pages are served by
-    /// another program, it is told of the question first; doing so again is doing so once.
-    fn open(&self, question: Elicitation) -> Opening {
+    /// Returns the URL of the page of a live question. If another program serves pages, registers
+    /// the question there first; idempotent.
+    fn open(&self, question: Elicitation) -> PageUrlFuture {
         Box::pin(std::future::ready(self.page(question.id())))
     }
 
-    /// Whether a question has to say who may answer it: nobody could open the page of one that
-    /// does not.
+    /// Whether a question must name its respondent, because otherwise nobody could open its page.
     fn needs_respondent(&self) -> bool {
         false
     }

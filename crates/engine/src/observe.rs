@@ -1,8 +1,7 @@
-//! What the engine says about itself: metrics and log lines, by the names of the reference.
+//! Metrics and log events of the engine; the reference documentation lists their names.
 //!
-//! Answers are never among them; of a URL only the host. Handles are made once for each
-//! combination of labels, so that counting costs a load and an add, and nothing where the
-//! program installed no recorder.
+//! They never contain answers, and only the host of a URL. Handles are created once per combination
+//! of labels, so that counting costs a load and an add, or nothing without a recorder.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,7 +15,7 @@ const MODES: usize = Mode::ALL.len();
 const CHANNELS: usize = 6;
 const REASONS: usize = CancelReason::ALL.len();
 
-/// One counter for each mode and channel.
+/// A counter per mode and channel.
 type ByChannel = [[OnceLock<Counter>; CHANNELS]; MODES];
 
 /// The engine's metrics.
@@ -36,7 +35,7 @@ pub(crate) struct Observer {
     store: [OnceLock<Histogram>; StoreCall::COUNT],
 }
 
-/// What was asked of the store.
+/// A kind of store call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StoreCall {
     Create,
@@ -118,7 +117,14 @@ impl Observer {
         self.ask_to_answer
             .get_or_init(|| histogram!("elicitation_ask_to_answer_seconds"))
             .record(took.unwrap_or_default().as_secs_f64());
-        let size = |record: &Record| record.held.as_ref()?.result.as_ref().map(|r| r.text.len());
+        let size = |record: &Record| {
+            record
+                .answer_state
+                .as_ref()?
+                .result
+                .as_ref()
+                .map(|r| r.text.len())
+        };
         tracing::debug!(
             elicitation.id = %record.id,
             size = size(record).unwrap_or_default(),
@@ -151,7 +157,7 @@ impl Observer {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "rare, so it needs no handle of its own")]
+    #[expect(clippy::unused_self, reason = "rare, so no handle is cached")]
     pub(crate) fn timeout_rejected(&self, error: &TimeoutError) {
         counter!("elicitation_timeout_rejected_total", "kind" => error.kind()).increment(1);
     }
@@ -183,5 +189,5 @@ fn count(counters: &ByChannel, record: &Record, make: impl FnOnce() -> Counter) 
     counters[mode][channel].get_or_init(make).increment(1);
 }
 
-/// A channel's number lies within the tables above.
+// Every channel has an index in the tables above.
 const _: () = assert!(Channel::Link as usize + 1 == CHANNELS);

@@ -1,4 +1,4 @@
-//! Answers on their way into a store and out again: secrets are sealed before, opened after.
+//! Answers as the store keeps them: text with placeholders, and sealed secrets.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::record::{Held, Payload};
-use crate::room::HeldPlace;
+use crate::answer_memory::MemoryPermit;
+use crate::record::{AnswerState, Payload};
 use crate::vault::{Secret, Vault, VaultError};
 
 impl Payload {
-    /// The result of a form.
+    /// A form's result.
     pub(crate) fn of_answers(vault: &Vault, id: ElicitationId, answers: &Answers<'_>) -> Self {
         let text = to_text(&answers.sealed());
         let form = answers.form();
@@ -31,7 +31,7 @@ impl Payload {
         Self::with_secrets(vault, id, text, &secrets)
     }
 
-    /// What a person has typed so far.
+    /// A form's draft.
     pub(crate) fn of_draft(
         vault: &Vault,
         id: ElicitationId,
@@ -42,12 +42,12 @@ impl Payload {
             .filter_map(|field| Some((field, Zeroizing::new(to_text(draft.get(field)?)))))
             .collect();
         let is_secret = |id: &str| secrets.iter().any(|(field, _)| *field == id);
-        // Written without a copy: a draft may hold files.
-        let text = to_text(&Written(draft, is_secret));
+        // Serialised without a copy: a draft may contain files.
+        let text = to_text(&RedactedDraft(draft, is_secret));
         Self::with_secrets(vault, id, text, &secrets)
     }
 
-    /// A result that came from elsewhere.
+    /// A result without a form.
     pub(crate) fn of_result(text: Box<str>) -> Self {
         Self { text, sealed: None }
     }
@@ -65,7 +65,7 @@ impl Payload {
         Self { text, sealed }
     }
 
-    /// The secrets, open.
+    /// Decrypts the secrets.
     pub(crate) fn open(
         &self,
         vault: &Vault,
@@ -77,7 +77,7 @@ impl Payload {
         }
     }
 
-    /// The payload as JSON, with these secrets in their places.
+    /// Returns the payload as JSON, with placeholders replaced by these secrets.
     pub(crate) fn to_json(&self, secrets: &[(Box<str>, Secret)]) -> Value {
         let mut value: Value = serde_json::from_str(&self.text).unwrap_or_default();
         if let Some(members) = value.as_object_mut() {
@@ -91,10 +91,10 @@ impl Payload {
     }
 }
 
-/// A draft as it is kept: with a placeholder for each secret.
-struct Written<'d, F>(&'d Map<String, Value>, F);
+/// Serialises a draft with a placeholder for each secret.
+struct RedactedDraft<'d, F>(&'d Map<String, Value>, F);
 
-impl<F: Fn(&str) -> bool> Serialize for Written<'_, F> {
+impl<F: Fn(&str) -> bool> Serialize for RedactedDraft<'_, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(draft, is_secret) = self;
         let mut map = serializer.serialize_map(Some(draft.len()))?;
@@ -109,53 +109,56 @@ impl<F: Fn(&str) -> bool> Serialize for Written<'_, F> {
     }
 }
 
-/// JSON text without the space between its parts: what is kept fits on a line.
+/// Removes whitespace between JSON tokens, so that the text fits on one line.
 pub(crate) fn compact(text: &str) -> Box<str> {
-    let mut in_text = false;
+    let mut in_string = false;
     let mut is_escaped = false;
-    let is_part = |c: &char| {
-        if in_text {
-            in_text = is_escaped || *c != '"';
+    let is_significant = |c: &char| {
+        if in_string {
+            in_string = is_escaped || *c != '"';
             is_escaped = !is_escaped && *c == '\\';
             return true;
         }
-        in_text = *c == '"';
+        in_string = *c == '"';
         !c.is_ascii_whitespace()
     };
-    text.chars().filter(is_part).collect::<String>().into()
+    text.chars()
+        .filter(is_significant)
+        .collect::<String>()
+        .into()
 }
 
-/// The size of answers as the limit counts it: JSON without files, as long as these stay within
-/// what their fields allow. A draft is kept unchecked, so that has to be looked at here.
+/// Returns the size of answers as the size limit counts it: JSON without files, plus whatever
+/// exceeds the files' own limits, which nothing has checked yet in a draft.
 pub(crate) fn counted_size(form: &Form, text: &str) -> usize {
     let files = || {
         let fields = form.fields().iter();
         fields.filter_map(|field| match field.kind() {
-            Kind::File(rules) => Some((field.id(), file_room(rules))),
+            Kind::File(rules) => Some((field.id(), max_file_json(rules))),
             _ => None,
         })
     };
     if files().next().is_none() {
         return text.len();
     }
-    // Not copied: they are what is large.
+    // Borrowed: files are large.
     let mut members: HashMap<Cow<'_, str>, &RawValue> =
         serde_json::from_str(text).unwrap_or_default();
     let mut beyond = 0;
-    for (field, room) in files() {
+    for (field, limit) in files() {
         let size = members.remove(field).map_or(0, |file| file.get().len());
-        beyond += size.saturating_sub(room);
+        beyond += size.saturating_sub(limit);
     }
     let others = members.iter();
     let length = |(name, value): (&Cow<'_, str>, &&RawValue)| {
-        // With its colon, and a comma or the brace that takes its place.
+        // With the colon, and a comma or brace.
         to_text(name).len() + value.get().len() + 2
     };
     others.map(length).sum::<usize>() + 1 + usize::from(members.is_empty()) + beyond
 }
 
-/// How much JSON the files of a field may come to: base64, and a name and a type for each.
-fn file_room(rules: &FileRules) -> usize {
+/// The maximum JSON size of a field's files: base64, with a name and a type each.
+fn max_file_json(rules: &FileRules) -> usize {
     const NAMES: u64 = 4096;
     let each = (rules.max_size / 3 + 1)
         .saturating_mul(4)
@@ -163,7 +166,7 @@ fn file_room(rules: &FileRules) -> usize {
     usize::try_from(each.saturating_mul(rules.max_items)).unwrap_or(usize::MAX)
 }
 
-/// Those answers of a submission that are a field's.
+/// Returns the answers to known fields.
 pub(crate) fn known_answers(form: &Form, answers: &Value) -> Map<String, Value> {
     let sent = form.answers_in(answers).into_iter().flatten();
     sent.filter(|(id, _)| form.field(id).is_some())
@@ -171,8 +174,8 @@ pub(crate) fn known_answers(form: &Form, answers: &Value) -> Map<String, Value> 
         .collect()
 }
 
-impl Held {
-    /// The draft as it was typed, secrets included.
+impl AnswerState {
+    /// Returns the draft, secrets included.
     pub(crate) fn draft(
         &self,
         vault: &Vault,
@@ -188,11 +191,13 @@ impl Held {
     }
 }
 
-/// What was held, to be changed; it takes room of its own then.
-pub(crate) fn editable(held: Option<&Arc<Held>>) -> Held {
-    Held {
-        place: HeldPlace::default(),
-        ..held.map(|held| Held::clone(held)).unwrap_or_default()
+/// Copies the stored answers for an edit, without their memory permit.
+pub(crate) fn editable(held: Option<&Arc<AnswerState>>) -> AnswerState {
+    AnswerState {
+        memory: MemoryPermit::default(),
+        ..held
+            .map(|held| AnswerState::clone(held))
+            .unwrap_or_default()
     }
 }
 
@@ -208,31 +213,31 @@ fn sensitive(form: &Form) -> impl Iterator<Item = &str> {
 }
 
 fn to_text(value: &impl Serialize) -> Box<str> {
-    // Most answers are short: written on the stack, they are allocated once, at their length.
-    let mut room = [0; 256];
-    let mut left = &mut room[..];
+    // Most answers are short: serialised on the stack, then allocated once at their exact length.
+    let mut buffer = [0; 256];
+    let mut left = &mut buffer[..];
     let is_short = serde_json::to_writer(&mut left, value).is_ok();
     let unused = left.len();
-    let length = room.len() - unused;
+    let length = buffer.len() - unused;
     let text = if is_short {
-        str::from_utf8(&room[..length]).unwrap_or_default().into()
+        str::from_utf8(&buffer[..length]).unwrap_or_default().into()
     } else {
-        let mut length = Length(0);
+        let mut length = ByteCounter(0);
         let _ = serde_json::to_writer(&mut length, value);
         let mut text = Vec::with_capacity(length.0);
-        // Maps with text keys and JSON values: nothing in them can fail to serialise.
+        // Maps with string keys and JSON values cannot fail to serialise.
         let _ = serde_json::to_writer(&mut text, value);
         String::from_utf8(text).unwrap_or_default().into()
     };
-    room[..length].zeroize();
+    buffer[..length].zeroize();
     text
 }
 
-/// Counts what is written, so that room for all of it can be made at once: to grow would leave
-/// copies behind, of secrets and of files.
-struct Length(usize);
+/// Counts bytes, so that the buffer can be allocated at once: growing it would leave copies of
+/// secrets in freed memory.
+struct ByteCounter(usize);
 
-impl io::Write for Length {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())

@@ -1,6 +1,6 @@
-//! What is kept of one elicitation.
+//! The stored form of an elicitation.
 //!
-//! Answers to sensitive fields are in here only as [`Sealed`]; a store never sees them open.
+//! Answers to sensitive fields are only present as [`Sealed`]; a store never sees plaintext.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,18 +10,15 @@ use entreat_core::{ElicitationId, Form, Lifecycle, Mode, UnixTime, Unknown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::room::HeldPlace;
+use crate::answer_memory::MemoryPermit;
 use crate::vault::Sealed;
 
-/// One elicitation as a store keeps it.
-///
-/// A pointer: to hand one on costs nothing, and to change one, by [`to_mut`](Self::to_mut),
-/// leaves those that others hold as they are.
+/// One elicitation as a store keeps it: a copy-on-write pointer to an [`Entry`].
 #[derive(Clone, Debug)]
 pub struct Record(Arc<Entry>);
 
 impl Record {
-    /// The record, to be changed; copied first if others hold it.
+    /// Returns the entry for mutation; clones it first if it is shared.
     pub fn to_mut(&mut self) -> &mut Entry {
         Arc::make_mut(&mut self.0)
     }
@@ -41,74 +38,73 @@ impl Deref for Record {
     }
 }
 
-/// What a [`Record`] consists of.
+/// The contents of a [`Record`].
 ///
-/// Small, because a million of them may wait at once: what is shared or rare stands behind a
-/// pointer.
+/// Kept small, because a million may be live at once: shared or rare parts are behind pointers.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its name.
+    /// The id.
     pub id: ElicitationId,
-    /// How often it was changed; the store's check of this is the only mutual exclusion.
+    /// The number of changes, on which the store does its compare-and-swap.
     pub version: Version,
-    /// Where it stands.
+    /// The lifecycle.
     pub lifecycle: Lifecycle,
-    /// What was asked; never changes.
+    /// The question; immutable.
     pub request: Request,
-    /// What was answered so far.
-    pub held: Option<Arc<Held>>,
+    /// Draft, result and delivery state.
+    pub answer_state: Option<Arc<AnswerState>>,
 }
 
 impl Entry {
-    /// When something is to be done about it next: a warning, the end of its time, or another
-    /// attempt to deliver its outcome. `None` once all is done.
-    pub fn alarm(&self) -> Option<UnixTime> {
-        let delivery = || self.held.as_ref()?.delivery.as_ref();
-        match self.lifecycle.alarm() {
-            Some(alarm) => Some(alarm.at),
+    /// Returns when its timer is due: for a warning, the deadline, or the next delivery attempt.
+    /// `None` if there is nothing left to do.
+    pub fn timer(&self) -> Option<UnixTime> {
+        let delivery = || self.answer_state.as_ref()?.delivery.as_ref();
+        match self.lifecycle.timer() {
+            Some(timer) => Some(timer.at),
             None => delivery().map(|delivery| delivery.next),
         }
     }
 }
 
-/// How often a record was changed.
+/// The number of changes to a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(pub u32);
 
 impl Version {
-    /// The version that a change leads to.
+    /// Returns the next version.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 }
 
-/// What was asked, by whom, and how.
+/// A question as it was asked.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Who asks.
+    /// The asker's name.
     pub asker: Arc<str>,
     /// What is asked.
     pub subject: Subject,
-    /// How it is put.
+    /// The mode.
     pub mode: Mode,
     /// How it reaches the respondent.
     pub channel: Channel,
-    /// What happens to answers that no field asked for.
+    /// What happens to answers to unknown fields.
     pub unknown: Unknown,
-    /// It outlives the asker's connection.
+    /// Whether it outlives the asker's connection.
     pub durable: bool,
-    /// Its secrets are wiped once the asker has them.
+    /// Whether secrets are wiped once the asker has read them.
     pub wipe: bool,
-    /// How large the result may be, in bytes of JSON without files.
+    /// Maximum size of the result, in bytes of JSON without files.
     pub size_limit: u32,
-    /// What most questions do without.
+    /// Rarely used properties.
     pub extras: Option<Arc<Extras>>,
 }
 
 impl Request {
-    /// On whose behalf the asker asks, if it said so.
+    /// Returns the principal on whose behalf the asker asks, if any.
     pub fn principal(&self) -> Option<&str> {
         let principal = self.extras.as_ref()?.principal.as_ref()?;
         Some(&principal.0)
@@ -125,7 +121,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The form that answers are checked by.
+    /// Returns the form, if it is one.
     pub fn form(&self) -> Option<&Form> {
         match self {
             Self::Form(form) => Some(form),
@@ -138,7 +134,7 @@ impl Subject {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
-    /// The asker's own program shows it and answers through the engine.
+    /// The asker's own program presents it and answers through the API.
     #[default]
     Api,
     /// The MCP client shows a form.
@@ -167,34 +163,34 @@ impl Channel {
     }
 }
 
-/// What most questions do without.
+/// Rarely used properties of a question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extras {
-    /// Why it is asked, in the asker's words.
+    /// Tells the respondent why this is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<str>>,
-    /// Who is to answer.
+    /// Who may answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respondent: Option<Box<str>>,
-    /// Where the outcome is to be posted.
+    /// The URL that the outcome is posted to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<Box<str>>,
-    /// The asker's own notes.
+    /// The asker's opaque metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-    /// Asking again with the same key is asking once.
+    /// Deduplicates questions of one asker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<Box<str>>,
-    /// What a terminal says and asks, step by step.
+    /// The definition of a terminal script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Value>,
     /// On whose behalf the asker asks; see [`Asker::on_behalf_of`](crate::Asker::on_behalf_of).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Principal>,
-    /// The room that it takes in memory; the engine's own.
+    /// Its memory permit; set by the engine.
     #[serde(skip)]
-    pub place: HeldPlace,
+    pub memory: MemoryPermit,
 }
 
 /// On whose behalf an asker asks. Never shown or logged: it may be the digest of a token.
@@ -208,11 +204,11 @@ impl fmt::Debug for Principal {
     }
 }
 
-/// What was answered so far.
+/// Draft, result and delivery state of an elicitation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Held {
-    /// What the person has typed, right or wrong; gone once there is a result.
+pub struct AnswerState {
+    /// What the person has typed, valid or not; `None` once there is a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Payload>,
     /// The answer.
@@ -221,39 +217,38 @@ pub struct Held {
     /// Required fields that the answer was allowed to leave out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Box<str>>,
-    /// What was wrong with the last answer, as JSON text.
+    /// Validation errors of the last submission, as JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Box<str>>,
-    /// Who typed it, in the words of whoever shows the question; see
-    /// [`Elicitation::typed_by`](crate::Elicitation::typed_by).
+    /// Who typed it; see [`Elicitation::typed_by`](crate::Elicitation::typed_by).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typist: Option<Box<str>>,
-    /// What the respondent's program said about the submission.
+    /// The client's information about the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<Box<Value>>,
-    /// That the outcome is still to be delivered to the asker's callback.
+    /// The pending delivery to the asker's callback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Box<Delivery>>,
-    /// The room that it takes in memory; the engine's own.
+    /// Its memory permit; set by the engine.
     #[serde(skip)]
-    pub place: HeldPlace,
+    pub memory: MemoryPermit,
 }
 
-/// An outcome on its way to the asker's callback.
+/// A pending delivery to the asker's callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// How often it was tried in vain.
+    /// Failed attempts.
     pub attempts: u32,
-    /// When it is tried next.
+    /// When the next attempt is due.
     pub next: UnixTime,
 }
 
 /// Answers as JSON text, with a placeholder where a secret was, and the secrets sealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Payload {
-    /// The answers that anyone may see who may see the elicitation.
+    /// JSON text, with placeholders for secrets.
     pub text: Box<str>,
-    /// The others.
+    /// The encrypted secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed: Option<Box<Sealed>>,
 }

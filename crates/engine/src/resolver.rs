@@ -1,80 +1,78 @@
 //! DNS for the URL guard.
 //!
-//! [`judge_resolved`] is how all of Entreat judges a URL that it may connect to later: the
-//! core's guard first, then one look-up, and what comes out holds the addresses that were
-//! judged. Nothing here connects, follows a redirect or caches an answer.
+//! [`resolve_and_check`] checks every URL that Entreat may connect to: first the core's guard, then
+//! one DNS lookup. The result holds the addresses that were checked. Nothing here connects, follows
+//! redirects or caches.
 
-mod cleared;
 mod system;
+mod vetted_url;
 
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use cleared::{Cleared, Unresolved, UrlError, judge_resolved};
 pub use system::SystemResolver;
+pub use vetted_url::{Unresolved, UrlError, VettedUrl, resolve_and_check};
 
-/// Finds the addresses of a host name.
+/// Resolves host names.
 ///
-/// A seam, so that the guard can be tested against hostile answers. An implementation has to
-/// end in bounded time by itself; nobody waits for it with a clock in hand.
+/// A trait, so that the guard can be tested against hostile answers. Implementations must apply
+/// their own timeout.
 pub trait Resolver: Send + Sync {
-    /// Looks up a name: ASCII, lower case, without a dot at the end.
+    /// Resolves a name: ASCII, lower case, without a trailing dot.
     ///
-    /// Fails with [`ResolveError::NotFound`] if there is no such name or it has no address;
-    /// an empty list says the same. All other errors mean that the question could not be
-    /// asked or was not answered.
-    fn resolve(&self, host: &str) -> LookUp<'_>;
+    /// Fails with [`ResolveError::NotFound`] if the name does not exist or has no address; an empty
+    /// list means the same. All other errors mean that there was no answer.
+    fn resolve(&self, host: &str) -> Lookup<'_>;
 
-    /// Looks up a name that an asker brought, as [`resolve`](Self::resolve) does. Names that hang
-    /// are of somebody's choosing: an implementation that has few look-ups under way at once
-    /// gives each asker a share of them.
-    fn resolve_for(&self, _asker: &str, host: &str) -> LookUp<'_> {
+    /// Resolves a name that an asker supplied. An implementation that limits concurrent lookups
+    /// gives each asker a share, because an asker can choose names that hang.
+    fn resolve_for(&self, _asker: &str, host: &str) -> Lookup<'_> {
         self.resolve(host)
     }
 }
 
-/// A resolver as one asker may use it.
-pub(crate) struct OnAccountOf<'a> {
+/// A resolver limited to one asker's share of lookups.
+pub(crate) struct AskerResolver<'a> {
     pub(crate) asker: &'a str,
     pub(crate) resolver: &'a dyn Resolver,
 }
 
-impl Resolver for OnAccountOf<'_> {
-    fn resolve(&self, host: &str) -> LookUp<'_> {
+impl Resolver for AskerResolver<'_> {
+    fn resolve(&self, host: &str) -> Lookup<'_> {
         self.resolver.resolve_for(self.asker, host)
     }
 }
 
-/// A look-up under way.
-pub type LookUp<'a> = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, ResolveError>> + Send + 'a>>;
+/// A lookup in flight.
+pub type Lookup<'a> = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, ResolveError>> + Send + 'a>>;
 
-/// Why a name has no addresses to show.
+/// Why a name could not be resolved.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// There is no such name, or it has no address. Asking again is of no use soon.
+    /// The name does not exist or has no address. Retrying soon is no use.
     #[error("no such host name")]
     NotFound,
-    /// No answer came in time; it may if asked again.
+    /// No answer in time; a retry may succeed.
     #[error("no answer within {after:?}")]
     TimedOut {
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
-    /// Too many earlier look-ups hang; one may end.
-    #[error("{limit} look-ups were under way for {after:?}, and no more are started")]
+    /// Too many lookups in flight; a retry may succeed.
+    #[error("{limit} lookups were in flight for {after:?}, which is the limit")]
     Busy {
-        /// How many may be under way at once.
+        /// The limit on lookups in flight.
         limit: usize,
-        /// How long was waited for one to end.
+        /// The timeout.
         after: Duration,
     },
-    /// The resolver failed; it may work if asked again.
+    /// The resolver failed; a retry may succeed.
     #[error("the resolver failed")]
     Failed {
-        /// What it said.
+        /// The cause.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
 }

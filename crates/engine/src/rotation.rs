@@ -1,22 +1,21 @@
-//! New keys for old secrets.
+//! Key rotation: rewraps the keys of stored secrets.
 
 use crate::elicitation::Access;
 use crate::engine::{Engine, Inner};
 use crate::error::ActError;
 use crate::payload::editable;
-use crate::record::{Held, Record};
-use crate::store::{Query, Which};
+use crate::record::{AnswerState, Record};
+use crate::store::{Query, StatusFilter};
 use crate::vault::VaultError;
 
-/// So many records are looked at at a time.
+/// Records per page.
 const PAGE: usize = 128;
 
 impl Engine {
-    /// Wraps the key of every sealed answer with the newest key of the ring, and returns how
-    /// many elicitations that concerned. When it has succeeded, older keys can be taken out of
-    /// the ring.
+    /// Rewraps the key of every sealed answer with the newest key of the ring. Returns the number
+    /// of elicitations changed. On success, older keys can be removed from the ring.
     ///
-    /// Answers stay sealed all the while, and elicitations can be asked and answered.
+    /// Runs online: answers stay sealed, and questions can be asked and answered meanwhile.
     pub async fn rotate_keys(&self) -> Result<usize, ActError> {
         let inner = &self.inner;
         let mut rotated = 0;
@@ -24,7 +23,7 @@ impl Engine {
         loop {
             let query = Query {
                 asker: None,
-                which: Which::All,
+                which: StatusFilter::All,
                 before,
                 limit: PAGE,
             };
@@ -34,31 +33,31 @@ impl Engine {
             };
             before = Some(last.id);
             for record in page {
-                // Not from the page: a list need not hold what was answered.
+                // Loaded again: records of a list may lack their answers.
                 if let Ok(record) = inner.load(&Access::Host, record.id).await
                     && inner
-                        .replace_held(record, |record| inner.rewrapped(record))
+                        .replace_answer(record, |record| inner.rewrapped(record))
                         .await?
                 {
                     rotated += 1;
                 }
             }
         }
-        inner.keep_proof(&[]).await?;
+        inner.save_proof(&[]).await?;
         Ok(rotated)
     }
 }
 
 impl Inner {
-    /// What is held, under the newest key; `None` if it is already.
-    fn rewrapped(&self, record: &Record) -> Result<Option<Held>, VaultError> {
-        let mut held = editable(record.held.as_ref());
+    /// Returns the answers with keys wrapped by the newest key; `None` if they already are.
+    fn rewrapped(&self, record: &Record) -> Result<Option<AnswerState>, VaultError> {
+        let mut held = editable(record.answer_state.as_ref());
         let mut changed = false;
         for payload in [&mut held.draft, &mut held.result].into_iter().flatten() {
             if let Some(sealed) = &mut payload.sealed
-                && let Some(anew) = self.vault.rewrap(record.id, sealed)?
+                && let Some(rewrapped) = self.vault.rewrap(record.id, sealed)?
             {
-                **sealed = anew;
+                **sealed = rewrapped;
                 changed = true;
             }
         }

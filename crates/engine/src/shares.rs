@@ -1,11 +1,11 @@
-//! Fair shares: places that are limited for all, of which each takes at most a share.
+//! Fair shares of a global limit: each holder gets at most its share.
 //!
-//! A limit for everybody together can be used up by one, and then it shuts everybody else out.
-//! So whatever is limited for all goes through [`Shares`], which also limit each: a principal, an
-//! asker, a question or an address. `docs/limits.md` lists what is shared among whom. A place is
-//! whatever is counted: a connection, an upload, or a byte, of which many are taken at once.
+//! One holder could use up a global limit and lock everybody else out. So every global limit goes
+//! through [`Shares`], which also limits each holder: a principal, an asker, a question or an
+//! address. `docs/limits.md` lists them all. The unit is whatever is counted, such as connections,
+//! uploads or bytes.
 //!
-//! What this does not do: wait. Whoever gets no place is told so, and decides what to do.
+//! [`Shares`] never wait: a holder over its limit gets an error.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Places for everybody, shared fairly. Cheap to clone; all clones are one.
+/// A global limit, shared fairly among holders. Clones share the same counters.
 ///
 /// ```
 /// use entreat_engine::shares::{Full, Shares};
@@ -41,29 +41,29 @@ struct Inner<K> {
 
 struct Taken<K> {
     total: usize,
-    /// Only those who have a place.
+    /// Only holders with at least one.
     by_holder: HashMap<K, usize>,
 }
 
-/// Why there is no place.
+/// Why nothing could be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
-    /// The holder has its whole share.
+    /// The holder's share is used up.
     #[error("its share of {limit} is used up")]
     Share {
-        /// How many places one may have.
+        /// The limit of one holder.
         limit: usize,
     },
-    /// Every place is taken.
+    /// The global limit is reached.
     #[error("all {limit} places are taken")]
     All {
-        /// How many places there are.
+        /// The global limit.
         limit: usize,
     },
 }
 
 impl<K> Shares<K> {
-    /// So many places for all, and so many of them for each.
+    /// Creates a limit of `all` in total and `each` per holder.
     pub fn new(all: usize, each: usize) -> Self {
         Self(Arc::new(Inner {
             all,
@@ -75,7 +75,7 @@ impl<K> Shares<K> {
         }))
     }
 
-    /// How many places a holder can still take.
+    /// Returns how many a holder can still take.
     pub fn left(&self, holder: &K) -> usize
     where
         K: Eq + Hash,
@@ -83,29 +83,29 @@ impl<K> Shares<K> {
         let Inner { all, each, taken } = &*self.0;
         let taken = taken.lock();
         let held = taken.by_holder.get(holder).copied().unwrap_or(0);
-        let in_all = all.saturating_sub(taken.total);
-        each.saturating_sub(held).min(in_all)
+        let unused = all.saturating_sub(taken.total);
+        each.saturating_sub(held).min(unused)
     }
 
-    /// How many places are taken.
+    /// Returns how many are taken in total.
     pub fn taken(&self) -> usize {
         self.0.taken.lock().total
     }
 }
 
 impl<K: Clone + Eq + Hash> Shares<K> {
-    /// Takes a place for a holder; it is given back when dropped.
-    pub fn take(&self, holder: K) -> Result<Place<K>, Full> {
+    /// Takes one for a holder; dropping the result releases it.
+    pub fn take(&self, holder: K) -> Result<Permit<K>, Full> {
         self.take_many(holder, 1, 0)
     }
 
-    /// Takes a place for a holder who does not share with others, and may have all of them.
-    pub fn take_unshared(&self, holder: K) -> Result<Place<K>, Full> {
+    /// Takes one for a trusted holder, whom only the global limit applies to.
+    pub fn take_unshared(&self, holder: K) -> Result<Permit<K>, Full> {
         self.take_within(holder, 1, 0, usize::MAX)
     }
 
-    /// Takes so many places for a holder, or none. It is about to give `returning` of its places
-    /// back, and gets as many anew whatever the limits are.
+    /// Takes `count` for a holder, or none. The holder is about to release `returning`, so that
+    /// many are granted regardless of the limits.
     ///
     /// ```
     /// use entreat_engine::shares::{Full, Shares};
@@ -118,7 +118,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     /// assert_eq!(bytes.taken(), 60);
     /// # Ok::<(), Full>(())
     /// ```
-    pub fn take_many(&self, holder: K, count: usize, returning: usize) -> Result<Place<K>, Full> {
+    pub fn take_many(&self, holder: K, count: usize, returning: usize) -> Result<Permit<K>, Full> {
         self.take_within(holder, count, returning, self.0.each)
     }
 
@@ -128,13 +128,13 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         count: usize,
         returning: usize,
         each: usize,
-    ) -> Result<Place<K>, Full> {
+    ) -> Result<Permit<K>, Full> {
         let Inner { all, taken, .. } = &*self.0;
         let mut taken = taken.lock();
         let held = taken.by_holder.get(&holder).copied().unwrap_or(0);
         let more = count.saturating_sub(returning);
         let fits = |held: usize, limit: usize| more == 0 || more <= limit.saturating_sub(held);
-        // The share first: whoever is at its end is told so even when all is full.
+        // The share first: its error is the more specific one if both limits are reached.
         if !fits(held, each) {
             return Err(Full::Share { limit: each });
         }
@@ -145,7 +145,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         taken
             .by_holder
             .insert(holder.clone(), held.saturating_add(count));
-        Ok(Place {
+        Ok(Permit {
             shares: self.clone(),
             holder,
             count,
@@ -169,15 +169,15 @@ impl<K> fmt::Debug for Shares<K> {
     }
 }
 
-/// One place, or several that were taken at once; given back when dropped.
-#[must_use = "a place is given back when it is dropped"]
-pub struct Place<K: Clone + Eq + Hash> {
+/// What a holder has taken; released when dropped.
+#[must_use = "it is released when dropped"]
+pub struct Permit<K: Clone + Eq + Hash> {
     shares: Shares<K>,
     holder: K,
     count: usize,
 }
 
-impl<K: Clone + Eq + Hash> Drop for Place<K> {
+impl<K: Clone + Eq + Hash> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut taken = self.shares.0.taken.lock();
         taken.total = taken.total.saturating_sub(self.count);
@@ -190,9 +190,9 @@ impl<K: Clone + Eq + Hash> Drop for Place<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> fmt::Debug for Place<K> {
+impl<K: Clone + Eq + Hash> fmt::Debug for Permit<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("Permit").finish_non_exhaustive()
     }
 }
 

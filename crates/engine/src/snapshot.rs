@@ -1,4 +1,4 @@
-//! An elicitation as somebody sees it at one moment.
+//! An elicitation at one moment, as one caller may see it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,10 +15,10 @@ use crate::ask::INLINE_FIELD;
 use crate::record::{Entry, Record};
 use crate::vault::Secret;
 
-/// An elicitation as it stood when it was looked at.
+/// An elicitation at one moment.
 ///
-/// Serialises as the record of the control API. Secrets are in it only if it was given to the
-/// asker; `Debug` never shows an answer.
+/// Serialises as the control API's record. Only the asker's snapshots contain secrets; `Debug`
+/// never shows answers.
 pub struct Snapshot {
     record: Record,
     secrets: Vec<(Box<str>, Secret)>,
@@ -53,48 +53,48 @@ impl Snapshot {
         }
     }
 
-    /// Its name.
+    /// Returns the id.
     pub fn id(&self) -> ElicitationId {
         self.record.id
     }
 
-    /// How it was put.
+    /// Returns the mode.
     pub fn mode(&self) -> Mode {
         self.record.request.mode
     }
 
-    /// Where it stands.
+    /// Returns the state.
     pub fn state(&self) -> State {
         self.record.lifecycle.state()
     }
 
-    /// Where it stands, by name.
+    /// Returns the name of the state.
     pub fn status(&self) -> Status {
         self.state().status()
     }
 
-    /// How it ended; `None` while it is live.
+    /// Returns the outcome; `None` while it is live.
     pub fn outcome(&self) -> Option<Outcome> {
         self.record.lifecycle.outcome()
     }
 
-    /// Its life so far.
+    /// Returns the lifecycle.
     pub fn lifecycle(&self) -> &Lifecycle {
         &self.record.lifecycle
     }
 
-    /// What is kept of it.
+    /// Returns the stored record.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// The result, if there is one: an object of answers, the text of an inline question, or
-    /// what came from elsewhere.
+    /// Returns the result, if any: an object of answers, the text of an inline question, or the
+    /// JSON that [`Elicitation::complete`](crate::Elicitation::complete) received.
     pub fn result(&self) -> Option<Value> {
         if !self.with_result {
             return None;
         }
-        let result = self.record.held.as_ref()?.result.as_ref()?;
+        let result = self.record.answer_state.as_ref()?.result.as_ref()?;
         let mut value = result.to_json(&self.secrets);
         Some(match self.mode() {
             Mode::Inline => value[INLINE_FIELD].take(),
@@ -102,7 +102,7 @@ impl Snapshot {
         })
     }
 
-    /// The result as JSON text, with every digit of large numbers where secrets allow it.
+    /// Returns the result as JSON text. Large numbers keep all digits unless secrets are inserted.
     pub fn result_text(&self) -> Option<String> {
         match self.exact_result() {
             Some(text) => Some(text.get().to_owned()),
@@ -110,29 +110,29 @@ impl Snapshot {
         }
     }
 
-    /// The result as it is kept, with every digit of large numbers; `None` where secrets have
-    /// to be put in, or a part taken out.
+    /// Returns the stored text with all digits of large numbers; `None` if secrets have to be
+    /// inserted or a member extracted.
     fn exact_result(&self) -> Option<&RawValue> {
         let is_whole = self.with_result && self.secrets.is_empty() && self.mode() != Mode::Inline;
-        let result = self.record.held.as_ref()?.result.as_ref()?;
+        let result = self.record.answer_state.as_ref()?.result.as_ref()?;
         is_whole.then(|| serde_json::from_str(&result.text).ok())?
     }
 
-    /// The answers, typed, if a form was answered.
+    /// Returns typed answers, if a form was answered.
     ///
-    /// A secret that this snapshot does not hold is told as its placeholder, which may break a
-    /// rule of its field; hence the error.
+    /// Sealed secrets appear as their placeholder, which may violate a rule of the field; hence the
+    /// error.
     pub fn answers(&self) -> Option<Result<Answers<'static>, CheckError>> {
         let form = self.record.request.subject.form()?;
-        let result = self.record.held.as_ref()?.result.as_ref()?;
+        let result = self.record.answer_state.as_ref()?.result.as_ref()?;
         let text = if self.secrets.is_empty() {
             Cow::Borrowed(&*result.text)
         } else {
             Cow::Owned(result.to_json(&self.secrets).to_string())
         };
-        // What was left out was left out on purpose; unsaid, it would get its default.
+        // Explicit nulls: an absent member would get the field's default.
         let text = with_nulls(form, &text);
-        // References were accepted when it was given.
+        // References were checked on submission.
         let settings = CheckSettings {
             references: ReferenceKind::ALL.to_vec(),
             ..CheckSettings::default()
@@ -141,9 +141,9 @@ impl Snapshot {
         Some(checked.map(Answers::into_owned))
     }
 
-    /// What was typed so far, with [`SEALED`](entreat_core::SEALED) in place of secrets.
+    /// Returns the draft, with [`SEALED`](entreat_core::SEALED) in place of secrets.
     pub fn draft(&self) -> Map<String, Value> {
-        let held = self.record.held.as_ref();
+        let held = self.record.answer_state.as_ref();
         let draft = held.and_then(|held| held.draft.as_ref());
         match draft.map(|draft| draft.to_json(&[])) {
             Some(Value::Object(members)) => members,
@@ -151,29 +151,32 @@ impl Snapshot {
         }
     }
 
-    /// Who typed it; see [`Elicitation::typed_by`](crate::Elicitation::typed_by).
+    /// Returns who typed it; see [`Elicitation::typed_by`](crate::Elicitation::typed_by).
     pub fn typist(&self) -> Option<&str> {
-        self.record.held.as_ref()?.typist.as_deref()
+        self.record.answer_state.as_ref()?.typist.as_deref()
     }
 
-    /// The required fields that the answer was allowed to leave out.
+    /// Returns the required fields that the answer was allowed to leave out.
     pub fn missing(&self) -> &[Box<str>] {
-        self.record.held.as_ref().map_or(&[], |held| &held.missing)
+        self.record
+            .answer_state
+            .as_ref()
+            .map_or(&[], |held| &held.missing)
     }
 }
 
-/// The text of an object of answers, with a null for each field that has none.
+/// Adds a null for each field without an answer to the text of a JSON object.
 fn with_nulls(form: &Form, text: &str) -> String {
-    let said: HashMap<&str, &RawValue> = serde_json::from_str(text).unwrap_or_default();
-    let unsaid = form
+    let present: HashMap<&str, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+    let absent = form
         .fields()
         .iter()
-        .filter(|field| !said.contains_key(field.id()));
-    let mut nulls: Vec<String> = unsaid
+        .filter(|field| !present.contains_key(field.id()));
+    let mut nulls: Vec<String> = absent
         .map(|field| format!("{:?}:null", field.id()))
         .collect();
     let members = text.trim().trim_start_matches('{');
-    if !said.is_empty() {
+    if !present.is_empty() {
         nulls.push(members.to_owned());
         return format!("{{{}", nulls.join(","));
     }
@@ -196,7 +199,7 @@ impl Serialize for Snapshot {
             id,
             lifecycle,
             request,
-            held,
+            answer_state: held,
             ..
         } = &*self.record;
         let held = held.as_deref();

@@ -1,8 +1,8 @@
-//! Loads, decides, commits, performs: the one way in which an elicitation changes.
+//! Load, decide, commit, perform: the only way an elicitation changes.
 //!
-//! The store's version check is the only mutual exclusion. Who loses a race loads again and
-//! decides anew, which ends, because every won race brings the elicitation nearer to its end
-//! or is another person's key stroke.
+//! Optimistic concurrency: the store's compare-and-swap on the version is the only mutual
+//! exclusion, and the loser of a race reloads and decides again. The loop terminates because every
+//! won race either advances the elicitation or is another keystroke.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::engine::Inner;
 use crate::error::ActError;
 use crate::limits::Account;
 use crate::observe::StoreCall;
-use crate::record::{Held, Record};
+use crate::record::{AnswerState, Record};
 use crate::store::{Created, Reply, StoreError};
 use crate::vault::VaultError;
 
 impl Inner {
-    /// Awaits a store's answer and notes how long it took.
-    pub(crate) async fn called<T: Unpin>(
+    /// Awaits a store's reply and records its latency.
+    pub(crate) async fn timed<T: Unpin>(
         &self,
         call: StoreCall,
         reply: Reply<T>,
     ) -> Result<T, StoreError> {
-        // An answer from memory is there before it could be timed.
-        let reply = match reply.at_once() {
+        // A memory store replies at once; there is nothing to measure.
+        let reply = match reply.try_ready() {
             Ok(answer) => return answer,
             Err(reply) => reply,
         };
@@ -38,7 +38,7 @@ impl Inner {
         answer
     }
 
-    /// Looks an elicitation up. Who may not see it learns nothing by how long that takes.
+    /// Loads a record in time that does not reveal whether another asker's record exists.
     pub(crate) fn find(&self, access: &Access, id: ElicitationId) -> Reply<Option<Record>> {
         match access {
             Access::Asker(account) => self.store.load_for(id, account.name()),
@@ -46,22 +46,22 @@ impl Inner {
         }
     }
 
-    /// An elicitation that the caller may see.
+    /// Loads an elicitation that the caller may see.
     pub(crate) async fn load(
         &self,
         access: &Access,
         id: ElicitationId,
     ) -> Result<Record, ActError> {
-        let record = match self.find(access, id).at_once() {
+        let record = match self.find(access, id).try_ready() {
             Ok(found) => found?,
-            Err(found) => self.called(StoreCall::Load, found).await?,
+            Err(found) => self.timed(StoreCall::Load, found).await?,
         };
         record
             .filter(|record| access.admits(record))
             .ok_or(ActError::NotFound)
     }
 
-    /// An elicitation that the caller may see, expired if its time is over.
+    /// Loads an elicitation that the caller may see, and expires it if it is past its deadline.
     pub(crate) async fn load_current(
         self: &Arc<Self>,
         access: &Access,
@@ -73,7 +73,7 @@ impl Inner {
             return Ok(record);
         }
         match self
-            .step(access, record, Command::Expire, now, keep_held)
+            .step(access, record, Command::Expire, now, keep_answer)
             .await
         {
             // Somebody else settled it meanwhile.
@@ -82,16 +82,17 @@ impl Inner {
         }
     }
 
-    /// Carries a command out on a record that was just loaded, and on what it has become since.
+    /// Applies a command to a loaded record, reloading it on conflicts.
     ///
-    /// `now` is when it was loaded, or later. `keep` says what is to be held of the answers after the change.
+    /// `now` is when the record was loaded, or later. `keep` returns the answers to store with the
+    /// change.
     pub(crate) async fn step(
         self: &Arc<Self>,
         access: &Access,
         mut record: Record,
         command: Command,
         mut now: UnixTime,
-        mut keep: impl FnMut(&Record, &Step) -> Result<Option<Arc<Held>>, ActError>,
+        mut keep: impl FnMut(&Record, &Step) -> Result<Option<Arc<AnswerState>>, ActError>,
     ) -> Result<Record, ActError> {
         let id = record.id;
         loop {
@@ -99,22 +100,22 @@ impl Inner {
                 Ok(step) => step,
                 Err(Rejection::Late) if record.lifecycle.is_live() => {
                     let error = late(&record.lifecycle, now);
-                    // It loses whether or not a timer has fired; so it settles now.
+                    // Late, whether or not the timer has fired: settle it now.
                     let expired =
-                        Box::pin(self.step(access, record, Command::Expire, now, keep_held));
+                        Box::pin(self.step(access, record, Command::Expire, now, keep_answer));
                     return match expired.await {
                         Ok(_) | Err(ActError::Settled { .. }) => Err(error),
                         Err(other) => Err(other),
                     };
                 }
-                Err(rejection) => return Err(refused(rejection, &record.lifecycle, now)),
+                Err(rejection) => return Err(rejected(rejection, &record.lifecycle, now)),
             };
             let held = keep(&record, &step)?;
-            self.room.take(&record, held.as_ref())?;
+            self.memory_budget.reserve(&record, held.as_ref())?;
             let next = record.to_mut();
             next.version = next.version.next();
             next.lifecycle.apply(&step);
-            next.held = self.addressed(next, held, now);
+            next.answer_state = self.with_delivery(next, held, now);
             match self.commit(access, &record, step).await {
                 Ok(()) => return Ok(record),
                 Err(StoreError::Conflict { .. }) => {
@@ -127,25 +128,25 @@ impl Inner {
         }
     }
 
-    /// Replaces what is held of the answers, in any state and without a step; false if there
-    /// is nothing to replace.
-    pub(crate) async fn replace_held(
+    /// Replaces the stored answers in any state, without a lifecycle step; false if there is
+    /// nothing to replace.
+    pub(crate) async fn replace_answer(
         &self,
         mut record: Record,
-        mut replacement: impl FnMut(&Record) -> Result<Option<Held>, VaultError>,
+        mut replacement: impl FnMut(&Record) -> Result<Option<AnswerState>, VaultError>,
     ) -> Result<bool, ActError> {
         loop {
             let Some(mut held) = replacement(&record)? else {
                 return Ok(false);
             };
-            if let Some(before) = &record.held {
-                // The answers are the same or fewer.
-                held.place = before.place.clone();
+            if let Some(before) = &record.answer_state {
+                // The answers have not grown, so the reservation still covers them.
+                held.memory = before.memory.clone();
             }
             let id = record.id;
             let next = record.to_mut();
             next.version = next.version.next();
-            next.held = Some(Arc::new(held));
+            next.answer_state = Some(Arc::new(held));
             match self.store.commit(record).await {
                 Ok(()) => return Ok(true),
                 Err(StoreError::Missing(_)) => return Ok(false),
@@ -155,8 +156,8 @@ impl Inner {
         }
     }
 
-    /// Commits a change and performs what it demands, even if the caller goes away meanwhile:
-    /// a change that is kept without its effects would leave others waiting for ever.
+    /// Commits a change and performs its effects, even if the caller's future is dropped: a change
+    /// stored without its effects would leave waiters hanging.
     async fn commit(
         self: &Arc<Self>,
         access: &Access,
@@ -166,61 +167,63 @@ impl Inner {
         let done =
             move |inner: &Self, record: &Record, answer: &Result<(), StoreError>| match answer {
                 Ok(()) => inner.perform(record, step),
-                Err(StoreError::Unavailable { .. }) => inner.doubt(record.clone(), Some(step)),
+                Err(StoreError::Unavailable { .. }) => {
+                    inner.resolve_later(record.clone(), Some(step));
+                }
                 Err(_) => {}
             };
-        let is_unhurried = matches!(access, Access::Engine);
-        let reply = if is_unhurried {
-            self.store.commit_unhurried(record.clone())
+        let is_low_priority = matches!(access, Access::Engine);
+        let reply = if is_low_priority {
+            self.store.commit_low_priority(record.clone())
         } else {
             self.store.commit(record.clone())
         };
-        let reply = match reply.at_once() {
+        let reply = match reply.try_ready() {
             Ok(answer) => {
                 done(self, record, &answer);
                 return answer;
             }
             Err(reply) => reply,
         };
-        if is_unhurried {
-            let answer = self.called(StoreCall::Commit, reply).await;
+        if is_low_priority {
+            let answer = self.timed(StoreCall::Commit, reply).await;
             done(self, record, &answer);
             return answer;
         }
         let (inner, record) = (self.clone(), record.clone());
-        self.see_through(async move {
-            let answer = inner.called(StoreCall::Commit, reply).await;
+        self.run_detached(async move {
+            let answer = inner.timed(StoreCall::Commit, reply).await;
             done(&inner, &record, &answer);
             answer
         })
         .await
     }
 
-    /// Keeps a new elicitation and tells the world, even if the caller goes away meanwhile.
+    /// Stores a new elicitation and announces it, even if the caller's future is dropped.
     pub(crate) async fn create(
         self: &Arc<Self>,
         record: Record,
         account: &Account,
     ) -> Result<Created, StoreError> {
         let done = |inner: &Self, record: Record, account: &Account, answer: &_| match answer {
-            Ok(Created::Fresh) => inner.has_created(&record),
-            Ok(Created::Before(_)) | Err(_) => {
+            Ok(Created::New) => inner.on_created(&record),
+            Ok(Created::Existing(_)) | Err(_) => {
                 inner.ledgers.refund(account);
                 inner.waiters.settle(record.id);
                 if let Err(StoreError::Unavailable { .. }) = answer {
-                    inner.doubt(record, None);
+                    inner.resolve_later(record, None);
                 }
             }
         };
-        match self.store.create(record.clone()).at_once() {
+        match self.store.create(record.clone()).try_ready() {
             Ok(answer) => {
                 done(self, record, account, &answer);
                 answer
             }
             Err(reply) => {
                 let (inner, account) = (self.clone(), account.clone());
-                self.see_through(async move {
-                    let answer = inner.called(StoreCall::Create, reply).await;
+                self.run_detached(async move {
+                    let answer = inner.timed(StoreCall::Create, reply).await;
                     done(&inner, record, &account, &answer);
                     answer
                 })
@@ -229,23 +232,23 @@ impl Inner {
         }
     }
 
-    /// Runs to its end whether or not anybody waits for it; a shutdown does.
-    async fn see_through<T: Send + 'static>(
+    /// Runs to completion even if the caller's future is dropped; joined by a shutdown.
+    async fn run_detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let work = self.in_flight.spawn(work);
-        work.await.unwrap_or_else(|gone| Err(given_up(gone)))
+        work.await.unwrap_or_else(|error| Err(task_lost(error)))
     }
 
-    /// Tells the world of a new elicitation.
-    pub(crate) fn has_created(&self, record: &Record) {
+    /// Performs the effects of a creation.
+    pub(crate) fn on_created(&self, record: &Record) {
         self.observer.created(record, self.ledgers.live());
-        self.events.tell(record, None);
-        self.rearm(record);
+        self.events.publish(record, None);
+        self.arm_timer(record);
     }
 
-    /// Carries out what a change that is kept demands.
+    /// Performs the effects of a committed change.
     pub(crate) fn perform(&self, record: &Record, step: Step) {
         if record.lifecycle.state() == (State::Active { since: step.at }) {
             let after = step.at.since(record.lifecycle.created());
@@ -253,52 +256,52 @@ impl Inner {
         }
         for effect in step.change.effects() {
             match effect {
-                Effect::Rearm => self.rearm(record),
-                Effect::Announce => self.events.tell(record, Some(step)),
+                Effect::SetTimer => self.arm_timer(record),
+                Effect::Announce => self.events.publish(record, Some(step)),
                 Effect::Warn => {
                     tracing::debug!(elicitation.id = %record.id, "elicitation is about to time out");
-                    self.events.tell(record, Some(step));
+                    self.events.publish(record, Some(step));
                 }
-                Effect::Settle => self.has_settled(record, step),
+                Effect::Settle => self.on_settled(record, step),
             }
         }
     }
 
-    fn has_settled(&self, record: &Record, step: Step) {
-        if !self.chores.may_end(record.id, step.at) {
+    fn on_settled(&self, record: &Record, step: Step) {
+        if !self.backlog.should_settle(record.id, step.at) {
             return;
         }
         self.ledgers.release(&record.request);
         if let Some(outcome) = record.lifecycle.outcome() {
             self.observer.settled(record, outcome, self.ledgers.live());
         }
-        self.events.tell(record, Some(step));
+        self.events.publish(record, Some(step));
         self.waiters.settle(record.id);
-        self.rearm(record);
+        self.arm_timer(record);
     }
 
-    fn rearm(&self, record: &Record) {
-        if let Some(at) = record.alarm() {
-            self.alarms.expect(at);
+    fn arm_timer(&self, record: &Record) {
+        if let Some(at) = record.timer() {
+            self.timer_signal.schedule(at);
         }
     }
 }
 
-/// A task that was to see something through is gone, with its runtime.
-pub(crate) fn given_up(gone: JoinError) -> StoreError {
+/// The error for a detached task that was cancelled with its runtime.
+pub(crate) fn task_lost(error: JoinError) -> StoreError {
     StoreError::Unavailable {
-        attempt: "finish what was begun",
-        source: gone.into(),
+        attempt: "finish a call in flight",
+        source: error.into(),
     }
 }
 
-/// What is held stays as it is.
+/// Keeps the stored answers unchanged.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "one of several ways to hold answers"
+    reason = "has the signature of `step`'s `keep`"
 )]
-pub(crate) fn keep_held(record: &Record, _: &Step) -> Result<Option<Arc<Held>>, ActError> {
-    Ok(record.held.clone())
+pub(crate) fn keep_answer(record: &Record, _: &Step) -> Result<Option<Arc<AnswerState>>, ActError> {
+    Ok(record.answer_state.clone())
 }
 
 fn late(lifecycle: &Lifecycle, now: UnixTime) -> ActError {
@@ -308,11 +311,11 @@ fn late(lifecycle: &Lifecycle, now: UnixTime) -> ActError {
     }
 }
 
-fn refused(rejection: Rejection, lifecycle: &Lifecycle, now: UnixTime) -> ActError {
+fn rejected(rejection: Rejection, lifecycle: &Lifecycle, now: UnixTime) -> ActError {
     match rejection {
         Rejection::Settled { outcome } => ActError::Settled { outcome },
         Rejection::Extension(why) => ActError::Extension(why),
-        // Not due: time's own commands are not refused to a caller, only found to be early.
+        // `NotDue` concerns timer commands only, which no caller sends.
         _ => late(lifecycle, now),
     }
 }

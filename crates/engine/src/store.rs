@@ -1,8 +1,8 @@
-//! The seam behind which elicitations are kept.
+//! The storage interface.
 //!
-//! A store knows nothing of forms or rules. It keeps records, hands them out, and replaces one
-//! only if nobody replaced it before. The suite `store_contract` of the test kit holds every store to
-//! what is written here.
+//! A store knows nothing of forms or rules: it stores and loads records, and replaces them by
+//! compare-and-swap. The test kit's `store_contract` suite checks every implementation against the
+//! documentation here.
 
 mod claims;
 mod memory;
@@ -19,160 +19,155 @@ pub use memory::MemoryStore;
 
 use crate::record::{Record, Version};
 
-/// An asker, one of its principals, and how many live records that has.
+/// An asker, one of its principals, and the principal's number of live records.
 pub type PrincipalCount = (Arc<str>, Box<str>, usize);
 
-/// Keeps elicitations.
+/// Stores elicitations.
 ///
-/// What a call has acknowledged holds: for a durable store that means that it is on disk. What
-/// failed has not happened, as far as anybody can see. Calls may run at the same time; each is
-/// as if it ran alone.
+/// An acknowledged write is permanent; in a durable store it is on disk. A failed write is not
+/// visible to anyone. Concurrent calls are linearizable.
 pub trait Store: Send + Sync + 'static {
-    /// Keeps a new record.
+    /// Stores a new record.
     ///
-    /// If the asker has a record with the same idempotency key, nothing is kept and that one is
-    /// named.
+    /// If the asker already has a record with this idempotency key, stores nothing and returns that
+    /// record's id.
     fn create(&self, record: Record) -> Reply<Created>;
 
-    /// The record of that name, as it was last acknowledged.
+    /// Loads the latest acknowledged version of a record.
     fn load(&self, id: ElicitationId) -> Reply<Option<Record>>;
 
-    /// The record of that name, for an asker, who must not learn from the time it takes that
-    /// another asker's record exists.
+    /// Loads a record for an asker, without revealing by timing that another asker's record exists.
     ///
-    /// A record of another asker may be given or not: the caller looks at whose it is. But it must
-    /// take as long as finding nothing does. A store that keeps everything in one place need do
-    /// nothing for that.
+    /// May return another asker's record, since the caller checks ownership, but must take as long
+    /// as for an id that does not exist. The default suits stores with a single lookup path.
     fn load_for(&self, id: ElicitationId, asker: &Arc<str>) -> Reply<Option<Record>> {
         let _ = asker;
         self.load(id)
     }
 
-    /// Replaces a record by its next version.
+    /// Replaces a record by its next version (compare-and-swap).
     ///
-    /// The version kept must be the one before `record.version`; otherwise somebody else came
-    /// first, nothing changes, and the error is [`StoreError::Conflict`].
+    /// Fails with [`StoreError::Conflict`] and changes nothing unless the stored version directly
+    /// precedes `record.version`.
     fn commit(&self, record: Record) -> Reply<()>;
 
-    /// Does the same for a step that time has made and nobody waits for: what somebody does
-    /// wait for may go first.
-    fn commit_unhurried(&self, record: Record) -> Reply<()> {
+    /// Replaces a record as [`commit`](Self::commit) does, but at low priority: for steps caused by
+    /// timers, which no caller waits for.
+    fn commit_low_priority(&self, record: Record) -> Reply<()> {
         self.commit(record)
     }
 
-    /// Up to `limit` records whose [alarm](crate::Entry::alarm) has come, oldest alarms first by
-    /// and large, and when to ask again if there are fewer.
+    /// Returns up to `limit` records whose [timer](crate::Entry::timer) is due, roughly oldest
+    /// first, and when to query again if there are fewer.
     ///
-    /// A record is named until a commit moves its alarm.
+    /// A record is returned until a commit moves its timer.
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due>;
 
-    /// A page of records, newest first.
+    /// Returns a page of records, newest first.
     fn list(&self, query: Query) -> Reply<Vec<Record>>;
 
-    /// How many live records each asker has; those without any are left out.
-    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>>;
+    /// Counts live records by asker; omits askers without any.
+    fn live_counts(&self) -> Reply<Vec<(Arc<str>, usize)>>;
 
-    /// How many live records each [principal](crate::Request::principal) of an asker has; those
-    /// without any are left out, and so are records that were asked on nobody's behalf.
-    fn census_of_principals(&self) -> Reply<Vec<PrincipalCount>>;
+    /// Counts live records by [principal](crate::Request::principal); omits principals without any,
+    /// and records without a principal.
+    fn live_counts_by_principal(&self) -> Reply<Vec<PrincipalCount>>;
 
-    /// Forgets up to `limit` records that settled before that moment and have no alarm, and says
-    /// how many.
+    /// Deletes up to `limit` records that settled before this time and have no timer. Returns how
+    /// many.
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize>;
 
-    /// What was kept under a name by [`Store::keep_note`].
-    fn note(&self, name: &'static str) -> Reply<Option<String>>;
+    /// Loads a text saved by [`Store::save_note`].
+    fn load_note(&self, name: &'static str) -> Reply<Option<String>>;
 
-    /// Keeps a small text of the engine's own, replacing what was there.
-    fn keep_note(&self, name: &'static str, text: String) -> Reply<()>;
+    /// Saves a small text for the engine, replacing the previous one of this name.
+    fn save_note(&self, name: &'static str, text: String) -> Reply<()>;
 
-    /// Keeps a claim, whose outcome is not known yet, unless there is one under its key already:
-    /// then nothing changes, and that one is returned.
+    /// Stores a claim without an outcome. If its key is already claimed, changes nothing and
+    /// returns the existing claim.
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>>;
 
-    /// Keeps what came of a claim. The first outcome stays; one of a claim that is not there is
-    /// dropped.
+    /// Stores the outcome of a claim. Only the first outcome is stored; unknown claims are ignored.
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()>;
 
-    /// Forgets a claim with these inputs that has no outcome, and no other.
+    /// Deletes a claim if it has these inputs and no outcome.
     fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()>;
 
-    /// Forgets up to `limit` claims that have expired by then, and says how many.
+    /// Deletes up to `limit` claims that have expired by this time. Returns how many.
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize>;
 
-    /// Shows that the store can keep something, by keeping it as it keeps a step. The error says
-    /// why it cannot.
+    /// Health check: performs a write as durable as a commit.
     fn check(&self, now: UnixTime) -> Reply<()> {
-        // What is kept already may not be written again.
-        self.keep_note("checked", now.as_millis().to_string())
+        // Includes the time: a store may skip writing an unchanged value.
+        self.save_note("checked", now.as_millis().to_string())
     }
 
-    /// The records that the store has in memory and that [weigh](crate::Entry::weight) so many
-    /// bytes at least.
-    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
-        let _ = at_least;
+    /// Returns the records in memory whose [`weight`](crate::Entry::weight) is at least this many
+    /// bytes.
+    fn resident_records(&self, min_weight: usize) -> Reply<Vec<Record>> {
+        let _ = min_weight;
         Promise::ready(Ok(Vec::new()))
     }
 
-    /// Whether what is kept is still there after this process.
-    fn outlives_process(&self) -> bool {
+    /// Whether data outlives the process.
+    fn is_durable(&self) -> bool {
         false
     }
 }
 
-/// What became of a new record.
+/// The result of [`Store::create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
-    /// It is kept.
-    Fresh,
-    /// The asker had asked this before, under this name.
-    Before(ElicitationId),
+    /// The record was stored.
+    New,
+    /// The idempotency key was used before, by this record.
+    Existing(ElicitationId),
 }
 
-/// Whose alarm has come.
+/// Records whose timer is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// The records' names.
+    /// The records' ids.
     pub ids: Vec<ElicitationId>,
-    /// When the next alarm will come, as far as the store knows; never later than it does.
+    /// When the next timer is due, or an earlier time.
     pub next: Option<UnixTime>,
 }
 
-/// Which records are wanted.
+/// Selects records.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Those of one asker, or of all.
+    /// Only records of this asker.
     pub asker: Option<Arc<str>>,
-    /// In which states.
-    pub which: Which,
+    /// Only records in these states.
+    pub which: StatusFilter,
     /// Only records older than this one.
     pub before: Option<ElicitationId>,
-    /// At most so many.
+    /// Maximum number of records.
     pub limit: usize,
 }
 
-/// In which states records are wanted.
+/// Selects records by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Which {
-    /// In any.
+pub enum StatusFilter {
+    /// Any state.
     #[default]
     All,
-    /// Those that have not settled.
+    /// Not settled.
     Live,
-    /// In this one.
+    /// This state only.
     Only(Status),
 }
 
 impl Query {
-    /// Whether a record is one of those wanted, the limit apart.
-    pub fn admits(&self, record: &Record) -> bool {
+    /// Returns whether the record matches, ignoring the limit.
+    pub fn matches(&self, record: &Record) -> bool {
         let lifecycle = &record.lifecycle;
-        let state_fits = match self.which {
-            Which::All => true,
-            Which::Live => lifecycle.is_live(),
-            Which::Only(status) => lifecycle.state().status() == status,
+        let matches_state = match self.which {
+            StatusFilter::All => true,
+            StatusFilter::Live => lifecycle.is_live(),
+            StatusFilter::Only(status) => lifecycle.state().status() == status,
         };
-        state_fits
+        matches_state
             && self.before.is_none_or(|before| record.id < before)
             && self
                 .asker
@@ -188,67 +183,67 @@ pub enum StoreError {
     /// Another writer won; reload and decide again.
     #[error("elicitation {id} is at version {}, expected {}", found.0, expected.0)]
     Conflict {
-        /// Which.
+        /// The id.
         id: ElicitationId,
-        /// The version that the change was made for.
+        /// The version that the change is based on.
         expected: Version,
-        /// The version that is kept.
+        /// The stored version.
         found: Version,
     },
-    /// There is no such record, any more or at all.
+    /// The record does not exist, or no longer.
     #[error("elicitation {0} is not kept here")]
     Missing(ElicitationId),
-    /// The store may answer if asked again: the disk is full, or the connection is gone.
+    /// A temporary failure, such as a full disk or a lost connection; retry later.
     #[error("store unavailable while trying to {attempt}")]
     Unavailable {
-        /// What was tried.
+        /// The operation.
         attempt: &'static str,
-        /// What went wrong.
+        /// The cause.
         #[source]
         source: BoxError,
     },
-    /// What is kept cannot be read: another program, a newer version or a broken disk wrote it.
+    /// The stored record cannot be decoded: corrupt, or written by a newer version.
     #[error("what is kept of elicitation {id} cannot be read")]
     Unreadable {
-        /// Which.
+        /// The id.
         id: ElicitationId,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: BoxError,
     },
 }
 
-/// An error of a store's own.
+/// A store's own error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a store answers with.
+/// The reply of a store.
 pub type Reply<T> = Promise<Result<T, StoreError>>;
 
-/// An answer that is there already, or comes later.
+/// A future that may be ready from the start.
 ///
-/// A future without an allocation where the store answers at once, as one in memory does.
+/// Avoids an allocation when the store replies at once, as the memory store does.
 pub enum Promise<T> {
-    /// It is there; `None` once it was taken.
+    /// Ready; `None` once taken.
     Ready(Option<T>),
-    /// It comes.
+    /// Pending.
     Later(Pin<Box<dyn Future<Output = T> + Send>>),
 }
 
 impl<T> Promise<T> {
-    /// An answer that is there.
+    /// Returns a promise that is ready.
     pub fn ready(answer: T) -> Self {
         Self::Ready(Some(answer))
     }
 
-    /// The answer if it is there, without a future's ado.
-    pub(crate) fn at_once(self) -> Result<T, Self> {
+    /// Returns the answer if it is ready, without polling.
+    pub(crate) fn try_ready(self) -> Result<T, Self> {
         match self {
             Self::Ready(Some(answer)) => Ok(answer),
             other => Err(other),
         }
     }
 
-    /// An answer that comes.
+    /// Returns a promise that resolves with this future.
     pub fn later(answer: impl Future<Output = T> + Send + 'static) -> Self {
         Self::Later(Box::pin(answer))
     }
@@ -261,7 +256,7 @@ impl<T: Unpin> Future for Promise<T> {
         match self.get_mut() {
             Self::Ready(answer) => match answer.take() {
                 Some(answer) => Poll::Ready(answer),
-                // Polled again after the end: it stays pending, as a fused future would.
+                // Polled after completion: stays pending.
                 None => Poll::Pending,
             },
             Self::Later(answer) => answer.as_mut().poll(context),

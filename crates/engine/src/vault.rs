@@ -1,16 +1,16 @@
-//! Seals the answers to sensitive fields, so that a store only ever holds ciphertext.
+//! Encrypts the answers to sensitive fields, so that a store only holds ciphertext.
 //!
-//! Envelope encryption with XChaCha20-Poly1305: each elicitation has a random key of its own,
-//! which encrypts its fields one by one and is itself encrypted ("wrapped") with a key of the
-//! [`KeyRing`]. Rotation wraps that key again and leaves the fields as they are.
+//! Envelope encryption with XChaCha20-Poly1305: each elicitation has a random data key, which
+//! encrypts its fields one by one and is itself encrypted ("wrapped") with a key of the
+//! [`KeyRing`]. Rotation rewraps the data key and leaves the fields unchanged.
 //!
-//! Every ciphertext is bound to the place it was made for: a field's to the elicitation and
-//! the field's name, a wrapped key to the elicitation and the version of the ring's key.
-//! Whoever can write to the store can therefore not move an answer to where it would be shown.
+//! Associated data binds a field's ciphertext to its elicitation and field name, and a wrapped key
+//! to its elicitation and key version. So an attacker with write access to the store cannot move an
+//! answer to where it would be shown.
 //!
-//! What this does not do: hide how long an answer is, notice that a whole field was removed,
-//! or that an elicitation's seal was put back to an earlier one of its own. All three take
-//! write access to the store, and a store can be deleted anyway.
+//! Not prevented: learning the length of an answer, removing a whole field, and rolling an
+//! elicitation back to an earlier ciphertext of its own. The latter two require write access to the
+//! store, which allows deleting it anyway.
 
 mod cipher;
 mod error;
@@ -35,7 +35,7 @@ use cipher::Key;
 
 use crate::Entropy;
 
-/// Seals and opens, with the keys of a ring.
+/// Encrypts and decrypts secrets with the keys of a ring.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -60,23 +60,23 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// A vault with these keys; the newest seals, all of them open.
+    /// Creates a vault; the newest key encrypts, all keys decrypt.
     pub fn new(keys: KeyRing, entropy: Arc<dyn Entropy>) -> Self {
         Self { keys, entropy }
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub fn keys(&self) -> &KeyRing {
         &self.keys
     }
 
-    /// Seals fields of an elicitation, under a new key.
+    /// Encrypts fields of an elicitation with a new data key.
     ///
-    /// A form has no two fields of one name; were there any, the last would be kept.
+    /// Of several fields with the same name, the last is stored.
     ///
     /// # Panics
     ///
-    /// If a plaintext is longer than 256 GiB, which is where the cipher ends.
+    /// If a plaintext is longer than 256 GiB, the cipher's limit.
     pub fn seal<'a>(
         &self,
         id: ElicitationId,
@@ -92,7 +92,7 @@ impl Vault {
         sealed
     }
 
-    /// Opens all fields, in the order in which they were sealed.
+    /// Decrypts all fields, in the order in which they were sealed.
     ///
     /// Fails as a whole if the ring lacks the key, or if anything was altered or moved.
     pub fn open(
@@ -107,9 +107,9 @@ impl Vault {
             .collect()
     }
 
-    /// Opens one field; `None` if no field of that name was sealed.
+    /// Decrypts one field; `None` if no field of that name was sealed.
     ///
-    /// Fails as [`open`](Self::open) does, but looks at this field only.
+    /// Fails as [`open`](Self::open) does, but only checks this field.
     pub fn open_field(
         &self,
         id: ElicitationId,
@@ -123,10 +123,10 @@ impl Vault {
         open_with(&key, id, name, ciphertext).map(Some)
     }
 
-    /// Wraps the elicitation's key with the newest key of the ring; `None` if it already is.
+    /// Rewraps the data key with the newest key of the ring; `None` if it already is.
     ///
-    /// The fields are neither opened nor changed. Once nothing is left under an old key, and
-    /// the store's proof was made [without it](KeyProof::without), the key can be dropped.
+    /// The fields are neither decrypted nor changed. An old key can be removed once nothing is
+    /// wrapped with it and the store has a proof [without it](KeyProof::without).
     pub fn rewrap(&self, id: ElicitationId, sealed: &Sealed) -> Result<Option<Sealed>, VaultError> {
         let newest = self.keys.newest_version();
         if sealed.key_version() == newest {
@@ -136,16 +136,16 @@ impl Vault {
         Ok(Some(sealed.rewrapped(newest, self.wrap_key(id, &key))))
     }
 
-    /// What a store keeps so that a wrong key is noticed at the next start.
+    /// Returns a proof to store, which detects wrong keys at the next start.
     ///
-    /// The same keys always make the same proof.
+    /// Deterministic: the same keys yield the same proof.
     pub fn proof(&self) -> KeyProof {
         KeyProof::of(&self.keys)
     }
 
-    /// Checks that this ring has every key that the proof was made of.
+    /// Checks that this ring has every key of the proof.
     ///
-    /// It may have newer ones. Fails with the version that is missing or has other bytes.
+    /// It may have more. Fails with the version that is missing or differs.
     pub fn verify(&self, proof: &KeyProof) -> Result<(), VaultError> {
         proof.verify(&self.keys)
     }
@@ -187,7 +187,7 @@ fn open_with(
         .ok_or_else(|| VaultError::FieldRefused { name: name.into() })
 }
 
-/// What a field's ciphertext is bound to.
+/// The associated data of a field.
 fn bound_field(id: ElicitationId, name: &str) -> Vec<u8> {
     let length = (name.len() as u64).to_be_bytes();
     [
@@ -199,7 +199,7 @@ fn bound_field(id: ElicitationId, name: &str) -> Vec<u8> {
     .concat()
 }
 
-/// What a wrapped key is bound to.
+/// The associated data of a wrapped key.
 fn bound_key(id: ElicitationId, version: u32) -> Vec<u8> {
     [b"entreat/key/1", &id.as_bytes()[..], &version.to_be_bytes()].concat()
 }

@@ -1,7 +1,7 @@
-//! Waiting for an outcome.
+//! The future that waits for an outcome.
 //!
-//! A future by hand, because a million of them may wait at once: an `async` block would carry
-//! room for everything that comes after the wait.
+//! Written by hand, because a million may be pending: an `async` block would reserve space for
+//! everything after the wait.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::record::Record;
 use crate::snapshot::Snapshot;
 use crate::store::{Promise, StoreError};
 
-/// Ends when the elicitation has settled; made by
-/// [`Elicitation::outcome`](crate::Elicitation::outcome). Costs nothing while it waits.
+/// Resolves when the elicitation has settled; created by
+/// [`Elicitation::outcome`](crate::Elicitation::outcome). Does not poll the store while it waits.
 #[must_use = "a wait does nothing unless it is awaited"]
 pub struct Wait {
     inner: Arc<Inner>,
@@ -26,20 +26,20 @@ pub struct Wait {
     stage: Stage,
 }
 
-type Loading = Pin<Box<dyn Future<Output = Result<Option<Record>, StoreError>> + Send>>;
-type Delivering = Pin<Box<dyn Future<Output = Result<Snapshot, ActError>> + Send>>;
+type LoadFuture = Pin<Box<dyn Future<Output = Result<Option<Record>, StoreError>> + Send>>;
+type DeliverFuture = Pin<Box<dyn Future<Output = Result<Snapshot, ActError>> + Send>>;
 
 enum Stage {
     /// Not registered.
     New,
-    /// Registered, and looking whether the outcome came first.
-    Looking(u32, Loading),
+    /// Registered, and loading the record in case it settled before.
+    Loading(u32, LoadFuture),
     /// Registered.
     Waiting(u32),
-    /// Woken, most likely because it has settled: worth a look before registering again.
+    /// Woken, most likely because it has settled: load before registering again.
     Woken,
-    /// It has settled; the result is on its way.
-    Delivering(Delivering),
+    /// Settled; secrets are being opened.
+    Delivering(DeliverFuture),
 }
 
 impl Wait {
@@ -52,7 +52,7 @@ impl Wait {
         }
     }
 
-    /// The elicitation that is waited for, as the same eyes see it.
+    /// Returns a handle to the elicitation, with the same access.
     pub fn elicitation(&self) -> Elicitation {
         let engine = Engine {
             inner: self.inner.clone(),
@@ -60,13 +60,13 @@ impl Wait {
         Elicitation::new(engine, self.id, self.access.clone())
     }
 
-    /// Decides what a look at the store comes to: an end, or the next stage.
-    fn look(
+    /// Handles a loaded record: returns the result, or moves to the next stage.
+    fn on_loaded(
         &mut self,
         number: u32,
-        seen: Result<Option<Record>, StoreError>,
+        loaded: Result<Option<Record>, StoreError>,
     ) -> Option<Result<Snapshot, ActError>> {
-        let record = match seen {
+        let record = match loaded {
             Ok(Some(record)) if self.access.admits(&record) => record,
             Ok(_) => return Some(Err(ActError::NotFound)),
             Err(error) => return Some(Err(error.into())),
@@ -78,12 +78,12 @@ impl Wait {
             self.stage = Stage::Waiting(number);
             return None;
         }
-        self.inner.waiters.forget(self.id, number);
+        self.inner.waiters.deregister(self.id, number);
         self.stage = Stage::Woken;
         self.settled(record)
     }
 
-    /// Delivers at once, or begins to.
+    /// Returns the snapshot, or starts to open its secrets.
     fn settled(&mut self, record: Record) -> Option<Result<Snapshot, ActError>> {
         if !self.access.is_asker() || !record.has_secrets() {
             return Some(Ok(Snapshot::sealed(record)));
@@ -97,7 +97,7 @@ impl Wait {
     fn number(&self) -> Option<u32> {
         match self.stage {
             Stage::New | Stage::Woken | Stage::Delivering(_) => None,
-            Stage::Looking(number, _) | Stage::Waiting(number) => Some(number),
+            Stage::Loading(number, _) | Stage::Waiting(number) => Some(number),
         }
     }
 }
@@ -112,31 +112,35 @@ impl Future for Wait {
                 Stage::New => {
                     let number = this.inner.waiters.register(this.id, context.waker());
                     match this.inner.find(&this.access, this.id) {
-                        Promise::Ready(Some(seen)) => {
+                        Promise::Ready(Some(loaded)) => {
                             this.stage = Stage::Waiting(number);
-                            let end = this.look(number, seen);
+                            let end = this.on_loaded(number, loaded);
                             if end.is_none() && matches!(this.stage, Stage::Waiting(_)) {
                                 return Poll::Pending;
                             }
                             end
                         }
-                        // Never given out; a store that took its own answer has none.
+                        // Stores never return an answer that was already taken.
                         Promise::Ready(None) => return Poll::Pending,
                         Promise::Later(loading) => {
-                            this.stage = Stage::Looking(number, loading);
+                            this.stage = Stage::Loading(number, loading);
                             None
                         }
                     }
                 }
-                Stage::Looking(number, loading) => {
+                Stage::Loading(number, loading) => {
                     let number = *number;
                     match loading.as_mut().poll(context) {
-                        Poll::Ready(seen) => this.look(number, seen),
+                        Poll::Ready(loaded) => this.on_loaded(number, loaded),
                         Poll::Pending => return Poll::Pending,
                     }
                 }
                 Stage::Waiting(number) => {
-                    if this.inner.waiters.keep(this.id, *number, context.waker()) {
+                    if this
+                        .inner
+                        .waiters
+                        .refresh(this.id, *number, context.waker())
+                    {
                         return Poll::Pending;
                     }
                     this.stage = Stage::Woken;
@@ -166,7 +170,7 @@ impl Future for Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         if let Some(number) = self.number() {
-            self.inner.waiters.forget(self.id, number);
+            self.inner.waiters.deregister(self.id, number);
         }
     }
 }

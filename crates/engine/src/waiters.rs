@@ -1,8 +1,8 @@
-//! Who waits for which elicitation, and on which connection it was asked.
+//! Waiters by elicitation, and the connection each elicitation was asked on.
 //!
-//! An entry exists only while somebody waits or a connection stands behind the elicitation.
-//! A waiter registers first and looks at the store then, so that an outcome that came first is
-//! never missed. Waiters are only woken; what happened they read from the store.
+//! An entry exists only while it has a waiter or a connection. A waiter registers first and reads
+//! the store after, so that it cannot miss an outcome. Waking carries no data; waiters read the
+//! store again.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -12,36 +12,36 @@ use hashbrown::HashTable;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::connection::Ties;
+use crate::connection::OpenQuestions;
 
-/// Who waits for what.
+/// All waiters, sharded by id.
 pub(crate) struct Waiters {
     shards: Box<[Mutex<Shard>]>,
 }
 
 #[derive(Default)]
 struct Shard {
-    /// Places in `entries`, by id. A table half empty then wastes little.
+    /// Indices into `entries`, by id. Four bytes each, so that a half-empty table wastes little.
     table: HashTable<u32>,
     entries: Slab<Entry>,
-    /// The last registration's number.
+    /// The number of the last registration.
     last: u32,
 }
 
 struct Entry {
     id: ElicitationId,
-    first: Option<Waiting>,
+    first: Option<Waiter>,
     rest: Option<Box<Rest>>,
 }
 
-/// What most entries do without: more than one waiter, and a connection.
+/// Rarely used parts of an entry: further waiters and a connection.
 #[derive(Default)]
 struct Rest {
-    waiting: Vec<Waiting>,
-    ties: Option<Arc<Ties>>,
+    waiters: Vec<Waiter>,
+    open_questions: Option<Arc<OpenQuestions>>,
 }
 
-struct Waiting {
+struct Waiter {
     number: u32,
     waker: Waker,
 }
@@ -59,22 +59,22 @@ impl Waiters {
         &self.shards[id.shard(SHARDS)]
     }
 
-    /// Registers a waiter; the number names its registration.
+    /// Registers a waiter and returns its number.
     pub(crate) fn register(&self, id: ElicitationId, waker: &Waker) -> u32 {
         let mut shard = self.shard(id).lock();
         shard.last = shard.last.wrapping_add(1);
         let number = shard.last;
         let waker = waker.clone();
-        shard.entry(id).add(Waiting { number, waker });
+        shard.entry(id).add(Waiter { number, waker });
         number
     }
 
-    /// Keeps a registration, with the waker of the latest poll; false if it was woken.
-    pub(crate) fn keep(&self, id: ElicitationId, number: u32, waker: &Waker) -> bool {
+    /// Updates a registration with the waker of the latest poll; false if it was woken.
+    pub(crate) fn refresh(&self, id: ElicitationId, number: u32, waker: &Waker) -> bool {
         let mut shard = self.shard(id).lock();
         let waiting = shard
             .find(id)
-            .and_then(|entry| entry.waiting().find(|waiting| waiting.number == number));
+            .and_then(|entry| entry.waiters().find(|waiting| waiting.number == number));
         match waiting {
             Some(waiting) => {
                 waiting.waker.clone_from(waker);
@@ -84,41 +84,45 @@ impl Waiters {
         }
     }
 
-    /// Takes a registration back.
-    pub(crate) fn forget(&self, id: ElicitationId, number: u32) {
+    /// Removes a registration.
+    pub(crate) fn deregister(&self, id: ElicitationId, number: u32) {
         let mut shard = self.shard(id).lock();
         if let Some(entry) = shard.find(id) {
-            entry.forget(number);
+            entry.remove(number);
             if entry.is_idle() {
                 shard.remove(id);
             }
         }
     }
 
-    /// Remembers the connection on which an elicitation was asked.
-    pub(crate) fn tie(&self, id: ElicitationId, ties: &Arc<Ties>) {
+    /// Sets the connection that the elicitation was asked on.
+    pub(crate) fn set_connection(&self, id: ElicitationId, open_questions: &Arc<OpenQuestions>) {
         let mut shard = self.shard(id).lock();
-        shard.entry(id).rest.get_or_insert_default().ties = Some(ties.clone());
+        shard.entry(id).rest.get_or_insert_default().open_questions = Some(open_questions.clone());
     }
 
-    /// Wakes who waits, because the elicitation has settled.
+    /// Wakes and removes all waiters of a settled elicitation.
     pub(crate) fn settle(&self, id: ElicitationId) {
         let entry = self.shard(id).lock().remove(id);
         if let Some(mut entry) = entry {
-            if let Some(ties) = entry.rest.as_ref().and_then(|rest| rest.ties.as_ref()) {
-                ties.loosen(id);
+            if let Some(open_questions) = entry
+                .rest
+                .as_ref()
+                .and_then(|rest| rest.open_questions.as_ref())
+            {
+                open_questions.remove(id);
             }
-            // Outside the lock: a waker may run anything.
+            // Outside the lock: a waker may run arbitrary code.
             entry
-                .take_waiting()
+                .take_waiters()
                 .for_each(|waiting| waiting.waker.wake());
         }
     }
 
-    /// Lets who waits look again, because the store left it unclear what happened.
-    pub(crate) fn nudge(&self, id: ElicitationId) {
+    /// Wakes waiters to read the store again, after a commit with unknown outcome.
+    pub(crate) fn wake(&self, id: ElicitationId) {
         let waiting: Vec<_> = match self.shard(id).lock().find(id) {
-            Some(entry) => entry.take_waiting().collect(),
+            Some(entry) => entry.take_waiters().collect(),
             None => return,
         };
         for waiting in waiting {
@@ -126,13 +130,13 @@ impl Waiters {
         }
     }
 
-    /// Lets everybody look again, because nobody will wake them any more.
-    pub(crate) fn nudge_all(&self) {
+    /// Wakes all waiters, on shutdown.
+    pub(crate) fn wake_all(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock();
             let entries = shard.entries.iter_mut();
             let waiting: Vec<_> = entries
-                .flat_map(|(_, entry)| entry.take_waiting())
+                .flat_map(|(_, entry)| entry.take_waiters())
                 .collect();
             drop(shard);
             for waiting in waiting {
@@ -151,70 +155,75 @@ impl Waiters {
 
 impl Shard {
     fn find(&mut self, id: ElicitationId) -> Option<&mut Entry> {
-        let is_it = |place: &u32| self.entries[*place as usize].id == id;
-        let place = *self.table.find(id.spread(), is_it)?;
-        Some(&mut self.entries[place as usize])
+        let is_it = |index: &u32| self.entries[*index as usize].id == id;
+        let index = *self.table.find(id.hash_bits(), is_it)?;
+        Some(&mut self.entries[index as usize])
     }
 
     fn entry(&mut self, id: ElicitationId) -> &mut Entry {
         let entries = &mut self.entries;
-        let is_it = |place: &u32| entries[*place as usize].id == id;
-        if let Some(place) = self.table.find(id.spread(), is_it) {
-            return &mut entries[*place as usize];
+        let is_it = |index: &u32| entries[*index as usize].id == id;
+        if let Some(index) = self.table.find(id.hash_bits(), is_it) {
+            return &mut entries[*index as usize];
         }
-        let place = entries.insert(Entry {
+        let index = entries.insert(Entry {
             id,
             first: None,
             rest: None,
         });
-        let number = u32::try_from(place).expect("memory ends long before the numbers do");
-        self.table.insert_unique(id.spread(), number, |place| {
-            entries[*place as usize].id.spread()
+        let number = u32::try_from(index).expect("there are fewer than 2^32 entries");
+        self.table.insert_unique(id.hash_bits(), number, |index| {
+            entries[*index as usize].id.hash_bits()
         });
-        &mut entries[place]
+        &mut entries[index]
     }
 
     fn remove(&mut self, id: ElicitationId) -> Option<Entry> {
-        let is_it = |place: &u32| self.entries[*place as usize].id == id;
-        let place = self.table.find_entry(id.spread(), is_it).ok()?.remove().0;
-        Some(self.entries.remove(place as usize))
+        let is_it = |index: &u32| self.entries[*index as usize].id == id;
+        let index = self
+            .table
+            .find_entry(id.hash_bits(), is_it)
+            .ok()?
+            .remove()
+            .0;
+        Some(self.entries.remove(index as usize))
     }
 }
 
 impl Entry {
-    fn add(&mut self, waiting: Waiting) {
+    fn add(&mut self, waiter: Waiter) {
         match &self.first {
-            None => self.first = Some(waiting),
-            Some(_) => self.rest.get_or_insert_default().waiting.push(waiting),
+            None => self.first = Some(waiter),
+            Some(_) => self.rest.get_or_insert_default().waiters.push(waiter),
         }
     }
 
-    fn waiting(&mut self) -> impl Iterator<Item = &mut Waiting> {
-        let rest = self.rest.iter_mut().flat_map(|rest| &mut rest.waiting);
+    fn waiters(&mut self) -> impl Iterator<Item = &mut Waiter> {
+        let rest = self.rest.iter_mut().flat_map(|rest| &mut rest.waiters);
         self.first.iter_mut().chain(rest)
     }
 
-    fn take_waiting(&mut self) -> impl Iterator<Item = Waiting> {
+    fn take_waiters(&mut self) -> impl Iterator<Item = Waiter> {
         let rest = self
             .rest
             .as_mut()
-            .map(|rest| std::mem::take(&mut rest.waiting));
+            .map(|rest| std::mem::take(&mut rest.waiters));
         self.first
             .take()
             .into_iter()
             .chain(rest.into_iter().flatten())
     }
 
-    fn forget(&mut self, number: u32) {
+    fn remove(&mut self, number: u32) {
         self.first.take_if(|waiting| waiting.number == number);
         if let Some(rest) = &mut self.rest {
-            rest.waiting.retain(|waiting| waiting.number != number);
+            rest.waiters.retain(|waiting| waiting.number != number);
         }
     }
 
-    /// Whether nobody waits and no connection stands behind it.
+    /// Whether it has neither a waiter nor a connection.
     fn is_idle(&self) -> bool {
-        let rest_is_idle = |rest: &Rest| rest.waiting.is_empty() && rest.ties.is_none();
+        let rest_is_idle = |rest: &Rest| rest.waiters.is_empty() && rest.open_questions.is_none();
         self.first.is_none() && self.rest.as_deref().is_none_or(rest_is_idle)
     }
 }
@@ -234,14 +243,14 @@ mod tests {
             let id = ElicitationId::new(UnixTime::from_millis(1), [i; 10]);
             let first = waiters.register(id, Waker::noop());
             let second = waiters.register(id, Waker::noop());
-            assert!(waiters.keep(id, first, Waker::noop()));
-            waiters.forget(id, first);
-            assert!(waiters.keep(id, second, Waker::noop()));
+            assert!(waiters.refresh(id, first, Waker::noop()));
+            waiters.deregister(id, first);
+            assert!(waiters.refresh(id, second, Waker::noop()));
             if i % 2 == 0 {
                 waiters.settle(id);
-                assert!(!waiters.keep(id, second, Waker::noop()));
+                assert!(!waiters.refresh(id, second, Waker::noop()));
             } else {
-                waiters.forget(id, second);
+                waiters.deregister(id, second);
             }
         }
         assert!(waiters.is_empty());

@@ -1,15 +1,15 @@
-//! Shows what MCP servers ask, in this program's terminal or in its person's browser.
+//! Presenters for MCP clients: show a server's questions in the terminal or in the browser.
 //!
-//! Both are a [`Present`](entreat_mcp::answer::Present) for
-//! [`Answering`](entreat_mcp::answer::Answering), which a client of rmcp is given as its handler.
+//! Both implement [`Presenter`](entreat_mcp::answer::Presenter) for
+//! [`Answering`](entreat_mcp::answer::Answering), the handler of an rmcp client.
 
 mod browser;
 #[cfg(feature = "terminal")]
 mod terminal;
 
-pub use browser::BrowserPages;
+pub use browser::BrowserPresenter;
 #[cfg(feature = "terminal")]
-pub use terminal::AtTerminal;
+pub use terminal::TerminalPresenter;
 
-/// Opens an address with the system's own program for it.
+/// Opens a URL with the system's default program.
 pub type Opener = Box<dyn Fn(&str) -> std::io::Result<()> + Send + Sync>;

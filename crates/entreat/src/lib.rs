@@ -1,7 +1,7 @@
-//! Ask people questions by forms and get valid answers.
+//! Ask people questions with forms and get valid answers.
 //!
-//! This is the one crate to add to a program. It joins the parts of Entreat and re-exports them;
-//! it has no logic of its own.
+//! This is the one crate to add to a program. It combines the parts of Entreat and re-exports
+//! them; it has no logic of its own.
 //!
 //! ```
 //! use entreat::{Ask, Entreat, Form, TypedForm};
@@ -34,11 +34,11 @@
 //! # }
 //! ```
 //!
-//! # Keeping, serving
+//! # Persistence and serving
 //!
-//! That was in memory, for this program alone. A file keeps questions across restarts, and an
-//! address lets programs of any language ask; each with a key of its own, or on this machine
-//! without.
+//! By default, questions are in memory and for this program only. A file stores them across
+//! restarts, and a listening address lets programs in any language ask: each with its own key, or
+//! without one on this machine.
 //!
 //! ```
 //! # #[cfg(feature = "embedded")]
@@ -50,7 +50,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("questions.db");
 //! # let forms = folder.path();
-//! // Made once, and kept where only this program can read them.
+//! // Generate once, and store where only this program can read them.
 //! let keys = KeyRing::generate(&SystemEntropy::new()?);
 //! let entreat = Entreat::builder()
 //!     .embedded(path, keys)
@@ -67,20 +67,20 @@
 //! # fn main() {}
 //! ```
 //!
-//! # Where to read on
+//! # Where to go next
 //!
 //! | for | see |
 //! |---|---|
-//! | what a form can ask, and the rules of its answers | [`struct@Form`], [`derive@Form`], [`core`] |
+//! | what forms can ask, and validation rules | [`struct@Form`], [`derive@Form`], [`core`] |
 //! | asking, waiting, limits, deadlines, secrets | [`Engine`], [`Ask`], [`engine`] |
 //! | letting MCP servers ask | `Entreat::wrap`, `mcp`, with the feature `mcp` (default) |
 //! | answering MCP servers | `answering`, `mcp::answer`, with the feature `answer` (default) |
-//! | parts joined and served | `Entreat`, `Builder`, with the feature `service` (default) |
-//! | keeping questions across restarts | `stores`, with the feature `embedded` (default) |
+//! | everything combined and served | `Entreat`, `Builder`, with the feature `service` (default) |
+//! | storing questions across restarts | `stores`, with the feature `embedded` (default) |
 //! | asking the person at this terminal | `terminal`, with the feature `terminal` (default) |
 //!
-//! Everything in a module of its own is there under its whole name too: `entreat::core::Form`
-//! is [`struct@Form`].
+//! Re-exported items are also available under their full path: `entreat::core::Form` is
+//! [`struct@Form`].
 
 pub use entreat_core as core;
 pub use entreat_engine as engine;
@@ -101,8 +101,8 @@ mod program;
 #[cfg(feature = "service")]
 pub use program::{Builder, Entreat, EntreatError};
 
-// The form and the macro have one name in core as well. Here the macro is the one that writes
-// paths of this crate, so that a program needs no other.
+// Core exports a form and a macro of this name too. This macro generates paths into this crate, so
+// that a program needs no other dependency.
 pub use entreat_core::__FormOfEntreat as Form;
 pub use entreat_core::form::Form;
 
@@ -112,7 +112,8 @@ pub use entreat_core::{
 };
 pub use entreat_engine::{
     ActError, Ask, AskError, Asker, AskerSettings, Channel, Connection, Elicitation, Engine,
-    EngineSettings, Event, Heard, KeyRing, Limits, Snapshot, StartError, Subscription, Which,
+    EngineSettings, Event, KeyRing, Limits, Snapshot, StartError, StatusFilter, Subscription,
+    SubscriptionItem,
 };
 #[cfg(feature = "embedded")]
 pub use entreat_stores::{EmbeddedOptions, EmbeddedStore};
@@ -126,7 +127,7 @@ pub use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 #[doc = include_str!("../../../docs/asking.md")]
 struct Asking;
 
-/// Compiles the Rust example that a newcomer reads first.
+/// Compiles the Rust example of the README.
 #[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,6 +1,6 @@
-//! Engine, store and service, joined for one's own program.
+//! Engine, store and service, combined for use in a program.
 //!
-//! Puts parts together and takes them apart again, in the right order; what they do is theirs.
+//! Starts the parts and shuts them down, in the right order; has no logic of its own.
 
 mod builder;
 mod error;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 pub use builder::Builder;
 pub use error::EntreatError;
 
-/// Everything that asks, keeps and answers, in one program. Made by [`Entreat::builder`].
+/// Entreat embedded in a program: engine, store and service. Created by [`Entreat::builder`].
 ///
 /// ```
 /// use entreat::{Ask, Entreat, Form, TypedForm};
@@ -51,7 +51,7 @@ pub struct Entreat {
     folder: Option<TemplateFolder>,
     #[cfg(feature = "mcp")]
     mcp: entreat_mcp::Mcp,
-    /// What servers allow their clients.
+    /// The limits of HTTP clients.
     #[cfg(feature = "mcp")]
     http: entreat_service::http::HttpSettings,
     #[cfg(feature = "mcp")]
@@ -60,60 +60,60 @@ pub struct Entreat {
     embedded: Option<std::sync::Arc<entreat_stores::EmbeddedStore>>,
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 struct Server {
     address: SocketAddr,
     scheme: &'static str,
-    /// Ends the server, also by being dropped.
+    /// Stops the server when sent or dropped.
     end: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Entreat {
-    /// Parts to be put together: in memory and unserved, unless told otherwise.
+    /// Returns a builder. By default, everything is in memory and nothing is served.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// What asks and settles.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         self.rpc.engine()
     }
 
-    /// The control API without a transport, for one that is not here.
+    /// Returns the control API without a transport, for use with your own.
     pub fn rpc(&self) -> &Rpc {
         &self.rpc
     }
 
-    /// The pages on which people answer; `None` where nothing is served, or nobody knows under
-    /// which address.
+    /// Returns the pages on which people answer; `None` if nothing is served, or if the service
+    /// listens on all addresses without a public URL.
     pub fn pages(&self) -> Option<&Pages> {
         self.pages.as_ref()
     }
 
-    /// An asker of this program, under the settings that hold for all.
+    /// Returns an asker of this program, with the engine's default settings.
     pub fn asker(&self, name: &str) -> Asker {
         self.engine().asker(name)
     }
 
-    /// A server of MCP whose handlers can ask: whoever uses it, in whatever client.
+    /// Wraps an MCP server so that its handlers can ask the person behind any client.
     #[cfg(feature = "mcp")]
     pub fn wrap<S: entreat_mcp::rmcp::ServerHandler>(&self, server: S) -> entreat_mcp::Wrapped<S> {
         self.mcp.wrap(server)
     }
 
-    /// Entreat itself as a server of MCP, for agents that need their human.
+    /// Returns Entreat as an MCP server, for agents that need to ask their user.
     #[cfg(feature = "mcp")]
     pub fn ask_server(&self) -> entreat_mcp::Wrapped<entreat_mcp::AskServer> {
         self.mcp.ask_server()
     }
 
-    /// Serves clients of MCP on this machine over Streamable HTTP under `/mcp`, until told to end.
-    /// Connections have the bounds that [`Builder::http`] says.
+    /// Serves MCP clients on this machine over Streamable HTTP under `/mcp`, until `end` completes.
+    /// [`Builder::http`] sets the limits of connections.
     ///
-    /// For a listener on loopback: only such names and origins are let in. A program that serves
-    /// others puts [`Wrapped::http`](entreat_mcp::Wrapped::http) into a server of its own.
+    /// The listener must be on loopback: only loopback hosts and origins are allowed. To serve
+    /// others, mount [`Wrapped::http`](entreat_mcp::Wrapped::http) in your own server.
     #[cfg(feature = "mcp")]
     pub fn serve_mcp<S, E>(
         &self,
@@ -128,29 +128,29 @@ impl Entreat {
         mcp::serve(server, self.http.clone(), listener, end)
     }
 
-    /// Where the service listens; `None` if it was not told to.
+    /// Returns the address that the service listens on; `None` if it does not listen.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.server.as_ref().map(|server| server.address)
     }
 
-    /// Where the service listens, as a URL, which begins with `https` if it speaks TLS.
+    /// Returns the URL that the service listens on, with scheme `https` if it uses TLS.
     pub fn listening_url(&self) -> Option<String> {
         let server = self.server.as_ref()?;
         Some(format!("{}://{}", server.scheme, server.address))
     }
 
-    /// Where the service is reached: the public URL if there is one, else where it listens.
+    /// Returns the URL of the service: the public URL if set, else the one it listens on.
     pub fn url(&self) -> Option<String> {
         self.public_url.clone().or_else(|| self.listening_url())
     }
 
-    /// Ends everything: requests under way are answered, whoever waits is told to come back, and
-    /// what a store keeps is on disk when this returns.
+    /// Shuts everything down: finishes requests in flight, tells waiting clients to retry, and
+    /// flushes the store before it returns.
     pub async fn shutdown(self) {
         #[cfg(feature = "mcp")]
         self.mcp.shutdown().await;
         if let Some(server) = self.server {
-            // Nobody receives it if the server has ended.
+            // Fails only if the server has already ended.
             let _ = server.end.send(());
             if let Err(error) = server.task.await {
                 tracing::error!(%error, "the server did not end well");

@@ -1,22 +1,22 @@
-//! The client half: shows the person what servers ask, and answers for them.
+//! The client half: shows a server's questions to a person and returns the answers.
 //!
-//! [`Answering`] is a handler for a client of rmcp. It declares what its [`Present`] can show,
-//! and takes the questions of every era: pushed by the server in those of 2025, within the
-//! results of calls since 2026-07-28, which [`Answering::call`] drives to their end.
+//! [`Answering`] is a handler for an rmcp client. It declares the capabilities of its
+//! [`Presenter`], and answers questions of all protocol versions: requests pushed by the server
+//! (2025), and questions in the results of calls (since 2026-07-28), for which
+//! [`Answering::call`] drives the rounds.
 //!
-//! rmcp's own types drop parts of what servers send, or refuse it whole. The transports
-//! [`Pipe`], [`child()`] and [`http()`] hand it over as it came. With others everything works, as
-//! far as rmcp lets it through.
+//! rmcp's types drop parts of some messages and reject others. The transports [`Pipe`], [`child()`]
+//! and [`http()`] preserve them. Other transports work too, within the limits of rmcp's types.
 //!
-//! Deliberately absent: how a question looks, which is its presenter's, and any answer that no
-//! person or script gave. What cannot be shown is an error, never a decline.
+//! Deliberately absent: how a question looks, which is up to its presenter, and any answer not
+//! given by a person or script. What cannot be shown is an error, never a decline.
 
 mod handler;
-mod present;
+mod presenter;
 
-mod desk;
 mod form;
-mod pace;
+mod queue;
+mod rate_limit;
 mod visit;
 
 mod rounds;
@@ -27,12 +27,12 @@ mod pipe;
 mod raw;
 
 pub use child::{Child, child};
-pub use desk::{AnswerSettings, Decision};
 pub use handler::Answering;
 pub use http::{Http, HttpError, http};
 pub use pipe::Pipe;
-pub use present::{
-    Answer, Callback, CallbackQuestion, Consent, Followed, FormQuestion, Modes, Present,
-    PresentError, Progress, UrlCard, callback,
+pub use presenter::{
+    Answer, Callback, CallbackQuestion, Consent, FormQuestion, Modes, Presenter, PresenterError,
+    Progress, UrlCard, VisitReply, callback,
 };
+pub use queue::{AnswerSettings, Decision};
 pub use rounds::CallError;

@@ -1,4 +1,4 @@
-//! What a handler asks with.
+//! The API with which a handler asks.
 
 use std::borrow::Cow;
 use std::future::IntoFuture;
@@ -19,49 +19,50 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::call::{Asked, Call, Ended, Given, Subject};
-use crate::client::Abilities;
+use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject};
+use crate::client::Capabilities;
 use crate::error::AskError;
 use crate::wire::{ROOTS, SAMPLE};
 
-/// Asks the person behind the client that called.
+/// Asks the person behind the calling client.
 ///
-/// An extractor for functions under `#[tool]` and `#[prompt]`; elsewhere [`Ask::of`] finds it. The
+/// Use it as an extractor in `#[tool]` and `#[prompt]` functions, or get it by [`Ask::of`]. The
 /// server has to be [wrapped](crate::Mcp::wrap).
 ///
-/// A handler reads as if it waited for the person, and in the eras of 2025 it does. Since
-/// 2026-07-28 it is dropped where it asks and runs again from the top when the answer is there.
-/// So each question and each effect has a key, by which it finds what it already has; what
-/// happens between them may happen again, unless it is in [`once`](Self::once).
+/// Awaiting a question looks like waiting for the person, and with the 2025 protocol versions it
+/// is. Since 2026-07-28, the handler is dropped at the question and runs again from the top once
+/// the answer is available. Each question and effect therefore has a key, under which its result is
+/// found on the next run. Code between them may run more than once; wrap side effects in
+/// [`once`](Self::once).
 #[derive(Clone)]
 pub struct Ask {
     call: Arc<Call>,
 }
 
-/// How a question ended.
+/// The outcome of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome<T> {
-    /// With an answer.
+    /// The person answered.
     Answered(T),
-    /// By the person's decision.
+    /// The person decided not to answer.
     Declined {
-        /// Whether it was on a screen at all: [`Presented::No`] means that it came back faster
-        /// than a person reads.
+        /// Whether a person saw the question: [`Presented::No`] means the reply came faster than a
+        /// person can read.
         shown: Presented,
     },
-    /// Without a decision.
+    /// The question ended without a decision.
     Cancelled {
-        /// Why.
+        /// Why it was cancelled.
         reason: CancelReason,
-        /// Whether it was on a screen at all.
+        /// Whether a person saw the question.
         shown: Presented,
     },
-    /// By its deadline.
+    /// The deadline passed.
     TimedOut,
 }
 
 impl<T> Outcome<T> {
-    /// The answer, if there is one.
+    /// Returns the answer, if any.
     pub fn answer(self) -> Option<T> {
         match self {
             Self::Answered(answer) => Some(answer),
@@ -69,7 +70,7 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// As a client says it: `accept`, `decline` or `cancel`; a timeout is a `cancel`.
+    /// Returns the MCP action: `accept`, `decline` or `cancel`; a timeout is a `cancel`.
     pub fn action(&self) -> &'static str {
         match self {
             Self::Answered(_) => "accept",
@@ -84,13 +85,15 @@ impl Ask {
         Self { call }
     }
 
-    /// What asks within a request.
+    /// Returns the `Ask` of a request.
+    ///
+    /// Fails with [`AskError::NotWrapped`] if the server is not wrapped.
     pub fn of(context: &RequestContext<RoleServer>) -> Result<Self, AskError> {
         let ask = context.extensions.get::<Self>();
         ask.cloned().ok_or(AskError::NotWrapped)
     }
 
-    /// Asks a form that is a type.
+    /// Asks the form derived from a type.
     pub fn form<T: TypedForm + Send + 'static>(
         &self,
         key: &str,
@@ -100,13 +103,13 @@ impl Ask {
             Ok(form) => Ok(Subject::Form(form.clone())),
             Err(problems) => Err(AskError::Form(problems.clone())),
         };
-        self.question(key, message, subject, |given| {
-            let misfit = |error: entreat_core::NotThisForm| AskError::Misfit(error.to_string());
-            T::from_answers(given.answers()?).map_err(misfit)
+        self.question(key, message, subject, |payload| {
+            let misfit = |error: entreat_core::FormMismatch| AskError::Mismatch(error.to_string());
+            T::from_answers(payload.answers()?).map_err(misfit)
         })
     }
 
-    /// Asks a form that was read from somewhere.
+    /// Asks a form built at run time.
     pub fn form_of(
         &self,
         key: &str,
@@ -114,10 +117,10 @@ impl Ask {
         form: &Form,
     ) -> AskRequest<'_, Answers<'static>> {
         let subject = Ok(Subject::Form(form.clone()));
-        self.question(key, message, subject, Given::answers)
+        self.question(key, message, subject, AnswerPayload::answers)
     }
 
-    /// Asks a form by the name of its template.
+    /// Asks the template of this name.
     pub fn template(
         &self,
         key: &str,
@@ -127,28 +130,28 @@ impl Ask {
         let form = self.call.mcp().template(name);
         let subject = form.map(Subject::Form);
         let subject = subject.ok_or_else(|| AskError::NoTemplate(name.to_owned()));
-        self.question(key, message, subject, Given::answers)
+        self.question(key, message, subject, AnswerPayload::answers)
     }
 
-    /// Asks by a flat schema of one's own, which the client gets as it is.
+    /// Asks by a flat JSON Schema, which the client receives unchanged.
     pub fn schema(&self, key: &str, message: &str, schema: &Value) -> AskRequest<'_, Value> {
         let subject = import(schema).map(|import| Subject::Form(import.form));
         let subject = subject.map_err(AskError::Form);
-        self.question(key, message, subject, |given| {
-            Ok(given.answers()?.reveal().to_json().into())
+        self.question(key, message, subject, |payload| {
+            Ok(payload.answers()?.reveal().to_json().into())
         })
     }
 
-    /// Asks for a yes or a no. A person who declines has said neither.
+    /// Asks a yes/no question. Declining counts as neither.
     pub fn confirm(&self, key: &str, message: &str) -> AskRequest<'_, bool> {
         let field = json!({"id": "confirmed", "type": "boolean", "label": "Yes", "required": true});
         self.one_field(key, message, &field, |answer| match answer {
             Some(Answer::Boolean(confirmed)) => Ok(*confirmed),
-            _ => Err(AskError::Misfit("it is neither yes nor no".to_owned())),
+            _ => Err(AskError::Mismatch("it is neither yes nor no".to_owned())),
         })
     }
 
-    /// Asks for one of several options, each a value and what the person reads.
+    /// Asks to choose one of `options`, each a value and its label.
     pub fn choose(
         &self,
         key: &str,
@@ -158,7 +161,7 @@ impl Ask {
         self.one_field(key, message, &choice(options.iter().copied()), read_text)
     }
 
-    /// Asks for one of the values of a type.
+    /// Asks to choose one variant of a type.
     pub fn choose_one<T: Choice + Send + 'static>(
         &self,
         key: &str,
@@ -168,7 +171,7 @@ impl Ask {
         let field = choice(options.map(|(value, title)| (*value, title.unwrap_or(value))));
         self.one_field(key, message, &field, |answer| {
             let value = read_text(answer)?;
-            T::from_value(&value).ok_or(AskError::Misfit(format!("`{value}` is no option")))
+            T::from_value(&value).ok_or(AskError::Mismatch(format!("`{value}` is not an option")))
         })
     }
 
@@ -178,38 +181,38 @@ impl Ask {
         self.one_field(key, message, &field, read_text)
     }
 
-    /// Asks for a line of text that nobody else may see. It is asked on a page and never by a form
-    /// of the client.
+    /// Asks for a secret line of text. It is always asked on a page, never in a form shown by the
+    /// client.
     pub fn secret(&self, key: &str, message: &str) -> AskRequest<'_, String> {
         let field = json!({"id": "text", "type": "text", "label": "Secret", "required": true,
             "sensitive": true});
         self.one_field(key, message, &field, read_text)
     }
 
-    /// Sends the person to a URL. The answer is that the person went, not what happened there.
+    /// Asks the person to visit a URL. An answer means that they agreed to go, not that they
+    /// completed anything there.
     pub fn url(&self, key: &str, message: &str, url: &str) -> AskRequest<'_, ()> {
         let subject = Ok(Subject::Url(url.to_owned()));
         self.question(key, message, subject, |_| Ok(()))
     }
 
-    /// Asks the client's model. The parameters and the result are those of
-    /// `sampling/createMessage`.
+    /// Sends `sampling/createMessage` to the client, with its parameters, and returns its result.
     pub fn sample(&self, key: &str, params: Value) -> AskRequest<'_, Value> {
         let subject = Ok(Subject::Other(SAMPLE, params));
-        self.question(key, "", subject, |given| Ok(given.other()))
+        self.question(key, "", subject, |payload| Ok(payload.other()))
     }
 
-    /// Asks which folders the client lets us work in. The result is that of `roots/list`.
+    /// Sends `roots/list` to the client and returns its result.
     pub fn roots(&self, key: &str) -> AskRequest<'_, Value> {
         let subject = Ok(Subject::Other(ROOTS, json!({})));
-        self.question(key, "", subject, |given| Ok(given.other()))
+        self.question(key, "", subject, |payload| Ok(payload.other()))
     }
 
-    /// Runs an effect once in a call, however often the handler runs, and gives its result again
-    /// each time. An effect that failed runs again.
+    /// Runs an effect once per call, however often the handler runs, and returns the stored result
+    /// on later runs. A failed effect is retried on the next run.
     ///
-    /// Once per call means per state that the client holds: one that sends an older state again
-    /// is refused as long as this process or its store remembers it.
+    /// "Once per call" holds per request state: a client that replays an older state is refused as
+    /// long as this process or its store remembers that state.
     pub async fn once<T, E, F, W>(&self, key: &str, effect: F) -> Result<T, E>
     where
         T: Serialize + DeserializeOwned,
@@ -220,27 +223,27 @@ impl Ask {
         self.call.once(key, effect).await
     }
 
-    /// Leaves a question to its page, and waits for nothing: its name and its address.
-    pub(crate) async fn leave(
+    /// Asks on a page without waiting for the answer; returns the question's id and URL.
+    pub(crate) async fn ask_detached(
         &self,
         form: &Form,
         message: &str,
         timeout: Timeout,
     ) -> Result<(ElicitationId, String), AskError> {
-        self.call.leave(form, message, timeout).await
+        self.call.ask_detached(form, message, timeout).await
     }
 
-    /// A question that was left to its page, if it is the client's.
+    /// Returns a question asked by `ask_detached`, if it belongs to this client.
     pub(crate) fn elicitation(&self, id: ElicitationId) -> Elicitation {
         self.call.asker.elicitation(id)
     }
 
-    /// What the client can do, as this request says.
-    pub fn abilities(&self) -> Abilities {
-        self.call.client().abilities
+    /// Returns the capabilities that the client declares in this request.
+    pub fn capabilities(&self) -> Capabilities {
+        self.call.client().capabilities
     }
 
-    /// The protocol that the client speaks, unless it is older than elicitation.
+    /// Returns the protocol version of the client; `None` if it predates elicitation.
     pub fn era(&self) -> Option<Era> {
         self.call.client().era
     }
@@ -257,8 +260,8 @@ impl Ask {
         let title: String = title.unwrap_or("Question").chars().take(200).collect();
         let form = Form::from_value(&json!({"id": "question", "title": title, "fields": [field]}));
         let subject = form.map(Subject::Form).map_err(AskError::Form);
-        self.question(key, message, subject, move |given| {
-            read(given.answers()?.get(&id))
+        self.question(key, message, subject, move |payload| {
+            read(payload.answers()?.get(&id))
         })
     }
 
@@ -267,12 +270,12 @@ impl Ask {
         key: &str,
         message: &str,
         subject: Result<Subject, AskError>,
-        read: impl FnOnce(Given) -> Result<T, AskError> + Send + 'static,
+        read: impl FnOnce(AnswerPayload) -> Result<T, AskError> + Send + 'static,
     ) -> AskRequest<'_, T> {
         AskRequest {
             call: &self.call,
             subject,
-            asked: Asked {
+            options: AskOptions {
                 key: key.to_owned(),
                 message: Cow::Owned(message.to_owned()),
                 timeout: Timeout::default(),
@@ -291,7 +294,7 @@ impl std::fmt::Debug for Ask {
     }
 }
 
-/// A field whose options are values and what the person reads.
+/// A select field with these values and labels.
 fn choice<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
     let options: Vec<_> = options
         .map(|(value, title)| json!({"value": value, "title": title}))
@@ -303,7 +306,7 @@ fn choice<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
 fn read_text(answer: Option<&Answer<'static>>) -> Result<String, AskError> {
     let text = answer.and_then(Answer::as_str);
     let text = text.filter(|text| *text != SEALED).map(str::to_owned);
-    text.ok_or_else(|| AskError::Misfit("it is no text".to_owned()))
+    text.ok_or_else(|| AskError::Mismatch("it is not text".to_owned()))
 }
 
 impl<C: AsRequestContext> FromContextPart<C> for Ask {
@@ -312,42 +315,42 @@ impl<C: AsRequestContext> FromContextPart<C> for Ask {
     }
 }
 
-/// A question that is asked when it is awaited.
+/// A question, sent when awaited.
 ///
-/// Awaited as it is, anything but an answer is an error; [`outcome`](Self::outcome) tells them
-/// apart.
+/// Awaiting it directly returns an error for anything but an answer; [`outcome`](Self::outcome)
+/// tells the cases apart.
 #[must_use = "nothing is asked until it is awaited"]
 pub struct AskRequest<'a, T> {
     call: &'a Arc<Call>,
     subject: Result<Subject, AskError>,
-    asked: Asked,
-    read: Box<dyn FnOnce(Given) -> Result<T, AskError> + Send>,
+    options: AskOptions,
+    read: Box<dyn FnOnce(AnswerPayload) -> Result<T, AskError> + Send>,
 }
 
 impl<'a, T: Send + 'a> AskRequest<'a, T> {
-    /// How long it waits, for the person and not for the call: since 2026-07-28 a timeout around
-    /// the question would measure a round.
+    /// Sets how long the person has to answer. A timeout around the future would, since 2026-07-28,
+    /// limit a single round instead.
     pub fn timeout(mut self, timeout: Timeout) -> Self {
-        self.asked.timeout = timeout;
+        self.options.timeout = timeout;
         self
     }
 
-    /// Where a page is needed, the call fails with -32042 and the URL, and is to be called again
-    /// when the page has its answer. For clients of 2025-11-25 that show such errors well; others
-    /// are asked as ever.
+    /// If the question needs a page, fails the call with error -32042 and the URL; the client calls
+    /// again when the page is answered. For clients of 2025-11-25 that display this error well.
+    /// Clients of other versions are asked as usual.
     pub fn by_error(mut self) -> Self {
-        self.asked.by_error = true;
+        self.options.by_error = true;
         self
     }
 
-    /// Asks, and tells how it ended.
+    /// Asks, and returns the outcome.
     pub async fn outcome(self) -> Result<Outcome<T>, AskError> {
-        let ended = self.call.ask(&self.asked, &self.subject?).await?;
-        Ok(match ended {
-            Ended::Answered(given) => Outcome::Answered((self.read)(given)?),
-            Ended::Declined(shown) => Outcome::Declined { shown },
-            Ended::Cancelled(reason, shown) => Outcome::Cancelled { reason, shown },
-            Ended::TimedOut => Outcome::TimedOut,
+        let outcome = self.call.ask(&self.options, &self.subject?).await?;
+        Ok(match outcome {
+            AskOutcome::Answered(payload) => Outcome::Answered((self.read)(payload)?),
+            AskOutcome::Declined(shown) => Outcome::Declined { shown },
+            AskOutcome::Cancelled(reason, shown) => Outcome::Cancelled { reason, shown },
+            AskOutcome::TimedOut => Outcome::TimedOut,
         })
     }
 }
@@ -358,7 +361,7 @@ impl<'a, T: Send + 'a> IntoFuture for AskRequest<'a, T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let key = self.asked.key.clone();
+            let key = self.options.key.clone();
             match self.outcome().await? {
                 Outcome::Answered(answer) => Ok(answer),
                 Outcome::Declined { shown } => Err(AskError::Declined { key, shown }),

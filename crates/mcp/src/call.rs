@@ -1,4 +1,4 @@
-//! One call of a handler: who called, what may be asked of them, and by which way.
+//! One call of a handler: who called, and by which routes the person can be asked.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::client::{Abilities, Client, needed};
-use crate::digest::{Digest, Meaning};
+use crate::client::{Capabilities, Client, needed};
+use crate::digest::{CanonicalBytes, Digest};
 use crate::drive::Run;
 use crate::error::AskError;
 use crate::extension;
-use crate::forms::Known;
+use crate::forms::WireForm;
 use crate::mcp::Inner;
 use crate::replay::Replay;
 use crate::seal::Binding;
 use crate::wire::{CREATE, ElicitRequest, FORMS, SAMPLE};
 
 tokio::task_local! {
-    /// Set while an effect runs that must not ask.
+    /// Set while a `once` effect runs, which must not ask.
     static WITHIN_ONCE: ();
 }
 
-/// What is asked, apart from its terms.
+/// What is asked.
 pub(crate) enum Subject {
     Form(Form),
     Url(String),
-    /// Another request of MCP, with its parameters.
+    /// Another MCP request: its method and parameters.
     Other(&'static str, Value),
 }
 
-/// A question's terms.
-pub(crate) struct Asked {
+/// The options of a question.
+pub(crate) struct AskOptions {
     pub(crate) key: String,
     pub(crate) message: Cow<'static, str>,
     pub(crate) timeout: Timeout,
-    /// Whether a page is asked for by an error.
+    /// Whether a page is requested by failing the call.
     pub(crate) by_error: bool,
 }
 
-impl Asked {
-    /// This question on another rung of the ladder of ways to ask.
-    fn again(&self, rung: usize) -> Self {
+impl AskOptions {
+    /// The options for asking again by the next route, under a key of its own.
+    fn fallback(&self, attempt: usize) -> Self {
         Self {
-            key: format!("{}#{rung}", self.key),
+            key: format!("{}#{attempt}", self.key),
             message: self.message.clone(),
             timeout: self.timeout,
             by_error: self.by_error,
@@ -58,50 +58,50 @@ impl Asked {
     }
 }
 
-/// How a question ended.
-pub(crate) enum Ended {
-    Answered(Given),
+pub(crate) enum AskOutcome {
+    Answered(AnswerPayload),
     Declined(Presented),
     Cancelled(CancelReason, Presented),
     TimedOut,
 }
 
-/// What an answer brought.
-pub(crate) enum Given {
+/// The content of an answer.
+pub(crate) enum AnswerPayload {
     Answers(Answers<'static>),
     Other(Value),
-    Nothing,
+    Empty,
 }
 
-impl Given {
+impl AnswerPayload {
     pub(crate) fn answers(self) -> Result<Answers<'static>, AskError> {
         match self {
             Self::Answers(answers) => Ok(answers),
-            Self::Other(_) | Self::Nothing => Err(AskError::Misfit("it is no form".to_owned())),
+            Self::Other(_) | Self::Empty => {
+                Err(AskError::Mismatch("it is not a form answer".to_owned()))
+            }
         }
     }
 
     pub(crate) fn other(self) -> Value {
         match self {
             Self::Other(value) => value,
-            Self::Answers(_) | Self::Nothing => Value::Null,
+            Self::Answers(_) | Self::Empty => Value::Null,
         }
     }
 }
 
-/// How a question reaches the person.
-pub(crate) enum Way {
-    /// The client shows it.
+/// A route by which a question reaches the person.
+pub(crate) enum Route {
+    /// The client shows the question.
     Client,
-    /// The client shows the address of a page.
+    /// The client shows the URL of a page.
     ClientUrl,
     /// A page opens in the browser of this machine.
     Browser,
-    /// The tool's result has the address of a page.
+    /// The tool's result contains the URL of a page.
     Link,
 }
 
-/// One call of a handler.
 pub(crate) struct Call {
     inner: Arc<Inner>,
     client: Client,
@@ -109,11 +109,11 @@ pub(crate) struct Call {
     pub(crate) id: RequestId,
     pub(crate) binding: Binding,
     pub(crate) run: Run,
-    /// What an earlier round brought; `None` where the handler waits instead.
+    /// Results of earlier rounds; `None` if the client is asked by push.
     pub(crate) replay: Option<Replay>,
-    /// Who asks on behalf of the client.
+    /// Asks on behalf of the client.
     pub(crate) asker: Asker,
-    /// What is asked on it ends with the call.
+    /// Cancels the questions asked on it when the call ends.
     pub(crate) connection: Connection,
     is_tool: bool,
 }
@@ -150,71 +150,78 @@ impl Call {
         &self.client
     }
 
-    pub(crate) async fn ask(&self, asked: &Asked, subject: &Subject) -> Result<Ended, AskError> {
+    pub(crate) async fn ask(
+        &self,
+        options: &AskOptions,
+        subject: &Subject,
+    ) -> Result<AskOutcome, AskError> {
         if WITHIN_ONCE.try_with(|()| ()).is_ok() {
-            return Err(AskError::WithinOnce(asked.key.clone()));
+            return Err(AskError::WithinOnce(options.key.clone()));
         }
-        self.run.use_key(&asked.key)?;
-        let mut ended = None;
-        for (rung, way) in self.ways(asked, subject)?.into_iter().enumerate() {
-            let again;
-            let asked = if rung == 0 {
-                asked
+        self.run.use_key(&options.key)?;
+        let mut unshown_outcome = None;
+        for (attempt, route) in self.routes(options, subject)?.into_iter().enumerate() {
+            let fallback;
+            let options = if attempt == 0 {
+                options
             } else {
-                // Another way is another question to the client.
-                again = asked.again(rung);
-                &again
+                fallback = options.fallback(attempt);
+                &fallback
             };
-            // In a box: handlers are moved before they begin, with room for this.
-            let this = Box::pin(self.ask_by(way, asked, subject)).await?;
-            let unshown = matches!(
-                this,
-                Ended::Declined(Presented::No) | Ended::Cancelled(_, Presented::No)
+            // Boxed to keep handler futures small: they are moved before they are polled.
+            let outcome = Box::pin(self.ask_by(route, options, subject)).await?;
+            let is_unshown = matches!(
+                outcome,
+                AskOutcome::Declined(Presented::No) | AskOutcome::Cancelled(_, Presented::No)
             );
-            if !(unshown && self.inner.settings.ladder_when_unshown) {
-                return Ok(this);
+            if !(is_unshown && self.inner.settings.fall_back_when_unshown) {
+                return Ok(outcome);
             }
-            ended = Some(this);
+            unshown_outcome = Some(outcome);
         }
-        // There is always a way, or else an error.
-        ended.ok_or(AskError::CallEnded)
+        // `routes` never returns an empty list.
+        unshown_outcome.ok_or(AskError::CallEnded)
     }
 
-    async fn ask_by(&self, way: Way, asked: &Asked, subject: &Subject) -> Result<Ended, AskError> {
-        match (way, subject, &self.replay) {
-            (Way::Client, _, Some(replay)) => replay.ask_client(self, asked, subject).await,
-            (Way::Client, Subject::Form(form), None) => self.push_form(asked, form).await,
-            (Way::Client, Subject::Url(url), None) => self.push_url(asked, url).await,
-            (Way::Client, Subject::Other(method, params), None) => {
+    async fn ask_by(
+        &self,
+        route: Route,
+        options: &AskOptions,
+        subject: &Subject,
+    ) -> Result<AskOutcome, AskError> {
+        match (route, subject, &self.replay) {
+            (Route::Client, _, Some(replay)) => replay.ask_client(self, options, subject).await,
+            (Route::Client, Subject::Form(form), None) => self.push_form(options, form).await,
+            (Route::Client, Subject::Url(url), None) => self.push_url(options, url).await,
+            (Route::Client, Subject::Other(method, params), None) => {
                 self.push_other(method, params).await
             }
-            (Way::ClientUrl, Subject::Form(form), Some(replay)) => {
-                replay.ask_page(self, asked, form, true).await
+            (Route::ClientUrl, Subject::Form(form), Some(replay)) => {
+                replay.ask_page(self, options, form, true).await
             }
-            (Way::ClientUrl, Subject::Form(form), None) if asked.by_error => {
-                self.page_by_error(asked, form).await
+            (Route::ClientUrl, Subject::Form(form), None) if options.by_error => {
+                self.page_by_error(options, form).await
             }
-            (Way::ClientUrl, Subject::Form(form), None) => self.push_page(asked, form).await,
-            (Way::Browser, Subject::Form(form), Some(replay)) => {
-                replay.ask_page(self, asked, form, false).await
+            (Route::ClientUrl, Subject::Form(form), None) => self.push_page(options, form).await,
+            (Route::Browser, Subject::Form(form), Some(replay)) => {
+                replay.ask_page(self, options, form, false).await
             }
-            (Way::Browser, Subject::Form(form), None) => self.open_page(asked, form).await,
-            (Way::Link, Subject::Form(form), _) => self.link_page(asked, form).await,
-            // Only forms have a page.
+            (Route::Browser, Subject::Form(form), None) => self.open_page(options, form).await,
+            (Route::Link, Subject::Form(form), _) => self.link_page(options, form).await,
             (_, Subject::Url(_) | Subject::Other(..), _) => Err(AskError::CallEnded),
         }
     }
 
-    /// The ways by which the question can reach the person, the best first.
-    fn ways(&self, asked: &Asked, subject: &Subject) -> Result<Vec<Way>, AskError> {
+    /// Returns the routes by which the question can reach the person, best first.
+    fn routes(&self, options: &AskOptions, subject: &Subject) -> Result<Vec<Route>, AskError> {
         let can = if self.run.is_answered() {
-            Abilities::default()
+            Capabilities::default()
         } else {
-            self.client.abilities
+            self.client.capabilities
         };
-        let no_way = |needs, required| {
-            let key = asked.key.clone();
-            Err(AskError::NoWay {
+        let no_route = |needs, required| {
+            let key = options.key.clone();
+            Err(AskError::NoRoute {
                 key,
                 needs,
                 required,
@@ -222,9 +229,9 @@ impl Call {
         };
         let by_client = |can: bool, needs, required| {
             if can {
-                return Ok(vec![Way::Client]);
+                return Ok(vec![Route::Client]);
             }
-            no_way(needs, required)
+            no_route(needs, required)
         };
         match subject {
             Subject::Other(method, _) if *method == SAMPLE => {
@@ -236,30 +243,30 @@ impl Call {
             }
             Subject::Url(_) => by_client(can.url, "it does not show URLs", needed("url")),
             Subject::Form(form) => {
-                let needs_url = self.known(form).projection().needs_url;
-                let mut ways = Vec::new();
+                let needs_url = self.wire_form(form).projection().needs_url;
+                let mut routes = Vec::new();
                 if can.form && !needs_url {
-                    ways.push(Way::Client);
+                    routes.push(Route::Client);
                 }
                 if self.inner.has_page_for(&self.client) {
                     if can.url {
-                        ways.push(Way::ClientUrl);
+                        routes.push(Route::ClientUrl);
                     }
                     if !self.client.is_remote && self.inner.browser.is_some() {
-                        ways.push(Way::Browser);
+                        routes.push(Route::Browser);
                     }
                     if self.is_tool {
-                        ways.push(Way::Link);
+                        routes.push(Route::Link);
                     }
                 }
-                if !ways.is_empty() {
-                    return Ok(ways);
+                if !routes.is_empty() {
+                    return Ok(routes);
                 }
                 if needs_url {
-                    let needs = "secrets and files are asked on a page, and there is none for it";
-                    return no_way(needs, needed("url"));
+                    let needs = "secrets and files are asked on a page, and none is available";
+                    return no_route(needs, needed("url"));
                 }
-                no_way("it does not show forms", needed("form"))
+                no_route("it does not show forms", needed("form"))
             }
         }
     }
@@ -282,20 +289,25 @@ impl Call {
         let Some(replay) = &self.replay else {
             return WITHIN_ONCE.scope((), effect()).await;
         };
-        if let Some(result) = replay.result_of(key) {
+        if let Some(result) = replay.effect_result(key) {
             return Ok(serde_json::from_value(result).map_err(broken)?);
         }
         let _busy = self.run.busy();
         let result = WITHIN_ONCE.scope((), effect()).await?;
-        replay.keep_result(key, serde_json::to_value(&result).map_err(broken)?);
+        replay.store_effect(key, serde_json::to_value(&result).map_err(broken)?);
         Ok(result)
     }
 
-    /// The question as the engine is asked it.
-    pub(crate) fn engine_ask(&self, asked: &Asked, form: &Form, channel: Channel) -> EngineAsk {
+    /// Builds the engine's question.
+    pub(crate) fn engine_ask(
+        &self,
+        options: &AskOptions,
+        form: &Form,
+        channel: Channel,
+    ) -> EngineAsk {
         let ask = EngineAsk::form(form.clone())
-            .message(&asked.message)
-            .timeout(asked.timeout)
+            .message(&options.message)
+            .timeout(options.timeout)
             .channel(channel);
         match &self.inner.links {
             Some(links) if links.needs_respondent() => ask.respondent(&self.client.principal),
@@ -303,70 +315,70 @@ impl Call {
         }
     }
 
-    /// The request by which a client is asked a form.
+    /// Builds the request that asks the client a form.
     pub(crate) fn form_request(
         &self,
         form: &Form,
         message: &str,
         id: Option<ElicitationId>,
     ) -> ElicitRequest {
-        let schema = self.known(form).projection().requested_schema.clone();
+        let schema = self.wire_form(form).projection().requested_schema.clone();
         let request = ElicitRequest::form(self.era(), message, schema);
-        if self.client.abilities.whole_forms {
-            request.with_meta(FORMS, extension::whole(form, id))
+        if self.client.capabilities.forms_extension {
+            request.with_meta(FORMS, extension::form_meta(form, id))
         } else {
             request
         }
     }
 
-    /// The era whose words the client is asked in.
+    /// The protocol version whose schema subset the client is sent.
     fn era(&self) -> Era {
         self.client.era.unwrap_or(Era::V2025_06_18)
     }
 
-    fn known(&self, form: &Form) -> Arc<Known> {
+    fn wire_form(&self, form: &Form) -> Arc<WireForm> {
         self.inner.forms.of(form, self.era())
     }
 
-    /// What identifies a question, besides its key: an answer to another is none to this.
-    pub(crate) fn digest(&self, asked: &Asked, subject: &Subject) -> Digest {
-        let mut meaning = Meaning::default();
-        meaning.text(&asked.message);
+    /// Identifies a question besides its key, so that an answer to one question is never used for
+    /// another.
+    pub(crate) fn digest(&self, options: &AskOptions, subject: &Subject) -> Digest {
+        let mut canonical = CanonicalBytes::default();
+        canonical.text(&options.message);
         match subject {
             Subject::Form(form) => {
-                meaning.text(CREATE);
-                meaning.digested(self.known(form).digest());
+                canonical.text(CREATE);
+                canonical.nested(self.wire_form(form).digest());
             }
             Subject::Url(url) => {
-                meaning.text("url");
-                meaning.text(url);
+                canonical.text("url");
+                canonical.text(url);
             }
             Subject::Other(method, params) => {
-                meaning.text(method);
-                meaning.value(params);
+                canonical.text(method);
+                canonical.value(params);
             }
         }
-        meaning.digest()
+        canonical.digest()
     }
 }
 
-impl Ended {
-    /// Answered, with content that was found valid.
+impl AskOutcome {
+    /// Checks content that was found valid in an earlier round.
     pub(crate) fn with(form: &Form, content: &Value) -> Result<Self, AskError> {
         let answers = form.check(content);
-        let answers = answers.map_err(|error| AskError::Misfit(error.to_string()))?;
-        Ok(Self::Answered(Given::Answers(answers.into_owned())))
+        let answers = answers.map_err(|error| AskError::Mismatch(error.to_string()))?;
+        Ok(Self::Answered(AnswerPayload::Answers(answers.into_owned())))
     }
 
-    /// How an elicitation of the engine ended.
     pub(crate) fn of(snapshot: &Snapshot) -> Result<Self, AskError> {
         let shown = snapshot.lifecycle().presented();
         Ok(match snapshot.outcome() {
             Some(Outcome::Completed) => Self::Answered(match snapshot.answers() {
-                Some(answers) => {
-                    Given::Answers(answers.map_err(|error| AskError::Misfit(error.to_string()))?)
-                }
-                None => Given::Nothing,
+                Some(answers) => AnswerPayload::Answers(
+                    answers.map_err(|error| AskError::Mismatch(error.to_string()))?,
+                ),
+                None => AnswerPayload::Empty,
             }),
             Some(Outcome::Declined) => Self::Declined(shown),
             Some(Outcome::Cancelled(reason)) => Self::Cancelled(reason, shown),
@@ -375,7 +387,7 @@ impl Ended {
     }
 }
 
-/// A message with what was wrong with the last answer.
+/// Appends the errors of the last answer to a message.
 pub(crate) fn with_errors(message: &str, errors: &[entreat_core::FieldError]) -> String {
     let mut text = message.to_owned();
     if !text.is_empty() {

@@ -1,9 +1,9 @@
-//! What is known of a client, from the very request that is being answered.
+//! What is known of a client, read from the request at hand.
 
 use std::sync::Arc;
 
 use entreat_core::schema::Era;
-use entreat_engine::shares::{Full, Place, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use rmcp::RoleServer;
@@ -11,27 +11,27 @@ use rmcp::model::{ClientCapabilities, ProgressToken};
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
-use crate::sessions::Visit;
+use crate::sessions::RequestScope;
 use crate::wire::FORMS;
 
-/// What a client declares that it can do.
+/// What a client declares in its capabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is declared or not")]
-pub struct Abilities {
-    /// Show a form.
+pub struct Capabilities {
+    /// Shows forms.
     pub form: bool,
-    /// Send a person to a URL.
+    /// Shows URLs.
     pub url: bool,
-    /// Ask its model.
+    /// Supports sampling.
     pub sampling: bool,
-    /// Tell its folders.
+    /// Lists roots.
     pub roots: bool,
-    /// Take whole forms, by the extension.
-    pub whole_forms: bool,
+    /// Supports the extension `dev.entreat/forms`.
+    pub forms_extension: bool,
 }
 
-impl Abilities {
-    /// What the capabilities of an era mean.
+impl Capabilities {
+    /// Reads the capabilities of a client as its protocol version defines them.
     pub fn of(capabilities: &ClientCapabilities, era: Era) -> Self {
         let elicitation = capabilities.elicitation.as_ref();
         let has_url = era != Era::V2025_06_18 && elicitation.is_some_and(|it| it.url.is_some());
@@ -40,49 +40,49 @@ impl Abilities {
             _ => capabilities.experimental.as_ref(),
         };
         Self {
-            // Saying nothing of modes means forms.
+            // An empty capability means forms.
             form: elicitation.is_some_and(|it| it.form.is_some() || !has_url),
             url: has_url,
             sampling: capabilities.sampling.is_some(),
             roots: capabilities.roots.is_some(),
-            whole_forms: extension.is_some_and(|it| it.contains_key(FORMS)),
+            forms_extension: extension.is_some_and(|it| it.contains_key(FORMS)),
         }
     }
 }
 
-/// A client, as far as one request tells.
+/// A client, as described by one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    /// The era, unless it is older than elicitation.
+    /// The protocol version; `None` if it predates elicitation.
     pub(crate) era: Option<Era>,
-    pub(crate) abilities: Abilities,
+    pub(crate) capabilities: Capabilities,
     pub(crate) principal: Arc<str>,
-    /// Whether it speaks to us over HTTP.
+    /// Whether it is connected over HTTP.
     pub(crate) is_remote: bool,
-    /// Whether the person is at this machine.
+    /// Whether the person is on this machine.
     pub(crate) is_local: bool,
     pub(crate) progress: Option<ProgressToken>,
 }
 
-/// Who speaks to us over HTTP.
+/// How HTTP clients are identified.
 #[derive(Default)]
 pub(crate) struct HttpCallers {
-    pub(crate) principal: Option<Who>,
+    pub(crate) principal: Option<PrincipalFn>,
     pub(crate) are_local: bool,
 }
 
-type Who = Box<dyn Fn(&Parts) -> String + Send + Sync>;
+type PrincipalFn = Box<dyn Fn(&Parts) -> String + Send + Sync>;
 
 impl HttpCallers {
     pub(crate) fn principal(&self, parts: &Parts) -> String {
-        if let Some(who) = &self.principal {
-            return who(parts);
+        if let Some(derive) = &self.principal {
+            return derive(parts);
         }
         let mut tokens = parts.headers.get_all(AUTHORIZATION).iter().peekable();
         if tokens.peek().is_none() {
             return "anonymous".to_owned();
         }
-        // All of them, if a server let several through: none of them wins.
+        // Hashes all of them in case several got through: none takes precedence.
         let mut digest = blake3::Hasher::new();
         for token in tokens {
             digest.update(token.as_bytes());
@@ -96,24 +96,24 @@ impl Client {
         let parts = context.extensions.get::<Parts>();
         let version = context.protocol_version();
         let era = version.and_then(|version| era_of(version.as_str()));
-        // A request can only be pushed over HTTP within a session.
+        // Over HTTP, a server can send requests only within a session.
         let has_session = || parts.is_none_or(|it| it.headers.contains_key("mcp-session-id"));
         let reaches = era == Some(Era::V2026_07_28) || has_session();
         let capabilities = context.client_capabilities().filter(|_| reaches);
-        let abilities = era
+        let capabilities = era
             .zip(capabilities)
-            .map(|(era, capabilities)| Abilities::of(&capabilities, era));
+            .map(|(era, capabilities)| Capabilities::of(&capabilities, era));
         let principal = match parts {
-            // Found out once for each request, where the service was ours from the start.
-            Some(parts) => match Visit::of_request(&context.extensions) {
-                Some(visit) => visit.principal().clone(),
+            // Already resolved if the request came through our own HTTP service.
+            Some(parts) => match RequestScope::of_request(&context.extensions) {
+                Some(scope) => scope.principal().clone(),
                 None => callers.principal(parts).into(),
             },
             None => "local".into(),
         };
         Self {
             era,
-            abilities: abilities.unwrap_or_default(),
+            capabilities: capabilities.unwrap_or_default(),
             principal,
             is_remote: parts.is_some(),
             is_local: parts.is_none() || callers.are_local,
@@ -121,8 +121,8 @@ impl Client {
         }
     }
 
-    /// A place of the client's share, or of all of them if it is the only one.
-    pub(crate) fn place(&self, places: &Shares<Arc<str>>) -> Result<Place<Arc<str>>, Full> {
+    /// Acquires a permit from the client's share, or from all permits if it is the only client.
+    pub(crate) fn place(&self, places: &Shares<Arc<str>>) -> Result<Permit<Arc<str>>, Full> {
         if self.is_remote {
             places.take(self.principal.clone())
         } else {
@@ -130,20 +130,20 @@ impl Client {
         }
     }
 
-    /// Whether questions are answered in rounds rather than waited for.
+    /// Whether questions are returned in rounds (since 2026-07-28) rather than pushed.
     pub(crate) fn has_rounds(&self) -> bool {
         self.era == Some(Era::V2026_07_28)
     }
 }
 
-/// The newest era that a version is not older than.
+/// The newest known protocol version that is not newer than `version`.
 fn era_of(version: &str) -> Option<Era> {
     // Versions are dates, which sort as text.
     let mut eras = Era::ALL.into_iter().rev();
     eras.find(|era| version >= era.version())
 }
 
-/// The capability that a client would need for a form, or a page.
+/// The capability that a client lacks for an elicitation mode.
 pub(crate) fn needed(mode: &str) -> Value {
     json!({"elicitation": {mode: {}}})
 }

@@ -1,9 +1,9 @@
-//! A server's connection of one message a line, which costs little.
+//! A cheap newline-delimited transport for a server.
 //!
-//! rmcp's own reads a message into a tree and then tries the types that it may have, one after
-//! the other; what it writes it copies first. Here calls of tools and answers to questions, of
-//! which there are most, are read as what they say they are, and questions are written as they
-//! stand. Everything else is left to rmcp's types.
+//! rmcp's own transport parses each message into a tree and then tries its message types one by
+//! one, and it copies what it writes. This one parses the two most common messages, tool calls and
+//! answers to questions, directly by method, and serializes questions without a copy. Everything
+//! else goes through rmcp's types.
 
 use std::io;
 
@@ -24,15 +24,15 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 
 use crate::lines::{LineReader, LineWriter};
-use crate::requests::{OpenRequests, Refused, Writing, answered};
-use crate::values::Values;
+use crate::requests::{OpenRequests, PendingWrite, Rejection, answered_id};
+use crate::values::ValueCounter;
 
-/// What a wrapped server can be [served](crate::Wrapped::serve) on: streams of bytes, on which
-/// messages are lines, and transports of rmcp.
+/// What a wrapped server can be [served](crate::Wrapped::serve) on: byte streams with one message
+/// per line, and rmcp transports.
 ///
-/// `A` is the marker by which rmcp tells kinds of transports apart; it is inferred.
+/// `A` is the marker by which rmcp distinguishes transport kinds; it is inferred.
 pub trait Connect<E, A>: Send + 'static {
-    /// The transport.
+    /// Turns this into a transport.
     fn connect(self) -> impl Transport<RoleServer, Error = E> + 'static;
 }
 
@@ -42,7 +42,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     fn connect(self) -> impl Transport<RoleServer, Error = io::Error> + 'static {
-        Lines::new(self.0, self.1)
+        LineTransport::new(self.0, self.1)
     }
 }
 
@@ -52,7 +52,7 @@ where
 {
     fn connect(self) -> impl Transport<RoleServer, Error = io::Error> + 'static {
         let (reader, writer): (ReadHalf<S>, WriteHalf<S>) = tokio::io::split(self);
-        Lines::new(reader, writer)
+        LineTransport::new(reader, writer)
     }
 }
 
@@ -66,15 +66,14 @@ where
     }
 }
 
-/// A connection of lines.
-struct Lines<R, W> {
+struct LineTransport<R, W> {
     reader: LineReader<R>,
     writer: LineWriter<W>,
     open: OpenRequests,
-    refusing: Writing,
+    error_write: PendingWrite,
 }
 
-impl<R, W> Lines<R, W>
+impl<R, W> LineTransport<R, W>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -84,12 +83,12 @@ where
             reader: LineReader::new(reader),
             writer: LineWriter::new(writer),
             open: OpenRequests::default(),
-            refusing: Writing::default(),
+            error_write: PendingWrite::default(),
         }
     }
 
-    /// Whether a message may be worked on.
-    fn admits(&self, message: &ClientJsonRpcMessage) -> Result<(), Refused> {
+    /// Registers a request, or rejects it if too many are open.
+    fn admit(&self, message: &ClientJsonRpcMessage) -> Result<(), Rejection> {
         match message {
             JsonRpcMessage::Request(request) => self.open.open(&request.id)?,
             JsonRpcMessage::Notification(notification) => {
@@ -97,7 +96,7 @@ where
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // It is not answered.
+                    // A cancelled request gets no response.
                     drop(self.open.close(id));
                 }
             }
@@ -106,16 +105,17 @@ where
         Ok(())
     }
 
-    /// Begins to answer with an error; nothing is read before that is done.
-    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        if let Ok(line) = written(&ServerJsonRpcMessage::error(error, id)) {
+    /// Starts to send an error response; nothing is read until it is written.
+    fn reject(&mut self, error: ErrorData, id: Option<RequestId>) {
+        if let Ok(line) = to_line(&ServerJsonRpcMessage::error(error, id)) {
             let writer = self.writer.clone();
-            self.refusing.begin(async move { writer.send(line).await });
+            self.error_write
+                .start(async move { writer.send(line).await });
         }
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -127,9 +127,9 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = self.writer.clone();
-        let closing = answered(&message).and_then(|id| self.open.close(id));
+        let closing = answered_id(&message).and_then(|id| self.open.close(id));
         async move {
-            let sent = writer.send(written(&message)?).await;
+            let sent = writer.send(to_line(&message)?).await;
             drop(closing);
             sent
         }
@@ -137,7 +137,7 @@ where
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            self.refusing.end().await.ok()?;
+            self.error_write.finish().await.ok()?;
             let line = match self.reader.next().await {
                 Ok(line) => line?,
                 Err(error) => {
@@ -146,14 +146,14 @@ where
                 }
             };
             let (error, id) = match read(line) {
-                Ok(Some(message)) => match self.admits(&message) {
+                Ok(Some(message)) => match self.admit(&message) {
                     Ok(()) => return Some(message),
-                    Err(refused) => *refused,
+                    Err(rejection) => *rejection,
                 },
                 Ok(None) => continue,
                 Err(error) => (error, None),
             };
-            self.refuse(error, id);
+            self.reject(error, id);
         }
     }
 
@@ -163,10 +163,10 @@ where
     }
 }
 
-/// A message as far as it has to be known before it is read.
+/// The members that decide how the rest of a message is parsed.
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[expect(dead_code, reason = "it has to be there")]
+    #[expect(dead_code, reason = "required to be present")]
     jsonrpc: JsonRpcVersion2_0,
     id: RequestId,
     method: Option<&'a str>,
@@ -177,22 +177,22 @@ struct Envelope<'a> {
     error: Option<IgnoredAny>,
 }
 
-/// Reads a line; `None` if it is to be passed over. The error is what the client is told.
+/// Parses a line. Returns `None` for lines to ignore, or the error to respond with.
 pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
-    if let Err(error) = Values::check(line) {
+    if let Err(error) = ValueCounter::check(line) {
         tracing::debug!(%error, "a line of the client is refused");
         return Err(ErrorData::invalid_request(error.to_string(), None));
     }
-    // A mark of byte order means nothing in UTF-8.
+    // A UTF-8 byte order mark carries no meaning.
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    if let Some(message) = read_at_its_word(line) {
+    if let Some(message) = read_common(line) {
         return Ok(Some(message));
     }
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Ok(Some(message)),
         Err(error) => error,
     };
-    // To answer what is no JSON may begin an echo, and notifications are not answered at all.
+    // Responding to non-JSON could cause an echo loop; notifications never get a response.
     let is_text = matches!(error.classify(), Category::Syntax | Category::Eof);
     if is_text || is_notification(line) {
         tracing::debug!(
@@ -201,7 +201,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorDat
         );
         return Ok(None);
     }
-    // Not in its own words, which quote what it stumbled over.
+    // Without serde's message, which may quote parts of the input.
     tracing::debug!(
         column = error.column(),
         "a line of the client is no message"
@@ -209,8 +209,8 @@ pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorDat
     Err(ErrorData::invalid_request("Invalid request", None))
 }
 
-/// Reads a call of a tool, or an answer to a question.
-fn read_at_its_word(line: &[u8]) -> Option<ClientJsonRpcMessage> {
+/// Parses a tool call or an answer to a question.
+fn read_common(line: &[u8]) -> Option<ClientJsonRpcMessage> {
     let envelope: Envelope<'_> = serde_json::from_slice(line).ok()?;
     if envelope.error.is_some() {
         return None;
@@ -240,9 +240,9 @@ fn is_notification(line: &[u8]) -> bool {
     message.contains_key("method") && !message.contains_key("id")
 }
 
-/// A question as it is on the wire.
+/// A request to the client as serialized.
 #[derive(Serialize)]
-struct QuestionMessage<'a> {
+struct RequestMessage<'a> {
     jsonrpc: JsonRpcVersion2_0,
     id: &'a RequestId,
     method: &'a str,
@@ -267,18 +267,18 @@ impl Serialize for Params<'_> {
     }
 }
 
-/// A message as a line without its end.
-fn written(message: &ServerJsonRpcMessage) -> Result<Vec<u8>, serde_json::Error> {
+/// Serializes a message, without the newline.
+fn to_line(message: &ServerJsonRpcMessage) -> Result<Vec<u8>, serde_json::Error> {
     let mut line = Vec::with_capacity(1024);
-    match question(message) {
-        Some(question) => serde_json::to_writer(&mut line, &question)?,
+    match custom_request(message) {
+        Some(request) => serde_json::to_writer(&mut line, &request)?,
         None => serde_json::to_writer(&mut line, message)?,
     }
     Ok(line)
 }
 
-/// A request of ours, unless its metadata has to be put together from two places.
-fn question(message: &ServerJsonRpcMessage) -> Option<QuestionMessage<'_>> {
+/// Returns a request of ours, unless its `_meta` has to be merged from two sources.
+fn custom_request(message: &ServerJsonRpcMessage) -> Option<RequestMessage<'_>> {
     let JsonRpcMessage::Request(message) = message else {
         return None;
     };
@@ -288,7 +288,7 @@ fn question(message: &ServerJsonRpcMessage) -> Option<QuestionMessage<'_>> {
     let members = request.params.as_ref()?.as_object()?;
     let is_plain =
         !members.contains_key("_meta") && request.extensions.get::<MetaObject>().is_none();
-    is_plain.then(|| QuestionMessage {
+    is_plain.then(|| RequestMessage {
         jsonrpc: JsonRpcVersion2_0,
         id: &message.id,
         method: &request.method,
@@ -308,16 +308,16 @@ mod tests {
 
     fn by_rmcp(line: &str) -> Option<String> {
         let message = serde_json::from_str::<ClientJsonRpcMessage>(line).ok()?;
-        Some(told(&message))
+        Some(describe(&message))
     }
 
     fn by_us(line: &str) -> Option<String> {
         let message = read(line.as_bytes()).unwrap_or_default()?;
-        Some(told(&message))
+        Some(describe(&message))
     }
 
-    /// Its type, and all that is in it.
-    fn told(message: &ClientJsonRpcMessage) -> String {
+    /// The message's type and contents.
+    fn describe(message: &ClientJsonRpcMessage) -> String {
         format!("{message:?} {}", serde_json::to_string(message).unwrap())
     }
 
@@ -392,7 +392,7 @@ mod tests {
                 }
                 let request = ServerRequest::CustomRequest(request);
                 let message = ServerJsonRpcMessage::request(request, RequestId::Number(3));
-                let line = String::from_utf8(written(&message).unwrap()).unwrap();
+                let line = String::from_utf8(to_line(&message).unwrap()).unwrap();
                 assert_eq!(line, serde_json::to_string(&message).unwrap());
             }
         }

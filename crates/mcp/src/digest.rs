@@ -1,28 +1,27 @@
-//! Digests of JSON by what it means: the order of members and the writing of numbers do not count.
+//! Digests of JSON values, independent of member order and number formatting.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use smallvec::SmallVec;
 
-/// A digest of 128 bits, which nobody can choose another meaning for.
+/// A collision-resistant 128-bit digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Digest(u128);
 
 impl Digest {
-    /// The digest of a value.
     pub(crate) fn of(value: &Value) -> Self {
-        let mut meaning = Meaning::default();
-        meaning.value(value);
-        meaning.digest()
+        let mut canonical = CanonicalBytes::default();
+        canonical.value(value);
+        canonical.digest()
     }
 
-    /// The digest of an object.
+    /// Digests the members of an object.
     pub(crate) fn of_members<'a>(
         members: impl IntoIterator<Item = (&'a String, &'a Value)>,
     ) -> Self {
-        let mut meaning = Meaning::default();
-        meaning.members(members);
-        meaning.digest()
+        let mut canonical = CanonicalBytes::default();
+        canonical.members(members);
+        canonical.digest()
     }
 
     pub(crate) fn to_bytes(self) -> [u8; 16] {
@@ -30,11 +29,11 @@ impl Digest {
     }
 }
 
-/// What values mean, as bytes: no two meanings have the same.
+/// A canonical, injective byte encoding of values.
 #[derive(Default)]
-pub(crate) struct Meaning(SmallVec<[u8; 512]>);
+pub(crate) struct CanonicalBytes(SmallVec<[u8; 512]>);
 
-impl Meaning {
+impl CanonicalBytes {
     pub(crate) fn digest(&self) -> Digest {
         let hash = blake3::hash(&self.0);
         let mut bytes = [0; 16];
@@ -77,7 +76,7 @@ impl Meaning {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    pub(crate) fn digested(&mut self, digest: Digest) {
+    pub(crate) fn nested(&mut self, digest: Digest) {
         self.0.extend_from_slice(&digest.to_bytes());
     }
 
@@ -103,7 +102,7 @@ impl Meaning {
     }
 }
 
-/// The whole number that a float is, if it is one that is exact.
+/// Converts a float that is an exactly representable integer.
 fn whole(float: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[expect(
@@ -164,11 +163,11 @@ mod tests {
             }
         }
         let texts = |texts: &[&str]| {
-            let mut meaning = Meaning::default();
+            let mut canonical = CanonicalBytes::default();
             for text in texts {
-                meaning.text(text);
+                canonical.text(text);
             }
-            meaning.digest()
+            canonical.digest()
         };
         assert_ne!(texts(&["a", "b"]), texts(&["ab", ""]));
         assert_ne!(texts(&["a", "b"]), Digest::of(&json!(["a", "b"])));

@@ -1,12 +1,12 @@
-//! Runs a handler until it is done, or until only answers of a person can take it further.
+//! Polls a handler until it completes, or until only a person's answers can wake it.
 //!
-//! Since 2026-07-28 a server does not wait for a person: it returns its questions, and the call
-//! comes again with the answers. So a handler that waits for nothing but answers is dropped, and
-//! runs again from the top in the next round.
+//! Since 2026-07-28 a server does not wait for a person: it returns its questions, and the client
+//! repeats the call with the answers. A handler that waits only for answers is dropped, and runs
+//! again from the top in the next round.
 //!
-//! Whether it waits for nothing else is told by counting who could wake it. The handler is polled
-//! with a waker of ours; whatever it waits for keeps a clone. The clones that open questions keep
-//! are known. If there are no others, nothing else can happen.
+//! To find out whether it waits only for answers, its wakers are counted: the handler is polled
+//! with a waker of ours, of which every pending future keeps a clone. If all clones belong to open
+//! questions, nothing else can wake it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -22,53 +22,53 @@ use tokio::sync::Notify;
 use tokio::time::Sleep;
 
 use crate::error::AskError;
-use crate::journal::Open;
+use crate::journal::OpenQuestion;
 
-/// A handler at work. Owned, so that it can go on when its call has been answered.
+/// A running handler. Owned, so that it can continue after its call was answered with a link.
 pub(crate) type Handler<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// How far a handler came.
-pub(crate) enum Driven<T> {
-    /// To its end.
+/// How far a handler got.
+pub(crate) enum DriveOutcome<T> {
+    /// It completed.
     Done(T),
-    /// To these questions, which only the client can answer; it was dropped.
-    Suspended(Vec<Waiting>),
-    /// To a question whose link has to be told first; it waits.
+    /// It waits only for these questions, and was dropped.
+    Suspended(Vec<PendingQuestion>),
+    /// It asked a question by link and continues once the link is returned.
     Linked(Handler<T>),
 }
 
-/// What is known of a handler while it runs.
+/// The state of a handler while it runs.
 #[derive(Default)]
 pub(crate) struct Run {
     state: Mutex<State>,
-    /// Rings when a link is to be told.
-    pub(crate) link_came: Notify,
+    /// Notified when a link is ready to be returned.
+    pub(crate) link_ready: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// Keys that were used.
+    /// Keys in use.
     used: BTreeSet<String>,
-    /// Questions that wait for the next round, in the order in which they were asked.
-    waiting: BTreeMap<u64, Waiting>,
-    asked: u64,
-    /// Work that must not be dropped: effects that run once, and looks at pages.
+    /// Questions for the next round, in the order they were asked.
+    pending: BTreeMap<u64, PendingQuestion>,
+    last_number: u64,
+    /// Work that must not be dropped: `once` effects and page lookups.
     busy: usize,
     link: Option<Link>,
-    /// Whether a link was told: the call is answered, and its client can be asked nothing more.
+    /// Whether a link was offered: the call has its response, so the client can no longer be asked.
     is_answered: bool,
 }
 
-/// A question that waits for the next round.
-pub(crate) struct Waiting {
+/// A question to return in this round.
+pub(crate) struct PendingQuestion {
     pub(crate) key: String,
-    /// Method and parameters; `None` if the client has nothing to do but come again.
+    /// Method and parameters; `None` if the client only has to call again.
     pub(crate) request: Option<(&'static str, Value)>,
-    pub(crate) open: Open,
+    pub(crate) open: OpenQuestion,
     waker: Option<Waker>,
 }
 
-/// A question that can be answered under a link.
+/// A question that can be answered at a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) message: String,
@@ -76,7 +76,7 @@ pub(crate) struct Link {
 }
 
 impl Run {
-    /// Notes that a key is used; each can be once in a run.
+    /// Reserves a key, which may be used once per run.
     pub(crate) fn use_key(&self, key: &str) -> Result<(), AskError> {
         if self.state.lock().used.insert(key.to_owned()) {
             Ok(())
@@ -85,56 +85,55 @@ impl Run {
         }
     }
 
-    /// Leaves a question to the next round. The future is never ready, unless the run is over and
-    /// somebody else than the handler still polls it.
-    pub(crate) fn park(
+    /// Adds a question to the next round. The future never completes, unless something other than
+    /// the handler still polls it after the run has ended.
+    pub(crate) fn suspend(
         &self,
         key: &str,
         request: Option<(&'static str, Value)>,
-        open: Open,
-    ) -> Parked<'_> {
+        open: OpenQuestion,
+    ) -> SuspendedQuestion<'_> {
         let mut state = self.state.lock();
-        state.asked += 1;
-        let number = state.asked;
-        let waiting = Waiting {
+        state.last_number += 1;
+        let number = state.last_number;
+        let question = PendingQuestion {
             key: key.to_owned(),
             request,
             open,
             waker: None,
         };
-        state.waiting.insert(number, waiting);
-        Parked { run: self, number }
+        state.pending.insert(number, question);
+        SuspendedQuestion { run: self, number }
     }
 
-    /// Keeps the handler from being dropped until the guard is.
-    pub(crate) fn busy(&self) -> Busy<'_> {
+    /// Keeps the handler from being dropped until the guard is dropped.
+    pub(crate) fn busy(&self) -> BusyGuard<'_> {
         self.state.lock().busy += 1;
-        Busy(self)
+        BusyGuard(self)
     }
 
-    /// Ends the run, before the handler is dropped and its questions with it; they are what the
-    /// next round is about.
-    fn end(&self) -> Vec<Waiting> {
+    /// Ends the run and takes its questions, before dropping the handler removes them.
+    fn end(&self) -> Vec<PendingQuestion> {
         let mut state = self.state.lock();
-        std::mem::take(&mut state.waiting).into_values().collect()
+        std::mem::take(&mut state.pending).into_values().collect()
     }
 
-    /// Wants a link to be told to whoever called.
-    pub(crate) fn tell_link(&self, link: Link) {
+    /// Answers the call with a link.
+    pub(crate) fn offer_link(&self, link: Link) {
         {
             let mut state = self.state.lock();
             state.link = Some(link);
             state.is_answered = true;
         }
-        self.link_came.notify_one();
+        self.link_ready.notify_one();
     }
 
-    /// Whether the call was answered with a link, or is about to be.
+    /// Whether the call was, or is about to be, answered with a link.
     pub(crate) fn is_answered(&self) -> bool {
         self.state.lock().is_answered
     }
 
-    /// The link that is to be told.
+    /// Takes the link to return.
     pub(crate) fn take_link(&self) -> Option<Link> {
         self.state.lock().link.take()
     }
@@ -143,39 +142,39 @@ impl Run {
         self.state.lock().link.is_some()
     }
 
-    /// Which questions wait, if nothing is at work: the number of the latest, and how many of
-    /// them keep a clone of the waker.
-    fn only_questions(&self, wake: &Arc<Alarm>) -> Option<(u64, usize)> {
+    /// If only questions are pending, returns the number of the latest and how many of them hold a
+    /// clone of the waker.
+    fn only_questions(&self, wake: &Arc<HandlerWaker>) -> Option<(u64, usize)> {
         let state = self.state.lock();
-        if state.busy > 0 || state.waiting.is_empty() {
+        if state.busy > 0 || state.pending.is_empty() {
             return None;
         }
         let ours = Arc::as_ptr(wake).cast::<()>();
-        let is_ours = |waiting: &&Waiting| {
-            let waker = waiting.waker.as_ref();
+        let is_ours = |question: &&PendingQuestion| {
+            let waker = question.waker.as_ref();
             waker.is_some_and(|waker| waker.data() == ours)
         };
-        let kept = state.waiting.values().filter(is_ours).count();
-        Some((state.asked, kept))
+        let by_questions = state.pending.values().filter(is_ours).count();
+        Some((state.last_number, by_questions))
     }
 }
 
-/// A question that waits for the next round.
-pub(crate) struct Parked<'a> {
+/// The future of a suspended question.
+pub(crate) struct SuspendedQuestion<'a> {
     run: &'a Run,
     number: u64,
 }
 
-impl Future for Parked<'_> {
-    /// Ready only when the call is over.
+impl Future for SuspendedQuestion<'_> {
+    /// Ready only when the run has ended.
     type Output = AskError;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<AskError> {
         let mut state = self.run.state.lock();
-        let Some(waiting) = state.waiting.get_mut(&self.number) else {
+        let Some(question) = state.pending.get_mut(&self.number) else {
             return Poll::Ready(AskError::CallEnded);
         };
-        match &mut waiting.waker {
+        match &mut question.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
@@ -183,88 +182,92 @@ impl Future for Parked<'_> {
     }
 }
 
-impl Drop for Parked<'_> {
+impl Drop for SuspendedQuestion<'_> {
     fn drop(&mut self) {
-        // A handler that gave the question up does not ask it.
-        let waiting = self.run.state.lock().waiting.remove(&self.number);
-        drop(waiting);
+        // A question that the handler drops, for example in a `select!`, is not asked.
+        let question = self.run.state.lock().pending.remove(&self.number);
+        drop(question);
     }
 }
 
-/// Work that must not be dropped.
-pub(crate) struct Busy<'a>(&'a Run);
+/// Keeps the handler from being dropped.
+pub(crate) struct BusyGuard<'a>(&'a Run);
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.state.lock().busy -= 1;
     }
 }
 
-/// The waker that a handler is polled with.
+/// The waker with which a handler is polled.
 #[derive(Default)]
-struct Alarm {
-    rang: AtomicBool,
+struct HandlerWaker {
+    woken: AtomicBool,
     outer: AtomicWaker,
 }
 
-impl Wake for Alarm {
+impl Wake for HandlerWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rang.store(true, Ordering::SeqCst);
+        self.woken.store(true, Ordering::SeqCst);
         self.outer.wake();
     }
 }
 
-/// The clones of the alarm that are ours: the one that is looked at, and the one in the waker.
-const HELD: usize = 2;
+/// References held by `drive` itself: `wake` and the one inside `waker`.
+const OWN_REFS: usize = 2;
 
-/// Runs a handler. `linger` is how long it may wait for something besides open questions before
-/// it is dropped all the same.
-pub(crate) async fn drive<T>(handler: Handler<T>, run: &Run, linger: Duration) -> Driven<T> {
-    let alarm = Arc::new(Alarm::default());
-    let waker = Waker::from(alarm.clone());
-    alarm.rang.store(true, Ordering::SeqCst);
+/// Polls a handler until it completes, asks, or offers a link. `grace_limit` is how long it may
+/// wait for anything besides open questions before it is dropped anyway.
+pub(crate) async fn drive<T>(
+    handler: Handler<T>,
+    run: &Run,
+    grace_limit: Duration,
+) -> DriveOutcome<T> {
+    let wake = Arc::new(HandlerWaker::default());
+    let waker = Waker::from(wake.clone());
+    wake.woken.store(true, Ordering::SeqCst);
     let mut handler = Some(handler);
-    let mut patience: Option<Patience> = None;
+    let mut grace: Option<GracePeriod> = None;
     std::future::poll_fn(move |cx| {
-        alarm.outer.register(cx.waker());
+        wake.outer.register(cx.waker());
         loop {
-            if alarm.rang.swap(false, Ordering::SeqCst)
+            if wake.woken.swap(false, Ordering::SeqCst)
                 && let Some(work) = &mut handler
             {
                 let polled = work.as_mut().poll(&mut Context::from_waker(&waker));
                 if let Poll::Ready(done) = polled {
-                    return Poll::Ready(Driven::Done(done));
+                    return Poll::Ready(DriveOutcome::Done(done));
                 }
                 if run.has_link()
                     && let Some(work) = handler.take()
                 {
-                    return Poll::Ready(Driven::Linked(work));
+                    return Poll::Ready(DriveOutcome::Linked(work));
                 }
             }
-            let Some((latest, kept)) = run.only_questions(&alarm) else {
-                patience = None;
+            let Some((latest, by_questions)) = run.only_questions(&wake) else {
+                grace = None;
                 return Poll::Pending;
             };
-            let others = Arc::strong_count(&alarm).saturating_sub(HELD + kept);
-            // A waker rings and is then dropped. Read the other way round, its bell could be
-            // missed and its absence seen.
+            let others = Arc::strong_count(&wake).saturating_sub(OWN_REFS + by_questions);
+            // A waker sets `woken` and is then dropped, so count first and read the flag second. In
+            // the other order, the wake-up could be missed although its clone is already gone.
             fence(Ordering::SeqCst);
-            if alarm.rang.load(Ordering::SeqCst) {
+            if wake.woken.load(Ordering::SeqCst) {
                 continue;
             }
             if others == 0 {
-                return Poll::Ready(Driven::Suspended(run.end()));
+                return Poll::Ready(DriveOutcome::Suspended(run.end()));
             }
-            let waits = match &mut patience {
-                Some(waits) if waits.since == latest => waits,
-                other => other.insert(Patience::new(latest, linger)),
+            let period = match &mut grace {
+                Some(period) if period.since == latest => period,
+                other => other.insert(GracePeriod::new(latest, grace_limit)),
             };
-            match waits.poll(cx) {
-                Poll::Ready(true) => return Poll::Ready(Driven::Suspended(run.end())),
+            match period.poll(cx) {
+                Poll::Ready(true) => return Poll::Ready(DriveOutcome::Suspended(run.end())),
                 Poll::Ready(false) => {}
                 Poll::Pending => return Poll::Pending,
             }
@@ -273,37 +276,37 @@ pub(crate) async fn drive<T>(handler: Handler<T>, run: &Run, linger: Duration) -
     .await
 }
 
-/// Waits for a while, and says now and then that it is worth a look.
-struct Patience {
-    /// The latest question that was open when it began.
+/// A deadline that is also polled at growing intervals, to recount wakers.
+struct GracePeriod {
+    /// The latest open question when the period started.
     since: u64,
     left: Duration,
-    nap: Duration,
+    interval: Duration,
     sleep: Pin<Box<Sleep>>,
 }
 
-impl Patience {
-    const FIRST: Duration = Duration::from_millis(1);
+impl GracePeriod {
+    const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 
     fn new(since: u64, left: Duration) -> Self {
-        let nap = Self::FIRST.min(left);
+        let interval = Self::FIRST_INTERVAL.min(left);
         Self {
             since,
-            left: left.saturating_sub(nap),
-            nap,
-            sleep: Box::pin(tokio::time::sleep(nap)),
+            left: left.saturating_sub(interval),
+            interval,
+            sleep: Box::pin(tokio::time::sleep(interval)),
         }
     }
 
-    /// Ready with whether it is at its end.
+    /// Ready with `true` when the period is over, with `false` when it is time to recount.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         std::task::ready!(self.sleep.as_mut().poll(cx));
         if self.left.is_zero() {
             return Poll::Ready(true);
         }
-        self.nap = (self.nap * 2).min(self.left);
-        self.left -= self.nap;
-        let until = self.sleep.deadline() + self.nap;
+        self.interval = (self.interval * 2).min(self.left);
+        self.left -= self.interval;
+        let until = self.sleep.deadline() + self.interval;
         self.sleep.as_mut().reset(until);
         Poll::Ready(false)
     }

@@ -1,4 +1,4 @@
-//! Why a handler did not get an answer, and what the client is told of it.
+//! Why a handler got no answer, and the error that the client receives.
 
 use entreat_core::{CancelReason, Presented, Problems, TimeoutError};
 use entreat_engine::{ActError, AskError as EngineError, UrlError};
@@ -8,51 +8,51 @@ use serde_json::{Value, json};
 
 use crate::wire::URL_REQUIRED;
 
-/// Why there is no answer.
+/// Why a question has no answer.
 ///
-/// It turns into rmcp's error, so that `?` does the right thing in a handler: a tool whose
-/// question was declined ends with a result that says so, which the model can read.
+/// Converts into rmcp's error, so that `?` does the right thing in a handler: a tool whose question
+/// was declined returns an error result that the model can read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
     /// The person decided not to answer.
     #[error("the person declined to answer `{key}`")]
     Declined {
-        /// The question.
+        /// The question's key.
         key: String,
-        /// Whether it was on a screen at all.
+        /// Whether a person saw the question.
         shown: Presented,
     },
-    /// It ended without a decision.
-    #[error("`{key}` was cancelled: {}", why(*reason))]
+    /// The question ended without a decision.
+    #[error("`{key}` was cancelled: {}", describe(*reason))]
     Cancelled {
-        /// The question.
+        /// The question's key.
         key: String,
-        /// Why.
+        /// Why it was cancelled.
         reason: CancelReason,
-        /// Whether it was on a screen at all.
+        /// Whether a person saw the question.
         shown: Presented,
     },
-    /// Nobody answered in time.
+    /// Nobody answered before the deadline.
     #[error("nobody answered `{key}` in time")]
     TimedOut {
-        /// The question.
+        /// The question's key.
         key: String,
     },
-    /// The client visits URLs first and then calls again.
+    /// The client has to visit a URL and then call again.
     #[error("`{key}` has to be answered on a page first")]
     UrlRequired {
-        /// The question.
+        /// The question's key.
         key: String,
-        /// The URL request, as the client is told it.
+        /// The parameters of the URL request.
         request: Value,
     },
-    /// The client cannot ask this, and nobody else can.
+    /// No route leads to the person: the client lacks a capability, and no page is available.
     #[error("the client cannot ask `{key}`: {needs}")]
-    NoWay {
-        /// The question.
+    NoRoute {
+        /// The question's key.
         key: String,
-        /// What it would need.
+        /// What is missing.
         needs: &'static str,
         /// The capabilities that the client would have to declare.
         required: Value,
@@ -60,58 +60,58 @@ pub enum AskError {
     /// Two questions or effects of one run have the same key.
     #[error("the key `{0}` is used twice in one call; give each question and effect its own")]
     KeyUsedTwice(String),
-    /// A question was asked within an effect that runs once.
+    /// A question was asked inside a `once` effect.
     #[error("`{0}` is asked within `once`, which may not be interrupted; ask before or after")]
     WithinOnce(String),
-    /// A question keeps changing under its key.
+    /// A question differs each time the handler runs.
     #[error(
         "`{0}` is another question each time the handler runs; leave times and random values out \
          of its message and form"
     )]
-    KeepsChanging(String),
-    /// The definition of a form is not sound.
-    #[error("the form is not sound")]
+    UnstableQuestion(String),
+    /// The form definition is invalid.
+    #[error("the form is not valid")]
     Form(#[from] Problems),
-    /// There is no form of that name.
+    /// No template has this name.
     #[error("there is no template `{0}`")]
     NoTemplate(String),
-    /// The answers do not become the type that was asked for.
+    /// The answers do not convert to the requested type.
     #[error("the answer does not fit: {0}")]
-    Misfit(String),
-    /// The result of an effect cannot be kept.
-    #[error("the result of `{key}` cannot be kept")]
+    Mismatch(String),
+    /// The result of an effect cannot be stored.
+    #[error("the result of `{key}` cannot be stored")]
     Once {
-        /// The effect.
+        /// The effect's key.
         key: String,
-        /// Why.
+        /// The serialization error.
         #[source]
         source: serde_json::Error,
     },
-    /// The timeout lies outside its bounds.
+    /// The timeout is out of bounds.
     #[error(transparent)]
     Timeout(#[from] TimeoutError),
-    /// The URL is not safe.
+    /// The URL guard rejected the URL.
     #[error("the URL is not safe")]
     UnsafeUrl(#[source] UrlError),
-    /// Nobody could be sent to the page; the log may say why.
+    /// No page could be opened for the question; the log may say why.
     #[error("the page cannot be reached")]
     NoPage,
-    /// The client answered with an error.
+    /// The client responded with an error.
     #[error("the client answered with an error: {0}")]
     Client(String),
-    /// The client is gone.
-    #[error("the client is gone")]
+    /// The connection to the client is closed.
+    #[error("the client disconnected")]
     Disconnected,
-    /// The call is over, and this question came too late for it.
+    /// The call ended before the question was asked.
     #[error("the call is over")]
     CallEnded,
-    /// The handler was not called through the wrapper.
+    /// The server is not wrapped.
     #[error("the server is not wrapped; serve `Mcp::wrap(server)`")]
     NotWrapped,
-    /// The engine did not ask.
+    /// The engine refused the question.
     #[error("the question could not be asked")]
     Ask(#[source] EngineError),
-    /// The engine did not act.
+    /// The engine could not settle the question.
     #[error("the question could not be settled")]
     Act(#[source] ActError),
 }
@@ -132,8 +132,8 @@ impl From<ActError> for AskError {
     }
 }
 
-/// The member of an error's data by which the wrapper knows its own.
-const MARK: &str = "dev.entreat/unanswered";
+/// The member of `data` that marks errors of unanswered questions.
+const UNANSWERED: &str = "dev.entreat/unanswered";
 
 impl From<AskError> for ErrorData {
     fn from(error: AskError) -> Self {
@@ -144,7 +144,7 @@ impl From<AskError> for ErrorData {
                 "this call needs something that is asked on a page",
                 Some(json!({"elicitations": [request]})),
             ),
-            AskError::NoWay { required, .. } => Self::new(
+            AskError::NoRoute { required, .. } => Self::new(
                 ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
                 message,
                 Some(json!({"requiredCapabilities": required})),
@@ -158,20 +158,20 @@ impl From<AskError> for ErrorData {
 }
 
 fn unanswered(message: String, outcome: &str) -> ErrorData {
-    ErrorData::invalid_request(message, Some(json!({ MARK: outcome })))
+    ErrorData::invalid_request(message, Some(json!({ UNANSWERED: outcome })))
 }
 
-/// The result of a tool that ended with one of our errors which its caller should read.
+/// Converts errors that the model should read into a tool result.
 pub(crate) fn tool_result(error: &ErrorData, is_legacy: bool) -> Option<CallToolResult> {
-    let is_unanswered = || error.data.as_ref()?.get(MARK);
+    let is_unanswered = || error.data.as_ref()?.get(UNANSWERED);
     let is_missing = error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
-    // A legacy client does not know that code; what it says is for a person then.
+    // Legacy clients do not know this code, so the model gets the text.
     let is_ours = is_unanswered().is_some() || (is_legacy && is_missing);
     let text = ContentBlock::text(error.message.to_string());
     is_ours.then(|| CallToolResult::error(vec![text]))
 }
 
-/// The error and what it comes from, in one line.
+/// The error with its chain of sources, in one line.
 fn sentence(error: &AskError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -182,13 +182,13 @@ fn sentence(error: &AskError) -> String {
     text
 }
 
-fn why(reason: CancelReason) -> &'static str {
+fn describe(reason: CancelReason) -> &'static str {
     match reason {
         CancelReason::UserCancelled => "the person closed it without a decision",
-        CancelReason::ClientDisconnected => "the client went away",
+        CancelReason::ClientDisconnected => "the client disconnected",
         CancelReason::SessionExpired => "the session ended",
         CancelReason::FormInvalidated => "the form was withdrawn",
         CancelReason::MaxRetriesExceeded => "no answer was valid",
-        CancelReason::AskerCancelled => "it is not needed any more",
+        CancelReason::AskerCancelled => "it is no longer needed",
     }
 }

@@ -1,5 +1,5 @@
-//! What forms come to on the wire, worked out once for each: a tool asks the same form again and
-//! again, and it costs more than everything else that is done for a question.
+//! Caches the wire form of forms: a tool asks the same form repeatedly, and computing its schema
+//! costs more than all other work for a question.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -10,51 +10,51 @@ use parking_lot::Mutex;
 
 use crate::digest::Digest;
 
-/// So many are known; one more, and all are forgotten. Questions of one field are new forms each
-/// time and pass through.
-const MOST: usize = 256;
+/// The cache is cleared when full. One-field questions are new forms each time and only pass
+/// through.
+const CAPACITY: usize = 256;
 
 #[derive(Default)]
-pub(crate) struct WireForms(Mutex<HashMap<(usize, Era), Arc<Known>>>);
+pub(crate) struct WireFormCache(Mutex<HashMap<(usize, Era), Arc<WireForm>>>);
 
-/// A form with what is known of it in an era.
-pub(crate) struct Known {
-    /// Kept, so that no other form can be in its place.
+/// A form as sent in one protocol version.
+pub(crate) struct WireForm {
+    /// Held so that its address, which is the cache key, is not reused.
     form: Form,
     digest: OnceLock<Digest>,
     projection: Projection,
 }
 
-impl WireForms {
-    pub(crate) fn of(&self, form: &Form, era: Era) -> Arc<Known> {
-        // By place and not by contents, which would have to be read for that. A form from a type
-        // or a template is always in the same.
-        let place = (std::ptr::from_ref(form.definition()).addr(), era);
-        let mut known = self.0.lock();
-        if let Some(found) = known.get(&place) {
+impl WireFormCache {
+    pub(crate) fn of(&self, form: &Form, era: Era) -> Arc<WireForm> {
+        // Keyed by address: hashing the contents would cost as much as a miss. Forms of types and
+        // templates have stable addresses.
+        let key = (std::ptr::from_ref(form.definition()).addr(), era);
+        let mut cached = self.0.lock();
+        if let Some(found) = cached.get(&key) {
             return found.clone();
         }
-        if known.len() >= MOST {
-            known.clear();
+        if cached.len() >= CAPACITY {
+            cached.clear();
         }
-        let fresh = Arc::new(Known {
+        let fresh = Arc::new(WireForm {
             form: form.clone(),
             digest: OnceLock::new(),
             projection: project(form, era),
         });
-        known.insert(place, fresh.clone());
+        cached.insert(key, fresh.clone());
         fresh
     }
 }
 
-impl Known {
-    /// The digest of its definition.
+impl WireForm {
+    /// The digest of the form's definition.
     pub(crate) fn digest(&self) -> Digest {
         let definition = self.form.definition();
         *self.digest.get_or_init(|| Digest::of(definition))
     }
 
-    /// The form as an era says it.
+    /// The form's schema in this protocol version.
     pub(crate) fn projection(&self) -> &Projection {
         &self.projection
     }
@@ -73,28 +73,28 @@ mod tests {
 
     #[test]
     fn a_form_is_known_by_its_place_and_no_other_takes_it() {
-        let (forms, era) = (WireForms::default(), Era::V2025_11_25);
+        let (forms, era) = (WireFormCache::default(), Era::V2025_11_25);
         let first = form("First");
         let known = forms.of(&first, era);
         assert!(Arc::ptr_eq(&known, &forms.of(&first.clone(), era)));
-        for number in 0..2 * MOST {
+        for number in 0..2 * CAPACITY {
             let label = number.to_string();
             let other = forms.of(&form(&label), era);
             let schema = &other.projection().requested_schema;
             assert_eq!(schema["properties"]["name"]["title"], json!(label));
             assert_ne!(other.digest(), known.digest());
         }
-        assert!(forms.0.lock().len() <= MOST);
+        assert!(forms.0.lock().len() <= CAPACITY);
         assert_eq!(forms.of(&first, era).digest(), known.digest());
     }
 
     #[test]
     fn eras_are_told_apart() {
-        // Titles of options are said in another way in each of the first two.
+        // The first two versions encode option titles differently.
         let options = json!([{"value": "r", "title": "Red"}, {"value": "g", "title": "Green"}]);
         let field = json!({"id": "color", "type": "select", "label": "C", "options": options});
         let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [field]})).unwrap();
-        let forms = WireForms::default();
+        let forms = WireFormCache::default();
         for era in Era::ALL {
             assert_eq!(*forms.of(&form, era).projection(), project(&form, era));
         }

@@ -1,4 +1,4 @@
-//! Ways in for fuzz targets. No part of the API: they may change at any time.
+//! Entry points for fuzz targets. Not part of the API: they may change at any time.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,9 +9,9 @@ use crate::connection;
 use crate::digest::Digest;
 use crate::seal::{Binding, Keys};
 
-/// Opens bytes as a state that a client brings, and then as the contents of one that we sealed.
+/// Opens bytes as a request state sent by a client, then as the contents of a state sealed by us.
 pub fn open_state(bytes: &[u8]) {
-    let keys = Keys::known();
+    let keys = Keys::for_fuzzing();
     let binding = Binding {
         principal: String::new(),
         target: String::new(),
@@ -25,7 +25,7 @@ pub fn open_state(bytes: &[u8]) {
     drop(keys.open(&URL_SAFE_NO_PAD.encode(sealed), &binding, now));
 }
 
-/// Reads a line that a client sends, as a wrapped server does.
+/// Parses a line from a client.
 pub fn read_message(line: &[u8]) {
     drop(connection::read(line));
 }

@@ -1,15 +1,15 @@
-//! A request to the peer that is cancelled when nobody waits for its response any more.
+//! A request to the peer that is cancelled on drop.
 
 use rmcp::service::{RequestHandle, ServiceError, ServiceRole};
 use tokio_util::task::TaskTracker;
 
-/// A request that was sent. Dropped before its response has come, it tells the peer that the
-/// request is cancelled, so that a dialog closes or work ends.
+/// A request in flight. If dropped before the response arrives, it sends a cancellation, so that
+/// the peer closes its dialog or stops its work.
 pub(crate) struct InFlight<R: ServiceRole> {
     handle: Option<RequestHandle<R>>,
-    /// Where the cancellation is sent.
+    /// Runs the task that sends the cancellation.
     tasks: TaskTracker,
-    /// Why it is cancelled if it is.
+    /// The reason sent with a cancellation.
     reason: &'static str,
 }
 
@@ -22,7 +22,6 @@ impl<R: ServiceRole> InFlight<R> {
         }
     }
 
-    /// Waits for the response.
     pub(crate) async fn response(&mut self) -> Result<R::PeerResp, ServiceError> {
         let Some(handle) = &mut self.handle else {
             return Err(ServiceError::TransportClosed);
@@ -40,7 +39,7 @@ impl<R: ServiceRole> Drop for InFlight<R> {
         {
             let reason = self.reason.to_owned();
             let cancelled = async move {
-                // A peer that is gone has nothing left to cancel.
+                // A disconnected peer has nothing left to cancel.
                 let _ = handle.cancel(Some(reason)).await;
             };
             self.tasks.spawn_on(cancelled, &runtime);

@@ -1,5 +1,5 @@
-//! What a call in several rounds remembers: answers that came, effects that ran, questions that
-//! are open. It travels sealed through the client, so no answer that must stay secret is in it.
+//! The state of a call between rounds: answers received, effects run, questions open. It travels
+//! sealed through the client and never contains secret answers.
 
 use std::collections::BTreeMap;
 
@@ -9,52 +9,54 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 
-/// The memory of one call.
+/// The journal of one call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Journal {
-    /// How many rounds there were.
+    /// The number of rounds so far.
     pub(crate) round: u16,
-    /// Questions that are over, by their keys.
-    pub(crate) kept: BTreeMap<String, JournalEntry>,
-    /// Questions that the client was asked in the last round, by their keys.
-    pub(crate) open: BTreeMap<String, Open>,
-    /// Results of effects that ran, by their keys.
+    /// Settled questions, by key.
+    #[serde(rename = "kept")]
+    pub(crate) settled: BTreeMap<String, JournalEntry>,
+    /// Questions that the client was asked in the last round, by key.
+    pub(crate) open: BTreeMap<String, OpenQuestion>,
+    /// Results of `once` effects, by key.
     pub(crate) once: BTreeMap<String, Value>,
 }
 
-/// A question that is over.
+/// A settled question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JournalEntry {
     pub(crate) question: Digest,
-    pub(crate) ending: Ending,
-    /// How often it was another question under the same key.
+    #[serde(rename = "ending")]
+    pub(crate) outcome: JournalOutcome,
+    /// How often a different question was asked under this key.
     pub(crate) changes: u8,
 }
 
-/// How a question ended.
+/// The outcome of a settled question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Ending {
-    /// Answered, with what the client sent: answers to a form, or the result of another request.
+pub(crate) enum JournalOutcome {
+    /// Answered by the client: the content of a form, or the result of another request.
     Content(Value),
-    /// Answered on a page: the answer is in the engine's store and nowhere else.
+    /// Answered on a page: the answer is in the engine's store only.
     Page(ElicitationId),
     Declined(Presented),
     Cancelled(CancelReason, Presented),
     TimedOut,
 }
 
-/// A question that is open.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Open {
+pub(crate) struct OpenQuestion {
     pub(crate) question: Digest,
     pub(crate) asked: UnixTime,
     pub(crate) deadline: UnixTime,
-    /// How many answers were not valid.
+    /// The number of invalid answers so far.
     pub(crate) attempts: u8,
-    /// How often it was another question under the same key.
+    /// How often a different question was asked under this key.
     pub(crate) changes: u8,
-    /// The elicitation that the engine keeps of it: for a page, or for the control API.
+    /// The engine's elicitation, if it is asked on a page or can be answered by the control API.
     pub(crate) page: Option<ElicitationId>,
-    /// Whether the person agreed to go there: now only the page can answer.
+    /// Whether the person agreed to visit the page: from then on, only the page can answer.
     pub(crate) is_visited: bool,
 }

@@ -1,12 +1,12 @@
-//! Entreat for MCP: the only crate that names rmcp.
+//! MCP support for Entreat; the only crate that depends on rmcp.
 //!
-//! [`Mcp::wrap`] takes a server of rmcp and gives one whose handlers can [`Ask`] the person
-//! behind the client that called, whatever era of the protocol the client speaks and whatever it
-//! can show. `answer`, with the feature of that name, is the other half: a client of rmcp that
-//! shows what servers ask, and answers. [`wire`] is the JSON of elicitation as it travels.
+//! [`Mcp::wrap`] wraps an rmcp server so that its handlers can [`Ask`] the person behind the
+//! calling client, whatever protocol version the client speaks and whatever it can display. The
+//! other half, `answer` (behind the feature of that name), is an rmcp client that shows a server's
+//! questions and answers them. [`wire`] holds the JSON of elicitation.
 //!
-//! Deliberately absent: rules about forms, which are `entreat_core`'s, and how pages are served,
-//! which is behind [`Links`](entreat_engine::Links).
+//! Deliberately absent: rules about forms (see `entreat_core`) and how pages are served (behind
+//! [`Links`](entreat_engine::Links)).
 
 mod ask;
 mod error;
@@ -22,8 +22,8 @@ mod parked;
 mod push;
 mod replay;
 
+mod call_outcome;
 mod digest;
-mod finished;
 mod forms;
 mod in_flight;
 mod journal;
@@ -46,7 +46,7 @@ pub mod fuzzing;
 pub mod answer;
 
 pub use ask::{Ask, AskRequest, Outcome};
-pub use client::Abilities;
+pub use client::Capabilities;
 pub use connection::Connect;
 pub use error::AskError;
 pub use extension::Control;
@@ -54,9 +54,9 @@ pub use mcp::{Builder, Forms, Mcp, McpSettings};
 pub use raw::{RawBody, RawLayer, RawService};
 pub use server::AskServer;
 pub use streamable::HttpService;
-pub use wrap::{Direct, Wrapped};
+pub use wrap::{ConnectionService, Wrapped};
 
-/// The head of a request over HTTP, in which its sender can be found.
+/// The head of an HTTP request, from which its principal is derived.
 pub use http::request::Parts;
-/// The SDK that servers are written with, in the version that Entreat uses.
+/// The MCP SDK, in the version that Entreat uses.
 pub use rmcp;

@@ -1,4 +1,4 @@
-//! Messages of one line each, as MCP has them over standard input and output.
+//! Newline-delimited messages, as MCP uses them on stdio.
 
 use std::io;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use tokio::io::{
 };
 use tokio::sync::Mutex;
 
-/// The longest line that is taken.
-const LONGEST: usize = 64 << 20;
+/// The maximum length of a line; longer ones are skipped.
+const MAX_LINE: usize = 64 << 20;
 
-/// Reads lines. Those that are too long are left out, and do not fill the memory.
+/// Reads lines. Skips overlong lines without buffering them.
 pub(crate) struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the line was handed out.
-    is_whole: bool,
-    /// Whether what comes is the rest of a line that is left out.
+    /// Whether the buffered line was already returned.
+    is_complete: bool,
+    /// Whether the rest of an overlong line is being skipped.
     is_skipping: bool,
 }
 
@@ -26,19 +26,18 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self {
             reader: BufReader::new(reader),
             line: Vec::new(),
-            is_whole: false,
+            is_complete: false,
             is_skipping: false,
         }
     }
 
-    /// The next line, without its end; `None` when there are no more. Dropped half-way, it goes on
-    /// where it was.
+    /// Returns the next line without its newline, or `None` at the end of the input. Cancel safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        if std::mem::take(&mut self.is_whole) {
+        if std::mem::take(&mut self.is_complete) {
             self.line.clear();
         }
         loop {
-            let room = LONGEST.saturating_sub(self.line.len()) as u64;
+            let room = MAX_LINE.saturating_sub(self.line.len()) as u64;
             let mut reader = (&mut self.reader).take(room);
             reader.read_until(b'\n', &mut self.line).await?;
             if self.line.ends_with(b"\n") {
@@ -46,21 +45,21 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                     self.line.clear();
                     continue;
                 }
-                self.is_whole = true;
+                self.is_complete = true;
                 return Ok(Some(self.line.trim_ascii()));
             }
-            if self.line.len() < LONGEST {
-                // The input has ended, and a line without an end is none.
+            if self.line.len() < MAX_LINE {
+                // End of input. An unterminated line is incomplete and is dropped.
                 return Ok(None);
             }
-            tracing::warn!("a message of more than {LONGEST} bytes is left out");
+            tracing::warn!("a message of more than {MAX_LINE} bytes is left out");
             self.is_skipping = true;
             self.line = Vec::new();
         }
     }
 }
 
-/// Writes lines. Its clones write to the same end.
+/// Writes lines. Clones share the writer.
 pub(crate) struct LineWriter<W>(Arc<Mutex<Option<W>>>);
 
 impl<W> Clone for LineWriter<W> {
@@ -74,7 +73,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         Self(Arc::new(Mutex::new(Some(writer))))
     }
 
-    /// Writes a line that has no end yet.
+    /// Writes a line and its newline.
     pub(crate) async fn send(&self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         let mut writer = self.0.lock().await;
@@ -85,7 +84,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         writer.flush().await
     }
 
-    /// Lets go of the writer, so that the other side reads the end.
+    /// Drops the writer, so that the other side reads end of file.
     pub(crate) async fn close(&self) {
         self.0.lock().await.take();
     }
@@ -112,7 +111,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_left_out_and_the_next_one_comes() {
-        let mut input = vec![b'x'; LONGEST + 7];
+        let mut input = vec![b'x'; MAX_LINE + 7];
         input.extend_from_slice(b"\nnext\n");
         assert_eq!(lines(&input).await, [b"next"]);
     }

@@ -1,10 +1,10 @@
-//! Puts together what questions of MCP servers need, and wraps servers in it.
+//! The entry point: holds the shared state and settings of MCP servers, and wraps servers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, Form, Presented, UnixTime};
-use entreat_engine::shares::{Full, Place, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
 use entreat_engine::{Asker, Links};
 use http::request::Parts;
 use rmcp::ServerHandler;
@@ -13,58 +13,58 @@ use tokio_util::task::TaskTracker;
 
 use crate::client::{Client, HttpCallers};
 use crate::extension::Control;
-use crate::forms::WireForms;
+use crate::forms::WireFormCache;
 use crate::parked::ParkedCalls;
 use crate::seal::Sealer;
 use crate::used_states::UsedStates;
 use crate::wire::ElicitRequest;
 use crate::wrap::Wrapped;
 
-/// What holds for questions of MCP servers.
+/// Settings for questions asked by MCP servers.
 #[derive(Clone, Debug)]
 pub struct McpSettings {
-    /// A decline or a cancel that comes sooner was not seen by a person.
+    /// A decline or cancel that arrives sooner than this counts as not shown to a person.
     pub reading_time: Duration,
-    /// Whether a question that was not seen goes on to the next way there is.
-    pub ladder_when_unshown: bool,
-    /// How often a client that wants to hear of progress does, while a person thinks.
+    /// Whether a question that was not shown falls back to the next available route.
+    pub fall_back_when_unshown: bool,
+    /// The interval of progress notifications while a question is open, for clients that request
+    /// progress.
     pub progress_every: Duration,
-    /// How long a round waits for a page before the client has to come again.
+    /// How long a round waits for a page to be answered before the client has to poll again.
     pub page_wait: Duration,
-    /// How long a handler may wait for other things than open questions before it is dropped.
-    pub linger: Duration,
-    /// How long a state can be used after the deadline of its questions.
+    /// How long a handler may wait for anything besides open questions before it is dropped.
+    pub suspend_grace: Duration,
+    /// How long a request state stays valid after the deadline of its questions.
     pub state_lifetime: Duration,
-    /// How long a state may be, in bytes.
+    /// The maximum length of a request state, in bytes.
     pub state_limit: usize,
-    /// How many rounds a call may take.
+    /// The maximum number of rounds of a call.
     pub rounds: u16,
-    /// Whether a state is good for one set of answers only, as far as this process and its store
-    /// know.
+    /// Whether a request state can be used with one set of answers only, as far as this process and
+    /// its store know.
     pub single_use: bool,
-    /// Whether URL requests have an id since 2026-07-28, where none is foreseen: some clients
-    /// want it.
+    /// Whether URL requests carry an id since 2026-07-28. The protocol no longer has one, but some
+    /// clients require it.
     pub url_ids: bool,
-    /// How long a message may take to come in over HTTP.
+    /// How long the body of an HTTP request may take to arrive.
     pub body_timeout: Duration,
-    /// How many calls may be under way; more are refused.
+    /// The maximum number of calls in flight; more are refused.
     pub calls: usize,
-    /// How many sessions of the eras of 2025 there may be over HTTP. Whoever has its share of
-    /// them, and one that is idle, begins another in its place; else it is refused.
+    /// The maximum number of HTTP sessions (2025 protocol versions only). A principal at its share
+    /// replaces its longest-idle session, or is refused if none is idle.
     pub sessions: usize,
-    /// A session in which nothing is said for so long is over.
+    /// How long a session may be idle before it ends.
     pub session_idle: Duration,
-    /// How many calls may wait for answers under a link; more are refused.
+    /// The maximum number of calls that wait for an answer behind a link; more are refused.
     pub links: usize,
-    /// How many results of such calls wait to be fetched, for `state_lifetime` at most. When there
-    /// are more, the oldest of the same principal goes.
+    /// The maximum number of results of linked calls that wait to be fetched; each expires after
+    /// `state_lifetime`. At the limit, a principal's oldest result is evicted.
     pub results: usize,
-    /// How many used states are remembered, as long as they could be used again. When there are
-    /// more, calls that bring another are refused until some have ended. A store that outlives the
-    /// process remembers any number.
+    /// The maximum number of used states kept in memory until they expire. At the limit, calls that
+    /// present another state are refused. States recorded in a durable store do not count.
     pub used_states: usize,
-    /// How much of each of these one principal may have over HTTP, in percent. Those whom nobody
-    /// can tell apart are one principal.
+    /// The share of each of these limits that one HTTP principal may use, in percent. All anonymous
+    /// callers are one principal.
     pub principal_share: u8,
 }
 
@@ -72,10 +72,10 @@ impl Default for McpSettings {
     fn default() -> Self {
         Self {
             reading_time: Duration::from_millis(300),
-            ladder_when_unshown: false,
+            fall_back_when_unshown: false,
             progress_every: Duration::from_secs(10),
             page_wait: Duration::from_secs(20),
-            linger: Duration::from_millis(50),
+            suspend_grace: Duration::from_millis(50),
             state_lifetime: Duration::from_secs(3600),
             state_limit: 64 << 10,
             rounds: 100,
@@ -84,7 +84,7 @@ impl Default for McpSettings {
             body_timeout: Duration::from_secs(60),
             calls: 10_000,
             sessions: 1_000,
-            // As long as a person may think about one question; rmcp's own limit is shorter.
+            // As long as a person may take for one question; rmcp's default is shorter.
             session_idle: Duration::from_secs(3600),
             links: 1_000,
             results: 1_000,
@@ -95,12 +95,12 @@ impl Default for McpSettings {
 }
 
 impl McpSettings {
-    /// So many places, of which each principal has its share.
+    /// Creates `all` permits, of which each principal may hold its share.
     pub(crate) fn shares(&self, all: usize) -> Shares<Arc<str>> {
         Shares::new(all, self.share_of(all))
     }
 
-    /// How many of so many places one principal may have: at least one.
+    /// Returns how many of `all` permits one principal may hold: at least one.
     pub(crate) fn share_of(&self, all: usize) -> usize {
         let percent = usize::from(self.principal_share.min(100));
         let share = (all / 100).saturating_mul(percent) + (all % 100 * percent).div_ceil(100);
@@ -108,19 +108,19 @@ impl McpSettings {
     }
 }
 
-/// So many clients are told of the end of one question that each of them asked for.
-const NOTICES: usize = 4;
+/// The maximum number of clients notified of the completion of one question.
+const MAX_COMPLETIONS: usize = 4;
 
-/// Forms that are known by name.
+/// A source of named forms.
 pub trait Forms: Send + Sync {
-    /// The form of that name.
+    /// Returns the form of this name, if it exists.
     fn find(&self, name: &str) -> Option<Form>;
 
-    /// All names.
+    /// Returns the names of all forms.
     fn names(&self) -> Vec<String>;
 }
 
-/// Lets MCP servers ask. Cheap to clone; all clones are one.
+/// Lets MCP servers ask. Cheap to clone; clones share their state.
 ///
 /// ```
 /// use entreat_core::Form;
@@ -167,7 +167,7 @@ pub struct Mcp {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// Puts an [`Mcp`] together.
+/// Builds an [`Mcp`].
 #[must_use = "nothing is wrapped until it is built"]
 pub struct Builder {
     asker: Asker,
@@ -189,20 +189,20 @@ pub(crate) struct Inner {
     templates: Option<Box<dyn Forms>>,
     pub(crate) control: Option<Box<dyn Control>>,
     pub(crate) callers: HttpCallers,
-    pub(crate) forms: WireForms,
+    pub(crate) forms: WireFormCache,
     pub(crate) sealer: Sealer,
     pub(crate) used_states: UsedStates,
     pub(crate) parked: ParkedCalls,
     calls: Shares<Arc<str>>,
-    /// Clients that are to be told when a page has what it wanted.
-    pub(crate) notices: Shares<ElicitationId>,
-    /// What goes on after a call has been answered; joined by [`Mcp::shutdown`].
+    /// Permits for clients to be notified when a page is complete.
+    pub(crate) completions: Shares<ElicitationId>,
+    /// Work that outlives its call; joined by [`Mcp::shutdown`].
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
 
 impl Mcp {
-    /// Parts to be put together, for servers that ask under one name.
+    /// Returns a builder for servers that ask as `asker`.
     pub fn builder(asker: Asker) -> Builder {
         Builder {
             asker,
@@ -215,12 +215,12 @@ impl Mcp {
         }
     }
 
-    /// A server whose handlers can ask.
+    /// Wraps a server so that its handlers can ask.
     pub fn wrap<S: ServerHandler>(&self, server: S) -> Wrapped<S> {
         Wrapped::new(self.inner.clone(), server)
     }
 
-    /// Ends what still goes on for calls that were answered with a link, and waits for it.
+    /// Stops all calls that continue behind a link, and waits for them to end.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.tasks.close();
@@ -237,57 +237,57 @@ impl std::fmt::Debug for Mcp {
 }
 
 impl Builder {
-    /// What holds for questions.
+    /// Sets the limits and timeouts of questions.
     pub fn settings(mut self, settings: McpSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// The pages on which people answer: for secrets and files, and for clients that do not show
-    /// forms.
+    /// Sets the pages on which people answer: for secrets and files, and for clients that cannot
+    /// show forms.
     pub fn pages(mut self, links: Arc<dyn Links>) -> Self {
         self.links = Some(links);
         self
     }
 
-    /// Opens a page in a browser of this machine. For servers that run on the machine of the
-    /// person, and are spoken to by stdio.
+    /// Sets how to open a page in the browser of this machine: for servers on stdio, which run on
+    /// the person's machine.
     pub fn browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.browser = Some(Box::new(open));
         self
     }
 
-    /// Forms that are known by name.
+    /// Sets the source of named forms.
     pub fn templates(mut self, forms: impl Forms + 'static) -> Self {
         self.templates = Some(Box::new(forms));
         self
     }
 
-    /// The control API, which clients may call that know the extension.
+    /// Sets the control API, for clients that support the extension.
     pub fn control(mut self, control: impl Control + 'static) -> Self {
         self.control = Some(Box::new(control));
         self
     }
 
-    /// Who a request over HTTP is from. Questions, links, states and sessions belong to a
-    /// principal, and each has a share of what is limited.
+    /// Sets how the principal of an HTTP request is derived. Questions, links, states and sessions
+    /// belong to a principal, and each principal has a share of every limit.
     ///
-    /// By default that is whoever has the same `Authorization`, which changes when a token is
-    /// renewed, and all who have none are one. A program that knows its users knows better, and
-    /// one whose tokens are renewed has to say so, or its users lose their sessions with them.
-    pub fn principal(mut self, who: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
-        self.callers.principal = Some(Box::new(who));
+    /// By default, requests with equal `Authorization` headers have one principal, and so have all
+    /// requests without one. Set this if the program knows its users, and always if their tokens
+    /// are renewed: with the default, users lose their sessions when the token changes.
+    pub fn principal(mut self, derive: impl Fn(&Parts) -> String + Send + Sync + 'static) -> Self {
+        self.callers.principal = Some(Box::new(derive));
         self
     }
 
-    /// Whether those who speak HTTP are on this machine, as they are when the server listens on
-    /// loopback only. Pages that know nobody are offered to them alone.
+    /// Sets whether HTTP clients are on this machine, which holds if the server listens on loopback
+    /// only. Pages that do not identify respondents are offered to local clients only.
     pub fn local_clients(mut self, are_local: bool) -> Self {
         self.callers.are_local = are_local;
         self
     }
 
-    /// What wraps servers.
+    /// Builds the [`Mcp`].
     pub fn build(self) -> Mcp {
         let sealer = Sealer::new(self.asker.engine().clone());
         Mcp {
@@ -298,12 +298,12 @@ impl Builder {
                 templates: self.templates,
                 control: self.control,
                 callers: self.callers,
-                forms: WireForms::default(),
+                forms: WireFormCache::default(),
                 sealer,
                 used_states: UsedStates::new(&self.settings),
                 parked: ParkedCalls::new(&self.settings),
                 calls: self.settings.shares(self.settings.calls),
-                notices: Shares::new(self.settings.links, NOTICES),
+                completions: Shares::new(self.settings.links, MAX_COMPLETIONS),
                 settings: self.settings,
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),
@@ -317,15 +317,14 @@ impl Inner {
         self.templates.as_ref()?.find(name)
     }
 
-    /// The names of forms that can be asked by name.
     pub(crate) fn template_names(&self) -> Vec<String> {
         self.templates
             .as_ref()
             .map_or_else(Vec::new, |forms| forms.names())
     }
 
-    /// Who asks for a client. Over HTTP there may be many, of whom none sees what another is
-    /// asked; on a connection of its own, a client is the only one.
+    /// Returns the asker for a client. HTTP clients are isolated from each other by principal; a
+    /// client on its own connection, such as stdio, is alone.
     pub(crate) fn asker_for(&self, client: &Client) -> Asker {
         if client.is_remote {
             self.asker.on_behalf_of(&client.principal)
@@ -334,12 +333,13 @@ impl Inner {
         }
     }
 
-    /// A place for one more call that is under way.
-    pub(crate) fn call_place(&self, client: &Client) -> Result<Place<Arc<str>>, Full> {
+    /// Acquires a permit for a call in flight.
+    pub(crate) fn call_place(&self, client: &Client) -> Result<Permit<Arc<str>>, Full> {
         client.place(&self.calls)
     }
 
-    /// Whether a client's person could open a page. One that knows nobody is for this machine.
+    /// Whether the client's person can open a page. Pages that do not identify respondents are for
+    /// this machine only.
     pub(crate) fn has_page_for(&self, client: &Client) -> bool {
         let links = self.links.as_ref();
         links.is_some_and(|links| client.is_local || links.needs_respondent())

@@ -1,9 +1,8 @@
-//! Calls that were answered with a link and go on behind it.
+//! Calls that were answered with a link and continue behind it.
 //!
-//! A client that can show neither forms nor URLs gets the address of a page in the result of its
-//! tool. The handler waits on; `resume_question` brings its result, or the next link. Calls that
-//! wait and results that nobody fetched yet have limits of their own, and each principal a share
-//! of both.
+//! A client that can show neither forms nor URLs gets the URL of a page in the tool's result. The
+//! handler keeps waiting; the tool `resume_question` returns its result, or the next link. Waiting
+//! calls and unfetched results are limited, with a share of both for each principal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,35 +18,35 @@ use crate::call::Call;
 use crate::drive::{Handler, Link};
 use crate::mcp::{Inner, McpSettings};
 
-/// The tool that goes on with a call.
+/// The tool that resumes a call.
 pub(crate) const RESUME: &str = "resume_question";
 
-type ToolEnd = Result<CallToolResponse, ErrorData>;
+type ToolResult = Result<CallToolResponse, ErrorData>;
 
 pub(crate) struct ParkedCalls {
-    /// Calls whose questions are open.
+    /// Permits for calls whose questions are open.
     links: Shares<Arc<str>>,
-    /// How many results are kept, in all and of one principal.
+    /// The maximum number of unfetched results, in total and per principal.
     results: (usize, usize),
-    known: Mutex<Known>,
+    table: Mutex<ParkedTable>,
 }
 
 #[derive(Default)]
-struct Known {
-    /// By their handles.
+struct ParkedTable {
+    /// Calls by handle.
     calls: HashMap<String, ParkedCall>,
-    /// How many calls have come to their end.
-    ended: u64,
+    /// Counts completed calls.
+    completed: u64,
 }
 
 struct ParkedCall {
     principal: Arc<str>,
     stage: watch::Receiver<Stage>,
-    /// The link that the client was told last.
-    told: Link,
-    /// The how manieth to come to its end it was; `None` as long as its question is open.
-    ended: Option<u64>,
-    /// Whether it shares with other principals.
+    /// The link that the client received last.
+    announced: Link,
+    /// Orders completed calls by age; `None` while the question is open.
+    completed: Option<u64>,
+    /// Whether the per-principal share applies.
     is_shared: bool,
 }
 
@@ -56,156 +55,165 @@ impl ParkedCalls {
         Self {
             links: settings.shares(settings.links),
             results: (settings.results, settings.share_of(settings.results)),
-            known: Mutex::default(),
+            table: Mutex::default(),
         }
     }
 
     fn remove(&self, handle: &str) -> Option<ParkedCall> {
-        self.known.lock().calls.remove(handle)
+        self.table.lock().calls.remove(handle)
     }
 
-    /// Notes that a call has come to its end, for whose result others may have to go.
-    fn end(&self, handle: &str) {
-        let mut known = self.known.lock();
-        known.ended += 1;
-        let ended = known.ended;
-        let Some(call) = known.calls.get_mut(handle) else {
+    /// Marks a call as completed, and evicts an unfetched result if there are too many.
+    fn complete(&self, handle: &str) {
+        let mut table = self.table.lock();
+        table.completed += 1;
+        let completed = table.completed;
+        let Some(call) = table.calls.get_mut(handle) else {
             return;
         };
-        call.ended = Some(ended);
+        call.completed = Some(completed);
         let (principal, is_shared) = (call.principal.clone(), call.is_shared);
         let (all, share) = self.results;
-        let mut kept: HashMap<&Arc<str>, Results<'_>> = HashMap::new();
-        for (handle, call) in &known.calls {
-            if let Some(ended) = call.ended {
-                kept.entry(&call.principal).or_default().add(handle, ended);
+        let mut by_principal: HashMap<&Arc<str>, Results<'_>> = HashMap::new();
+        for (handle, call) in &table.calls {
+            if let Some(completed) = call.completed {
+                by_principal
+                    .entry(&call.principal)
+                    .or_default()
+                    .add(handle, completed);
             }
         }
-        let total: usize = kept.values().map(|results| results.count).sum();
-        let own = kept.get(&principal).map_or(0, |results| results.count);
-        let goes = if is_shared && own > share {
-            kept.get(&principal)
+        let total: usize = by_principal.values().map(|results| results.count).sum();
+        let own = by_principal
+            .get(&principal)
+            .map_or(0, |results| results.count);
+        let evicted = if is_shared && own > share {
+            by_principal.get(&principal)
         } else if total > all {
-            // Who has the most is the one who keeps others from having any.
-            kept.values().max_by_key(|results| results.count)
+            // The principal with the most results crowds out the others.
+            by_principal.values().max_by_key(|results| results.count)
         } else {
             None
         };
-        let goes = goes.and_then(|results| Some(results.oldest?.1.to_owned()));
-        if let Some(handle) = goes {
+        let evicted = evicted.and_then(|results| Some(results.oldest?.1.to_owned()));
+        if let Some(handle) = evicted {
             tracing::warn!("a result that nobody fetched made way for a newer one");
-            known.calls.remove(&handle);
+            table.calls.remove(&handle);
         }
     }
 }
 
-/// The results of one principal that wait to be fetched.
+/// The unfetched results of one principal.
 #[derive(Default)]
 struct Results<'a> {
     count: usize,
-    /// When it ended, and its handle.
+    /// Its completion number and handle.
     oldest: Option<(u64, &'a str)>,
 }
 
 impl<'a> Results<'a> {
-    fn add(&mut self, handle: &'a str, ended: u64) {
+    fn add(&mut self, handle: &'a str, completed: u64) {
         self.count += 1;
-        let oldest = self.oldest.get_or_insert((ended, handle));
-        *oldest = (*oldest).min((ended, handle));
+        let oldest = self.oldest.get_or_insert((completed, handle));
+        *oldest = (*oldest).min((completed, handle));
     }
 }
 
 #[derive(Clone)]
 enum Stage {
-    Waits(Link),
-    Done(Arc<Mutex<Option<ToolEnd>>>),
+    Waiting(Link),
+    Done(Arc<Mutex<Option<ToolResult>>>),
 }
 
 impl Inner {
-    /// Lets a handler go on by itself, and answers its call with the link.
+    /// Runs a handler in the background, and answers its call with the link.
     pub(crate) fn park(
         self: &Arc<Self>,
         call: Arc<Call>,
-        handler: Handler<ToolEnd>,
+        handler: Handler<ToolResult>,
         link: &Link,
-    ) -> ToolEnd {
+    ) -> ToolResult {
         let place = call.client().place(&self.parked.links).map_err(|full| {
-            let message = format!("too many questions wait under links: {full}; try again later");
+            let message = format!("too many questions wait behind links: {full}; try again later");
             ErrorData::internal_error(message, None)
         })?;
         let handle = self.new_handle();
-        let (tell, stage) = watch::channel(Stage::Waits(link.clone()));
+        let (stage_sender, stage) = watch::channel(Stage::Waiting(link.clone()));
         let parked = ParkedCall {
             principal: call.client().principal.clone(),
             stage,
-            told: link.clone(),
-            ended: None,
+            announced: link.clone(),
+            completed: None,
             is_shared: call.client().is_remote,
         };
-        let mut known = self.parked.known.lock();
-        known.calls.insert(handle.clone(), parked);
-        drop(known);
+        let mut table = self.parked.table.lock();
+        table.calls.insert(handle.clone(), parked);
+        drop(table);
         let inner = Arc::clone(self);
         let name = handle.clone();
         self.tasks.spawn(async move {
-            let work = go_on(&call, handler, &tell);
-            let Some(ended) = inner.stop.run_until_cancelled(work).await else {
+            let work = run_to_end(&call, handler, &stage_sender);
+            let Some(result) = inner.stop.run_until_cancelled(work).await else {
                 inner.parked.remove(&name);
                 return;
             };
-            tell.send_replace(Stage::Done(Arc::new(Mutex::new(Some(ended)))));
-            // What the call was about is over, and others may have its place.
+            stage_sender.send_replace(Stage::Done(Arc::new(Mutex::new(Some(result)))));
+            // Releases the permit before the result is fetched.
             drop((place, call));
-            inner.parked.end(&name);
-            // Nobody may ever come for it.
-            let kept = inner.asker.engine().sleep(inner.settings.state_lifetime);
+            inner.parked.complete(&name);
+            // The result may never be fetched.
+            let expiry = inner.asker.engine().sleep(inner.settings.state_lifetime);
             tokio::select! {
-                () = kept => {}
-                () = tell.closed() => {}
+                () = expiry => {}
+                () = stage_sender.closed() => {}
                 () = inner.stop.cancelled() => {}
             }
             inner.parked.remove(&name);
         });
-        Ok(told(link, &handle).into())
+        Ok(link_result(link, &handle).into())
     }
 
-    /// Waits for a while for the result of a call that goes on, or its next link.
-    pub(crate) async fn resume(&self, principal: &str, arguments: Option<&JsonObject>) -> ToolEnd {
+    /// Waits up to `page_wait` for a parked call's result or its next link.
+    pub(crate) async fn resume(
+        &self,
+        principal: &str,
+        arguments: Option<&JsonObject>,
+    ) -> ToolResult {
         let handle = arguments.and_then(|it| it.get("question"));
         let handle = handle.and_then(Value::as_str).unwrap_or_default();
         let found = {
-            let known = self.parked.known.lock();
-            let call = known.calls.get(handle);
+            let table = self.parked.table.lock();
+            let call = table.calls.get(handle);
             let call = call.filter(|it| *it.principal == *principal);
-            call.map(|call| (call.stage.clone(), call.told.clone()))
+            call.map(|call| (call.stage.clone(), call.announced.clone()))
         };
-        let Some((mut stage, before)) = found else {
+        let Some((mut stage, last)) = found else {
             let message = format!(
-                "No question `{handle}` waits here. It may have been taken up already; call the \
-                 tool that asked it again."
+                "No question `{handle}` waits here. Its result may have been fetched \
+                 already; call the tool that asked it again."
             );
             return Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into());
         };
-        let is_news = |stage: &Stage| !matches!(stage, Stage::Waits(link) if *link == before);
+        let has_changed = |stage: &Stage| !matches!(stage, Stage::Waiting(link) if *link == last);
         tokio::select! {
             biased;
-            _ = stage.wait_for(is_news) => {}
+            _ = stage.wait_for(has_changed) => {}
             () = self.asker.engine().sleep(self.settings.page_wait) => {}
         }
         let now = stage.borrow().clone();
         match now {
-            Stage::Waits(link) => {
-                let result = told(&link, handle);
-                if let Some(call) = self.parked.known.lock().calls.get_mut(handle) {
-                    call.told = link;
+            Stage::Waiting(link) => {
+                let result = link_result(&link, handle);
+                if let Some(call) = self.parked.table.lock().calls.get_mut(handle) {
+                    call.announced = link;
                 }
                 Ok(result.into())
             }
-            Stage::Done(ended) => {
-                let ended = ended.lock().take();
+            Stage::Done(result) => {
+                let result = result.lock().take();
                 self.parked.remove(handle);
-                let gone = "its result was taken already";
-                ended.unwrap_or_else(|| Err(ErrorData::invalid_params(gone, None)))
+                let message = "its result was already fetched";
+                result.unwrap_or_else(|| Err(ErrorData::invalid_params(message, None)))
             }
         }
     }
@@ -218,23 +226,27 @@ impl Inner {
     }
 }
 
-/// Runs a handler to its end, and tells each link that it comes to.
-async fn go_on(call: &Call, mut handler: Handler<ToolEnd>, tell: &watch::Sender<Stage>) -> ToolEnd {
+/// Runs a handler to completion, and publishes each link that it offers.
+async fn run_to_end(
+    call: &Call,
+    mut handler: Handler<ToolResult>,
+    stage_sender: &watch::Sender<Stage>,
+) -> ToolResult {
     loop {
         tokio::select! {
             biased;
-            ended = &mut handler => return ended,
-            () = call.run.link_came.notified() => {
+            result = &mut handler => return result,
+            () = call.run.link_ready.notified() => {
                 if let Some(link) = call.run.take_link() {
-                    tell.send_replace(Stage::Waits(link));
+                    stage_sender.send_replace(Stage::Waiting(link));
                 }
             }
         }
     }
 }
 
-/// What the model reads, who tells the person.
-fn told(link: &Link, handle: &str) -> CallToolResult {
+/// The tool result that the model reads and relays to the person.
+fn link_result(link: &Link, handle: &str) -> CallToolResult {
     let text = format!(
         "A person has to answer before this can go on.\n\n{}\n\nAsk the person to open this link: \
          {}\n\nThen call the tool `{RESUME}` with {{\"question\": \"{handle}\"}} to go on.",
@@ -243,13 +255,13 @@ fn told(link: &Link, handle: &str) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
-/// The tool as it is listed.
+/// The definition of the tool.
 pub(crate) fn resume_tool() -> Tool {
     let schema = json!({
         "type": "object",
         "properties": {"question": {
             "type": "string",
-            "description": "The name of the question, from the result that had its link",
+            "description": "The id of the question, from the result that contained its link",
         }},
         "required": ["question"],
     });
@@ -257,7 +269,7 @@ pub(crate) fn resume_tool() -> Tool {
         Value::Object(members) => members,
         _ => JsonObject::new(),
     };
-    let description = "Goes on with a call that waits for a person: brings its result once the \
-                       person has answered under the link";
+    let description = "Resumes a call that waits for a person: returns its result once the \
+                       person has answered at the link";
     Tool::new(RESUME, description, Arc::new(schema))
 }

@@ -1,4 +1,4 @@
-//! Asks a client of the eras of 2025: a request is sent to it, and its answer awaited.
+//! Asks clients of the 2025 protocol versions: sends a request and waits for the response.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,250 +13,280 @@ use rmcp::model::{
 use rmcp::service::{OriginatingRequestId, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value, json};
 
-use crate::call::{Asked, Call, Ended, Given, Subject, with_errors};
+use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors};
 use crate::drive::Link;
 use crate::error::AskError;
 use crate::in_flight::InFlight;
 use crate::wire::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult};
 
 impl Call {
-    /// Asks a form, again with the errors if the answer is not valid.
-    pub(crate) async fn push_form(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
-        let ask = self.engine_ask(asked, form, Channel::NativeForm);
+    /// Asks a form; repeats it with the errors while the answer is invalid.
+    pub(crate) async fn push_form(
+        &self,
+        options: &AskOptions,
+        form: &Form,
+    ) -> Result<AskOutcome, AskError> {
+        let ask = self.engine_ask(options, form, Channel::NativeForm);
         let question = self.connection.ask(ask).await?;
-        let person = self.person(&question);
+        let respondent = self.respondent(&question);
         let id = self.has_control().then(|| question.id());
         let mut settled = question.outcome();
-        let mut message = asked.message.to_string();
+        let mut message = options.message.to_string();
         loop {
             let request = self.form_request(form, &message, id);
             let (reply, sent) = match self
                 .push(CREATE, request.into_params(), &mut settled)
                 .await?
             {
-                Pushed::Settled(snapshot) => return Ended::of(&snapshot),
-                Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
+                Pushed::Settled(snapshot) => return AskOutcome::of(&snapshot),
+                Pushed::Replied(reply, sent) => (parse_reply(reply)?, sent),
             };
             let content = reply.content.unwrap_or_else(|| Map::new().into());
             let done = match reply.action {
-                Action::Accept => person.submit_and_read(&content).await.map(|answers| {
-                    let answers = Given::Answers(answers.into_owned());
-                    Ok(Ended::Answered(answers))
+                Action::Accept => respondent.submit_and_read(&content).await.map(|answers| {
+                    let answers = AnswerPayload::Answers(answers.into_owned());
+                    Ok(AskOutcome::Answered(answers))
                 }),
-                Action::Decline => self.declined(&person, sent).await.map(|it| Ended::of(&it)),
-                Action::Cancel => self.cancelled(&person, sent).await.map(|it| Ended::of(&it)),
+                Action::Decline => self
+                    .decline(&respondent, sent)
+                    .await
+                    .map(|it| AskOutcome::of(&it)),
+                Action::Cancel => self
+                    .cancel(&respondent, sent)
+                    .await
+                    .map(|it| AskOutcome::of(&it)),
             };
             match done {
-                Ok(ended) => return ended,
+                Ok(outcome) => return outcome,
                 Err(ActError::Invalid(refusal)) if refusal.retry_allowed => {
-                    message = with_errors(&asked.message, &refusal.errors);
+                    message = with_errors(&options.message, &refusal.errors);
                 }
-                // It ended by its deadline, or was settled elsewhere; either way it is over.
+                // The deadline passed, or it was settled elsewhere.
                 Err(
                     ActError::Invalid(_) | ActError::Settled { .. } | ActError::TimedOut { .. },
                 ) => {
-                    return Ended::of(&settled.await?);
+                    return AskOutcome::of(&settled.await?);
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Sends the person to a URL.
-    pub(crate) async fn push_url(&self, asked: &Asked, url: &str) -> Result<Ended, AskError> {
+    /// Asks the person to visit a URL.
+    pub(crate) async fn push_url(
+        &self,
+        options: &AskOptions,
+        url: &str,
+    ) -> Result<AskOutcome, AskError> {
         let ask = EngineAsk::url(url)
-            .message(&asked.message)
-            .timeout(asked.timeout)
+            .message(&options.message)
+            .timeout(options.timeout)
             .channel(Channel::NativeUrl);
         let question = self.connection.ask(ask).await?;
-        let person = self.person(&question);
+        let respondent = self.respondent(&question);
         let mut settled = question.outcome();
         let id = question.id().to_string();
-        let request = ElicitRequest::url(&asked.message, url, Some(&id));
+        let request = ElicitRequest::url(&options.message, url, Some(&id));
         let (reply, sent) = match self
             .push(CREATE, request.into_params(), &mut settled)
             .await?
         {
-            Pushed::Settled(snapshot) => return Ended::of(&snapshot),
-            Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
+            Pushed::Settled(snapshot) => return AskOutcome::of(&snapshot),
+            Pushed::Replied(reply, sent) => (parse_reply(reply)?, sent),
         };
         let done = match reply.action {
-            Action::Accept => person.complete(&Value::Null).await,
-            Action::Decline => self.declined(&person, sent).await,
-            Action::Cancel => self.cancelled(&person, sent).await,
+            Action::Accept => respondent.complete(&Value::Null).await,
+            Action::Decline => self.decline(&respondent, sent).await,
+            Action::Cancel => self.cancel(&respondent, sent).await,
         };
         match done {
-            Ok(snapshot) => Ended::of(&snapshot),
-            Err(_) => Ended::of(&settled.await?),
+            Ok(snapshot) => AskOutcome::of(&snapshot),
+            Err(_) => AskOutcome::of(&settled.await?),
         }
     }
 
-    /// Sends the person to the page of a form, and waits until it is answered there.
-    pub(crate) async fn push_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
-        let ask = self.engine_ask(asked, form, Channel::NativeUrl);
+    /// Asks the person to visit the page of a form, and waits until it is answered.
+    pub(crate) async fn push_page(
+        &self,
+        options: &AskOptions,
+        form: &Form,
+    ) -> Result<AskOutcome, AskError> {
+        let ask = self.engine_ask(options, form, Channel::NativeUrl);
         let question = self.connection.ask(ask).await?;
-        let person = self.person(&question);
+        let respondent = self.respondent(&question);
         let mut settled = question.outcome();
         let url = self.page_of(&question).await?;
         let id = question.id().to_string();
-        let request = ElicitRequest::url(&asked.message, &url, Some(&id));
+        let request = ElicitRequest::url(&options.message, &url, Some(&id));
         let (reply, sent) = match self
             .push(CREATE, request.into_params(), &mut settled)
             .await?
         {
             Pushed::Settled(snapshot) => {
-                self.tell_complete(&id, &snapshot).await;
-                return Ended::of(&snapshot);
+                self.notify_complete(&id, &snapshot).await;
+                return AskOutcome::of(&snapshot);
             }
-            Pushed::Replied(reply, sent) => (elicited(reply)?, sent),
+            Pushed::Replied(reply, sent) => (parse_reply(reply)?, sent),
         };
-        let ended = match reply.action {
+        let done = match reply.action {
             Action::Accept => {
                 let snapshot = self.with_progress(&mut settled).await?;
-                self.tell_complete(&id, &snapshot).await;
-                return Ended::of(&snapshot);
+                self.notify_complete(&id, &snapshot).await;
+                return AskOutcome::of(&snapshot);
             }
-            Action::Decline => self.declined(&person, sent).await,
-            Action::Cancel => self.cancelled(&person, sent).await,
+            Action::Decline => self.decline(&respondent, sent).await,
+            Action::Cancel => self.cancel(&respondent, sent).await,
         };
-        match ended {
-            Ok(snapshot) => Ended::of(&snapshot),
-            Err(_) => Ended::of(&settled.await?),
+        match done {
+            Ok(snapshot) => AskOutcome::of(&snapshot),
+            Err(_) => AskOutcome::of(&settled.await?),
         }
     }
 
-    /// Fails the call with the address of a page; the next call finds what was answered there.
+    /// Fails the call with the URL of a page; a repeated call finds the answer given there.
     pub(crate) async fn page_by_error(
         &self,
-        asked: &Asked,
+        options: &AskOptions,
         form: &Form,
-    ) -> Result<Ended, AskError> {
+    ) -> Result<AskOutcome, AskError> {
         let subject = Subject::Form(form.clone());
         let binding = &self.binding;
-        // The same question of the same call, by whoever it was.
+        // Repeated calls of one principal with equal arguments find the same question.
         let key = json!([
             binding.principal,
             binding.target,
             format!("{:?}", binding.arguments),
-            asked.key,
-            format!("{:?}", self.digest(asked, &subject)),
+            options.key,
+            format!("{:?}", self.digest(options, &subject)),
         ]);
         let ask = self
-            .engine_ask(asked, form, Channel::NativeUrl)
+            .engine_ask(options, form, Channel::NativeUrl)
             .idempotency_key(&blake3::hash(key.to_string().as_bytes()).to_hex());
         let question = self.asker.ask(ask).await?;
         let id = question.id().to_string();
         let snapshot = question.outcome_within(Duration::ZERO).await?;
         if snapshot.outcome().is_some() {
-            return Ended::of(&snapshot);
+            return AskOutcome::of(&snapshot);
         }
         let url = self.page_of(&question).await?;
-        self.tell_when_complete(&question);
-        let request = ElicitRequest::url(&asked.message, &url, Some(&id)).into_params();
+        self.notify_when_complete(&question);
+        let request = ElicitRequest::url(&options.message, &url, Some(&id)).into_params();
         Err(AskError::UrlRequired {
-            key: asked.key.clone(),
+            key: options.key.clone(),
             request,
         })
     }
 
-    /// Opens the page of a form in the browser of this machine.
-    pub(crate) async fn open_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
-        let ask = self.engine_ask(asked, form, Channel::Page);
+    /// Opens the page of a form in the browser of this machine, and waits for the answer.
+    pub(crate) async fn open_page(
+        &self,
+        options: &AskOptions,
+        form: &Form,
+    ) -> Result<AskOutcome, AskError> {
+        let ask = self.engine_ask(options, form, Channel::Page);
         let question = self.connection.ask(ask).await?;
         self.mcp().open_browser(&self.page_of(&question).await?);
         let mut settled = question.outcome();
-        Ended::of(&self.with_progress(&mut settled).await?)
+        AskOutcome::of(&self.with_progress(&mut settled).await?)
     }
 
-    /// Has the address of a form's page told in the result of the tool.
-    pub(crate) async fn link_page(&self, asked: &Asked, form: &Form) -> Result<Ended, AskError> {
-        let ask = self.engine_ask(asked, form, Channel::Link);
+    /// Returns the URL of a form's page in the tool's result, and waits for the answer.
+    pub(crate) async fn link_page(
+        &self,
+        options: &AskOptions,
+        form: &Form,
+    ) -> Result<AskOutcome, AskError> {
+        let ask = self.engine_ask(options, form, Channel::Link);
         let question = self.connection.ask(ask).await?;
-        self.run.tell_link(Link {
-            message: asked.message.to_string(),
+        self.run.offer_link(Link {
+            message: options.message.to_string(),
             url: self.page_of(&question).await?,
         });
-        Ended::of(&question.outcome().await?)
+        AskOutcome::of(&question.outcome().await?)
     }
 
-    /// Leaves a question to its page, which outlives the call.
-    pub(crate) async fn leave(
+    /// Asks on a page, with a question that outlives the call.
+    pub(crate) async fn ask_detached(
         &self,
         form: &Form,
         message: &str,
         timeout: Timeout,
     ) -> Result<(ElicitationId, String), AskError> {
-        let asked = Asked {
+        let options = AskOptions {
             key: "question".to_owned(),
             message: Cow::Owned(message.to_owned()),
             timeout,
             by_error: false,
         };
         if !self.mcp().has_page_for(self.client()) {
-            return Err(AskError::NoWay {
-                key: asked.key,
+            return Err(AskError::NoRoute {
+                key: options.key,
                 needs: "there is no page that its person could open",
                 required: json!({}),
             });
         }
-        let ask = self.engine_ask(&asked, form, Channel::Link).durable();
+        let ask = self.engine_ask(&options, form, Channel::Link).durable();
         let question = self.asker.ask(ask).await?;
         let url = self.page_of(&question).await?;
         Ok((question.id(), url))
     }
 
-    /// Asks something else than a person.
-    pub(crate) async fn push_other(&self, method: &str, params: &Value) -> Result<Ended, AskError> {
+    /// Sends a request that is not for a person: sampling or roots.
+    pub(crate) async fn push_other(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<AskOutcome, AskError> {
         let mut sent = self.send(method, params.clone()).await?;
-        let reply = sent.response().await.map_err(gone)?;
-        Ok(Ended::Answered(Given::Other(to_value(reply)?)))
+        let reply = sent.response().await.map_err(client_error)?;
+        Ok(AskOutcome::Answered(AnswerPayload::Other(to_value(reply)?)))
     }
 
-    /// The page of a question.
+    /// Returns the URL of a question's page.
     pub(crate) async fn page_of(&self, question: &Elicitation) -> Result<String, AskError> {
         let page = match &self.mcp().links {
-            Some(links) => links.open(self.person(question)).await,
+            Some(links) => links.open(self.respondent(question)).await,
             None => None,
         };
         if let Some(page) = page {
             return Ok(page);
         }
-        // Nobody could answer it; that it may have ended by itself does not matter.
+        // Nobody could answer it. Ignore the error if it has already settled.
         let reason = CancelReason::AskerCancelled;
-        drop(self.person(question).cancel(reason).await);
+        drop(self.respondent(question).cancel(reason).await);
         Err(AskError::NoPage)
     }
 
-    /// The question as the person sees it, who is not charged for answering.
-    pub(crate) fn person(&self, question: &Elicitation) -> Elicitation {
+    /// The question as seen by the respondent, whose actions are not rate limited.
+    pub(crate) fn respondent(&self, question: &Elicitation) -> Elicitation {
         self.mcp().asker.engine().elicitation(question.id())
     }
 
-    /// The person decided against a question that was sent then.
-    pub(crate) async fn declined(
+    /// Settles a question sent at `sent` as declined.
+    pub(crate) async fn decline(
         &self,
-        person: &Elicitation,
+        respondent: &Elicitation,
         sent: UnixTime,
     ) -> Result<Snapshot, ActError> {
-        person.decline_as(self.presented(sent)).await
+        respondent.decline_as(self.presented(sent)).await
     }
 
-    /// The person decided nothing about a question that was sent then.
-    pub(crate) async fn cancelled(
+    /// Settles a question sent at `sent` as cancelled.
+    pub(crate) async fn cancel(
         &self,
-        person: &Elicitation,
+        respondent: &Elicitation,
         sent: UnixTime,
     ) -> Result<Snapshot, ActError> {
         let reason = CancelReason::UserCancelled;
-        person.cancel_as(reason, self.presented(sent)).await
+        respondent.cancel_as(reason, self.presented(sent)).await
     }
 
-    /// Whether a question that came back at once can have been on a screen.
+    /// Whether the question was on screen long enough to be read.
     pub(crate) fn presented(&self, sent: UnixTime) -> Presented {
         self.mcp().presented(sent)
     }
 
-    /// Sends a request and waits for its reply, or until the question has settled by itself.
+    /// Sends a request and waits for the response, or until the question settles otherwise.
     async fn push(
         &self,
         method: &str,
@@ -267,7 +297,7 @@ impl Call {
         let mut sent = self.send(method, params).await?;
         tokio::select! {
             biased;
-            reply = sent.response() => Ok(Pushed::Replied(reply.map_err(gone)?, now)),
+            reply = sent.response() => Ok(Pushed::Replied(reply.map_err(client_error)?, now)),
             // Dropping the request closes the client's dialog.
             snapshot = self.with_progress(settled) => Ok(Pushed::Settled(snapshot?)),
         }
@@ -275,18 +305,18 @@ impl Call {
 
     async fn send(&self, method: &str, params: Value) -> Result<InFlight<RoleServer>, AskError> {
         let mut request = CustomRequest::new(method, Some(params));
-        // rmcp would find it by itself, but not in a task of the handler's own.
+        // rmcp sets this itself, but not in tasks spawned by the handler.
         let origin = OriginatingRequestId(self.id.clone());
         request.extensions_mut().insert(origin);
         let request = ServerRequest::CustomRequest(request);
         let options = PeerRequestOptions::no_options();
         let handle = self.peer.send_cancellable_request(request, options).await;
-        let handle = handle.map_err(gone)?;
+        let handle = handle.map_err(client_error)?;
         let tasks = self.mcp().tasks.clone();
-        Ok(InFlight::new(handle, tasks, "the question is off"))
+        Ok(InFlight::new(handle, tasks, "the question was withdrawn"))
     }
 
-    /// Waits for an outcome, and tells the client now and then that it is being worked on.
+    /// Waits for the outcome, sending progress notifications if the client requested them.
     pub(crate) async fn with_progress(&self, settled: &mut Wait) -> Result<Snapshot, ActError> {
         let Some(token) = &self.client().progress else {
             return settled.await;
@@ -300,61 +330,61 @@ impl Call {
                 () = mcp.asker.engine().sleep(mcp.settings.progress_every) => {}
             }
             progress += 1.0;
-            let mut note = ProgressNotificationParam::new(token.clone(), progress);
-            note.message = Some("waiting for a person".to_owned());
-            // A client that is gone ends the call in another way.
-            let _ = self.peer.notify_progress(note).await;
+            let mut notification = ProgressNotificationParam::new(token.clone(), progress);
+            notification.message = Some("waiting for a person".to_owned());
+            // A disconnected client ends the call elsewhere.
+            let _ = self.peer.notify_progress(notification).await;
         }
     }
 
-    /// Tells the client that a person is done with a page; with one that timed out nobody is.
-    async fn tell_complete(&self, id: &str, settled: &Snapshot) {
+    /// Notifies the client that a page is complete. A timeout completes nothing.
+    async fn notify_complete(&self, id: &str, settled: &Snapshot) {
         if settled.outcome() != Some(Outcome::TimedOut) {
-            // A client that is gone needs not be told.
-            let _ = self.peer.send_notification(complete(id)).await;
+            // A disconnected client needs no notification.
+            let _ = self.peer.send_notification(complete_notification(id)).await;
         }
     }
 
-    /// Tells the client when a page has what it wanted, after the call has ended.
-    fn tell_when_complete(&self, question: &Elicitation) {
-        // Who calls again and again is told by the first calls.
-        let Ok(place) = self.mcp().notices.take(question.id()) else {
+    /// Notifies the client when a page is complete, after the call has ended.
+    fn notify_when_complete(&self, question: &Elicitation) {
+        // At the limit, earlier calls already deliver the notification.
+        let Ok(place) = self.mcp().completions.take(question.id()) else {
             return;
         };
         let peer = self.peer.clone();
         let (settled, id) = (question.outcome(), question.id().to_string());
         let stop = self.mcp().stop.clone();
         self.mcp().tasks.spawn(async move {
-            let told = async {
+            let notify = async {
                 if settled.await.is_ok() {
-                    let _ = peer.send_notification(complete(&id)).await;
+                    let _ = peer.send_notification(complete_notification(&id)).await;
                 }
             };
-            stop.run_until_cancelled(told).await;
+            stop.run_until_cancelled(notify).await;
             drop(place);
         });
     }
 }
 
-/// What came first.
+/// Which came first.
 enum Pushed {
     Replied(ClientResult, UnixTime),
     Settled(Snapshot),
 }
 
-fn complete(id: &str) -> ServerNotification {
+fn complete_notification(id: &str) -> ServerNotification {
     let params = json!({"elicitationId": id});
     ServerNotification::CustomNotification(CustomNotification::new(COMPLETE, Some(params)))
 }
 
-/// What a client says to a question.
+/// A client's response to a question.
 struct Reply {
     action: Action,
     content: Option<Value>,
 }
 
-fn elicited(reply: ClientResult) -> Result<Reply, AskError> {
-    // Taken as it is where rmcp understood it: all that it drops there is what nobody asks for.
+fn parse_reply(reply: ClientResult) -> Result<Reply, AskError> {
+    // Used directly if rmcp parsed it: the members it drops are not needed.
     if let ClientResult::ElicitResult(result) = reply {
         let action = match result.action {
             ElicitationAction::Accept => Action::Accept,
@@ -379,7 +409,7 @@ fn to_value(reply: ClientResult) -> Result<Value, AskError> {
     }
 }
 
-fn gone(error: ServiceError) -> AskError {
+fn client_error(error: ServiceError) -> AskError {
     match error {
         ServiceError::McpError(error) => AskError::Client(error.message.to_string()),
         _ => AskError::Disconnected,

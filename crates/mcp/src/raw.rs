@@ -1,9 +1,9 @@
-//! Gets results onto the wire as they are.
+//! Sends input-required results unmodified.
 //!
-//! rmcp's type of an input-required result demands ids that the protocol does not have, sorts
-//! what has an order, and drops keywords. So a handler returns a result with the state alone, and
-//! leaves the whole one in a slot that came with the request. Whoever put the slot there puts the
-//! whole result in its place. Without a slot, rmcp's type has to do.
+//! rmcp's type for them requires ids that the protocol does not have, reorders members, and drops
+//! schema keywords. So a handler returns a result with the state only, and leaves the complete
+//! result in a slot that came with the request; the owner of the slot substitutes it on the way
+//! out. Without a slot, rmcp's type is sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use tower::{Layer, Service};
 
 use crate::wire::InputRequired;
 
-/// A place for the whole result.
+/// Holds the complete result of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slot(Arc<Mutex<Option<InputRequired>>>);
 
 impl Slot {
-    /// The slot that came with a request.
+    /// Returns the slot that came with a request.
     pub(crate) fn of(extensions: &Extensions) -> Option<Self> {
         if let Some(slot) = extensions.get::<Self>() {
             return Some(slot.clone());
@@ -42,33 +42,36 @@ impl Slot {
         self.0.lock().take()
     }
 
-    /// The result with what lies in the slot.
+    /// Substitutes the complete result, if the slot holds one.
     pub(crate) fn fill(&self, result: ServerResult) -> ServerResult {
         match (result, self.take()) {
-            (ServerResult::InputRequiredResult(_), Some(whole)) => {
-                ServerResult::CustomResult(CustomResult::new(whole.into_value()))
+            (ServerResult::InputRequiredResult(_), Some(complete)) => {
+                ServerResult::CustomResult(CustomResult::new(complete.into_value()))
             }
             (result, _) => result,
         }
     }
 }
 
-/// A result as rmcp can say it: with the state alone if the rest lies in a slot.
-pub(crate) fn typed(whole: InputRequired, slot: Option<&Slot>) -> Option<InputRequiredResult> {
+/// Converts a result to rmcp's type: with the state only if there is a slot for the rest.
+pub(crate) fn to_typed(
+    complete: InputRequired,
+    slot: Option<&Slot>,
+) -> Option<InputRequiredResult> {
     match slot {
         Some(slot) => {
-            let state = InputRequiredResult::from_request_state(whole.state()?);
-            slot.put(whole);
+            let state = InputRequiredResult::from_request_state(complete.state()?);
+            slot.put(complete);
             Some(state)
         }
-        None => serde_json::from_value(whole.into_value()).ok(),
+        None => serde_json::from_value(complete.into_value()).ok(),
     }
 }
 
-/// A layer for rmcp's service of Streamable HTTP: puts whole results onto the wire.
+/// A layer around rmcp's Streamable HTTP service that sends complete input-required results.
 ///
-/// Without it, clients since 2026-07-28 get what rmcp's types can say. It says nothing of who may
-/// use a session, and how many there may be; [`Wrapped::http`](crate::Wrapped::http) does.
+/// Without it, clients since 2026-07-28 receive what rmcp's types can express. It does not control
+/// or limit sessions; [`Wrapped::http`](crate::Wrapped::http) does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawLayer;
 
@@ -80,7 +83,7 @@ impl<S> Layer<S> for RawLayer {
     }
 }
 
-/// Made by [`RawLayer`].
+/// The service returned by [`RawLayer`].
 #[derive(Clone, Debug)]
 pub struct RawService<S> {
     service: S,
@@ -103,17 +106,17 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let slot = Slot::default();
         request.extensions_mut().insert(slot.clone());
-        let answered = self.service.call(request);
+        let response = self.service.call(request);
         Box::pin(async move {
-            let (mut parts, body) = answered.await?.into_parts();
-            // What is put in makes it longer.
+            let (mut parts, body) = response.await?.into_parts();
+            // The body may get longer.
             parts.headers.remove(http::header::CONTENT_LENGTH);
             Ok(Response::from_parts(parts, RawBody { body, slot }))
         })
     }
 }
 
-/// A body in which the whole result takes the place of the one with the state alone.
+/// A response body in which the complete result replaces the one with the state only.
 #[derive(Debug)]
 pub struct RawBody<B> {
     body: B,
@@ -131,15 +134,15 @@ impl<B: Body<Data = Bytes> + Unpin> Body for RawBody<B> {
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         let slot = &self.slot;
         let filled = |bytes: Bytes| {
-            let Some(whole) = slot.take() else {
+            let Some(complete) = slot.take() else {
                 return bytes;
             };
-            let longer = put_in(&bytes, &whole);
-            if longer.is_none() {
-                // It comes with a later piece.
-                slot.put(whole);
+            let spliced = splice(&bytes, &complete);
+            if spliced.is_none() {
+                // It is in a later chunk.
+                slot.put(complete);
             }
-            longer.unwrap_or(bytes)
+            spliced.unwrap_or(bytes)
         };
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(filled))))
     }
@@ -149,27 +152,27 @@ impl<B: Body<Data = Bytes> + Unpin> Body for RawBody<B> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // Known only where nothing can be put in any more, which nobody knows before the end.
+        // Unknown until the end: a result may still be spliced in.
         SizeHint::default()
     }
 }
 
-/// A piece of JSON text with the requests put in before the state. States are long and random
-/// and need no escapes: where one is found, it is the result.
-fn put_in(piece: &Bytes, whole: &InputRequired) -> Option<Bytes> {
-    let mark = format!("\"requestState\":\"{}\"", whole.state()?);
-    let place = find(piece, mark.as_bytes())?;
-    let Value::Object(mut members) = whole.clone().into_value() else {
+/// Inserts the requests before the state in a chunk of JSON. States are long, random and unescaped,
+/// so a match is always the result.
+fn splice(chunk: &Bytes, complete: &InputRequired) -> Option<Bytes> {
+    let needle = format!("\"requestState\":\"{}\"", complete.state()?);
+    let offset = find(chunk, needle.as_bytes())?;
+    let Value::Object(mut members) = complete.clone().into_value() else {
         return None;
     };
     let requests = members.remove("inputRequests")?.to_string();
-    let mut longer = Vec::with_capacity(piece.len() + requests.len() + 20);
-    longer.extend_from_slice(&piece[..place]);
-    longer.extend_from_slice(b"\"inputRequests\":");
-    longer.extend_from_slice(requests.as_bytes());
-    longer.push(b',');
-    longer.extend_from_slice(&piece[place..]);
-    Some(longer.into())
+    let mut spliced = Vec::with_capacity(chunk.len() + requests.len() + 20);
+    spliced.extend_from_slice(&chunk[..offset]);
+    spliced.extend_from_slice(b"\"inputRequests\":");
+    spliced.extend_from_slice(requests.as_bytes());
+    spliced.push(b',');
+    spliced.extend_from_slice(&chunk[offset..]);
+    Some(spliced.into())
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {

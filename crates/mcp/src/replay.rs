@@ -1,5 +1,5 @@
-//! Asks a client since 2026-07-28: questions are left to the next round, whose answers are found
-//! by key and digest when the handler runs again.
+//! Asks clients since 2026-07-28: questions are returned to the client, and their answers are found
+//! by key and digest when the handler runs again in the next round.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use entreat_engine::Channel;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use crate::call::{Asked, Call, Ended, Given, Subject, with_errors};
-use crate::drive::Waiting;
+use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors};
+use crate::drive::PendingQuestion;
 use crate::error::AskError;
-use crate::extension::ending_of;
-use crate::journal::{Ending, Journal, JournalEntry, Open};
+use crate::extension::outcome_of;
+use crate::journal::{Journal, JournalEntry, JournalOutcome, OpenQuestion};
 use crate::wire::{Action, CREATE, ElicitResult};
 
-/// How often a question may be another under its key before its author is told.
-const CHANGES: u8 = 2;
+/// How often the question under a key may change before the call fails.
+const MAX_CHANGES: u8 = 2;
 
-/// What earlier rounds brought.
+/// The results of earlier rounds.
 pub(crate) struct Replay {
     state: Mutex<State>,
-    /// Whether nothing was asked before: what comes along then was not asked for by us, and is
-    /// taken for an answer if it is one.
+    /// Whether this is the first round. Its responses were not requested by us, but are accepted if
+    /// they fit.
     is_first: bool,
 }
 
 struct State {
     journal: Journal,
-    /// Questions of the last round that were not asked again yet.
-    before: BTreeMap<String, Open>,
+    /// Questions of the last round that this run has not asked yet.
+    previous: BTreeMap<String, OpenQuestion>,
     responses: BTreeMap<String, Value>,
 }
 
@@ -38,20 +38,20 @@ impl Replay {
     pub(crate) fn new(journal: Option<Journal>, responses: BTreeMap<String, Value>) -> Self {
         let is_first = journal.is_none();
         let mut journal = journal.unwrap_or_default();
-        let before = std::mem::take(&mut journal.open);
+        let previous = std::mem::take(&mut journal.open);
         let state = Mutex::new(State {
             journal,
-            before,
+            previous,
             responses,
         });
         Self { state, is_first }
     }
 
-    pub(crate) fn result_of(&self, key: &str) -> Option<Value> {
+    pub(crate) fn effect_result(&self, key: &str) -> Option<Value> {
         self.state.lock().journal.once.get(key).cloned()
     }
 
-    pub(crate) fn keep_result(&self, key: &str, result: Value) {
+    pub(crate) fn store_effect(&self, key: &str, result: Value) {
         self.state
             .lock()
             .journal
@@ -59,19 +59,19 @@ impl Replay {
             .insert(key.to_owned(), result);
     }
 
-    /// What the next round has to know, with the questions that are open now.
-    pub(crate) fn journal(&self, waiting: &[Waiting]) -> Journal {
+    /// Returns the journal for the next round, with the questions that are open now.
+    pub(crate) fn journal(&self, pending: &[PendingQuestion]) -> Journal {
         let mut journal = self.state.lock().journal.clone();
         journal.round = journal.round.saturating_add(1);
-        let open = waiting.iter().map(|it| (it.key.clone(), it.open.clone()));
+        let open = pending.iter().map(|it| (it.key.clone(), it.open.clone()));
         journal.open = open.collect();
         journal
     }
 
-    /// A question of the last round that came with an answer and was not asked again.
-    pub(crate) fn forgotten(&self) -> Option<String> {
+    /// Returns a question of the last round that was answered but not asked again.
+    pub(crate) fn unasked(&self) -> Option<String> {
         let state = self.state.lock();
-        let mut keys = state.before.keys();
+        let mut keys = state.previous.keys();
         keys.find(|key| state.responses.contains_key(*key)).cloned()
     }
 
@@ -79,47 +79,47 @@ impl Replay {
     pub(crate) async fn ask_client(
         &self,
         call: &Call,
-        asked: &Asked,
+        options: &AskOptions,
         subject: &Subject,
-    ) -> Result<Ended, AskError> {
-        let (mut open, response) = match self.find(call, asked, subject)? {
-            Found::Ended(ending) => return self.replayed(call, subject, ending).await,
-            Found::Open(open, response) => (open, response),
+    ) -> Result<AskOutcome, AskError> {
+        let (mut open, response) = match self.look_up(call, options, subject)? {
+            Lookup::Settled(outcome) => return self.replay_outcome(call, subject, outcome).await,
+            Lookup::Open(open, response) => (open, response),
         };
-        // Looks up hosts, perhaps: not to be dropped half-way while other questions are open.
+        // May resolve host names: must not be dropped while other questions are open.
         let busy = call.run.busy();
         let record = match subject {
-            Subject::Form(form) => call.record(asked, form, &mut open).await?,
+            Subject::Form(form) => call.record(options, form, &mut open).await?,
             Subject::Url(_) | Subject::Other(..) => None,
         };
-        let settled = record.as_ref().and_then(ending_of);
-        let ending = settled.or_else(|| Self::overdue(call, &open));
-        if let Some(ending) = ending {
-            return self.end(call, asked, subject, &open, ending).await;
+        let settled = record.as_ref().and_then(outcome_of);
+        let outcome = settled.or_else(|| Self::overdue(call, &open));
+        if let Some(outcome) = outcome {
+            return self.settle(call, options, subject, &open, outcome).await;
         }
-        let mut message = asked.message.to_string();
+        let mut message = options.message.to_string();
         if let Some(response) = response {
-            let ending = match subject {
-                Subject::Other(..) => Some(Ending::Content(response)),
+            let outcome = match subject {
+                Subject::Other(..) => Some(JournalOutcome::Content(response)),
                 Subject::Form(_) | Subject::Url(_) => {
-                    match self.judge(call, subject, &mut open, response).await {
-                        Judged::Over(ending) => Some(ending),
-                        Judged::Answered(answers, content) => {
-                            let ending = Ending::Content(content);
-                            call.settle_record(&open, &ending).await;
-                            self.keep(asked, &open, ending);
-                            return Ok(Ended::Answered(Given::Answers(answers)));
+                    match self.evaluate(call, subject, &mut open, response).await {
+                        Verdict::Settled(outcome) => Some(outcome),
+                        Verdict::Answered(answers, content) => {
+                            let outcome = JournalOutcome::Content(content);
+                            call.settle_record(&open, &outcome).await;
+                            self.record(options, &open, outcome);
+                            return Ok(AskOutcome::Answered(AnswerPayload::Answers(answers)));
                         }
-                        Judged::Again(errors) => {
-                            message = with_errors(&asked.message, &errors);
+                        Verdict::Retry(errors) => {
+                            message = with_errors(&options.message, &errors);
                             None
                         }
-                        Judged::Unread => None,
+                        Verdict::Unreadable => None,
                     }
                 }
             };
-            if let Some(ending) = ending {
-                return self.end(call, asked, subject, &open, ending).await;
+            if let Some(outcome) = outcome {
+                return self.settle(call, options, subject, &open, outcome).await;
             }
         }
         let request = match subject {
@@ -130,36 +130,35 @@ impl Replay {
             ),
             Subject::Url(url) => {
                 let policy = entreat_core::url_guard::Policy::web();
-                let judged = call.mcp().asker.engine().judge_url(url, &policy).await;
+                let judged = call.mcp().asker.engine().check_url(url, &policy).await;
                 judged.map_err(AskError::UnsafeUrl)?;
                 (
                     CREATE,
                     call.mcp()
-                        .url_request(&message, url, &asked.key)
+                        .url_request(&message, url, &options.key)
                         .into_params(),
                 )
             }
             Subject::Other(method, params) => (*method, params.clone()),
         };
         drop(busy);
-        Err(call.run.park(&asked.key, Some(request), open).await)
+        Err(call.run.suspend(&options.key, Some(request), open).await)
     }
 
-    /// Asks what only a page can answer. The client shows its address, or, if it does not have to,
-    /// the browser of this machine opens it.
+    /// Asks on a page. The client shows its URL, or else the browser of this machine opens it.
     pub(crate) async fn ask_page(
         &self,
         call: &Call,
-        asked: &Asked,
+        options: &AskOptions,
         form: &Form,
         by_client: bool,
-    ) -> Result<Ended, AskError> {
+    ) -> Result<AskOutcome, AskError> {
         let subject = Subject::Form(form.clone());
-        let (mut open, response) = match self.find(call, asked, &subject)? {
-            Found::Ended(ending) => return self.replayed(call, &subject, ending).await,
-            Found::Open(open, response) => (open, response),
+        let (mut open, response) = match self.look_up(call, options, &subject)? {
+            Lookup::Settled(outcome) => return self.replay_outcome(call, &subject, outcome).await,
+            Lookup::Open(open, response) => (open, response),
         };
-        // What was asked of the engine is not to be lost half-way.
+        // The engine's question must not be lost while other questions are open.
         let busy = call.run.busy();
         let mcp = call.mcp();
         let question = if let Some(id) = open.page {
@@ -170,10 +169,10 @@ impl Replay {
             } else {
                 Channel::Page
             };
-            // It outlives this round; what nobody answers ends by its deadline.
+            // Not bound to this call's connection: it outlives the round and ends by its deadline.
             let question = call
                 .asker
-                .ask(call.engine_ask(asked, form, channel))
+                .ask(call.engine_ask(options, form, channel))
                 .await?;
             open.page = Some(question.id());
             if !by_client {
@@ -183,12 +182,12 @@ impl Replay {
             question
         };
         if let Some(response) = response.filter(|_| by_client) {
-            let person = call.person(&question);
+            let respondent = call.respondent(&question);
             match ElicitResult::from_value(response).map(|reply| reply.action()) {
                 Ok(Action::Accept) => open.is_visited = true,
-                // If it has settled meanwhile, that is what counts.
-                Ok(Action::Decline) => drop(call.declined(&person, open.asked).await),
-                Ok(Action::Cancel) => drop(call.cancelled(&person, open.asked).await),
+                // Ignore the error if it has settled meanwhile.
+                Ok(Action::Decline) => drop(call.decline(&respondent, open.asked).await),
+                Ok(Action::Cancel) => drop(call.cancel(&respondent, open.asked).await),
                 Err(_) => {}
             }
         }
@@ -199,57 +198,62 @@ impl Replay {
         };
         let snapshot = question.outcome_within(wait).await?;
         if snapshot.outcome().is_some() {
-            let ending = Ending::Page(question.id());
-            self.keep(asked, &open, ending);
-            return Ended::of(&snapshot);
+            let outcome = JournalOutcome::Page(question.id());
+            self.record(options, &open, outcome);
+            return AskOutcome::of(&snapshot);
         }
         let request = if open.is_visited {
             None
         } else {
             let url = call.page_of(&question).await?;
-            let request = mcp.url_request(&asked.message, &url, &asked.key);
+            let request = mcp.url_request(&options.message, &url, &options.key);
             Some((CREATE, request.into_params()))
         };
         drop(busy);
-        Err(call.run.park(&asked.key, request, open).await)
+        Err(call.run.suspend(&options.key, request, open).await)
     }
 
-    /// What is known of a question: how it ended, or that it is open and what the client says.
-    fn find(&self, call: &Call, asked: &Asked, subject: &Subject) -> Result<Found, AskError> {
-        let digest = call.digest(asked, subject);
+    /// Looks up a question: its outcome, or its open state with the client's response.
+    fn look_up(
+        &self,
+        call: &Call,
+        options: &AskOptions,
+        subject: &Subject,
+    ) -> Result<Lookup, AskError> {
+        let digest = call.digest(options, subject);
         let mut state = self.state.lock();
         let mut changes = 0;
-        match state.journal.kept.get(&asked.key) {
-            Some(kept) if kept.question == digest => {
-                return Ok(Found::Ended(kept.ending.clone()));
+        match state.journal.settled.get(&options.key) {
+            Some(entry) if entry.question == digest => {
+                return Ok(Lookup::Settled(entry.outcome.clone()));
             }
-            Some(kept) => {
-                changes = kept.changes + 1;
-                state.journal.kept.remove(&asked.key);
+            Some(entry) => {
+                changes = entry.changes + 1;
+                state.journal.settled.remove(&options.key);
             }
             None => {}
         }
-        let response = state.responses.remove(&asked.key);
-        match state.before.remove(&asked.key) {
-            Some(open) if open.question == digest => return Ok(Found::Open(open, response)),
+        let response = state.responses.remove(&options.key);
+        match state.previous.remove(&options.key) {
+            Some(open) if open.question == digest => return Ok(Lookup::Open(open, response)),
             Some(open) => changes = changes.max(open.changes + 1),
             None => {}
         }
-        if changes > CHANGES {
-            return Err(AskError::KeepsChanging(asked.key.clone()));
+        if changes > MAX_CHANGES {
+            return Err(AskError::UnstableQuestion(options.key.clone()));
         }
         let mode = match subject {
             Subject::Form(_) | Subject::Other(..) => Mode::Form,
             Subject::Url(_) => Mode::Url,
         };
-        let by_form = match subject {
+        let form_timeout = match subject {
             Subject::Form(form) => form.timeout(),
             Subject::Url(_) | Subject::Other(..) => entreat_core::Timeout::default(),
         };
         let mcp = call.mcp();
-        let time = mcp.asker.time_for(mode, asked.timeout.or(by_form))?;
+        let time = mcp.asker.time_for(mode, options.timeout.or(form_timeout))?;
         let now = mcp.asker.engine().now();
-        let open = Open {
+        let open = OpenQuestion {
             question: digest,
             asked: now,
             deadline: now.after(time),
@@ -258,27 +262,32 @@ impl Replay {
             page: None,
             is_visited: false,
         };
-        // An answer to another question is none.
+        // Never use an answer to a different question.
         let response = response.filter(|_| self.is_first);
-        Ok(Found::Open(open, response))
+        Ok(Lookup::Open(open, response))
     }
 
-    /// What a client's answer comes to.
-    async fn judge(
+    /// Evaluates a client's response.
+    async fn evaluate(
         &self,
         call: &Call,
         subject: &Subject,
-        open: &mut Open,
+        open: &mut OpenQuestion,
         response: Value,
-    ) -> Judged {
+    ) -> Verdict {
         let Ok(reply) = ElicitResult::from_value(response) else {
-            return Judged::Unread;
+            return Verdict::Unreadable;
         };
         match (reply.action(), subject) {
-            (Action::Decline, _) => Judged::Over(Ending::Declined(self.shown(call, open.asked))),
+            (Action::Decline, _) => {
+                Verdict::Settled(JournalOutcome::Declined(self.shown(call, open.asked)))
+            }
             (Action::Cancel, _) => {
                 let shown = self.shown(call, open.asked);
-                Judged::Over(Ending::Cancelled(CancelReason::UserCancelled, shown))
+                Verdict::Settled(JournalOutcome::Cancelled(
+                    CancelReason::UserCancelled,
+                    shown,
+                ))
             }
             (Action::Accept, Subject::Form(form)) => {
                 let content = reply.content().cloned();
@@ -286,29 +295,32 @@ impl Replay {
                 let engine = call.mcp().asker.engine();
                 let checked = engine.check_answers(form, &content).await;
                 match checked.map(Answers::into_owned) {
-                    Ok(answers) => Judged::Answered(answers, content),
+                    Ok(answers) => Verdict::Answered(answers, content),
                     Err(errors) => {
                         open.attempts += 1;
                         if open.attempts < call.mcp().asker.retry_limit() {
-                            return Judged::Again(errors);
+                            return Verdict::Retry(errors);
                         }
                         let reason = CancelReason::MaxRetriesExceeded;
-                        Judged::Over(Ending::Cancelled(reason, self.shown(call, open.asked)))
+                        Verdict::Settled(JournalOutcome::Cancelled(
+                            reason,
+                            self.shown(call, open.asked),
+                        ))
                     }
                 }
             }
-            (Action::Accept, _) => Judged::Over(Ending::Content(Value::Null)),
+            (Action::Accept, _) => Verdict::Settled(JournalOutcome::Content(Value::Null)),
         }
     }
 
-    /// The end of a question whose time is over.
-    fn overdue(call: &Call, open: &Open) -> Option<Ending> {
+    /// Times out a question whose deadline has passed.
+    fn overdue(call: &Call, open: &OpenQuestion) -> Option<JournalOutcome> {
         let is_over = call.mcp().asker.engine().now() >= open.deadline;
-        is_over.then_some(Ending::TimedOut)
+        is_over.then_some(JournalOutcome::TimedOut)
     }
 
-    /// Whether a question that came back at once can have been on a screen; nobody knows of one
-    /// that was answered before it was asked.
+    /// Whether the question was on screen long enough to be read; unknown in the first round, where
+    /// the response arrived before the question was asked.
     fn shown(&self, call: &Call, asked: UnixTime) -> entreat_core::Presented {
         if self.is_first {
             entreat_core::Presented::Unknown
@@ -317,65 +329,69 @@ impl Replay {
         }
     }
 
-    async fn end(
+    async fn settle(
         &self,
         call: &Call,
-        asked: &Asked,
+        options: &AskOptions,
         subject: &Subject,
-        open: &Open,
-        ending: Ending,
-    ) -> Result<Ended, AskError> {
-        call.settle_record(open, &ending).await;
-        self.keep(asked, open, ending.clone());
-        self.replayed(call, subject, ending).await
+        open: &OpenQuestion,
+        outcome: JournalOutcome,
+    ) -> Result<AskOutcome, AskError> {
+        call.settle_record(open, &outcome).await;
+        self.record(options, open, outcome.clone());
+        self.replay_outcome(call, subject, outcome).await
     }
 
-    fn keep(&self, asked: &Asked, open: &Open, ending: Ending) {
-        let kept = JournalEntry {
+    fn record(&self, options: &AskOptions, open: &OpenQuestion, outcome: JournalOutcome) {
+        let entry = JournalEntry {
             question: open.question,
-            ending,
+            outcome,
             changes: open.changes,
         };
         let mut state = self.state.lock();
-        state.journal.kept.insert(asked.key.clone(), kept);
+        state.journal.settled.insert(options.key.clone(), entry);
     }
 
-    /// An ending as the handler is told it, each time it runs.
-    async fn replayed(
+    /// Converts a journaled outcome for the handler, on every run.
+    async fn replay_outcome(
         &self,
         call: &Call,
         subject: &Subject,
-        ending: Ending,
-    ) -> Result<Ended, AskError> {
-        Ok(match (ending, subject) {
-            (Ending::Content(content), Subject::Form(form)) => Ended::with(form, &content)?,
-            (Ending::Content(_), Subject::Url(_)) => Ended::Answered(Given::Nothing),
-            (Ending::Content(content), Subject::Other(..)) => {
-                Ended::Answered(Given::Other(content))
+        outcome: JournalOutcome,
+    ) -> Result<AskOutcome, AskError> {
+        Ok(match (outcome, subject) {
+            (JournalOutcome::Content(content), Subject::Form(form)) => {
+                AskOutcome::with(form, &content)?
             }
-            (Ending::Page(id), _) => {
+            (JournalOutcome::Content(_), Subject::Url(_)) => {
+                AskOutcome::Answered(AnswerPayload::Empty)
+            }
+            (JournalOutcome::Content(content), Subject::Other(..)) => {
+                AskOutcome::Answered(AnswerPayload::Other(content))
+            }
+            (JournalOutcome::Page(id), _) => {
                 let question = call.mcp().asker.elicitation(id);
                 let _busy = call.run.busy();
-                Ended::of(&question.outcome_within(Duration::ZERO).await?)?
+                AskOutcome::of(&question.outcome_within(Duration::ZERO).await?)?
             }
-            (Ending::Declined(shown), _) => Ended::Declined(shown),
-            (Ending::Cancelled(reason, shown), _) => Ended::Cancelled(reason, shown),
-            (Ending::TimedOut, _) => Ended::TimedOut,
+            (JournalOutcome::Declined(shown), _) => AskOutcome::Declined(shown),
+            (JournalOutcome::Cancelled(reason, shown), _) => AskOutcome::Cancelled(reason, shown),
+            (JournalOutcome::TimedOut, _) => AskOutcome::TimedOut,
         })
     }
 }
 
-enum Found {
-    Ended(Ending),
-    Open(Open, Option<Value>),
+enum Lookup {
+    Settled(JournalOutcome),
+    Open(OpenQuestion, Option<Value>),
 }
 
-enum Judged {
-    Over(Ending),
-    /// Valid: the answers, and the content that they were read from.
+enum Verdict {
+    Settled(JournalOutcome),
+    /// Valid: the answers, and the content they were parsed from.
     Answered(Answers<'static>, Value),
-    /// Not valid, with room for another try.
-    Again(Vec<entreat_core::FieldError>),
-    /// No answer at all.
-    Unread,
+    /// Invalid, with attempts left.
+    Retry(Vec<entreat_core::FieldError>),
+    /// Not an elicitation result.
+    Unreadable,
 }

@@ -1,8 +1,8 @@
-//! Requests of the other side that wait for their answers.
+//! Open requests of the peer, limited per connection.
 //!
-//! rmcp runs whatever comes. A connection that sends requests and reads no answers would fill the
-//! memory with both, so there may be only so many at a time, and whoever sends more is told so
-//! before anything else is read: one that does not read is not read from any more.
+//! rmcp runs every request it receives. A peer that sends requests without reading responses would
+//! fill memory with both, so the number of open requests is limited. Further requests get an error,
+//! and nothing else is read until that error is written, which applies backpressure.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,35 +13,35 @@ use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{JsonRpcMessage, RequestId};
 
-/// So many requests of one connection may be open.
-pub(crate) const MOST_OPEN: usize = 10_000;
+/// The maximum number of open requests per connection.
+pub(crate) const MAX_OPEN: usize = 10_000;
 
-/// Why a request is not taken, and the id by which that is answered.
-pub(crate) type Refused = Box<(ErrorData, Option<RequestId>)>;
+/// The error response to a rejected request, and its id.
+pub(crate) type Rejection = Box<(ErrorData, Option<RequestId>)>;
 
-/// The requests that are open on a connection. Cheap to clone; all clones are one.
+/// The open requests of a connection. Cheap to clone; clones share their state.
 #[derive(Clone, Default)]
-pub(crate) struct OpenRequests(Arc<Mutex<Open>>);
+pub(crate) struct OpenRequests(Arc<Mutex<OpenSet>>);
 
 #[derive(Default)]
-struct Open {
-    /// Those that are being worked on.
+struct OpenSet {
+    /// Requests being handled.
     ids: HashSet<RequestId>,
-    /// How many there are, with those whose answers are being written.
+    /// The number of open requests, including those whose response is being written.
     count: usize,
 }
 
 impl OpenRequests {
-    /// Notes a request, unless there are too many.
-    pub(crate) fn open(&self, id: &RequestId) -> Result<(), Refused> {
+    /// Registers a request, unless too many are open or its id is in use.
+    pub(crate) fn open(&self, id: &RequestId) -> Result<(), Rejection> {
         let mut open = self.0.lock();
-        if open.count >= MOST_OPEN {
-            let message = format!("more than {MOST_OPEN} requests are open; try again later");
+        if open.count >= MAX_OPEN {
+            let message = format!("more than {MAX_OPEN} requests are open; try again later");
             let error = ErrorData::internal_error(message, None);
             return Err(Box::new((error, Some(id.clone()))));
         }
         if !open.ids.insert(id.clone()) {
-            // Without its id, by which it would be taken for the answer to the first.
+            // Without the id, so that it is not mistaken for the response to the first request.
             let message = "a request of this id is open already";
             let error = ErrorData::invalid_request(message, None);
             return Err(Box::new((error, None)));
@@ -50,15 +50,15 @@ impl OpenRequests {
         Ok(())
     }
 
-    /// Notes that a request gets its answer, or wants none any more. Its place is free when what
-    /// is returned is dropped.
+    /// Closes a request that is answered or cancelled. It counts until the returned guard is
+    /// dropped.
     pub(crate) fn close(&self, id: &RequestId) -> Option<Closing> {
         let was_open = self.0.lock().ids.remove(id);
         was_open.then(|| Closing(self.clone()))
     }
 }
 
-/// A request whose answer is being written.
+/// A request whose response is being written.
 pub(crate) struct Closing(OpenRequests);
 
 impl Drop for Closing {
@@ -67,8 +67,8 @@ impl Drop for Closing {
     }
 }
 
-/// The request that a message answers.
-pub(crate) fn answered<Req, Resp, Noti>(
+/// Returns the id of the request that a message responds to.
+pub(crate) fn answered_id<Req, Resp, Noti>(
     message: &JsonRpcMessage<Req, Resp, Noti>,
 ) -> Option<&RequestId> {
     match message {
@@ -78,18 +78,18 @@ pub(crate) fn answered<Req, Resp, Noti>(
     }
 }
 
-/// Something that is being written, and goes on where it was if whoever waits for it stops.
+/// A write in progress, which survives cancellation of the task that waits for it.
 #[derive(Default)]
-pub(crate) struct Writing(Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>);
+pub(crate) struct PendingWrite(Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>);
 
-impl Writing {
-    /// Begins to write.
-    pub(crate) fn begin(&mut self, writing: impl Future<Output = io::Result<()>> + Send + 'static) {
+impl PendingWrite {
+    /// Starts a write.
+    pub(crate) fn start(&mut self, writing: impl Future<Output = io::Result<()>> + Send + 'static) {
         self.0 = Some(Box::pin(writing));
     }
 
-    /// Waits until what was begun is written.
-    pub(crate) async fn end(&mut self) -> io::Result<()> {
+    /// Waits for the write in progress, if any. Cancel safe.
+    pub(crate) async fn finish(&mut self) -> io::Result<()> {
         if let Some(writing) = &mut self.0 {
             let written = writing.await;
             self.0 = None;

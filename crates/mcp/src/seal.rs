@@ -1,7 +1,7 @@
-//! Seals what a call has to remember between two rounds, which travels through the client.
+//! Seals the state of a call between rounds, which travels through the client.
 //!
-//! Encrypted and authenticated by a key ring that rotates. What a state is bound to lies inside:
-//! whoever brings it cannot tell which check failed, and our log can.
+//! States are encrypted and authenticated with a rotating key ring. What a state is bound to is
+//! inside, so that the log can name the failed check while the client cannot tell.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,26 +15,26 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::journal::Journal;
 
-/// What keys are derived for; another purpose has others.
+/// The key derivation context.
 const PURPOSE: &str = "entreat mcp request state";
-/// The first byte of a state; another way to seal would have another.
+/// The first byte of a state: the version of its format.
 const FORMAT: u8 = 2;
 const NONCE: usize = 24;
 const HEADER: usize = 1 + 4 + NONCE;
 const TAG: usize = 16;
 
-/// What a state belongs to.
+/// What a state is bound to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Binding {
-    /// Who calls.
+    /// The caller.
     pub(crate) principal: String,
-    /// The method, and the name of what is called.
+    /// The method, and the name of the tool, prompt or resource.
     pub(crate) target: String,
-    /// What it is called with.
+    /// The digest of the arguments.
     pub(crate) arguments: Digest,
 }
 
-/// What lies in a sealed state.
+/// The plaintext of a state.
 #[derive(Serialize, Deserialize)]
 struct Contents<B, J> {
     binding: B,
@@ -42,14 +42,14 @@ struct Contents<B, J> {
     journal: J,
 }
 
-/// Why a state is not taken. For our log: the client is told that it is not, and no more.
+/// Why a state is rejected. Only logged: the client gets one message for all reasons.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
-    #[error("it is no state of ours")]
+pub(crate) enum RejectReason {
+    #[error("it is not a state issued here")]
     Foreign,
     #[error("its key {0} is not in the ring")]
     Key(u32),
-    #[error("it was altered, or sealed by other keys")]
+    #[error("it was altered, or sealed with other keys")]
     Altered,
     #[error("it belongs to another principal")]
     Principal,
@@ -57,23 +57,23 @@ pub(crate) enum Refused {
     Target,
     #[error("it belongs to other arguments")]
     Arguments,
-    #[error("its lifetime has ended")]
+    #[error("it has expired")]
     Expired,
     #[error("it was used with other answers")]
     Used,
 }
 
-/// Seals states and opens them.
+/// Seals and opens states.
 pub(crate) struct Sealer {
     keys: Keys,
     engine: Engine,
 }
 
-/// Keys by version, the newest last.
+/// Keys by version, newest last.
 pub(crate) struct Keys(Vec<(u32, XChaCha20Poly1305)>);
 
-/// A state that was opened: which one it is, and what it remembers.
-pub(crate) struct Opened {
+/// An opened state: its id, expiry and journal.
+pub(crate) struct OpenedState {
     pub(crate) id: [u8; NONCE],
     pub(crate) expires: UnixTime,
     pub(crate) journal: Journal,
@@ -91,25 +91,29 @@ impl Sealer {
         Self { keys, engine }
     }
 
-    /// The state as text that a client can carry.
+    /// Seals a state as text.
     pub(crate) fn seal(&self, binding: &Binding, expires: UnixTime, journal: &Journal) -> String {
         let contents = Contents {
             binding,
             expires,
             journal,
         };
-        // Without the names of members, which cost a client several times their length.
-        let text = rmp_serde::to_vec(&contents).expect("these types can always be written");
+        // As arrays without member names, to keep states short.
+        let text = rmp_serde::to_vec(&contents).expect("these types always serialize");
         URL_SAFE_NO_PAD.encode(self.encrypt(&text, &[]))
     }
 
-    /// What came of a state, to be kept in a store.
+    /// Seals the outcome of a state, for a store.
     pub(crate) fn seal_outcome(&self, id: [u8; NONCE], text: &[u8]) -> Vec<u8> {
-        self.encrypt(text, &outcome_of(id))
+        self.encrypt(text, &outcome_aad(id))
     }
 
-    pub(crate) fn open_outcome(&self, id: [u8; NONCE], sealed: &[u8]) -> Result<Vec<u8>, Refused> {
-        let opened = self.keys.decrypt(sealed, &outcome_of(id));
+    pub(crate) fn open_outcome(
+        &self,
+        id: [u8; NONCE],
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, RejectReason> {
+        let opened = self.keys.decrypt(sealed, &outcome_aad(id));
         opened.map(|(_, text)| text)
     }
 
@@ -119,21 +123,21 @@ impl Sealer {
         self.keys.encrypt(text, bound, nonce)
     }
 
-    /// Opens a state if it is ours, unaltered, of this call, and not too old.
-    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<Opened, Refused> {
+    /// Opens a state if it is authentic, bound to this call, and not expired.
+    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<OpenedState, RejectReason> {
         self.keys.open(state, binding, self.engine.now())
     }
 }
 
 impl Keys {
-    /// A single key that everybody knows: for fuzz targets.
-    pub(crate) fn known() -> Self {
+    /// A single well-known key, for fuzz targets.
+    pub(crate) fn for_fuzzing() -> Self {
         Self(vec![(1, XChaCha20Poly1305::new(&Key::from([7; 32])))])
     }
 
-    /// Encrypts under the newest key, bound to something.
+    /// Encrypts with the newest key; `bound` is additional authenticated data.
     pub(crate) fn encrypt(&self, text: &[u8], bound: &[u8], nonce: [u8; NONCE]) -> Vec<u8> {
-        let (version, cipher) = self.0.last().expect("a key ring has a key");
+        let (version, cipher) = self.0.last().expect("the key ring is never empty");
         let mut sealed = Vec::with_capacity(HEADER + text.len() + TAG);
         sealed.push(FORMAT);
         sealed.extend(version.to_be_bytes());
@@ -146,24 +150,24 @@ impl Keys {
         sealed
     }
 
-    /// What was encrypted, and under which nonce.
-    fn decrypt(&self, sealed: &[u8], bound: &[u8]) -> Result<([u8; NONCE], Vec<u8>), Refused> {
+    /// Decrypts, and returns the nonce and the plaintext.
+    fn decrypt(&self, sealed: &[u8], bound: &[u8]) -> Result<([u8; NONCE], Vec<u8>), RejectReason> {
         let (header, cipher_text) = sealed
             .split_first_chunk::<HEADER>()
-            .ok_or(Refused::Foreign)?;
+            .ok_or(RejectReason::Foreign)?;
         let [FORMAT, v0, v1, v2, v3, nonce @ ..] = *header else {
-            return Err(Refused::Foreign);
+            return Err(RejectReason::Foreign);
         };
         let version = u32::from_be_bytes([v0, v1, v2, v3]);
         let key = self.0.iter().find(|(known, _)| *known == version);
-        let (_, cipher) = key.ok_or(Refused::Key(version))?;
+        let (_, cipher) = key.ok_or(RejectReason::Key(version))?;
         let aad = [&header[..5], bound].concat();
         let payload = Payload {
             msg: cipher_text,
             aad: &aad,
         };
         let text = cipher.decrypt(&XNonce::from(nonce), payload);
-        Ok((nonce, text.map_err(|_| Refused::Altered)?))
+        Ok((nonce, text.map_err(|_| RejectReason::Altered)?))
     }
 
     pub(crate) fn open(
@@ -171,27 +175,27 @@ impl Keys {
         state: &str,
         binding: &Binding,
         now: UnixTime,
-    ) -> Result<Opened, Refused> {
+    ) -> Result<OpenedState, RejectReason> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)
-            .map_err(|_| Refused::Foreign)?;
+            .map_err(|_| RejectReason::Foreign)?;
         let (nonce, text) = self.decrypt(&sealed, &[])?;
         let contents: Contents<Binding, Journal> =
-            rmp_serde::from_slice(&text).map_err(|_| Refused::Foreign)?;
+            rmp_serde::from_slice(&text).map_err(|_| RejectReason::Foreign)?;
         let found = contents.binding;
         if found.principal != binding.principal {
-            return Err(Refused::Principal);
+            return Err(RejectReason::Principal);
         }
         if found.target != binding.target {
-            return Err(Refused::Target);
+            return Err(RejectReason::Target);
         }
         if found.arguments != binding.arguments {
-            return Err(Refused::Arguments);
+            return Err(RejectReason::Arguments);
         }
         if now >= contents.expires {
-            return Err(Refused::Expired);
+            return Err(RejectReason::Expired);
         }
-        Ok(Opened {
+        Ok(OpenedState {
             id: nonce,
             expires: contents.expires,
             journal: contents.journal,
@@ -199,13 +203,13 @@ impl Keys {
     }
 }
 
-/// What the outcome of a state is bound to, so that no state is taken for one.
-fn outcome_of(id: [u8; NONCE]) -> Vec<u8> {
+/// The additional data of a state's outcome, which keeps outcomes and states apart.
+fn outcome_aad(id: [u8; NONCE]) -> Vec<u8> {
     [b"outcome of ", &id[..]].concat()
 }
 
-/// One message for every reason; which it was is for our log.
-pub(crate) fn refused(reason: &Refused, name: &str) -> ErrorData {
+/// Logs the reason; the client gets the same error for all of them.
+pub(crate) fn reject_state(reason: &RejectReason, name: &str) -> ErrorData {
     tracing::warn!(%reason, name, "a request state was refused");
     ErrorData::invalid_params("requestState is not valid for this request", None)
 }

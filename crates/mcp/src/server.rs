@@ -1,4 +1,4 @@
-//! Entreat itself as an MCP server, for agents that need their human.
+//! Entreat as an MCP server, for agents that need to ask their user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use crate::wrap::Wrapped;
 
 type Context = RequestContext<RoleServer>;
 
-/// A server with which an agent asks its human: the tools `ask_user`, `ask_status` and
-/// `ask_cancel`, and each template as a prompt. Made by [`Mcp::ask_server`].
+/// An MCP server with which an agent asks its user: the tools `ask_user`, `ask_status` and
+/// `ask_cancel`, and each template as a prompt. Returned by [`Mcp::ask_server`].
 ///
-/// Secrets are collected and kept, and never told: in results they are sealed.
+/// Secrets are collected and stored, but never returned: results contain them sealed.
 pub struct AskServer {
     inner: Arc<Inner>,
 }
 
 impl Mcp {
-    /// Entreat itself as a server, for agents that need their human.
+    /// Returns Entreat as an MCP server, for agents that need to ask their user.
     pub fn ask_server(&self) -> Wrapped<AskServer> {
         let inner = self.inner.clone();
         self.wrap(AskServer { inner })
@@ -76,7 +76,7 @@ impl ServerHandler for AskServer {
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let told = match &*request.name {
+        let result = match &*request.name {
             "ask_user" => self.ask_user(&arguments, Ask::of(&context)?).await?,
             "ask_status" => status(question_in(&arguments, &context)?).await?,
             "ask_cancel" => cancel(question_in(&arguments, &context)?).await?,
@@ -85,7 +85,7 @@ impl ServerHandler for AskServer {
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
-        Ok(told.into())
+        Ok(result.into())
     }
 
     async fn list_prompts(
@@ -128,17 +128,22 @@ impl ServerHandler for AskServer {
 }
 
 impl AskServer {
-    /// Asks, and waits for the answer or returns the name of the question.
-    async fn ask_user(&self, given: &JsonObject, ask: Ask) -> Result<CallToolResult, ErrorData> {
-        let (form, message) = self.form_in(given)?;
+    /// Asks, and waits for the answer; with `wait: false`, returns the question's id instead.
+    async fn ask_user(
+        &self,
+        arguments: &JsonObject,
+        ask: Ask,
+    ) -> Result<CallToolResult, ErrorData> {
+        let (form, message) = self.form_in(arguments)?;
         let mut timeout = Timeout::default();
-        if let Some(seconds) = given.get("timeout_seconds") {
+        if let Some(seconds) = arguments.get("timeout_seconds") {
             let seconds = seconds.as_u64().filter(|seconds| *seconds > 0);
-            let seconds = seconds.ok_or_else(|| wrong("`timeout_seconds` is no whole number"))?;
+            let seconds = seconds
+                .ok_or_else(|| invalid("`timeout_seconds` is not a positive whole number"))?;
             timeout = Timeout::of(Duration::from_secs(seconds));
         }
-        if given.get("wait") == Some(&Value::Bool(false)) {
-            let (id, url) = ask.leave(&form, &message, timeout).await?;
+        if arguments.get("wait") == Some(&Value::Bool(false)) {
+            let (id, url) = ask.ask_detached(&form, &message, timeout).await?;
             return Ok(CallToolResult::structured(json!({
                 "status": "waiting",
                 "question": id,
@@ -161,20 +166,20 @@ impl AskServer {
         ))
     }
 
-    /// What is to be asked, and the words with it.
-    fn form_in(&self, given: &JsonObject) -> Result<(Form, String), ErrorData> {
-        let text = |name: &str| given.get(name).and_then(Value::as_str);
+    /// Returns the form and the message to ask.
+    fn form_in(&self, arguments: &JsonObject) -> Result<(Form, String), ErrorData> {
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let message = text("message");
-        match (given.get("form"), text("template"), text("prompt")) {
+        match (arguments.get("form"), text("template"), text("prompt")) {
             (Some(definition), None, None) => {
                 let form = Form::from_value(definition)
-                    .map_err(|problems| wrong(&format!("the form is not sound:\n{problems}")))?;
+                    .map_err(|problems| invalid(&format!("the form is not valid:\n{problems}")))?;
                 let message = message.unwrap_or(form.title()).to_owned();
                 Ok((form, message))
             }
             (None, Some(name), None) => {
                 let form = self.inner.template(name);
-                let missing = || wrong(&AskError::NoTemplate(name.to_owned()).to_string());
+                let missing = || invalid(&AskError::NoTemplate(name.to_owned()).to_string());
                 let form = form.ok_or_else(missing)?;
                 let message = message.unwrap_or(form.title()).to_owned();
                 Ok((form, message))
@@ -185,24 +190,24 @@ impl AskServer {
                 let title: String = prompt.chars().take(200).collect();
                 let definition = json!({"id": "prompt", "title": title, "fields": [field]});
                 let form = Form::from_value(&definition);
-                let form = form.map_err(|_| wrong("`prompt` is empty"))?;
+                let form = form.map_err(|_| invalid("`prompt` is empty"))?;
                 Ok((form, message.unwrap_or(prompt).to_owned()))
             }
-            _ => Err(wrong("give one of `prompt`, `form` and `template`")),
+            _ => Err(invalid("give one of `prompt`, `form` and `template`")),
         }
     }
 }
 
-/// How a question stands that was left to its page.
+/// Returns the status of a question asked with `wait: false`.
 async fn status(question: Elicitation) -> Result<CallToolResult, ErrorData> {
     let snapshot = question.outcome_within(Duration::ZERO).await;
     let snapshot = snapshot.map_err(AskError::Act)?;
-    let mut told = Map::new();
-    told.insert("status".into(), json!(snapshot.status()));
+    let mut result = Map::new();
+    result.insert("status".into(), json!(snapshot.status()));
     if let Some(Ok(answers)) = snapshot.answers() {
-        told.insert("answers".into(), answers.sealed().to_json().into());
+        result.insert("answers".into(), answers.sealed().to_json().into());
     }
-    Ok(CallToolResult::structured(told.into()))
+    Ok(CallToolResult::structured(result.into()))
 }
 
 async fn cancel(question: Elicitation) -> Result<CallToolResult, ErrorData> {
@@ -213,15 +218,15 @@ async fn cancel(question: Elicitation) -> Result<CallToolResult, ErrorData> {
     ))
 }
 
-/// The question that is named, as the client sees it: that of another is none.
-fn question_in(given: &JsonObject, context: &Context) -> Result<Elicitation, ErrorData> {
-    let id = given.get("question").and_then(Value::as_str);
+/// Returns the named question; questions of other clients do not exist for this one.
+fn question_in(arguments: &JsonObject, context: &Context) -> Result<Elicitation, ErrorData> {
+    let id = arguments.get("question").and_then(Value::as_str);
     let id = id.and_then(|id| id.parse().ok());
-    let id = id.ok_or_else(|| wrong("`question` is not the name of a question"))?;
+    let id = id.ok_or_else(|| invalid("`question` is not the name of a question"))?;
     Ok(Ask::of(context)?.elicitation(id))
 }
 
-fn wrong(message: &str) -> ErrorData {
+fn invalid(message: &str) -> ErrorData {
     ErrorData::invalid_params(message.to_owned(), None)
 }
 
@@ -240,7 +245,7 @@ fn tools() -> Vec<Tool> {
             json!({
                 "prompt": text("A question that is answered with a line of text"),
                 "form": {"type": "object", "description": "A form definition: id, title, fields"},
-                "template": text("The name of a form that is kept here"),
+                "template": text("The name of a form template"),
                 "message": text("Why you ask, in words for the person"),
                 "timeout_seconds": {"type": "integer", "minimum": 1},
                 "wait": {"type": "boolean", "default": true,
@@ -250,13 +255,13 @@ fn tools() -> Vec<Tool> {
         ),
         tool(
             "ask_status",
-            "Tells how a question stands that was asked with `wait: false`, and its answers",
+            "Returns the status of a question asked with `wait: false`, and its answers",
             question.clone(),
             json!(["question"]),
         ),
         tool(
             "ask_cancel",
-            "Withdraws a question that was asked with `wait: false`",
+            "Cancels a question asked with `wait: false`",
             question,
             json!(["question"]),
         ),

@@ -1,14 +1,14 @@
-//! Sessions of the eras of 2025 over HTTP: whose each is, and how many there may be.
+//! HTTP sessions of the 2025 protocol versions: ownership and limits.
 //!
-//! rmcp keeps sessions by their ids alone. Here a session belongs to the principal that began it,
-//! and is unknown to everybody else. When a principal has its share of sessions, the one that it
-//! has left alone the longest makes way for the new one; nobody's sessions make way for another's.
+//! rmcp looks sessions up by id alone. Here a session belongs to the principal that created it, and
+//! does not exist for others. A principal at its share replaces its own longest-idle session;
+//! sessions of one principal are never evicted for another.
 
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use entreat_engine::shares::{Place, Shares};
+use entreat_engine::shares::{Permit, Shares};
 use futures_util::Stream;
 use http::request::Parts;
 use parking_lot::Mutex;
@@ -24,19 +24,19 @@ use rmcp::transport::streamable_http_server::session::{
 use crate::mcp::McpSettings;
 
 tokio::task_local! {
-    /// The request that is being answered: rmcp does not tell the manager of sessions.
-    static VISIT: Arc<Visit>;
+    /// The request being handled, which rmcp does not pass to the session manager.
+    static CURRENT: Arc<RequestScope>;
 }
 
 /// The sessions of one service.
 pub(crate) struct Sessions {
     local: LocalSessionManager,
-    table: Arc<Table>,
+    table: Arc<SessionTable>,
     /// Whether sessions of other processes can be restored.
     has_store: bool,
 }
 
-/// Why a session cannot be had.
+/// Why a session is not available.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionsError {
     #[error("there is no such session")]
@@ -47,36 +47,37 @@ pub(crate) enum SessionsError {
     Local(#[from] LocalSessionManagerError),
 }
 
-/// Whose sessions there are.
-struct Table {
+/// The owners of sessions.
+struct SessionTable {
     places: Shares<Arc<str>>,
-    held: Mutex<Held>,
+    map: Mutex<SessionMap>,
 }
 
 #[derive(Default)]
-struct Held {
+struct SessionMap {
     sessions: HashMap<SessionId, Session>,
-    /// Counts what happens, so that the longest idle session is known without a clock.
-    turn: u64,
+    /// A logical clock, which orders sessions by last use.
+    tick: u64,
 }
 
 struct Session {
     principal: Arc<str>,
-    /// How many requests are under way in it, streams included.
+    /// The number of requests in flight, streams included.
     open: usize,
-    /// When the last of them ended.
-    left: u64,
-    _place: Place<Arc<str>>,
+    /// The tick at which the last request ended.
+    last_used: u64,
+    _place: Permit<Arc<str>>,
 }
 
-/// A request over HTTP, as long as anything of it is under way: whose it is, and in which session.
-pub(crate) struct Visit {
+/// The lifetime of an HTTP request, including its handler and response body: its principal and
+/// session.
+pub(crate) struct RequestScope {
     principal: Arc<str>,
-    session: OnceLock<(Arc<Table>, SessionId)>,
+    session: OnceLock<(Arc<SessionTable>, SessionId)>,
     refusal: OnceLock<Refusal>,
 }
 
-/// Why a request is refused, whatever rmcp answers.
+/// Why a request is refused, overriding rmcp's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     UnknownSession,
@@ -85,7 +86,7 @@ pub(crate) enum Refusal {
     SlowBody,
 }
 
-impl Visit {
+impl RequestScope {
     pub(crate) fn of(principal: String) -> Self {
         Self {
             principal: principal.into(),
@@ -98,15 +99,15 @@ impl Visit {
         &self.principal
     }
 
-    /// The visit that a request of MCP came by.
+    /// Returns the HTTP request that an MCP request arrived in.
     pub(crate) fn of_request(extensions: &Extensions) -> Option<Arc<Self>> {
         let parts = extensions.get::<Parts>()?;
         parts.extensions.get::<Arc<Self>>().cloned()
     }
 
-    /// Answers the request, so that the manager of sessions knows whose it is.
-    pub(crate) async fn scope<F: Future>(self: &Arc<Self>, answering: F) -> F::Output {
-        VISIT.scope(self.clone(), answering).await
+    /// Handles the request with its scope visible to the session manager.
+    pub(crate) async fn run<F: Future>(self: &Arc<Self>, response: F) -> F::Output {
+        CURRENT.scope(self.clone(), response).await
     }
 
     pub(crate) fn refusal(&self) -> Option<Refusal> {
@@ -114,62 +115,62 @@ impl Visit {
     }
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
-        // The first reason is the one that counts.
+        // The first reason wins.
         let _ = self.refusal.set(refusal);
     }
 }
 
-impl Drop for Visit {
+impl Drop for RequestScope {
     fn drop(&mut self) {
         if let Some((table, id)) = self.session.get() {
-            let mut held = table.held.lock();
-            held.turn += 1;
-            let turn = held.turn;
-            if let Some(session) = held.sessions.get_mut(id) {
+            let mut map = table.map.lock();
+            map.tick += 1;
+            let tick = map.tick;
+            if let Some(session) = map.sessions.get_mut(id) {
                 session.open = session.open.saturating_sub(1);
-                session.left = turn;
+                session.last_used = tick;
             }
         }
     }
 }
 
-impl Table {
-    /// Whether a session is the visitor's. If so, the visit is under way in it.
-    fn enter(self: &Arc<Self>, id: &SessionId, visit: &Visit) -> bool {
-        let mut held = self.held.lock();
-        let own = |it: &&mut Session| it.principal == visit.principal;
-        let Some(session) = held.sessions.get_mut(id).filter(own) else {
+impl SessionTable {
+    /// Enters a session if it belongs to the request's principal; returns whether it does.
+    fn enter(self: &Arc<Self>, id: &SessionId, scope: &RequestScope) -> bool {
+        let mut map = self.map.lock();
+        let own = |it: &&mut Session| it.principal == scope.principal;
+        let Some(session) = map.sessions.get_mut(id).filter(own) else {
             return false;
         };
-        if visit.session.set((self.clone(), id.clone())).is_ok() {
+        if scope.session.set((self.clone(), id.clone())).is_ok() {
             session.open += 1;
         }
         true
     }
 
-    /// Adds a session, in which the visit is under way.
-    fn add(self: &Arc<Self>, id: &SessionId, visit: &Visit, place: Place<Arc<str>>) {
+    /// Adds a session and enters it.
+    fn add(self: &Arc<Self>, id: &SessionId, scope: &RequestScope, place: Permit<Arc<str>>) {
         let session = Session {
-            principal: visit.principal.clone(),
+            principal: scope.principal.clone(),
             open: 0,
-            left: 0,
+            last_used: 0,
             _place: place,
         };
-        self.held.lock().sessions.insert(id.clone(), session);
-        self.enter(id, visit);
+        self.map.lock().sessions.insert(id.clone(), session);
+        self.enter(id, scope);
     }
 
     fn remove(&self, id: &SessionId) {
-        // Dropped after the lock.
-        let _removed = self.held.lock().sessions.remove(id);
+        // Dropped after the lock is released.
+        let _removed = self.map.lock().sessions.remove(id);
     }
 
-    /// The session that a principal has left alone the longest.
+    /// Returns the principal's session that has been idle the longest.
     fn longest_idle(&self, principal: &str) -> Option<SessionId> {
-        let held = self.held.lock();
-        let idle = held.sessions.iter();
+        let map = self.map.lock();
+        let idle = map.sessions.iter();
         let idle = idle.filter(|(_, it)| it.open == 0 && *it.principal == *principal);
-        let longest = idle.min_by_key(|(_, it)| it.left);
+        let longest = idle.min_by_key(|(_, it)| it.last_used);
         longest.map(|(id, _)| id.clone())
     }
 }
@@ -178,9 +179,9 @@ impl Sessions {
     pub(crate) fn new(settings: &McpSettings, has_store: bool) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(settings.session_idle);
-        let table = Table {
+        let table = SessionTable {
             places: settings.shares(settings.sessions),
-            held: Mutex::default(),
+            map: Mutex::default(),
         };
         Self {
             local,
@@ -189,16 +190,16 @@ impl Sessions {
         }
     }
 
-    /// A place for one more session of the visitor's, for which an idle one of theirs may end.
-    async fn place(&self, visit: &Visit) -> Result<Place<Arc<str>>, SessionsError> {
+    /// Acquires a permit for a session, ending the principal's longest-idle one if necessary.
+    async fn place(&self, scope: &RequestScope) -> Result<Permit<Arc<str>>, SessionsError> {
         loop {
-            let full = match self.table.places.take(visit.principal.clone()) {
+            let full = match self.table.places.take(scope.principal.clone()) {
                 Ok(place) => return Ok(place),
                 Err(full) => full,
             };
-            let Some(idle) = self.table.longest_idle(&visit.principal) else {
+            let Some(idle) = self.table.longest_idle(&scope.principal) else {
                 tracing::warn!(%full, "a session was refused");
-                visit.refuse(Refusal::TooManySessions);
+                scope.refuse(Refusal::TooManySessions);
                 return Err(SessionsError::Full);
             };
             self.end(&idle).await?;
@@ -210,20 +211,20 @@ impl Sessions {
         Ok(self.local.close_session(id).await?)
     }
 
-    /// Refuses what is not the visitor's.
+    /// Enters a session, or refuses the request if it belongs to another principal.
     fn enter(&self, id: &SessionId) -> Result<(), SessionsError> {
-        let visit = visit()?;
-        if self.table.enter(id, &visit) {
+        let scope = current_request()?;
+        if self.table.enter(id, &scope) {
             return Ok(());
         }
-        visit.refuse(Refusal::UnknownSession);
+        scope.refuse(Refusal::UnknownSession);
         Err(SessionsError::Unknown)
     }
 }
 
-/// The request that is being answered.
-fn visit() -> Result<Arc<Visit>, SessionsError> {
-    VISIT
+/// Returns the request being handled.
+fn current_request() -> Result<Arc<RequestScope>, SessionsError> {
+    CURRENT
         .try_with(Arc::clone)
         .map_err(|_| SessionsError::Unknown)
 }
@@ -233,10 +234,10 @@ impl SessionManager for Sessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
-        let visit = visit()?;
-        let place = self.place(&visit).await?;
+        let scope = current_request()?;
+        let place = self.place(&scope).await?;
         let (id, transport) = self.local.create_session().await?;
-        self.table.add(&id, &visit, place);
+        self.table.add(&id, &scope, place);
         Ok((id, transport))
     }
 
@@ -250,18 +251,18 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
-        let visit = visit()?;
-        Ok(self.table.enter(id, &visit) && self.local.has_session(id).await?)
+        let scope = current_request()?;
+        Ok(self.table.enter(id, &scope) && self.local.has_session(id).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
-        // Without a visitor, it ends by itself.
-        if let Ok(visit) = visit()
-            && !self.table.enter(id, &visit)
+        // Outside a request, the session expired.
+        if let Ok(scope) = current_request()
+            && !self.table.enter(id, &scope)
         {
             let is_here = self.local.has_session(id).await?;
             if is_here || !self.has_store {
-                visit.refuse(Refusal::UnknownSession);
+                scope.refuse(Refusal::UnknownSession);
             }
             return Ok(());
         }
@@ -307,37 +308,37 @@ impl SessionManager for Sessions {
         &self,
         id: SessionId,
     ) -> Result<RestoreOutcome<Self::Transport>, SessionsError> {
-        let visit = visit()?;
+        let scope = current_request()?;
         if self.local.has_session(&id).await? {
             return Ok(RestoreOutcome::NotSupported);
         }
-        let place = self.place(&visit).await?;
+        let place = self.place(&scope).await?;
         let restored = self.local.restore_session(id.clone()).await?;
-        self.table.add(&id, &visit, place);
+        self.table.add(&id, &scope, place);
         Ok(restored)
     }
 }
 
-/// A store of sessions that several processes share, in which each has its own by principal.
-pub(crate) struct OwnSessions(pub(crate) Arc<dyn SessionStore>);
+/// A shared session store in which keys are scoped by principal.
+pub(crate) struct ScopedSessionStore(pub(crate) Arc<dyn SessionStore>);
 
 type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, SessionStoreError>> + Send + 'a>>;
 
-impl OwnSessions {
-    /// The name of a visitor's session, under which nobody else finds it.
-    fn own(id: &str) -> Result<String, SessionStoreError> {
-        let owner = blake3::hash(visit()?.principal.as_bytes());
+impl ScopedSessionStore {
+    /// The key of a session, which only its principal can derive.
+    fn scoped_id(id: &str) -> Result<String, SessionStoreError> {
+        let owner = blake3::hash(current_request()?.principal.as_bytes());
         Ok(format!("{id}.{}", &owner.to_hex()[..32]))
     }
 }
 
-impl SessionStore for OwnSessions {
+impl SessionStore for ScopedSessionStore {
     fn load<'a, 'b, 'c>(&'a self, id: &'b str) -> Stored<'c, Option<SessionState>>
     where
         'a: 'c,
         'b: 'c,
     {
-        Box::pin(async move { self.0.load(&Self::own(id)?).await })
+        Box::pin(async move { self.0.load(&Self::scoped_id(id)?).await })
     }
 
     fn store<'a, 'b, 'c, 'd>(&'a self, id: &'b str, state: &'c SessionState) -> Stored<'d, ()>
@@ -346,7 +347,7 @@ impl SessionStore for OwnSessions {
         'b: 'd,
         'c: 'd,
     {
-        Box::pin(async move { self.0.store(&Self::own(id)?, state).await })
+        Box::pin(async move { self.0.store(&Self::scoped_id(id)?, state).await })
     }
 
     fn delete<'a, 'b, 'c>(&'a self, id: &'b str) -> Stored<'c, ()>
@@ -354,6 +355,6 @@ impl SessionStore for OwnSessions {
         'a: 'c,
         'b: 'c,
     {
-        Box::pin(async move { self.0.delete(&Self::own(id)?).await })
+        Box::pin(async move { self.0.delete(&Self::scoped_id(id)?).await })
     }
 }

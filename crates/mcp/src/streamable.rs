@@ -1,4 +1,4 @@
-//! Serves wrapped servers: on standard input and output, or over Streamable HTTP.
+//! Serves wrapped servers on stdio and over Streamable HTTP.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,39 +19,39 @@ use tower::{Layer as _, Service};
 
 use crate::mcp::Inner;
 use crate::raw::{RawLayer, RawService};
-use crate::sessions::{OwnSessions, Refusal, Sessions, Visit};
-use crate::values::Values;
+use crate::sessions::{Refusal, RequestScope, ScopedSessionStore, Sessions};
+use crate::values::ValueCounter;
 use crate::wrap::Wrapped;
 
-/// When somebody who cannot have a session now is to try again, in seconds.
-const LATER: &str = "30";
+/// The `Retry-After` of a refused session, in seconds.
+const RETRY_AFTER_SECS: &str = "30";
 
 impl<S: ServerHandler> Wrapped<S> {
-    /// Serves the client that started this program, until it goes.
+    /// Serves the client that started this program on stdin and stdout, until it disconnects.
     pub async fn serve_stdio(self) -> io::Result<()> {
         let running = match self.serve(rmcp::transport::io::stdio_pipes()).await {
             Ok(running) => running,
-            // It went before it said anything.
+            // The client disconnected before the handshake.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(io::Error::other(error)),
         };
         running.waiting().await.map(drop).map_err(io::Error::other)
     }
 
-    /// Serves any number of clients of all eras over Streamable HTTP.
+    /// Serves any number of clients over Streamable HTTP.
     ///
-    /// A request that a browser sends for a page of an origin which the settings do not name is
-    /// refused, as the protocol demands. A session belongs to the
-    /// [principal](crate::Builder::principal) that began it; nobody else finds it.
+    /// Requests with an `Origin` that `settings` does not allow are refused, as the protocol
+    /// requires. A session belongs to the [principal](crate::Builder::principal) that created it,
+    /// and does not exist for others.
     ///
-    /// Connections are the server's under which this is put: it has to bound how many there are,
-    /// and how long a request may take to come in.
+    /// The HTTP server that this is mounted in has to limit the number of connections and the time
+    /// to read a request.
     pub fn http(self, settings: StreamableHttpServerConfig) -> HttpService<S> {
         let inner = self.inner().clone();
         let mut settings = settings.enforce_origin_validation();
         let store = settings.session_store.take();
         let sessions = Sessions::new(&inner.settings, store.is_some());
-        settings.session_store = store.map(|store| Arc::new(OwnSessions(store)) as _);
+        settings.session_store = store.map(|store| Arc::new(ScopedSessionStore(store)) as _);
         let make = move || Ok(self.clone());
         let service = StreamableHttpService::new(make, Arc::new(sessions), settings);
         HttpService {
@@ -61,7 +61,7 @@ impl<S: ServerHandler> Wrapped<S> {
     }
 }
 
-/// A wrapped server as a service of HTTP, to be put under a path such as `/mcp`; made by
+/// A wrapped server as an HTTP service, to be mounted at a path such as `/mcp`; returned by
 /// [`Wrapped::http`].
 pub struct HttpService<S> {
     service: RawService<StreamableHttpService<Wrapped<S>, Sessions>>,
@@ -102,45 +102,45 @@ where
         let (mut parts, body) = request.into_parts();
         if parts.headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
             let text = "Bad Request: there is more than one Authorization header";
-            let refused = refused(StatusCode::BAD_REQUEST, text);
+            let refused = error_response(StatusCode::BAD_REQUEST, text);
             return Box::pin(std::future::ready(Ok(refused)));
         }
-        let visit = Arc::new(Visit::of(self.inner.callers.principal(&parts)));
-        // With the request, it lasts as long as its handler; with the body, as long as that.
-        parts.extensions.insert(visit.clone());
-        let body = Incoming {
+        let scope = Arc::new(RequestScope::of(self.inner.callers.principal(&parts)));
+        // The request holds it until the handler ends, the response body until it is sent.
+        parts.extensions.insert(scope.clone());
+        let body = LimitedBody {
             body: Box::pin(body),
-            values: Values::default(),
-            time: Box::pin(tokio::time::sleep(self.inner.settings.body_timeout)),
-            visit: visit.clone(),
+            values: ValueCounter::default(),
+            deadline: Box::pin(tokio::time::sleep(self.inner.settings.body_timeout)),
+            scope: scope.clone(),
         };
         let answering = self.service.call(Request::from_parts(parts, body));
         Box::pin(async move {
-            let response = visit.scope(answering).await?;
-            Ok(match visit.refusal() {
+            let response = scope.run(answering).await?;
+            Ok(match scope.refusal() {
                 Some(Refusal::UnknownSession) => {
-                    refused(StatusCode::NOT_FOUND, "Not Found: Session not found")
+                    error_response(StatusCode::NOT_FOUND, "Not Found: Session not found")
                 }
                 Some(Refusal::TooManyValues) => {
                     let text = "Payload Too Large: the message has too many values";
-                    refused(StatusCode::PAYLOAD_TOO_LARGE, text)
+                    error_response(StatusCode::PAYLOAD_TOO_LARGE, text)
                 }
                 Some(Refusal::SlowBody) => {
                     let text = "Request Timeout: the message took too long";
-                    refused(StatusCode::REQUEST_TIMEOUT, text)
+                    error_response(StatusCode::REQUEST_TIMEOUT, text)
                 }
                 Some(Refusal::TooManySessions) => {
                     let text = "Service Unavailable: there are too many sessions; end some, or try \
                                 again later";
-                    let mut refused = refused(StatusCode::SERVICE_UNAVAILABLE, text);
-                    let later = HeaderValue::from_static(LATER);
+                    let mut refused = error_response(StatusCode::SERVICE_UNAVAILABLE, text);
+                    let later = HeaderValue::from_static(RETRY_AFTER_SECS);
                     refused.headers_mut().insert(RETRY_AFTER, later);
                     refused
                 }
                 None => response.map(|body| {
-                    ResponseBody::new(VisitBody {
+                    ResponseBody::new(ScopedBody {
                         body,
-                        _visit: visit,
+                        _scope: scope,
                     })
                 }),
             })
@@ -148,7 +148,7 @@ where
     }
 }
 
-fn refused(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
+fn error_response(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::from(text));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -156,15 +156,15 @@ fn refused(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
     response
 }
 
-/// The body of a request, as far as it may come.
-struct Incoming<B> {
+/// A request body with a deadline and a limit on JSON values.
+struct LimitedBody<B> {
     body: Pin<Box<B>>,
-    values: Values,
-    time: Pin<Box<Sleep>>,
-    visit: Arc<Visit>,
+    values: ValueCounter,
+    deadline: Pin<Box<Sleep>>,
+    scope: Arc<RequestScope>,
 }
 
-impl<B> Body for Incoming<B>
+impl<B> Body for LimitedBody<B>
 where
     B: Body,
     B::Error: std::fmt::Display,
@@ -180,8 +180,8 @@ where
         let frame = match this.body.as_mut().poll_frame(cx) {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
-                ready!(this.time.as_mut().poll(cx));
-                this.visit.refuse(Refusal::SlowBody);
+                ready!(this.deadline.as_mut().poll(cx));
+                this.scope.refuse(Refusal::SlowBody);
                 return Poll::Ready(Some(Err("it took too long".to_owned())));
             }
         };
@@ -195,7 +195,7 @@ where
             && let Some(data) = frame.data_ref()
             && let Err(error) = this.values.read(data)
         {
-            this.visit.refuse(Refusal::TooManyValues);
+            this.scope.refuse(Refusal::TooManyValues);
             return Poll::Ready(Some(Err(error.to_string())));
         }
         Poll::Ready(Some(frame))
@@ -210,13 +210,13 @@ where
     }
 }
 
-/// A body while which a visit is under way.
-struct VisitBody<B> {
+/// A response body that keeps its request in scope.
+struct ScopedBody<B> {
     body: B,
-    _visit: Arc<Visit>,
+    _scope: Arc<RequestScope>,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for VisitBody<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for ScopedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 

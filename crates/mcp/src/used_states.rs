@@ -1,14 +1,13 @@
-//! Remembers which states were used, and what came of them: the same answers with the same state
-//! get the same outcome, and others are refused.
+//! Makes request states single-use: the same state with the same answers gets the same outcome,
+//! with other answers it is refused.
 //!
-//! This process remembers what it has run itself, and lets others wait for a call that still runs.
-//! Where the engine's store outlives the process, it knows what was used before; there outcomes
-//! are sealed, because they may hold answers. Several processes that share nothing but keys cannot
-//! know of each other.
+//! Claims of this process are kept in memory, and repeated calls wait for the one that is running.
+//! If the engine's store is durable, it also holds claims of earlier processes, with their outcomes
+//! sealed because they may contain answers. Processes that share only keys do not see each other's
+//! claims.
 //!
-//! A state that was used is not forgotten as long as it could be used again. So many can be
-//! remembered, and each principal has a share of that; whoever brings more is told to come later.
-//! What the store remembers for good does not count.
+//! A claim is kept until its state expires. Claims in memory are limited, with a share for each
+//! principal; at the limit, calls are refused. Claims recorded in the store do not count.
 
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -16,28 +15,28 @@ use std::sync::Arc;
 
 use entreat_core::UnixTime;
 use entreat_engine::StoreError;
-use entreat_engine::shares::{Full, Place, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
 use entreat_engine::store::Claim as StoredClaim;
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use tokio::sync::watch;
 
+use crate::call_outcome::{CallOutcome, Storable};
 use crate::client::Client;
 use crate::digest::Digest;
-use crate::finished::{Finished, Keepable};
 use crate::mcp::{Inner, McpSettings};
-use crate::seal::{Refused, refused};
+use crate::seal::{RejectReason, reject_state};
 
 type StateId = [u8; 24];
-type Outcome = Arc<dyn Any + Send + Sync>;
+type AnyOutcome = Arc<dyn Any + Send + Sync>;
 
-/// So many outcomes are kept in memory, which may be large. A state whose outcome is gone stays
-/// used.
-const OUTCOMES: usize = 10_000;
+/// The maximum number of outcomes in memory, since they may be large. A state whose outcome was
+/// evicted stays used.
+const MAX_OUTCOMES: usize = 10_000;
 
-/// A state that is used: which one, with what, and until when it can be.
+/// The use of a state: its id, the digest of the answers, and its expiry.
 #[derive(Clone, Copy)]
-pub(crate) struct Use {
+pub(crate) struct StateUse {
     pub(crate) id: StateId,
     pub(crate) inputs: Digest,
     pub(crate) expires: UnixTime,
@@ -45,85 +44,87 @@ pub(crate) struct Use {
 
 pub(crate) struct UsedStates {
     places: Shares<Arc<str>>,
-    known: Mutex<Known>,
+    table: Mutex<ClaimTable>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ClaimTable {
     claims: HashMap<StateId, Claim>,
-    /// Those that end first come first.
-    ends: BTreeSet<(UnixTime, StateId)>,
-    /// Those whose outcome is kept, the oldest first.
-    told: VecDeque<StateId>,
+    /// Claims by expiry, earliest first.
+    by_expiry: BTreeSet<(UnixTime, StateId)>,
+    /// Claims that hold an outcome, oldest first.
+    with_outcome: VecDeque<StateId>,
 }
 
 struct Claim {
     inputs: Digest,
     expires: UnixTime,
-    /// `None` once others took its place: it cannot be told again.
-    outcome: Option<watch::Receiver<Option<Outcome>>>,
-    _place: Place<Arc<str>>,
+    /// `None` once evicted: repeated calls are refused.
+    outcome: Option<watch::Receiver<Option<AnyOutcome>>>,
+    _place: Permit<Arc<str>>,
 }
 
-/// What a state is good for, as far as this process knows.
+/// The result of a successful claim.
 enum Claimed {
-    /// It was not used before: the call is to run, and its outcome to be told.
-    Fresh(watch::Sender<Option<Outcome>>),
-    /// It was used with the same answers.
-    Again(watch::Receiver<Option<Outcome>>),
+    /// The state is new: run the call and send its outcome.
+    New(watch::Sender<Option<AnyOutcome>>),
+    /// The state was used with the same answers.
+    Repeat(watch::Receiver<Option<AnyOutcome>>),
 }
 
 impl UsedStates {
     pub(crate) fn new(settings: &McpSettings) -> Self {
         Self {
             places: settings.shares(settings.used_states),
-            known: Mutex::default(),
+            table: Mutex::default(),
         }
     }
 
-    fn claim(&self, client: &Client, used: Use, now: UnixTime) -> Result<Claimed, Unclaimed> {
-        let mut known = self.known.lock();
-        if let Some(claim) = known.claims.get(&used.id) {
+    fn claim(&self, client: &Client, used: StateUse, now: UnixTime) -> Result<Claimed, ClaimError> {
+        let mut table = self.table.lock();
+        if let Some(claim) = table.claims.get(&used.id) {
             return match &claim.outcome {
-                Some(outcome) if claim.inputs == used.inputs => Ok(Claimed::Again(outcome.clone())),
-                _ => Err(Unclaimed::Used),
+                Some(outcome) if claim.inputs == used.inputs => {
+                    Ok(Claimed::Repeat(outcome.clone()))
+                }
+                _ => Err(ClaimError::Used),
             };
         }
-        known.forget_ended(now);
-        let place = client.place(&self.places).map_err(Unclaimed::Full)?;
-        let (teller, outcome) = watch::channel(None);
+        table.remove_expired(now);
+        let place = client.place(&self.places).map_err(ClaimError::Full)?;
+        let (sender, outcome) = watch::channel(None);
         let claim = Claim {
             inputs: used.inputs,
             expires: used.expires,
             outcome: Some(outcome),
             _place: place,
         };
-        known.claims.insert(used.id, claim);
-        known.ends.insert((used.expires, used.id));
-        Ok(Claimed::Fresh(teller))
+        table.claims.insert(used.id, claim);
+        table.by_expiry.insert((used.expires, used.id));
+        Ok(Claimed::New(sender))
     }
 
-    /// Notes that a claim has its outcome, for which the oldest may have to go.
-    fn told(&self, id: StateId) {
-        let mut known = self.known.lock();
-        known.told.push_back(id);
-        while known.told.len() > OUTCOMES
-            && let Some(oldest) = known.told.pop_front()
+    /// Registers a claim's outcome, evicting the oldest if there are too many.
+    fn note_outcome(&self, id: StateId) {
+        let mut table = self.table.lock();
+        table.with_outcome.push_back(id);
+        while table.with_outcome.len() > MAX_OUTCOMES
+            && let Some(oldest) = table.with_outcome.pop_front()
         {
-            if let Some(claim) = known.claims.get_mut(&oldest) {
+            if let Some(claim) = table.claims.get_mut(&oldest) {
                 claim.outcome = None;
             }
         }
     }
 
-    fn forget(&self, id: StateId) {
-        self.known.lock().remove(id);
+    fn remove(&self, id: StateId) {
+        self.table.lock().remove(id);
     }
 }
 
-impl Known {
-    fn forget_ended(&mut self, now: UnixTime) {
-        while let Some((expires, id)) = self.ends.first().copied()
+impl ClaimTable {
+    fn remove_expired(&mut self, now: UnixTime) {
+        while let Some((expires, id)) = self.by_expiry.first().copied()
             && expires <= now
         {
             self.remove(id);
@@ -132,67 +133,69 @@ impl Known {
 
     fn remove(&mut self, id: StateId) {
         if let Some(claim) = self.claims.remove(&id) {
-            self.ends.remove(&(claim.expires, id));
+            self.by_expiry.remove(&(claim.expires, id));
         }
     }
 }
 
-/// Why a state cannot be used.
-enum Unclaimed {
-    /// It was, with other answers.
+/// Why a state cannot be claimed.
+enum ClaimError {
+    /// It was used with other answers.
     Used,
-    /// No more can be remembered.
+    /// The limit of claims is reached.
     Full(Full),
 }
 
 impl Inner {
-    /// Runs a call with a state, unless that was done before.
-    pub(crate) async fn once_per_state<R: Keepable>(
+    /// Runs a call with a state, or returns the outcome of its earlier run.
+    pub(crate) async fn once_per_state<R: Storable>(
         self: &Arc<Self>,
         client: &Client,
-        used: Use,
+        used: StateUse,
         name: &str,
-        run: impl Future<Output = Finished<R>>,
-    ) -> Finished<R> {
+        run: impl Future<Output = CallOutcome<R>>,
+    ) -> CallOutcome<R> {
         loop {
             let now = self.asker.engine().now();
             match self.used_states.claim(client, used, now) {
-                Err(Unclaimed::Used) => return Finished::error(refused(&Refused::Used, name)),
-                Err(Unclaimed::Full(full)) => {
+                Err(ClaimError::Used) => {
+                    return CallOutcome::error(reject_state(&RejectReason::Used, name));
+                }
+                Err(ClaimError::Full(full)) => {
                     tracing::warn!(%full, "no more used states can be remembered");
                     let message =
-                        format!("too many calls were answered lately: {full}; try again later");
-                    return Finished::error(ErrorData::internal_error(message, None));
+                        format!("too many calls were answered recently: {full}; try again later");
+                    return CallOutcome::error(ErrorData::internal_error(message, None));
                 }
-                Ok(Claimed::Again(first)) => {
-                    if let Some(finished) = outcome_of(first).await {
+                Ok(Claimed::Repeat(first)) => {
+                    if let Some(finished) = wait_for_outcome(first).await {
                         return finished;
                     }
                 }
-                Ok(Claimed::Fresh(teller)) => {
-                    let mut running = Running {
+                Ok(Claimed::New(sender)) => {
+                    let mut active = ActiveClaim {
                         inner: self.clone(),
                         used,
-                        teller: Some(teller),
-                        is_stored: self.asker.engine().keeps_claims(),
+                        sender: Some(sender),
+                        has_stored_claim: self.asker.engine().has_durable_claims(),
                     };
-                    let (finished, is_kept) = match running.before().await {
+                    let (finished, is_durable) = match active.prior_outcome().await {
                         Ok(None) => {
                             let finished = run.await;
-                            let is_kept = running.keep(&finished).await;
-                            (finished, is_kept)
+                            let is_durable = active.store_outcome(&finished).await;
+                            (finished, is_durable)
                         }
                         Ok(Some(finished)) => (finished, true),
-                        Err(Before::Refused(reason)) => {
-                            return Finished::error(refused(&reason, name));
+                        Err(PriorError::Rejected(reason)) => {
+                            return CallOutcome::error(reject_state(&reason, name));
                         }
-                        Err(Before::Unknown(error)) => {
+                        Err(PriorError::Store(error)) => {
                             tracing::error!(%error, "the store does not tell what was used");
                             let message = "the store does not answer; try again later";
-                            return Finished::error(ErrorData::internal_error(message, None));
+                            return CallOutcome::error(ErrorData::internal_error(message, None));
                         }
                     };
-                    running.tell(finished.clone(), is_kept);
+                    active.publish(finished.clone(), is_durable);
                     return finished;
                 }
             }
@@ -200,26 +203,26 @@ impl Inner {
     }
 }
 
-/// Why nobody may run a call.
-enum Before {
-    Refused(Refused),
-    Unknown(StoreError),
+/// Why the store denies a claim.
+enum PriorError {
+    Rejected(RejectReason),
+    Store(StoreError),
 }
 
-/// A call that runs with a state. Dropped without an outcome, the state is unused again.
-struct Running {
+/// The claim of a running call. Dropped without an outcome, it releases the state.
+struct ActiveClaim {
     inner: Arc<Inner>,
-    used: Use,
-    teller: Option<watch::Sender<Option<Outcome>>>,
-    /// Whether the store has the claim, or may have it.
-    is_stored: bool,
+    used: StateUse,
+    sender: Option<watch::Sender<Option<AnyOutcome>>>,
+    /// Whether the store has, or may have, the claim.
+    has_stored_claim: bool,
 }
 
-impl Running {
-    /// What came of the state before this process. A claim without an outcome is that of a call
-    /// which ended with its process: it runs again.
-    async fn before<R: Keepable>(&mut self) -> Result<Option<Finished<R>>, Before> {
-        if !self.is_stored {
+impl ActiveClaim {
+    /// Claims the state in the store, and returns the outcome of an earlier run. A claim without an
+    /// outcome was left by a process that ended; the call runs again.
+    async fn prior_outcome<R: Storable>(&mut self) -> Result<Option<CallOutcome<R>>, PriorError> {
+        if !self.has_stored_claim {
             return Ok(None);
         }
         let claim = StoredClaim {
@@ -229,83 +232,83 @@ impl Running {
             outcome: None,
         };
         let found = self.inner.asker.engine().claim(claim).await;
-        let Some(first) = found.map_err(Before::Unknown)? else {
+        let Some(first) = found.map_err(PriorError::Store)? else {
             return Ok(None);
         };
         if first.inputs != self.used.inputs.to_bytes() {
-            // That claim is another's, and stays.
-            self.is_stored = false;
-            return Err(Before::Refused(Refused::Used));
+            // The claim belongs to another call: do not release it.
+            self.has_stored_claim = false;
+            return Err(PriorError::Rejected(RejectReason::Used));
         }
         let Some(sealed) = first.outcome else {
             return Ok(None);
         };
         let text = self.inner.sealer.open_outcome(self.used.id, &sealed);
-        let finished = text.ok().and_then(|text| Finished::read(&text));
-        // What cannot be read cannot be told, and must not happen twice.
+        let finished = text.ok().and_then(|text| CallOutcome::from_bytes(&text));
+        // An unreadable outcome cannot be returned, and the call must not run twice.
         finished.map(Some).ok_or_else(|| {
-            self.is_stored = false;
-            Before::Refused(Refused::Altered)
+            self.has_stored_claim = false;
+            PriorError::Rejected(RejectReason::Altered)
         })
     }
 
-    /// Keeps the outcome for after this process; false if the store does not have it.
-    async fn keep<R: Keepable>(&self, finished: &Finished<R>) -> bool {
-        let Some(text) = self.is_stored.then(|| finished.text()).flatten() else {
+    /// Stores the outcome durably; returns whether that succeeded.
+    async fn store_outcome<R: Storable>(&self, finished: &CallOutcome<R>) -> bool {
+        let Some(text) = self.has_stored_claim.then(|| finished.to_bytes()).flatten() else {
             return false;
         };
         let sealed = self.inner.sealer.seal_outcome(self.used.id, &text);
-        let kept = self.inner.asker.engine().end_claim(self.used.id, sealed);
-        let kept = kept.await;
-        if let Err(error) = &kept {
-            // Whoever comes within this process still gets it.
-            tracing::error!(%error, "an outcome was not kept");
+        let stored = self.inner.asker.engine().end_claim(self.used.id, sealed);
+        let stored = stored.await;
+        if let Err(error) = &stored {
+            // Still available in this process.
+            tracing::error!(%error, "an outcome was not stored");
         }
-        kept.is_ok()
+        stored.is_ok()
     }
 
-    fn tell<T: Send + Sync + 'static>(mut self, outcome: T, is_kept: bool) {
-        if let Some(teller) = self.teller.take() {
-            teller.send_replace(Some(Arc::new(outcome)));
-            if is_kept {
-                // The store remembers it from now on, however many there are.
-                self.inner.used_states.forget(self.used.id);
+    fn publish<T: Send + Sync + 'static>(mut self, outcome: T, is_durable: bool) {
+        if let Some(sender) = self.sender.take() {
+            sender.send_replace(Some(Arc::new(outcome)));
+            if is_durable {
+                // The store has it now; free the memory.
+                self.inner.used_states.remove(self.used.id);
             } else {
-                self.inner.used_states.told(self.used.id);
+                self.inner.used_states.note_outcome(self.used.id);
             }
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for ActiveClaim {
     fn drop(&mut self) {
-        let Some(teller) = self.teller.take() else {
+        let Some(sender) = self.sender.take() else {
             return;
         };
         let (inner, used) = (self.inner.clone(), self.used);
         let runtime = tokio::runtime::Handle::try_current();
-        let (true, Ok(runtime)) = (self.is_stored, runtime) else {
-            inner.used_states.forget(used.id);
+        let (true, Ok(runtime)) = (self.has_stored_claim, runtime) else {
+            inner.used_states.remove(used.id);
             return;
         };
-        // Until the store knows, whoever comes waits: the teller lives on in the task.
+        // Repeated calls wait until the store has released the claim: the task holds the sender.
         let release = async move {
             let engine = inner.asker.engine();
             let inputs = used.inputs.to_bytes();
             if let Err(error) = engine.release_claim(used.id, inputs).await {
                 tracing::warn!(%error, "a state stays used");
             }
-            inner.used_states.forget(used.id);
-            drop(teller);
+            inner.used_states.remove(used.id);
+            drop(sender);
         };
         self.inner.tasks.spawn_on(release, &runtime);
     }
 }
 
-/// Waits for the outcome of the call that came first; `None` if it was dropped.
-async fn outcome_of<T: Clone + 'static>(
-    mut outcome: watch::Receiver<Option<Outcome>>,
+/// Waits for the outcome of the first call; `None` if it was dropped.
+async fn wait_for_outcome<T: Clone + 'static>(
+    mut outcome: watch::Receiver<Option<AnyOutcome>>,
 ) -> Option<T> {
-    let told = outcome.wait_for(Option::is_some).await.ok()?;
-    told.as_ref()?.downcast_ref::<T>().cloned()
+    let outcome = outcome.wait_for(Option::is_some).await.ok()?;
+    outcome.as_ref()?.downcast_ref::<T>().cloned()
 }

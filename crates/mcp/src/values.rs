@@ -1,27 +1,27 @@
-//! Counts what a message consists of, before it is read.
+//! Counts the JSON values of a message before it is parsed.
 //!
-//! A value of one byte takes many times that in memory: a few megabytes of `0,` would become
-//! hundreds. So messages of more values than anybody has use for are refused as they come.
+//! A one-byte value takes many times its size in memory: a few megabytes of `0,` would take
+//! hundreds. Messages with too many values are refused while they arrive.
 
-/// A message has at most so many values. Read, they take some tens of megabytes.
-pub(crate) const MOST_VALUES: usize = 500_000;
+/// The maximum number of values in a message. Parsed, they take some tens of megabytes.
+pub(crate) const MAX_VALUES: usize = 500_000;
 
-/// Counts the values of JSON text that comes in pieces. Text that is not JSON counts for
-/// something too, which does not matter: nobody can read it.
+/// Counts the values in chunks of JSON text. The count is arbitrary for text that is not JSON,
+/// which fails to parse anyway.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct ValueCounter {
     count: usize,
     in_string: bool,
     is_escaped: bool,
 }
 
-/// A message has more than [`MOST_VALUES`].
+/// A message has more than [`MAX_VALUES`] values.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the message has more than {MOST_VALUES} values")]
+#[error("the message has more than {MAX_VALUES} values")]
 pub(crate) struct TooManyValues;
 
-impl Values {
-    /// Counts what is in one piece of the text.
+impl ValueCounter {
+    /// Counts the values in a chunk.
     pub(crate) fn read(&mut self, piece: &[u8]) -> Result<(), TooManyValues> {
         for byte in piece {
             if self.in_string {
@@ -35,18 +35,18 @@ impl Values {
             }
             match byte {
                 b'"' => self.in_string = true,
-                // Each is followed by a value, or the end of an empty list or object.
+                // Each is followed by a value, or closes an empty array or object.
                 b',' | b':' | b'[' | b'{' => self.count += 1,
                 _ => {}
             }
         }
-        if self.count > MOST_VALUES {
+        if self.count > MAX_VALUES {
             return Err(TooManyValues);
         }
         Ok(())
     }
 
-    /// Counts a whole text.
+    /// Counts the values of a complete text.
     pub(crate) fn check(text: &[u8]) -> Result<(), TooManyValues> {
         Self::default().read(text)
     }
@@ -60,7 +60,7 @@ mod tests {
     fn values_are_counted_however_the_text_is_cut() {
         let text = br#"{"a,[{\"\\":[1,"b:\\",{}],"c":null}"#;
         for cut in 0..text.len() {
-            let mut values = Values::default();
+            let mut values = ValueCounter::default();
             values.read(&text[..cut]).unwrap();
             values.read(&text[cut..]).unwrap();
             assert_eq!(values.count, 8, "{cut}");
@@ -71,15 +71,15 @@ mod tests {
     #[test]
     fn too_many_are_refused_and_long_texts_are_not() {
         assert_eq!(
-            Values::check(&b"0,".repeat(MOST_VALUES + 1)),
+            ValueCounter::check(&b"0,".repeat(MAX_VALUES + 1)),
             Err(TooManyValues)
         );
         assert_eq!(
-            Values::check(&b"[".repeat(MOST_VALUES + 1)),
+            ValueCounter::check(&b"[".repeat(MAX_VALUES + 1)),
             Err(TooManyValues)
         );
-        assert_eq!(Values::check(&b"0,".repeat(MOST_VALUES)), Ok(()));
-        let long = [b"\"", &*b",".repeat(2 * MOST_VALUES), b"\""].concat();
-        assert_eq!(Values::check(&long), Ok(()));
+        assert_eq!(ValueCounter::check(&b"0,".repeat(MAX_VALUES)), Ok(()));
+        let long = [b"\"", &*b",".repeat(2 * MAX_VALUES), b"\""].concat();
+        assert_eq!(ValueCounter::check(&long), Ok(()));
     }
 }

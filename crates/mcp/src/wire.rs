@@ -1,58 +1,57 @@
-//! The JSON of elicitation in every era, as it is on the wire.
+//! The JSON messages of elicitation, for all protocol versions.
 //!
-//! Each type is the JSON object itself with a way to read it: what is not understood here, or
-//! came in another order, is still there when it is written again. rmcp's own types drop such
-//! things, or refuse the whole message over one of them.
+//! Each type wraps the JSON object itself, so that unknown members and the order of members survive
+//! a round trip. rmcp's own types drop them, or reject the whole message.
 
 use entreat_core::schema::Era;
 use serde_json::{Map, Value};
 
 /// The method by which a server asks.
 pub const CREATE: &str = "elicitation/create";
-/// The notification that what a URL asked for is done.
+/// The notification that a URL elicitation is complete.
 pub const COMPLETE: &str = "notifications/elicitation/complete";
 /// The method by which a server asks the client's model.
 pub const SAMPLE: &str = "sampling/createMessage";
-/// The method by which a server asks which folders it may work in.
+/// The method by which a server lists the client's roots.
 pub const ROOTS: &str = "roots/list";
-/// The error code of a call that wants URLs to be visited first.
+/// The error code of a call that requires URLs to be visited first.
 pub const URL_REQUIRED: i32 = -32042;
-/// The extension that brings whole forms, and the key of `_meta` under which they lie.
+/// The extension for complete forms, and its key in `_meta`.
 pub const FORMS: &str = "dev.entreat/forms";
 
-/// A message that is not what its method says.
+/// A malformed message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {wrong}")]
+#[error("{path}: {problem}")]
 pub struct WireError {
-    /// Where in the message.
-    pub place: &'static str,
-    /// What is wrong there.
-    pub wrong: &'static str,
+    /// The path of the offending member.
+    pub path: &'static str,
+    /// The problem with it.
+    pub problem: &'static str,
 }
 
 /// The parameters of `elicitation/create`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElicitRequest(Map<String, Value>);
 
-/// What an [`ElicitRequest`] wants of the person.
+/// The mode of an [`ElicitRequest`], with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wanted<'a> {
-    /// Answers that fit a schema.
+pub enum ElicitMode<'a> {
+    /// Asks for answers that match a schema.
     Form {
-        /// The schema.
+        /// The requested schema.
         schema: &'a Value,
     },
-    /// A visit to a URL.
+    /// Asks to visit a URL.
     Url {
         /// The URL.
         url: &'a str,
-        /// Its id, which 2026-07-28 does not have.
+        /// The elicitation id, which 2026-07-28 does not have.
         id: Option<&'a str>,
     },
 }
 
 impl ElicitRequest {
-    /// A form, as an era says it.
+    /// Creates a request in form mode, as the protocol version defines it.
     pub fn form(era: Era, message: &str, schema: Value) -> Self {
         let mut params = Map::new();
         if era != Era::V2025_06_18 {
@@ -63,7 +62,7 @@ impl ElicitRequest {
         Self(params)
     }
 
-    /// A URL; the id is for the eras that have one.
+    /// Creates a request in URL mode; `id` is for protocol versions that have one.
     pub fn url(message: &str, url: &str, id: Option<&str>) -> Self {
         let mut params = Map::new();
         params.insert("mode".into(), "url".into());
@@ -85,18 +84,18 @@ impl ElicitRequest {
         self
     }
 
-    /// Reads parameters; nothing of them is lost.
+    /// Parses parameters without loss.
     pub fn from_params(params: Value) -> Result<Self, WireError> {
         let Value::Object(params) = params else {
-            return Err(wrong("params", "is not an object"));
+            return Err(wire_error("params", "is not an object"));
         };
         let request = Self(params);
         request.text("message", "params.message")?;
-        request.wanted()?;
+        request.mode()?;
         Ok(request)
     }
 
-    /// What the person is told.
+    /// Returns the message to the person.
     pub fn message(&self) -> &str {
         self.0
             .get("message")
@@ -104,53 +103,53 @@ impl ElicitRequest {
             .unwrap_or_default()
     }
 
-    /// What is wanted of the person.
-    pub fn wanted(&self) -> Result<Wanted<'_>, WireError> {
+    /// Returns the mode.
+    pub fn mode(&self) -> Result<ElicitMode<'_>, WireError> {
         match self.0.get("mode").map_or(Some("form"), Value::as_str) {
             Some("form") => match self.0.get("requestedSchema") {
-                Some(schema @ Value::Object(_)) => Ok(Wanted::Form { schema }),
-                _ => Err(wrong("params.requestedSchema", "is not an object")),
+                Some(schema @ Value::Object(_)) => Ok(ElicitMode::Form { schema }),
+                _ => Err(wire_error("params.requestedSchema", "is not an object")),
             },
-            Some("url") => Ok(Wanted::Url {
+            Some("url") => Ok(ElicitMode::Url {
                 url: self.text("url", "params.url")?,
                 id: self.0.get("elicitationId").and_then(Value::as_str),
             }),
-            _ => Err(wrong("params.mode", "is neither `form` nor `url`")),
+            _ => Err(wire_error("params.mode", "is neither `form` nor `url`")),
         }
     }
 
-    /// A member of `_meta`.
+    /// Returns a member of `_meta`.
     pub fn meta(&self, key: &str) -> Option<&Value> {
         self.0.get("_meta")?.get(key)
     }
 
-    /// The parameters.
+    /// Returns the parameters as JSON.
     pub fn into_params(self) -> Value {
         self.0.into()
     }
 
-    fn text(&self, member: &str, place: &'static str) -> Result<&str, WireError> {
+    fn text(&self, member: &str, path: &'static str) -> Result<&str, WireError> {
         let text = self.0.get(member).and_then(Value::as_str);
-        text.ok_or(wrong(place, "is not a text"))
+        text.ok_or(wire_error(path, "is not a string"))
     }
 }
 
-/// What became of a question.
+/// The action of an elicitation result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// It was answered.
+    /// The person answered.
     Accept,
-    /// The person decided against it.
+    /// The person decided not to answer.
     Decline,
-    /// The person decided nothing.
+    /// The person made no decision.
     Cancel,
 }
 
 impl Action {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 3] = [Self::Accept, Self::Decline, Self::Cancel];
 
-    /// Its name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accept => "accept",
@@ -165,63 +164,64 @@ impl Action {
 pub struct ElicitResult(Map<String, Value>);
 
 impl ElicitResult {
-    /// A result without answers.
+    /// Creates a result without content.
     pub fn of(action: Action) -> Self {
         let mut result = Map::new();
         result.insert("action".into(), action.as_str().into());
         Self(result)
     }
 
-    /// The answers to a form.
+    /// Creates an accepting result with the answers to a form.
     pub fn accept(content: Map<String, Value>) -> Self {
         let mut result = Self::of(Action::Accept);
         result.0.insert("content".into(), content.into());
         result
     }
 
-    /// Reads a result; nothing of it is lost.
+    /// Parses a result without loss.
     pub fn from_value(value: Value) -> Result<Self, WireError> {
         let Value::Object(result) = value else {
-            return Err(wrong("result", "is not an object"));
+            return Err(wire_error("result", "is not an object"));
         };
         let action = result.get("action").and_then(Value::as_str);
         if !Action::ALL.iter().any(|it| Some(it.as_str()) == action) {
             let wrong_action = "is none of `accept`, `decline` and `cancel`";
-            return Err(wrong("result.action", wrong_action));
+            return Err(wire_error("result.action", wrong_action));
         }
         Ok(Self(result))
     }
 
-    /// What became of the question.
+    /// Returns the action.
     pub fn action(&self) -> Action {
         let name = self.0.get("action").and_then(Value::as_str);
         let action = Action::ALL.into_iter().find(|it| Some(it.as_str()) == name);
-        // Read and made only with one of them.
+        // Guaranteed by the constructors.
         action.unwrap_or(Action::Cancel)
     }
 
-    /// The answers to a form.
+    /// Returns the answers to a form.
     pub fn content(&self) -> Option<&Value> {
         self.0.get("content")
     }
 
-    /// The answers to a form, of which nothing else is wanted.
+    /// Returns the answers to a form, discarding the rest.
     pub(crate) fn into_content(mut self) -> Option<Value> {
         self.0.shift_remove("content")
     }
 
-    /// The result.
+    /// Returns the result as JSON.
     pub fn into_value(self) -> Value {
         self.0.into()
     }
 }
 
-/// The result of a call that goes on once its questions are answered, since 2026-07-28.
+/// The result of a call that needs answers to continue, since 2026-07-28.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputRequired(Map<String, Value>);
 
 impl InputRequired {
-    /// Requests by their keys, in the order in which they were asked, and the state to send back.
+    /// Creates a result from requests by key, in the order they were asked, and the state to send
+    /// back.
     pub fn new(requests: Map<String, Value>, state: &str) -> Self {
         let mut result = Map::new();
         result.insert("resultType".into(), "input_required".into());
@@ -232,32 +232,32 @@ impl InputRequired {
         Self(result)
     }
 
-    /// Reads a result; `None` if it is of another type.
+    /// Parses a result; `None` if it has another type.
     pub fn from_value(value: &Value) -> Option<Self> {
         let result = value.as_object()?;
         let is_one = result.get("resultType")?.as_str()? == "input_required";
         is_one.then(|| Self(result.clone()))
     }
 
-    /// The requests by their keys.
+    /// Iterates over the requests and their keys.
     pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> {
         let requests = self.0.get("inputRequests").and_then(Value::as_object);
         let requests = requests.into_iter().flatten();
         requests.map(|(key, request)| (key.as_str(), request))
     }
 
-    /// The state to send back, to the byte.
+    /// Returns the state to send back unmodified.
     pub fn state(&self) -> Option<&str> {
         self.0.get("requestState")?.as_str()
     }
 
-    /// The result.
+    /// Returns the result as JSON.
     pub fn into_value(self) -> Value {
         self.0.into()
     }
 }
 
-/// A request within [`InputRequired`].
+/// Creates a request for [`InputRequired`].
 pub fn input_request(method: &str, params: Value) -> Value {
     let mut request = Map::new();
     request.insert("method".into(), method.into());
@@ -265,8 +265,8 @@ pub fn input_request(method: &str, params: Value) -> Value {
     request.into()
 }
 
-fn wrong(place: &'static str, wrong: &'static str) -> WireError {
-    WireError { place, wrong }
+fn wire_error(path: &'static str, problem: &'static str) -> WireError {
+    WireError { path, problem }
 }
 
 #[cfg(test)]
@@ -289,23 +289,23 @@ mod tests {
     fn a_url_needs_no_id() {
         let params = json!({"mode": "url", "message": "Sign in", "url": "https://example.com/"});
         let request = ElicitRequest::from_params(params).unwrap();
-        let wanted = Wanted::Url {
+        let wanted = ElicitMode::Url {
             url: "https://example.com/",
             id: None,
         };
-        assert_eq!(request.wanted(), Ok(wanted));
+        assert_eq!(request.mode(), Ok(wanted));
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
-        let place = |params| ElicitRequest::from_params(params).unwrap_err().place;
-        assert_eq!(place(json!([])), "params");
-        assert_eq!(place(json!({"requestedSchema": {}})), "params.message");
-        assert_eq!(place(json!({"message": "m"})), "params.requestedSchema");
+        let path = |params| ElicitRequest::from_params(params).unwrap_err().path;
+        assert_eq!(path(json!([])), "params");
+        assert_eq!(path(json!({"requestedSchema": {}})), "params.message");
+        assert_eq!(path(json!({"message": "m"})), "params.requestedSchema");
         let odd = json!({"message": "m", "mode": "video"});
-        assert_eq!(place(odd), "params.mode");
+        assert_eq!(path(odd), "params.mode");
         let error = ElicitResult::from_value(json!({"action": "yes"})).unwrap_err();
-        assert_eq!(error.place, "result.action");
+        assert_eq!(error.path, "result.action");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A server whose handlers can ask: itself a handler, around the one that it wraps.
+//! A server whose handlers can ask: a handler that delegates to the one it wraps.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,22 +27,22 @@ use serde_json::{Map, Value};
 
 use crate::ask::Ask;
 use crate::call::Call;
+use crate::call_outcome::{CallOutcome, Storable};
 use crate::client::Client;
 use crate::connection::Connect;
 use crate::digest::Digest;
-use crate::drive::{Driven, Handler, Waiting, drive};
+use crate::drive::{DriveOutcome, Handler, PendingQuestion, drive};
 use crate::error::tool_result;
-use crate::finished::{Finished, Keepable};
 use crate::mcp::Inner;
 use crate::parked::{RESUME, resume_tool};
-use crate::raw::{Slot, typed};
+use crate::raw::{Slot, to_typed};
 use crate::replay::Replay;
-use crate::seal::{Binding, Opened, refused};
-use crate::sessions::Visit;
-use crate::used_states::Use;
+use crate::seal::{Binding, OpenedState, reject_state};
+use crate::sessions::RequestScope;
+use crate::used_states::StateUse;
 use crate::wire::{InputRequired, input_request};
 
-/// A server whose handlers can ask; made by [`Mcp::wrap`](crate::Mcp::wrap).
+/// A server whose handlers can ask; returned by [`Mcp::wrap`](crate::Mcp::wrap).
 pub struct Wrapped<S> {
     inner: Arc<Inner>,
     server: Arc<S>,
@@ -71,22 +71,22 @@ impl<S: ServerHandler> Wrapped<S> {
         }
     }
 
-    /// The server that is wrapped.
+    /// Returns the wrapped server.
     pub fn server(&self) -> &S {
         &self.server
     }
 
-    /// Serves one connection. Comes before rmcp's own method of that name, whose results could not
-    /// say everything.
+    /// Serves one connection. Shadows rmcp's method of the same name, whose result types lose parts
+    /// of input-required results.
     pub async fn serve<T, E, A>(
         self,
         transport: T,
-    ) -> Result<RunningService<RoleServer, Direct<S>>, ServerInitializeError>
+    ) -> Result<RunningService<RoleServer, ConnectionService<S>>, ServerInitializeError>
     where
         T: Connect<E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        serve_server(Direct(self), transport.connect()).await
+        serve_server(ConnectionService(self), transport.connect()).await
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -104,17 +104,17 @@ impl<S: ServerHandler> Wrapped<S> {
         target: Target<'_>,
         mut context: RequestContext<RoleServer>,
         handler: impl FnOnce(Arc<S>, RequestContext<RoleServer>) -> Handler<Result<R, ErrorData>>,
-        link: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
+        park: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
     ) -> Result<R, ErrorData>
     where
-        R: Keepable,
+        R: Storable,
     {
         let _place = self.inner.call_place(&client).map_err(|full| {
-            let message = format!("too many calls are under way: {full}; try again later");
+            let message = format!("too many calls are in flight: {full}; try again later");
             ErrorData::internal_error(message, None)
         })?;
-        // A session is not idle while a call is under way in it.
-        let _visit = Visit::of_request(&context.extensions);
+        // Keeps the session from counting as idle during the call.
+        let _scope = RequestScope::of_request(&context.extensions);
         let binding = Binding {
             principal: client.principal.to_string(),
             target: format!("{} {}", target.method, target.name),
@@ -126,15 +126,15 @@ impl<S: ServerHandler> Wrapped<S> {
             (true, None) => (None, Some(Replay::new(None, responses))),
             (true, Some(text)) => {
                 let opened = self.inner.sealer.open(&text, &binding);
-                let opened = opened.map_err(|reason| refused(&reason, target.name))?;
+                let opened = opened.map_err(|reason| reject_state(&reason, target.name))?;
                 let inputs = Digest::of_members(&responses);
-                let Opened {
+                let OpenedState {
                     id,
                     expires,
                     journal,
                 } = opened;
                 let replay = Replay::new(Some(journal), responses);
-                let used = Use {
+                let used = StateUse {
                     id,
                     inputs,
                     expires,
@@ -154,8 +154,8 @@ impl<S: ServerHandler> Wrapped<S> {
         ));
         context.extensions.insert(Ask::new(call.clone()));
         let work = handler(self.server.clone(), context);
-        let finished = async {
-            let finish = self.finish(&call, work, link);
+        let outcome = async {
+            let finish = self.finish(&call, work, park);
             match state.filter(|_| self.inner.settings.single_use) {
                 Some(used) => {
                     let (inner, client) = (&self.inner, call.client());
@@ -166,51 +166,55 @@ impl<S: ServerHandler> Wrapped<S> {
                 None => finish.await,
             }
         };
-        let finished = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            finished = finished => finished,
-            // Nobody waits any more; what was asked ends with the call.
+            outcome = outcome => outcome,
+            // The client cancelled; dropping the call cancels its questions.
             () = cancelled.cancelled() => {
                 return Err(ErrorData::internal_error("the call was cancelled", None));
             }
         };
-        match finished {
-            Finished::Result(result) | Finished::Linked(result) => result,
-            Finished::Asks(whole) => match typed(whole, slot.as_ref()) {
+        match outcome {
+            CallOutcome::Result(result) | CallOutcome::Linked(result) => result,
+            CallOutcome::InputRequired(result) => match to_typed(result, slot.as_ref()) {
                 Some(result) => Ok(result.into()),
                 None => Err(ErrorData::internal_error(
-                    "the questions cannot be said",
+                    "the questions cannot be serialized",
                     None,
                 )),
             },
         }
     }
 
-    /// Drives a handler to its end, to its questions, or to a link.
+    /// Drives a handler until it returns, asks, or continues behind a link.
     async fn finish<R>(
         &self,
         call: &Arc<Call>,
         work: Handler<Result<R, ErrorData>>,
-        link: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
-    ) -> Finished<R> {
-        match drive(work, &call.run, self.inner.settings.linger).await {
-            Driven::Done(result) => Finished::Result(result),
-            Driven::Linked(work) => Finished::Linked(link(call.clone(), work)),
-            Driven::Suspended(waiting) => match self.questions(call, waiting) {
-                Ok(whole) => Finished::Asks(whole),
-                Err(error) => Finished::error(error),
+        park: impl FnOnce(Arc<Call>, Handler<Result<R, ErrorData>>) -> Result<R, ErrorData>,
+    ) -> CallOutcome<R> {
+        match drive(work, &call.run, self.inner.settings.suspend_grace).await {
+            DriveOutcome::Done(result) => CallOutcome::Result(result),
+            DriveOutcome::Linked(work) => CallOutcome::Linked(park(call.clone(), work)),
+            DriveOutcome::Suspended(pending) => match self.questions(call, pending) {
+                Ok(result) => CallOutcome::InputRequired(result),
+                Err(error) => CallOutcome::error(error),
             },
         }
     }
 
-    /// What the client is asked, and what it has to bring back.
-    fn questions(&self, call: &Call, waiting: Vec<Waiting>) -> Result<InputRequired, ErrorData> {
+    /// Builds the result that asks the client, with the sealed state to send back.
+    fn questions(
+        &self,
+        call: &Call,
+        pending: Vec<PendingQuestion>,
+    ) -> Result<InputRequired, ErrorData> {
         let Some(replay) = &call.replay else {
             return Err(ErrorData::internal_error("nothing was asked", None));
         };
         let settings = &self.inner.settings;
-        if let Some(key) = replay.forgotten() {
-            let now = waiting.first().map_or("", |it| it.key.as_str());
+        if let Some(key) = replay.unasked() {
+            let now = pending.first().map_or("", |it| it.key.as_str());
             let message = format!(
                 "the handler asked `{key}` in the last round and `{now}` in its place now; a \
                  handler has to ask the same when it has the same answers"
@@ -218,19 +222,19 @@ impl<S: ServerHandler> Wrapped<S> {
             tracing::error!(key, now, target = call.binding.target, "{message}");
             return Err(ErrorData::internal_error(message, None));
         }
-        let journal = replay.journal(&waiting);
+        let journal = replay.journal(&pending);
         if journal.round > settings.rounds {
             let message = format!("the call took more than {} rounds", settings.rounds);
             return Err(ErrorData::internal_error(message, None));
         }
         let now = self.inner.asker.engine().now();
-        let deadlines = waiting.iter().map(|it| it.open.deadline);
+        let deadlines = pending.iter().map(|it| it.open.deadline);
         let latest = deadlines.max().unwrap_or(now).max(now);
         let expires = latest.after(settings.state_lifetime);
         let state = self.inner.sealer.seal(&call.binding, expires, &journal);
         if state.len() > settings.state_limit {
             let message = format!(
-                "what the call has to remember takes {} bytes, more than {}; keep large results \
+                "the state of the call takes {} bytes, more than {}; keep large results \
                  elsewhere and return their names from `once`",
                 state.len(),
                 settings.state_limit
@@ -239,7 +243,7 @@ impl<S: ServerHandler> Wrapped<S> {
             return Err(ErrorData::internal_error(message, None));
         }
         let mut requests = Map::new();
-        for question in waiting {
+        for question in pending {
             if let Some((method, params)) = question.request {
                 requests.insert(question.key, input_request(method, params));
             }
@@ -248,7 +252,7 @@ impl<S: ServerHandler> Wrapped<S> {
     }
 }
 
-/// What is called, and what came along.
+/// The target of a call, and the answers and state sent with it.
 struct Target<'a> {
     method: &'static str,
     name: &'a str,
@@ -258,7 +262,7 @@ struct Target<'a> {
     is_tool: bool,
 }
 
-/// Methods that are the server's own.
+/// Delegates methods to the wrapped server.
 macro_rules! delegate {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $output:ty;)*) => {
         $(fn $name(
@@ -271,7 +275,7 @@ macro_rules! delegate {
 }
 
 type Context = RequestContext<RoleServer>;
-type Notified = NotificationContext<RoleServer>;
+type NotifyContext = NotificationContext<RoleServer>;
 
 #[expect(
     deprecated,
@@ -307,11 +311,14 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
                 })
             })
         };
-        let link = |call: Arc<Call>, work| match call.run.take_link() {
+        let park = |call: Arc<Call>, work| match call.run.take_link() {
             Some(link) => self.inner.park(call, work, &link),
-            None => Err(ErrorData::internal_error("the link is gone", None)),
+            None => Err(ErrorData::internal_error(
+                "the link was already returned",
+                None,
+            )),
         };
-        self.run(client, target, context, handler, link).await
+        self.run(client, target, context, handler, park).await
     }
 
     async fn get_prompt(
@@ -431,15 +438,15 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         get_task(request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData>;
         update_task(request: UpdateTaskParams, context: Context) -> Result<(), ErrorData>;
         cancel_task(request: CancelTaskParams, context: Context) -> Result<(), ErrorData>;
-        on_cancelled(notification: CancelledNotificationParam, context: Notified) -> ();
-        on_progress(notification: ProgressNotificationParam, context: Notified) -> ();
-        on_initialized(context: Notified) -> ();
-        on_roots_list_changed(context: Notified) -> ();
-        on_custom_notification(notification: CustomNotification, context: Notified) -> ();
+        on_cancelled(notification: CancelledNotificationParam, context: NotifyContext) -> ();
+        on_progress(notification: ProgressNotificationParam, context: NotifyContext) -> ();
+        on_initialized(context: NotifyContext) -> ();
+        on_roots_list_changed(context: NotifyContext) -> ();
+        on_custom_notification(notification: CustomNotification, context: NotifyContext) -> ();
     }
 }
 
-/// Only tools have results that can hold a link, and only they are asked by one.
+/// Only tool results can contain a link, so only tools take that route.
 fn no_link<R>(_: Arc<Call>, _: Handler<Result<R, ErrorData>>) -> Result<R, ErrorData> {
     Err(ErrorData::internal_error(
         "only a tool can return a link",
@@ -447,16 +454,16 @@ fn no_link<R>(_: Arc<Call>, _: Handler<Result<R, ErrorData>>) -> Result<R, Error
     ))
 }
 
-/// A wrapped server on a connection of its own, whose results say everything.
-pub struct Direct<S>(Wrapped<S>);
+/// Serves a wrapped server on a connection, with complete input-required results.
+pub struct ConnectionService<S>(Wrapped<S>);
 
-impl<S> std::fmt::Debug for Direct<S> {
+impl<S> std::fmt::Debug for ConnectionService<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Direct").field(&self.0).finish()
+        f.debug_tuple("ConnectionService").field(&self.0).finish()
     }
 }
 
-impl<S: ServerHandler> Service<RoleServer> for Direct<S> {
+impl<S: ServerHandler> Service<RoleServer> for ConnectionService<S> {
     async fn handle_request(
         &self,
         request: ClientRequest,
@@ -464,7 +471,7 @@ impl<S: ServerHandler> Service<RoleServer> for Direct<S> {
     ) -> Result<ServerResult, ErrorData> {
         let slot = Slot::default();
         context.extensions.insert(slot.clone());
-        // In a box: rmcp moves what it runs several times before it begins.
+        // Boxed because rmcp moves the future several times before polling it.
         let result = Box::pin(Service::handle_request(&self.0, request, context)).await?;
         Ok(slot.fill(result))
     }
@@ -472,7 +479,7 @@ impl<S: ServerHandler> Service<RoleServer> for Direct<S> {
     async fn handle_notification(
         &self,
         notification: ClientNotification,
-        context: Notified,
+        context: NotifyContext,
     ) -> Result<(), ErrorData> {
         Service::handle_notification(&self.0, notification, context).await
     }

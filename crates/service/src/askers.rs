@@ -1,13 +1,13 @@
-//! Who may ask over a network: those with a key, and programs on this machine if that is allowed.
+//! Who may ask over a network: holders of a key, and local programs if allowed.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use entreat_engine::Asker;
 
-/// Who may ask, and under which key.
+/// The askers that may use the API, by key.
 ///
-/// Keys are held as digests, and found by them: how long a search takes says nothing about a key.
+/// Keys are stored and looked up as digests, so lookup time reveals nothing about a key.
 #[derive(Clone, Default)]
 pub struct Askers {
     by_digest: HashMap<[u8; 32], Asker>,
@@ -15,20 +15,19 @@ pub struct Askers {
 }
 
 impl Askers {
-    /// Nobody.
+    /// Allows no asker.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Adds an asker who is known by a key. Several keys may name one asker, as while one of them
-    /// is being replaced.
+    /// Adds an asker with a key. One asker may have several keys, for rotation.
     #[must_use]
     pub fn with_key(mut self, key: &str, asker: Asker) -> Self {
         self.by_digest.insert(digest(key), asker);
         self
     }
 
-    /// Lets programs on this machine ask without a key.
+    /// Lets programs on this machine ask without a key, as this asker.
     #[must_use]
     pub fn with_local(mut self, asker: Asker) -> Self {
         self.local = Some(asker);

@@ -1,7 +1,7 @@
-//! Outcomes posted to the asker's callback, signed as Standard Webhooks says.
+//! Posts outcomes to callbacks, signed according to Standard Webhooks.
 //!
-//! A connection goes to an address that was judged and nowhere else: the name is not looked up
-//! again, no proxy is asked and no redirect followed. When and how often is the engine's business.
+//! Connects only to addresses that passed the URL guard: no second DNS lookup, no proxy, no
+//! redirects. The engine schedules attempts and retries.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use entreat_core::UnixTime;
-use entreat_engine::{Courier, Parcel, Receipt, Snapshot};
+use entreat_engine::{CallbackDelivery, CallbackSender, DeliveryResult, Snapshot};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
@@ -27,30 +27,34 @@ use tokio_rustls::TlsConnector;
 use url::{Position, Url};
 use zeroize::Zeroizing;
 
-/// How long an attempt may take, from the connection to the answer's head.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Timeout of one attempt, from connecting to the response headers.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A secret that callbacks are signed with.
+/// A secret for signing callbacks.
 ///
-/// Written as `whsec_` and the base64 of 24 to 64 bytes. Never shown.
+/// Written as `whsec_` and the base64 of 24 to 64 bytes. `Debug` redacts it.
 #[derive(Clone)]
 pub struct SigningSecret(Zeroizing<Vec<u8>>);
 
-/// Why a text is no signing secret.
+/// The text is not a signing secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a signing secret is `whsec_` and the base64 of 24 to 64 bytes")]
-pub struct NoSecret;
+pub struct InvalidSigningSecret;
 
 impl std::str::FromStr for SigningSecret {
-    type Err = NoSecret;
+    type Err = InvalidSigningSecret;
 
-    fn from_str(text: &str) -> Result<Self, NoSecret> {
-        let text = text.strip_prefix("whsec_").ok_or(NoSecret)?;
-        let bytes = Zeroizing::new(BASE64_STANDARD.decode(text).map_err(|_| NoSecret)?);
+    fn from_str(text: &str) -> Result<Self, InvalidSigningSecret> {
+        let text = text.strip_prefix("whsec_").ok_or(InvalidSigningSecret)?;
+        let bytes = Zeroizing::new(
+            BASE64_STANDARD
+                .decode(text)
+                .map_err(|_| InvalidSigningSecret)?,
+        );
         if (24..=64).contains(&bytes.len()) {
             Ok(Self(bytes))
         } else {
-            Err(NoSecret)
+            Err(InvalidSigningSecret)
         }
     }
 }
@@ -62,9 +66,9 @@ impl std::fmt::Debug for SigningSecret {
 }
 
 impl SigningSecret {
-    /// The signature of a message, as it stands in the header.
+    /// Returns a signature in the format of the header.
     fn sign(&self, id: &str, seconds: u64, body: &str) -> String {
-        // A key of any length will do.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             return String::new();
         };
@@ -73,34 +77,34 @@ impl SigningSecret {
     }
 }
 
-/// Posts outcomes to callbacks.
+/// Posts outcomes to callback URLs.
 #[derive(Clone, Debug)]
 pub struct Callbacks {
     secrets: Arc<[SigningSecret]>,
     tls: Arc<ClientConfig>,
 }
 
-/// Why nobody can be called back.
+/// Why callbacks cannot be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallbackError {
-    /// What is not signed cannot be told from a forgery.
+    /// No secret was configured; unsigned callbacks could be forged.
     #[error("callbacks need a signing secret")]
     NoSecret,
-    /// The system's certificates cannot be used.
+    /// The system's root certificates cannot be loaded.
     #[error("the system's certificates cannot be read")]
     Certificates(#[source] rustls::Error),
 }
 
 impl Callbacks {
-    /// Signs with each of these secrets, so that one can be replaced while both hold; trusts the
-    /// certificates that the system trusts.
+    /// Signs with each of these secrets, which allows rotation, and trusts the system's root
+    /// certificates.
     pub fn new(secrets: impl Into<Arc<[SigningSecret]>>) -> Result<Self, CallbackError> {
-        let tls = trusting_the_system().map_err(CallbackError::Certificates)?;
+        let tls = system_trust_config().map_err(CallbackError::Certificates)?;
         Self::with_tls(secrets, tls)
     }
 
-    /// Signs with each of these secrets, and trusts whom a TLS configuration says.
+    /// Signs with each of these secrets, and uses this TLS configuration.
     pub fn with_tls(
         secrets: impl Into<Arc<[SigningSecret]>>,
         tls: ClientConfig,
@@ -113,7 +117,7 @@ impl Callbacks {
         Ok(Self { secrets, tls })
     }
 
-    async fn post(&self, parcel: &Parcel) -> Result<StatusCode, BoxError> {
+    async fn post(&self, parcel: &CallbackDelivery) -> Result<StatusCode, BoxError> {
         let url = Url::parse(parcel.to.url())?;
         let mut stream = Err("there is no address to connect to".into());
         for address in parcel.to.socket_addrs() {
@@ -135,9 +139,13 @@ impl Callbacks {
         send(stream, request).await
     }
 
-    fn request(&self, url: &Url, parcel: &Parcel) -> Result<Request<Full<Bytes>>, BoxError> {
+    fn request(
+        &self,
+        url: &Url,
+        parcel: &CallbackDelivery,
+    ) -> Result<Request<Full<Bytes>>, BoxError> {
         let body = body(&parcel.settled);
-        // One outcome, one message, however often it is sent.
+        // Retries carry the same id, so that the receiver can deduplicate.
         let id = parcel.settled.id().to_string();
         let seconds = parcel.now.as_millis() / 1000;
         let signatures: Vec<_> = self
@@ -157,8 +165,8 @@ impl Callbacks {
     }
 }
 
-/// TLS for calls to others, whose certificates the system has to trust.
-pub(crate) fn trusting_the_system() -> Result<ClientConfig, rustls::Error> {
+/// A TLS client configuration that trusts the system's root certificates.
+pub(crate) fn system_trust_config() -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -168,34 +176,37 @@ pub(crate) fn trusting_the_system() -> Result<ClientConfig, rustls::Error> {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-impl Courier for Callbacks {
-    fn deliver(&self, parcel: Parcel) -> Pin<Box<dyn Future<Output = Receipt> + Send>> {
+impl CallbackSender for Callbacks {
+    fn deliver(
+        &self,
+        parcel: CallbackDelivery,
+    ) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>> {
         let callbacks = self.clone();
         Box::pin(async move {
             let host = parcel.to.host().to_owned();
-            let posted = tokio::time::timeout(PATIENCE, callbacks.post(&parcel)).await;
+            let posted = tokio::time::timeout(ATTEMPT_TIMEOUT, callbacks.post(&parcel)).await;
             let (id, posted) = (
                 parcel.settled.id(),
                 posted.map_err(BoxError::from).flatten(),
             );
             match posted {
-                Ok(status) if status.is_success() => Receipt::Taken,
-                Ok(StatusCode::GONE) => Receipt::Gone,
+                Ok(status) if status.is_success() => DeliveryResult::Delivered,
+                Ok(StatusCode::GONE) => DeliveryResult::Gone,
                 Ok(status) => {
                     let status = status.as_u16();
                     tracing::debug!(elicitation.id = %id, host, status, "a callback was refused");
-                    Receipt::Failed
+                    DeliveryResult::Failed
                 }
                 Err(error) => {
                     tracing::debug!(elicitation.id = %id, host, %error, "a callback failed");
-                    Receipt::Failed
+                    DeliveryResult::Failed
                 }
             }
         })
     }
 }
 
-/// Sends the request, and reads the head of the answer.
+/// Sends the request and reads the response headers.
 async fn send(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
@@ -208,25 +219,25 @@ async fn send(
         response = &mut response => Ok(response?.status()),
         ended = &mut connection => {
             ended?;
-            // The answer may have come with the end.
+            // The response may have arrived together with the end of the connection.
             Ok(response.await?.status())
         }
     }
 }
 
-/// What is posted: the outcome, its secrets sealed.
+/// The payload: the outcome, with sensitive answers sealed.
 fn body(settled: &Snapshot) -> String {
     let at = settled.lifecycle().settled_at().unwrap_or_default();
     json!({
         "type": format!("elicitation.{}", settled.status().as_str()),
-        "timestamp": written(at),
+        "timestamp": iso_8601(at),
         "data": settled,
     })
     .to_string()
 }
 
-/// A moment as ISO 8601 writes it.
-fn written(at: UnixTime) -> String {
+/// Formats a time as ISO 8601.
+fn iso_8601(at: UnixTime) -> String {
     let millis = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(millis)
         .unwrap_or(jiff::Timestamp::MAX)

@@ -1,4 +1,4 @@
-//! Ways in for fuzz targets; nothing else is to use them.
+//! Entry points for fuzz targets only.
 
 use std::convert::Infallible;
 
@@ -8,11 +8,11 @@ use entreat_core::Form;
 use futures_util::{FutureExt as _, stream};
 use serde_json::{Map, Value};
 
-use crate::page::Reading;
+use crate::page::FormReader;
 use crate::upload;
 
-/// Reads a posted form as the page of a question does, whose body comes in pieces of so many
-/// bytes; `None` if it is refused. Files are read and not kept.
+/// Parses a posted form as the question page does, from a body in chunks of `piece` bytes. Returns
+/// `None` if it is rejected. Reads files and discards them.
 pub fn posted(
     form: &Form,
     content_type: &str,
@@ -26,8 +26,8 @@ pub fn posted(
         (!next.is_empty()).then_some(Ok::<_, Infallible>(next))
     });
     let body = Body::from_stream(stream::iter(pieces));
-    let reading = Reading::of_nobody(form, size_limit).run(content_type, body);
-    // The body is there as a whole, so whatever is pending asks to be polled again.
+    let reading = FormReader::without_sender(form, size_limit).run(content_type, body);
+    // The whole body is available, so a pending future only needs polling again.
     let mut reading = Box::pin(reading);
     loop {
         if let Some(posted) = reading.as_mut().now_or_never() {
@@ -36,13 +36,13 @@ pub fn posted(
     }
 }
 
-/// Reads the bytes of a sealed file under a fixed key, and tells how many were in it; `None` if
-/// they are not what was written.
+/// Opens a sealed file under a fixed key and returns the length of its contents, or `None` if it is
+/// not authentic.
 pub fn sealed_upload(bytes: &[u8]) -> Option<usize> {
-    upload::read_under_a_fixed_key(bytes)
+    upload::open_with_fixed_key(bytes)
 }
 
-/// A sealed file with these bytes as its label and as its contents, under the same key.
+/// Seals a file with this label and these contents under the fixed key of [`sealed_upload`].
 pub fn seal_upload(label: &[u8], content: &[u8]) -> Option<Vec<u8>> {
-    upload::seal_under_a_fixed_key(label, content)
+    upload::seal_with_fixed_key(label, content)
 }

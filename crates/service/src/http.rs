@@ -1,15 +1,15 @@
-//! The control API over HTTP: calls, streams of notifications, and WebSockets.
+//! The control API over HTTP: calls, notification streams, and WebSockets.
 //!
-//! Everything that a stranger can make this side hold is bounded: the size of heads and bodies,
-//! the time they may take, the number of connections. Rules about who may ask stand in `guard.rs`.
+//! Every resource a client can consume is bounded: header and body sizes, how long they may take,
+//! the number of connections. `guard.rs` decides who may ask.
 
-mod behind;
 mod call;
-mod counted;
 mod events;
 mod files;
 mod guard;
-mod receiving;
+mod metered;
+mod permit_stream;
+mod proxied;
 mod refusal;
 mod server;
 mod socket;
@@ -32,44 +32,43 @@ use tokio::net::TcpListener;
 
 pub use self::server::{Server, listen};
 
-use self::behind::BehindProxies;
+use self::proxied::ProxiedRequests;
 use self::refusal::Refusal;
-use self::server::Ending;
+use self::server::Shutdown;
 use crate::askers::Askers;
-use crate::guesses::Guesses;
-use crate::memory::Memory;
+use crate::guess_limiter::GuessLimiter;
+use crate::memory::MemoryQuota;
+use crate::notification_log::NotificationLog;
 use crate::page::Pages;
 use crate::rpc::{Rpc, openrpc};
 use crate::tls::Tls;
-use crate::told::Told;
 use crate::upload::Uploads;
 
-/// What a server allows its clients.
+/// Limits that a server imposes on its clients.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// The largest body of a request, and message of a WebSocket, in bytes.
+    /// Maximum size of a request body or a WebSocket message, in bytes.
     pub body_limit: usize,
-    /// How much memory what is being received may take, bodies and messages together, in bytes;
-    /// an asker may have half of it. The first 64 KiB of each do not count.
+    /// Memory for all bodies and messages being received, in bytes. One asker may use half of it.
+    /// The first 64 KiB of each body or message do not count.
     pub body_memory: usize,
-    /// How long the head of a request may take, and a connection may be idle; and how long the
-    /// handshake of TLS may take.
+    /// Timeout for reading request headers, for idle connections, and for the TLS handshake.
     pub head_timeout: Duration,
-    /// How long a body may take.
+    /// Timeout for reading a body.
     pub body_timeout: Duration,
-    /// How long a client may leave what it was sent unread.
+    /// How long a write may block before the connection is dropped.
     pub write_timeout: Duration,
-    /// How many connections are served at once, WebSockets included; whoever comes then waits.
+    /// Maximum number of open connections, WebSockets included. Further ones wait in the backlog.
     pub connections: usize,
-    /// How many of them one address may have, of IPv6 one network of 64 bits; whoever has them is
-    /// refused more. Three quarters unless it is given. Proxies that are trusted to name people
-    /// have no such limit; each person and each asker behind them has, for requests at once.
+    /// Maximum number of connections from one IPv4 address or IPv6 /64 network; further ones are
+    /// rejected. Defaults to three quarters of `connections`. Proxies trusted to name people are
+    /// exempt; instead, each person and each asker behind them has this many requests in flight.
     pub connections_per_address: Option<usize>,
-    /// How many calls may be under way on one WebSocket; it is not read beyond that.
+    /// Maximum number of calls in flight on one WebSocket; reading pauses at that number.
     pub calls_per_socket: usize,
-    /// Something is sent on a waiting connection this often, for proxies that cut silent ones.
+    /// Interval of keep-alives on waiting connections, for proxies that close idle ones.
     pub heartbeat: Duration,
-    /// How long requests may go on when the server is to end.
+    /// How long requests in flight may take to finish once shutdown begins.
     pub grace: Duration,
 }
 
@@ -91,14 +90,15 @@ impl Default for HttpSettings {
 }
 
 impl HttpSettings {
-    /// How many connections one address may have. Less than all: one cannot shut the others out.
-    pub fn share_of_connections(&self) -> usize {
+    /// Returns the connection limit of one address. By default below the total, so that one address
+    /// cannot lock out the others.
+    pub fn per_address_limit(&self) -> usize {
         let most = self.connections / 4 * 3 + self.connections % 4 * 3 / 4;
         self.connections_per_address.unwrap_or(most).max(1)
     }
 }
 
-/// So many requests with wrong keys are answered for one address; then its guesses cost it time.
+/// Rate limit per address for requests with wrong keys or links.
 const GUESSES_PER_SECOND: NonZeroU32 = NonZeroU32::new(10).unwrap();
 const GUESSES_AT_ONCE: NonZeroU32 = NonZeroU32::new(50).unwrap();
 
@@ -115,7 +115,7 @@ const GUESSES_AT_ONCE: NonZeroU32 = NonZeroU32::new(50).unwrap();
 /// let askers = Askers::none().with_local(engine.asker("local"));
 /// let listener = http::listen(([127, 0, 0, 1], 7171).into())?;
 /// let end = async {
-///     // Whatever tells the program to stop.
+///     // Resolves when the program should stop.
 /// };
 /// Http::new(Rpc::new(engine), askers).serve(listener, end).await;
 /// # Ok(())
@@ -126,7 +126,7 @@ pub struct Http {
     server: Server,
 }
 
-/// Text for whoever measures the service.
+/// Renders the metrics in the Prometheus text format.
 type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
 
 struct Shared {
@@ -136,28 +136,28 @@ struct Shared {
     metrics: Option<Metrics>,
     pages: Option<Pages>,
     uploads: Option<Uploads>,
-    /// What URLs of this server begin with.
+    /// The URL scheme of this server.
     scheme: &'static str,
-    told: Told,
-    guesses: Guesses,
-    behind_proxies: Option<BehindProxies>,
-    memory: Memory,
+    notifications: NotificationLog,
+    guess_limiter: GuessLimiter,
+    proxied_requests: Option<ProxiedRequests>,
+    memory: MemoryQuota,
     readiness: tokio::sync::Mutex<()>,
-    /// Its tasks are sockets too, and the one that writes down what askers were told.
-    ending: Ending,
+    /// Also tracks WebSocket tasks and the task that fills the notification log.
+    shutdown: Shutdown,
 }
 
 impl Http {
-    /// A server for these askers, with default settings.
+    /// Creates a server for these askers with default settings.
     pub fn new(rpc: Rpc, askers: Askers) -> Self {
         Self::with_settings(rpc, askers, HttpSettings::default())
     }
 
-    /// A server for these askers.
+    /// Creates a server for these askers.
     pub fn with_settings(rpc: Rpc, askers: Askers, settings: HttpSettings) -> Self {
         let server = Server::new(settings.clone());
         let shared = Shared {
-            told: Told::new(rpc.engine().clone()),
+            notifications: NotificationLog::new(rpc.engine().clone()),
             rpc,
             askers,
             memory: settings.memory(),
@@ -166,16 +166,16 @@ impl Http {
             pages: None,
             uploads: None,
             scheme: "http",
-            guesses: Guesses::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
-            behind_proxies: None,
+            guess_limiter: GuessLimiter::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
+            proxied_requests: None,
             readiness: tokio::sync::Mutex::default(),
-            ending: server.ending().clone(),
+            shutdown: server.shutdown().clone(),
         };
         let shared = Arc::new(shared);
         Self { shared, server }
     }
 
-    /// What `/metrics` answers with; without it there is no such page.
+    /// Serves this text at `/metrics`. Without it, the route does not exist.
     #[must_use]
     pub fn with_metrics(mut self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
@@ -184,20 +184,20 @@ impl Http {
         self
     }
 
-    /// Serves pages on which people answer, and the files that they send there.
+    /// Serves the pages on which people answer, and the files uploaded there.
     #[must_use]
     pub fn with_pages(mut self, pages: Pages) -> Self {
         let identity = pages.identity();
         self.server = self.server.with_proxies(identity.proxies().to_vec());
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.behind_proxies = BehindProxies::new(identity, &shared.settings);
+            shared.proxied_requests = ProxiedRequests::new(identity, &shared.settings);
             shared.uploads = pages.uploads().cloned();
             shared.pages = Some(pages);
         }
         self
     }
 
-    /// Serves files by the links that askers got, and removes those that nobody needs.
+    /// Serves uploaded files by the links that askers received, and removes unneeded ones.
     #[must_use]
     pub fn with_uploads(mut self, uploads: Uploads) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
@@ -206,7 +206,7 @@ impl Http {
         self
     }
 
-    /// Speaks TLS, and nothing else.
+    /// Accepts TLS connections only.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.server = self.server.with_tls(tls);
@@ -216,27 +216,28 @@ impl Http {
         self
     }
 
-    /// Serves until told to end; then lets requests that are under way finish, for a while.
+    /// Serves until `end` resolves, then lets requests in flight finish within the grace period.
     ///
-    /// Whoever waits for an outcome is told how the question stands, and comes back. The engine
-    /// is shut down with that: nothing else could answer any more.
+    /// Calls that wait for an outcome return the current status, so that the caller can retry.
+    /// Shuts down the engine, too.
     pub async fn serve(self, listener: TcpListener, end: impl Future<Output = ()>) {
-        let Ending { closing, tasks, .. } = &self.shared.ending;
-        let follow = self.shared.told.clone().follow();
+        let Shutdown { closing, tasks, .. } = &self.shared.shutdown;
+        let follow = self.shared.notifications.clone().follow();
         let ended = closing.clone();
         tasks.spawn(async move {
             ended.run_until_cancelled(follow).await;
         });
         if let Some(uploads) = self.shared.uploads.clone() {
             let ended = closing.clone().cancelled_owned();
-            tasks.spawn(async move { uploads.tend(ended).await });
+            tasks.spawn(async move { uploads.sweep_until(ended).await });
         }
         let engine = self.shared.rpc.engine();
         self.server.serve_until(self.router(), listener, end).await;
-        // Before sockets are closed: a restart of the service is not a disconnect of its askers.
+        // Before sockets are closed, so that a restart does not count as a disconnect of the
+        // askers.
         engine.stop();
         self.server.close();
-        // Lets go of those who wait.
+        // Wakes all waiters.
         engine.shutdown().await;
         self.server.finish().await;
     }
@@ -260,10 +261,10 @@ impl Http {
             Some(pages) => router.merge(pages.router()),
             None => router,
         };
-        let nothing = || async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") };
-        let router = router.fallback(nothing);
-        match &self.shared.behind_proxies {
-            Some(_) => router.layer(from_fn_with_state(self.shared.clone(), behind::share)),
+        let not_found = || async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") };
+        let router = router.fallback(not_found);
+        match &self.shared.proxied_requests {
+            Some(_) => router.layer(from_fn_with_state(self.shared.clone(), proxied::limit)),
             None => router,
         }
     }
@@ -283,7 +284,9 @@ impl Shared {
         let admitted = guard::admit(&self.askers, self.scheme, peer, uri, headers);
         match admitted {
             Err(Refusal::NoKey | Refusal::UnknownKey)
-                if self.guesses.is_one_too_many(peer.ip()) =>
+                if self
+                    .guess_limiter
+                    .is_exceeded_by(peer.ip(), self.rpc.engine().now()) =>
             {
                 Err(Refusal::TooManyGuesses)
             }
@@ -292,17 +295,17 @@ impl Shared {
     }
 }
 
-/// The document is the same for everybody: anybody may ask for it, and as often as they like.
+/// Needs no key and no rate limit: the document is constant.
 async fn document() -> Response {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| openrpc::document(None).to_string().into());
     json(StatusCode::OK, DOCUMENT.clone())
 }
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    if shared.ending.closing.is_cancelled() {
+    if shared.shutdown.closing.is_cancelled() {
         return text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n");
     }
-    // Anybody may ask, and as often as they like: the store is asked by one of them at a time.
+    // Needs no key and no rate limit, so only one request at a time queries the store.
     let _turn = shared.readiness.lock().await;
     match shared.rpc.engine().check().await {
         Ok(()) => text(StatusCode::OK, "ready\n"),
@@ -324,8 +327,8 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     response
 }
 
-fn text(status: StatusCode, words: &'static str) -> Response {
-    let mut response = Response::new(Body::from(words));
+fn text(status: StatusCode, body: &'static str) -> Response {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

@@ -1,8 +1,8 @@
-//! Who is the person behind a request, and what may they answer?
+//! Identifies the person behind a request.
 //!
-//! A seam: pages ask [`Identity::identify`] and know nothing of how it was found out. What is
-//! decided here is who somebody is; that they hold a link to a question, and that the request was
-//! meant, is for pages to see to.
+//! Pages call [`Identity::identify`] and do not depend on how people sign in. Checking that a
+//! person holds the link to a question, and that a request is not forged by another site, is up to
+//! the pages.
 
 mod header;
 
@@ -11,24 +11,24 @@ use std::net::SocketAddr;
 use axum::http::{HeaderMap, Uri};
 use entreat_engine::Request;
 
-pub use self::header::{BadHeaderName, BadRange, HeaderIdentity, ProxyRange};
+pub use self::header::{HeaderIdentity, InvalidHeaderName, InvalidProxyRange, ProxyRange};
 
-use crate::local::{is_forwarded, is_this_machine, names_this_machine};
+use crate::local::{has_loopback_host, is_forwarded, is_loopback};
 
-/// How people are told apart.
+/// How people are identified.
 #[derive(Clone, Debug, Default)]
 pub enum Identity {
-    /// Whoever sits at this machine is the person meant: requests come from it, name it, and came
-    /// through no proxy. Anything else is refused, so that a proxy on this machine does not let
-    /// the world in.
+    /// Everyone on this machine is the respondent: requests must come from a loopback address, name
+    /// a loopback host, and not be forwarded. All others are rejected, so that a proxy on this
+    /// machine does not expose the pages.
     #[default]
     Local,
-    /// A proxy that is trusted signs people in and names them in a header.
+    /// A trusted proxy signs people in and names them in a header.
     Header(HeaderIdentity),
 }
 
 impl Identity {
-    /// The person that a request is from, or why it is refused.
+    /// Returns the person who sent a request, or why it is rejected.
     ///
     /// ```
     /// use entreat_service::identity::{Identity, Person, Unidentified};
@@ -56,7 +56,7 @@ impl Identity {
         }
     }
 
-    /// The proxies that are trusted to name people.
+    /// Returns the proxies that are trusted to name people.
     pub fn proxies(&self) -> &[ProxyRange] {
         match self {
             Self::Local => &[],
@@ -64,7 +64,7 @@ impl Identity {
         }
     }
 
-    /// Whether people have names, so that a question has to say who may answer it.
+    /// Whether people have names, so that a question must name its respondent.
     pub fn needs_respondent(&self) -> bool {
         match self {
             Self::Local => false,
@@ -74,30 +74,30 @@ impl Identity {
 }
 
 fn local(peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<Person, Unidentified> {
-    if !is_this_machine(peer.ip()) {
+    if !is_loopback(peer.ip()) {
         return Err(Unidentified::ForeignPeer);
     }
     if is_forwarded(headers) {
         return Err(Unidentified::Forwarded);
     }
-    if !names_this_machine(uri, headers) {
+    if !has_loopback_host(uri, headers) {
         return Err(Unidentified::ForeignHost);
     }
     Ok(Person::Local)
 }
 
-/// Somebody who looks at questions.
+/// A person who visits the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Person {
-    /// Whoever sits at this machine.
+    /// The user of this machine.
     Local,
-    /// Somebody who has signed in, by the name they are known under.
+    /// A signed-in person, by name.
     Named(Box<str>),
 }
 
 impl Person {
-    /// Whether this person is meant to answer. At one's own machine that is everything; somebody
-    /// with a name answers what is for exactly that name, and not what is for nobody.
+    /// Whether this person may answer the request. The local user may answer every request; a named
+    /// person only those addressed to exactly that name, and none without a respondent.
     pub fn may_answer(&self, request: &Request) -> bool {
         let extras = request.extras.as_ref();
         let respondent = extras.and_then(|extras| extras.respondent.as_deref());
@@ -108,29 +108,29 @@ impl Person {
     }
 }
 
-/// Why nobody knows who a request is from.
+/// Why a request's sender cannot be identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unidentified {
-    /// Questions are answered at the machine itself, and the request comes from another.
+    /// Only this machine is served, and the peer address is another machine's.
     #[error("the request does not come from this machine")]
     ForeignPeer,
-    /// Questions are answered at the machine itself, and a proxy passed the request on.
+    /// Only this machine is served, and a proxy forwarded the request.
     #[error("the request came through a proxy")]
     Forwarded,
-    /// The request names another machine, as one of a page does whose name was pointed here.
+    /// `Host` names another machine, as in a DNS rebinding attack.
     #[error("the request names another machine")]
     ForeignHost,
-    /// The request did not come through a proxy that is trusted to name people.
+    /// The peer is not a proxy trusted to name people.
     #[error("the request did not come through a trusted proxy")]
     UntrustedProxy,
-    /// The proxy named nobody.
+    /// The proxy's header is missing or empty.
     #[error("the proxy named nobody")]
     NoName,
-    /// More than one name was given, of which one may be the sender's own.
+    /// The header is repeated; one of the values may be the client's.
     #[error("the request names more than one person")]
     SeveralNames,
-    /// The name is no text in UTF-8.
+    /// The name is not UTF-8.
     #[error("the name is not text")]
     NotText,
 }

@@ -1,34 +1,34 @@
-//! The control API: how a program in any language asks, waits and gets the answer.
+//! The control API: lets a program in any language ask a question and wait for its outcome.
 //!
-//! [`rpc`] holds the methods, free of transports: bytes come in, bytes go out. What carries them
-//! stands beside it.
+//! [`rpc`] implements the methods independently of any transport, from bytes to bytes. [`http`] and
+//! [`stdio`] are the transports.
 //!
-//! Deliberately absent: rules about forms, which are the core's, and configuration, which is the
-//! program's.
+//! Deliberately absent: rules about forms, which belong to the core, and configuration, which
+//! belongs to the program.
 
 mod askers;
 mod callback;
 #[doc(hidden)]
 pub mod fuzzing;
-mod guesses;
+mod guess_limiter;
 pub mod http;
 pub mod identity;
 mod local;
 mod memory;
+mod notification_log;
 pub mod page;
 mod remote;
 pub mod rpc;
 pub mod stdio;
 mod templates;
 mod tls;
-mod told;
 mod trace;
 pub mod upload;
 
 pub use askers::Askers;
-pub use callback::{CallbackError, Callbacks, NoSecret, SigningSecret};
-pub use local::Reach;
-pub use page::{Brand, Color, NoColor, PageSettings, Pages};
+pub use callback::{CallbackError, Callbacks, InvalidSigningSecret, SigningSecret};
+pub use local::Exposure;
+pub use page::{Brand, Color, InvalidColor, PageSettings, Pages};
 pub use remote::{RemoteError, RemotePages};
 pub use templates::{FolderError, TemplateFolder};
 pub use tls::{Tls, TlsError};

@@ -1,16 +1,16 @@
-//! What makes a request one of this machine's.
+//! Decides whether a request comes from this machine.
 //!
-//! Shared by those who ask without a key and those who answer without a name: both are let in
-//! because they are here, and a proxy or a page of another site must not look as if it were.
+//! Used for askers without a key and respondents without a name. Both are trusted for being local,
+//! so requests forwarded by a proxy or sent by another site's page must not pass.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri};
 use url::{Host, Url};
 
-/// Headers by which a proxy says that the request is somebody else's: standard ones, and those of
-/// the usual proxies, clouds and networks that deliver content.
-const FORWARDED: [&str; 23] = [
+/// Headers that show that a proxy forwarded the request: the standard ones, and those of common
+/// proxies, clouds and CDNs.
+const FORWARDING_HEADERS: [&str; 23] = [
     "ali-cdn-real-ip",
     "cdn-loop",
     "client-ip",
@@ -36,8 +36,8 @@ const FORWARDED: [&str; 23] = [
     "x-varnish",
 ];
 
-/// What headers begin with of which a proxy has several.
-const FORWARDED_PREFIXES: [&str; 17] = [
+/// Prefixes of forwarding headers.
+const FORWARDING_PREFIXES: [&str; 17] = [
     "cf-",
     "cloudfront-",
     "fastly-",
@@ -57,14 +57,14 @@ const FORWARDED_PREFIXES: [&str; 17] = [
     "x-vercel-",
 ];
 
-/// Those who count as one where each address has a share: of IPv6 everybody has a network of 64
-/// bits at least, and could come from any address in it.
+/// The unit of per-address limits: an IPv4 address or an IPv6 /64 network. IPv6 users have at least
+/// a /64 and can use any address in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Neighbourhood(IpAddr);
+pub(crate) struct AddressBlock(IpAddr);
 
-impl Neighbourhood {
+impl AddressBlock {
     pub(crate) fn of(address: IpAddr) -> Self {
-        // A socket for both families shows IPv4 peers as IPv6 ones.
+        // A dual-stack socket reports IPv4 peers as IPv4-mapped IPv6 addresses.
         Self(match address.to_canonical() {
             IpAddr::V4(address) => address.into(),
             IpAddr::V6(address) => {
@@ -76,21 +76,22 @@ impl Neighbourhood {
 }
 
 /// Whether an address is a loopback one.
-pub(crate) fn is_this_machine(address: IpAddr) -> bool {
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Whether a proxy passed the request on: who stands behind it is anybody.
+/// Whether a proxy forwarded the request; then its origin is unknown.
 pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
-    let is_a_proxys = |name: &HeaderName| {
-        let mut prefixes = FORWARDED_PREFIXES.iter();
-        FORWARDED.contains(&name.as_str()) || prefixes.any(|begin| name.as_str().starts_with(begin))
+    let is_forwarding = |name: &HeaderName| {
+        let mut prefixes = FORWARDING_PREFIXES.iter();
+        FORWARDING_HEADERS.contains(&name.as_str())
+            || prefixes.any(|begin| name.as_str().starts_with(begin))
     };
-    headers.keys().any(is_a_proxys)
+    headers.keys().any(is_forwarding)
 }
 
-/// Whether every host that the request names is a loopback one, and there is one.
-pub(crate) fn names_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
+/// Whether `Host` occurs once and it and the request target name a loopback host.
+pub(crate) fn has_loopback_host(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
@@ -99,10 +100,9 @@ pub(crate) fn names_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
     host.to_str().is_ok_and(is_loopback_authority) && in_target.is_none_or(is_loopback_authority)
 }
 
-/// Whether no page of another origin sent the request, another port of this machine included.
-/// Programs name no origin, and a page that the service itself had served would name the very one
-/// that the request goes to.
-pub(crate) fn comes_from_its_own_origin(scheme: &str, headers: &HeaderMap) -> bool {
+/// Whether the request is not cross-origin; another port of this machine is another origin.
+/// Programs send no `Origin`; pages of this service send its own.
+pub(crate) fn is_same_origin(scheme: &str, headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").iter();
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
@@ -115,55 +115,54 @@ pub(crate) fn comes_from_its_own_origin(scheme: &str, headers: &HeaderMap) -> bo
     sites.all(|site| site == "same-origin" || site == "none") && origins.all(is_here)
 }
 
-/// Whether a URL names this machine by a name that is loopback whatever a name server says.
-pub(crate) fn is_of_this_machine(url: &str) -> bool {
+/// Whether the URL's host is loopback without asking DNS.
+pub(crate) fn is_loopback_url(url: &str) -> bool {
     let url = Url::parse(url);
     let host = url.as_ref().ok().and_then(Url::host);
     host.is_some_and(|host| match host {
         Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => is_this_machine(address.into()),
+        Host::Ipv6(address) => is_loopback(address.into()),
         Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
     })
 }
 
-/// How a service is reached, which tells whether whoever comes from this machine is on it.
+/// How a service can be reached, which decides whether loopback peers may be trusted.
 ///
-/// A proxy on this machine comes from loopback as well, and may name it in `Host`. So asking
-/// without a key is for services that nothing says a proxy is in front of.
+/// A proxy on this machine also connects from loopback and may send a loopback `Host`. So asking
+/// without a key is allowed only if nothing suggests a proxy in front.
 ///
 /// ```
-/// use entreat_service::Reach;
+/// use entreat_service::Exposure;
 ///
-/// let mut reach = Reach {
+/// let mut reach = Exposure {
 ///     listen: ([127, 0, 0, 1], 7171).into(),
 ///     public_url: None,
 ///     speaks_tls: false,
 ///     names_people: false,
 /// };
-/// assert_eq!(reach.why_keys(), None);
+/// assert_eq!(reach.why_key_required(), None);
 /// reach.public_url = Some("https://ask.example.com");
-/// assert_eq!(reach.why_keys(), Some("`public_url` names another machine"));
+/// assert_eq!(reach.why_key_required(), Some("`public_url` names another machine"));
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Reach<'a> {
-    /// Where it listens.
+pub struct Exposure<'a> {
+    /// The address it listens at.
     pub listen: SocketAddr,
-    /// Where people and programs are told that it is.
+    /// The URL under which people and programs reach it.
     pub public_url: Option<&'a str>,
-    /// Whether it speaks TLS itself.
+    /// Whether it terminates TLS itself.
     pub speaks_tls: bool,
-    /// Whether those who answer have names.
+    /// Whether a proxy names the people who answer.
     pub names_people: bool,
 }
 
-impl Reach<'_> {
-    /// Why asking needs a key unless somebody says otherwise; `None` if only this machine is
-    /// served, so that it needs none.
-    pub fn why_keys(&self) -> Option<&'static str> {
-        if !is_this_machine(self.listen.ip()) {
+impl Exposure<'_> {
+    /// Returns why asking needs a key by default; `None` if only this machine is served.
+    pub fn why_key_required(&self) -> Option<&'static str> {
+        if !is_loopback(self.listen.ip()) {
             return Some("other machines can reach the service");
         }
-        if self.public_url.is_some_and(|url| !is_of_this_machine(url)) {
+        if self.public_url.is_some_and(|url| !is_loopback_url(url)) {
             return Some("`public_url` names another machine");
         }
         if self.speaks_tls {
@@ -172,22 +171,21 @@ impl Reach<'_> {
         self.names_people.then_some("a proxy names people")
     }
 
-    /// Whether nobody can answer on a page: people are known by being at this machine, and the
-    /// pages are another's as far as anybody knows. Those whom a proxy lets through could not be
-    /// told from people who are here.
-    pub fn nobody_answers(&self) -> bool {
-        !self.names_people && self.public_url.is_some_and(|url| !is_of_this_machine(url))
+    /// Whether the pages reject everyone: only local users may answer, but `public_url` suggests a
+    /// proxy, whose users cannot be told apart from local ones.
+    pub fn rejects_everyone(&self) -> bool {
+        !self.names_people && self.public_url.is_some_and(|url| !is_loopback_url(url))
     }
 }
 
-/// Whether `host` or `host:port` names this machine, whatever a name server says.
+/// Whether `host` or `host:port` is loopback without asking DNS.
 fn is_loopback_authority(authority: &str) -> bool {
     let (host, port) = match authority.rsplit_once(':') {
-        // The colons of an address in brackets are its own.
+        // Colons inside brackets belong to the address.
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),
     };
-    let port_is_sound = port.is_none_or(|port| port.parse::<u16>().is_ok());
+    let port_is_valid = port.is_none_or(|port| port.parse::<u16>().is_ok());
     let address = match host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
@@ -195,8 +193,7 @@ fn is_loopback_authority(authority: &str) -> bool {
         Some(inside) => inside.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
         None => host.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
     };
-    port_is_sound
-        && (host.eq_ignore_ascii_case("localhost") || address.is_some_and(is_this_machine))
+    port_is_valid && (host.eq_ignore_ascii_case("localhost") || address.is_some_and(is_loopback))
 }
 
 #[cfg(test)]
@@ -205,7 +202,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_are_one_neighbour() {
-        let of = |address: &str| Neighbourhood::of(address.parse().unwrap());
+        let of = |address: &str| AddressBlock::of(address.parse().unwrap());
         assert_eq!(of("2001:db8:0:1::1"), of("2001:db8:0:1:ffff::2"));
         assert_ne!(of("2001:db8:0:1::1"), of("2001:db8:0:2::1"));
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));

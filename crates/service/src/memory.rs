@@ -1,31 +1,31 @@
-//! Memory for what is being received: bodies of calls, messages of WebSockets, posted forms.
+//! Memory quotas for data being received: request bodies, WebSocket messages, posted forms.
 //!
-//! Each is bounded, and so is the number of connections, but not their product. The first of each
-//! is free, so that small ones need no count; what is larger takes places, of which each asker or
-//! question has a share.
+//! The size of each and the number of connections are bounded, but their product is too large. The
+//! first bytes of each are free, so that small ones need no accounting; the rest is reserved in
+//! units, with a quota for each asker or question.
 
 use std::sync::Arc;
 
-use entreat_engine::shares::{Full, Place, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
 
-/// So much of each is free, in bytes.
+/// Bytes of each body or message that do not count.
 const FREE: usize = 64 << 10;
-/// The rest counts by so many bytes.
+/// Granularity of reservations, in bytes.
 const UNIT: usize = 1 << 20;
 
-/// Memory for all, and for each. Cheap to clone.
+/// A quota in total and per holder. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Memory(Shares<Arc<str>>);
+pub(crate) struct MemoryQuota(Shares<Arc<str>>);
 
-impl Memory {
-    /// So many bytes for all, and so many for each.
+impl MemoryQuota {
+    /// Takes the quotas in total and per holder, in bytes.
     pub(crate) fn new(all: usize, each: usize) -> Self {
         Self(Shares::new(all.div_ceil(UNIT), each.div_ceil(UNIT)))
     }
 
-    /// What somebody sends.
-    pub(crate) fn of(&self, holder: Arc<str>) -> Received {
-        Received {
+    /// Starts an empty reservation for a body or message of this holder.
+    pub(crate) fn reserve_for(&self, holder: Arc<str>) -> Reservation {
+        Reservation {
             memory: self.clone(),
             holder,
             bytes: 0,
@@ -34,17 +34,17 @@ impl Memory {
     }
 }
 
-/// What was received of one body or message; its memory is given back when this is dropped.
-pub(crate) struct Received {
-    memory: Memory,
+/// Memory reserved for one body or message; released on drop.
+pub(crate) struct Reservation {
+    memory: MemoryQuota,
     holder: Arc<str>,
     bytes: usize,
-    places: Vec<Place<Arc<str>>>,
+    places: Vec<Permit<Arc<str>>>,
 }
 
-impl Received {
-    /// So many bytes more have come.
-    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Full> {
+impl Reservation {
+    /// Reserves this many more bytes.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
         self.bytes += bytes;
         let units = self.bytes.saturating_sub(FREE).div_ceil(UNIT);
         while self.places.len() < units {
@@ -53,13 +53,13 @@ impl Received {
         Ok(())
     }
 
-    /// Some of it is not kept, and makes up nothing.
-    pub(crate) fn leave_out(&mut self, bytes: usize) {
+    /// Stops counting bytes that are not retained.
+    pub(crate) fn discount(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Begins anew: what came so far is not kept any more.
-    pub(crate) fn forget(&mut self) {
+    /// Releases everything, for the next message.
+    pub(crate) fn reset(&mut self) {
         self.bytes = 0;
         self.places.clear();
     }

@@ -1,35 +1,35 @@
 //! Pages on which people answer.
 //!
-//! HTML that the server makes, whole without a script; the script only spares round trips. Every
-//! rule is the core's: the page asks, and shows what it hears. Nothing comes from elsewhere: the
-//! style, the script and the icon are in the binary.
+//! Server-rendered HTML that works without JavaScript; the script only saves round trips. All rules
+//! are in the core. The style sheet, script and icon are embedded in the binary, and nothing is
+//! loaded from other origins.
 //!
-//! One file for each page, its template under `templates/`.
+//! One file per page, with its template under `templates/`.
 
 mod accent;
-mod act;
+mod action;
+mod answer_text;
 mod assets;
 mod calendar;
 mod closing;
 mod control;
-mod drawn;
+mod draft;
 mod field;
 mod file_view;
 mod files;
 mod frame;
 mod guard;
 mod inbox;
-mod keep;
-mod key;
 mod live;
 mod posted;
 mod question;
+mod rendered;
 mod review;
-mod said;
+mod sanitize;
 mod settings;
-mod shown;
+mod texts;
+mod token;
 mod visit;
-mod words;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -42,59 +42,59 @@ use entreat_core::{Catalogue, ElicitationId};
 use entreat_engine::{Engine, Entropy, SystemEntropy};
 use parking_lot::Mutex;
 
-pub(crate) use self::posted::Reading;
-pub use self::settings::{Brand, Color, NoColor, PageSettings};
+pub(crate) use self::posted::FormReader;
+pub use self::settings::{Brand, Color, InvalidColor, PageSettings};
 
 use self::accent::Accent;
-use self::drawn::Drawings;
-use self::key::{Door, Keys};
-use crate::guesses::Guesses;
+use self::rendered::RenderCache;
+use self::token::{Target, TokenKeys};
+use crate::guess_limiter::GuessLimiter;
 use crate::identity::Identity;
-use crate::local::is_of_this_machine;
-use crate::memory::Memory;
+use crate::local::is_loopback_url;
+use crate::memory::MemoryQuota;
 use crate::rpc::Links;
 use crate::upload::Uploads;
 
-/// So many links that open nothing are answered for one address; then guesses cost it time.
+/// Rate limit per address for requests with wrong links.
 const GUESSES_PER_SECOND: NonZeroU32 = NonZeroU32::new(5).unwrap();
 const GUESSES_AT_ONCE: NonZeroU32 = NonZeroU32::new(30).unwrap();
 
-/// Pages for the questions of an engine. Cheap to clone; all clones are one.
+/// The pages for the questions of an engine. Clones share one state.
 #[derive(Clone)]
 pub struct Pages(Arc<Site>);
 
 pub(crate) struct Site {
     engine: Engine,
-    keys: Keys,
+    keys: TokenKeys,
     entropy: SystemEntropy,
-    /// Where the service is reached, without a slash at the end.
+    /// The public URL, without a trailing slash.
     url: String,
-    /// The path of that, without a slash at the end: mostly empty.
+    /// The path of that URL, without a trailing slash; usually empty.
     root: String,
-    /// Nobody could be told from those whom a proxy lets through, so that nobody is let in.
-    is_for_nobody: bool,
+    /// Rejects everyone, because local users could not be told apart from users of a proxy.
+    rejects_everyone: bool,
     settings: PageSettings,
     accents: HashMap<String, Accent>,
     uploads: Option<Uploads>,
-    /// For forms that are being received, by question.
-    memory: Memory,
+    /// For forms being received, by question.
+    memory: MemoryQuota,
     catalogue: Catalogue,
-    drawings: Drawings,
-    guesses: Guesses,
-    /// Questions that were put anew, and as what: for whoever works on a form.
+    render_cache: RenderCache,
+    guess_limiter: GuessLimiter,
+    /// Questions replaced by a new one, for live preview of a form.
     successors: Mutex<HashMap<ElicitationId, ElicitationId>>,
 }
 
-/// How many questions that were put anew are remembered: those of a long afternoon.
+/// Maximum number of replaced questions to remember.
 const SUCCESSORS: usize = 1024;
 
 impl Pages {
-    /// Pages that are reached under this URL.
+    /// Creates pages that are reached under this URL.
     ///
-    /// Where people are known by being at this machine, a URL of another leaves nobody who may
-    /// open one: a proxy would have to be in front, and might let anybody through.
+    /// With [`Identity::Local`], a URL of another machine makes the pages reject everyone: it
+    /// implies a proxy in front, which might let anyone through.
     ///
-    /// Fails if the system gives no randomness.
+    /// Fails if the system has no randomness.
     pub fn new(engine: Engine, url: &str, settings: PageSettings) -> std::io::Result<Self> {
         let url = url.trim_end_matches('/');
         let path = url::Url::parse(url).map(|url| url.path().to_owned());
@@ -103,51 +103,51 @@ impl Pages {
             Some((name.clone(), accent))
         });
         Ok(Self(Arc::new(Site {
-            keys: Keys::new(&engine),
+            keys: TokenKeys::new(&engine),
             entropy: SystemEntropy::new()?,
-            is_for_nobody: !settings.identity.needs_respondent() && !is_of_this_machine(url),
+            rejects_everyone: !settings.identity.needs_respondent() && !is_loopback_url(url),
             url: url.to_owned(),
             root: path.unwrap_or_default().trim_end_matches('/').to_owned(),
             accents: colors.collect(),
             uploads: settings.uploads.clone(),
-            memory: Memory::new(settings.body_memory, settings.body_memory / 4),
+            memory: MemoryQuota::new(settings.body_memory, settings.body_memory / 4),
             settings,
             catalogue: Catalogue::default(),
-            drawings: Drawings::default(),
-            guesses: Guesses::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
+            render_cache: RenderCache::default(),
+            guess_limiter: GuessLimiter::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
             successors: Mutex::default(),
             engine,
         })))
     }
 
-    /// The link to a question's page.
+    /// Returns the link to a question's page.
     pub fn link(&self, id: ElicitationId) -> String {
-        let token = self.0.keys.link(Door::Question(id));
+        let token = self.0.keys.link(Target::Question(id));
         format!("{}/e/{id}/{token}", self.0.url)
     }
 
-    /// How people are told apart.
+    /// How people are identified.
     pub(crate) fn identity(&self) -> &Identity {
         &self.0.settings.identity
     }
 
-    /// Where files are kept that people send.
+    /// Where uploaded files are stored.
     pub(crate) fn uploads(&self) -> Option<&Uploads> {
         self.0.uploads.as_ref()
     }
 
-    /// The link to the inbox.
+    /// Returns the link to the inbox.
     pub fn inbox_link(&self) -> String {
         if self.0.settings.identity.needs_respondent() {
             return format!("{}/inbox", self.0.url);
         }
-        let token = self.0.keys.link(Door::Inbox);
+        let token = self.0.keys.link(Target::Inbox);
         format!("{}/inbox/{token}", self.0.url)
     }
 
-    /// Sends whoever looks at one question to another, once the first is over: a form that was
-    /// changed is asked anew.
-    pub fn succeed(&self, id: ElicitationId, successor: ElicitationId) {
+    /// Redirects viewers of a settled question to another one, for example when a changed form is
+    /// asked again.
+    pub fn set_successor(&self, id: ElicitationId, successor: ElicitationId) {
         let mut successors = self.0.successors.lock();
         if successors.len() >= SUCCESSORS {
             successors.clear();
@@ -158,39 +158,48 @@ impl Pages {
     pub(crate) fn router(&self) -> Router {
         let site = &self.0;
         let questions = Router::new()
-            .route("/{id}/{key}", get(question::show).post(act::act))
+            .route("/{id}/{key}", get(question::show).post(action::handle))
             .route("/{id}/{key}/review", get(review::show))
             .route("/{id}/{key}/state", get(live::state))
             .route("/{id}/{key}/draft", post(live::draft))
             .route("/{id}/{key}/files/{field}", post(files::upload))
             .route("/{id}/{key}/files/{field}/{location}", get(files::preview))
-            .fallback(visit::nothing_here)
-            .method_not_allowed_fallback(visit::not_so)
+            .fallback(visit::not_found_fallback)
+            .method_not_allowed_fallback(visit::method_not_allowed)
             .with_state(site.clone());
         let inbox = Router::new()
             .route("/", get(inbox::show))
             .route("/list", get(inbox::list))
             .route("/{key}", get(inbox::show))
             .route("/{key}/list", get(inbox::list))
-            .fallback(visit::nothing_here)
-            .method_not_allowed_fallback(visit::not_so)
+            .fallback(visit::not_found_fallback)
+            .method_not_allowed_fallback(visit::method_not_allowed)
             .with_state(site.clone());
         Router::new()
             .nest("/e", questions)
             .nest("/inbox", inbox)
-            .route("/e/", any(visit::nothing_here).with_state(site.clone()))
-            .route("/inbox/", any(visit::nothing_here).with_state(site.clone()))
+            .route(
+                "/e/",
+                any(visit::not_found_fallback).with_state(site.clone()),
+            )
+            .route(
+                "/inbox/",
+                any(visit::not_found_fallback).with_state(site.clone()),
+            )
             .route(
                 "/assets/{name}",
                 get(assets::serve).with_state(site.clone()),
             )
-            .layer(map_response_with_state(site.clone(), guard::protect))
+            .layer(map_response_with_state(
+                site.clone(),
+                guard::add_security_headers,
+            ))
     }
 }
 
 impl Links for Pages {
     fn page(&self, id: ElicitationId) -> Option<String> {
-        (!self.0.is_for_nobody).then(|| self.link(id))
+        (!self.0.rejects_everyone).then(|| self.link(id))
     }
 
     fn needs_respondent(&self) -> bool {
@@ -207,8 +216,8 @@ impl Site {
         self.successors.lock().get(&id).copied()
     }
 
-    fn random(&self) -> key::Browser {
-        key::Browser::new(&self.entropy as &dyn Entropy)
+    fn new_browser(&self) -> token::Browser {
+        token::Browser::new(&self.entropy as &dyn Entropy)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Pages that another Entreat serves, for a program that serves none.
+//! Pages served by another Entreat service, for a program that serves none.
 //!
-//! A question of this program is asked there as well, by the control API, and what a person does
-//! on that page is done here. When the question ends here first, because its call was dropped or
-//! its time is over, it is cancelled there. This program's own record stays the one that counts.
+//! A question of this program is also created on that service, through the control API, and its
+//! outcome there is applied here. If the question settles here first, because its call was dropped
+//! or timed out, it is cancelled there. The local record is authoritative.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use axum::http::{Request, StatusCode};
 use bytes::Bytes;
 use entreat_core::{CancelReason, ElicitationId, ReferenceKind};
-use entreat_engine::{ActError, Elicitation, Links, Opening};
+use entreat_engine::{ActError, Elicitation, Links, PageUrlFuture};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
@@ -26,18 +26,18 @@ use tokio_util::task::TaskTracker;
 use url::{Position, Url};
 use zeroize::Zeroizing;
 
-use crate::callback::trusting_the_system;
+use crate::callback::system_trust_config;
 
-/// How long the other service may take to answer, besides what it is asked to wait.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long it is asked to wait for an outcome before it is asked again.
-const WAIT: Duration = Duration::from_secs(25);
-/// How long to wait before a service is asked again that did not answer.
-const PAUSE: Duration = Duration::from_secs(2);
-/// The longest answer: files may be in it.
-const MAX_ANSWER: usize = 64 << 20;
+/// Timeout of a call, on top of any wait it asks for.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long one `elicitation/await` waits for an outcome.
+const AWAIT_TIMEOUT: Duration = Duration::from_secs(25);
+/// Delay before retrying an unreachable service.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Maximum size of a response in bytes; answers may contain files.
+const MAX_RESPONSE: usize = 64 << 20;
 
-/// Pages that another Entreat serves. Cheap to clone; all clones are one.
+/// Pages served by another Entreat service. Clones share one state.
 #[derive(Clone)]
 pub struct RemotePages {
     inner: Arc<Inner>,
@@ -48,19 +48,19 @@ struct Inner {
     key: Zeroizing<String>,
     tls: Arc<ClientConfig>,
     knows_people: bool,
-    /// Pages of questions that are open.
+    /// Page URLs of open questions.
     opened: Mutex<HashMap<ElicitationId, String>>,
     tasks: TaskTracker,
 }
 
-/// Why another service cannot serve the pages.
+/// Why the pages of another service cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// That is not where a service is.
+    /// The URL is not an HTTP or HTTPS URL.
     #[error("`{0}` is no address of a service, such as https://ask.example.com")]
     Url(String),
-    /// The system's certificates cannot be used.
+    /// The system's root certificates cannot be loaded.
     #[error("the system's certificates cannot be read")]
     Certificates(#[source] rustls::Error),
 }
@@ -77,14 +77,14 @@ enum CallError {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl RemotePages {
-    /// The pages of the service at this address, which knows us by a key.
+    /// Uses the service at this URL, authenticated by this key.
     pub fn new(url: &str, key: &str) -> Result<Self, RemoteError> {
-        let wrong = || RemoteError::Url(url.to_owned());
-        let parsed = Url::parse(url).map_err(|_| wrong())?;
+        let invalid_url = || RemoteError::Url(url.to_owned());
+        let parsed = Url::parse(url).map_err(|_| invalid_url())?;
         if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-            return Err(wrong());
+            return Err(invalid_url());
         }
-        let tls = trusting_the_system().map_err(RemoteError::Certificates)?;
+        let tls = system_trust_config().map_err(RemoteError::Certificates)?;
         let inner = Inner {
             url: parsed,
             key: Zeroizing::new(key.to_owned()),
@@ -98,8 +98,8 @@ impl RemotePages {
         })
     }
 
-    /// Says that people sign in there, and that our principals are their names. Without this, its
-    /// pages are for people at this machine alone.
+    /// Declares that people sign in at that service under the names of our principals. Without
+    /// this, its pages are for people on this machine only.
     #[must_use]
     pub fn with_people(mut self) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
@@ -108,8 +108,8 @@ impl RemotePages {
         self
     }
 
-    /// Waits until questions that have ended here are cancelled there. To be called when the
-    /// engine was shut down, with which the others are let go.
+    /// Waits until questions that settled here are cancelled there. Call it after shutting down the
+    /// engine, which ends the tasks of all other questions.
     pub async fn close(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -139,8 +139,8 @@ impl RemotePages {
         if let Some(respondent) = extras.and_then(|it| it.respondent.as_deref()) {
             params["respondent"] = respondent.into();
         }
-        let made = self.call("elicitation/create", params, PATIENCE).await;
-        let (there, page) = match &made {
+        let made = self.call("elicitation/create", params, CALL_TIMEOUT).await;
+        let (remote_id, page) = match &made {
             Ok(record) => (record["elicitationId"].as_str(), record["page"].as_str()),
             Err(error) => {
                 let service = self.inner.url.host_str();
@@ -148,31 +148,31 @@ impl RemotePages {
                 (None, None)
             }
         };
-        let (there, page) = (there?.to_owned(), page?.to_owned());
+        let (remote_id, page) = (remote_id?.to_owned(), page?.to_owned());
         let is_new = {
             let mut opened = self.inner.opened.lock();
             opened.insert(id, page.clone()).is_none()
         };
         if is_new {
-            let following = self.clone().follow(question, there);
+            let following = self.clone().follow(question, remote_id);
             self.inner.tasks.spawn(following);
         }
         Some(page)
     }
 
-    /// Does here what happens there, or ends there what ended here.
-    async fn follow(self, question: Elicitation, there: String) {
+    /// Applies the remote outcome here, or cancels the remote question if this one settles first.
+    async fn follow(self, question: Elicitation, remote_id: String) {
         let mut settled = question.outcome();
         loop {
-            let wait = u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX);
-            let params = json!({"elicitationId": there, "timeout": wait});
-            let waiting = self.call("elicitation/await", params, WAIT + PATIENCE);
+            let wait = u64::try_from(AWAIT_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+            let params = json!({"elicitationId": remote_id, "timeout": wait});
+            let waiting = self.call("elicitation/await", params, AWAIT_TIMEOUT + CALL_TIMEOUT);
             let record = tokio::select! {
                 biased;
                 here = &mut settled => {
-                    // An engine that is shut down has ended nothing.
+                    // A shutdown of the engine settles nothing.
                     if here.is_ok() {
-                        self.withdraw(&there).await;
+                        self.cancel_remote(&remote_id).await;
                     }
                     break;
                 }
@@ -190,17 +190,17 @@ impl RemotePages {
                 }
                 Err(error @ CallError::Unreachable(_)) => {
                     tracing::debug!(%error, "another service does not answer");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
         self.inner.opened.lock().remove(&question.id());
     }
 
-    async fn withdraw(&self, there: &str) {
-        let params = json!({"elicitationId": there});
-        if let Err(error) = self.call("elicitation/cancel", params, PATIENCE).await {
-            // It may have ended in the same moment; else its deadline ends it.
+    async fn cancel_remote(&self, remote_id: &str) {
+        let params = json!({"elicitationId": remote_id});
+        if let Err(error) = self.call("elicitation/cancel", params, CALL_TIMEOUT).await {
+            // It may have settled concurrently; otherwise its deadline ends it.
             tracing::debug!(%error, "a question was not withdrawn");
         }
     }
@@ -209,9 +209,9 @@ impl RemotePages {
         &self,
         method: &str,
         params: Value,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Value, CallError> {
-        let called = tokio::time::timeout(patience, self.post(method, params)).await;
+        let called = tokio::time::timeout(timeout, self.post(method, params)).await;
         let called = called.unwrap_or_else(|late| Err(late.into()));
         let mut answer = called.map_err(CallError::Unreachable)?;
         let error = &answer["error"];
@@ -251,7 +251,7 @@ impl Links for RemotePages {
         self.inner.opened.lock().get(&id).cloned()
     }
 
-    fn open(&self, question: Elicitation) -> Opening {
+    fn open(&self, question: Elicitation) -> PageUrlFuture {
         let pages = self.clone();
         Box::pin(async move { pages.open_page(question).await })
     }
@@ -273,12 +273,12 @@ fn is_open(record: &Value) -> bool {
     matches!(record["status"].as_str(), Some("pending" | "active"))
 }
 
-/// Settles a question as it was settled elsewhere.
+/// Settles a question with the outcome of its remote record.
 async fn settle(question: &Elicitation, record: &Value) {
     let settled = match record["status"].as_str() {
         Some("completed") => {
-            // The other service has judged its files, and its links are its own.
-            let vouched = question.clone().vouching_for(ReferenceKind::Url);
+            // The other service has checked its files, and the links are its own.
+            let vouched = question.clone().accepting_references(ReferenceKind::Url);
             match vouched.submit(&record["result"]).await {
                 Err(ActError::Invalid(_)) => question.cancel(CancelReason::FormInvalidated).await,
                 other => other,
@@ -290,7 +290,7 @@ async fn settle(question: &Elicitation, record: &Value) {
             let reason = reason.unwrap_or(CancelReason::AskerCancelled);
             question.cancel(reason).await
         }
-        // Its own deadline ends it here.
+        // The local deadline ends it.
         _ => return,
     };
     if let Err(error) = settled {
@@ -299,7 +299,7 @@ async fn settle(question: &Elicitation, record: &Value) {
     }
 }
 
-/// Sends the request, and reads the answer.
+/// Sends the request and reads the response.
 async fn send(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
@@ -309,7 +309,7 @@ async fn send(
     let asking = async {
         let answer = sender.send_request(request).await?;
         let status = answer.status();
-        let body = Limited::new(answer.into_body(), MAX_ANSWER)
+        let body = Limited::new(answer.into_body(), MAX_RESPONSE)
             .collect()
             .await?;
         Ok::<_, BoxError>((status, body.to_bytes()))
@@ -317,7 +317,7 @@ async fn send(
     let mut asking = std::pin::pin!(asking);
     let (status, body) = tokio::select! {
         answer = &mut asking => answer?,
-        // The connection may end as soon as its answer is here.
+        // The connection may end as soon as the response has arrived.
         ended = connection => {
             ended?;
             asking.await?

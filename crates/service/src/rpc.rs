@@ -1,9 +1,8 @@
-//! JSON-RPC 2.0 without a transport: a message in, an answer out.
+//! JSON-RPC 2.0 without a transport.
 //!
-//! [`Rpc`] answers messages; a [`Session`] says for whom. Reading is strict: what is ambiguous
-//! (a key that stands twice, a parameter that is misspelt) is refused and named. A method is one
-//! entry of the table in `method.rs`, from which calls are dispatched, parameters are checked and
-//! the [`openrpc`] document is written, so that the three cannot disagree.
+//! [`Rpc`] answers messages on behalf of a [`Session`]. Parsing is strict: duplicate keys and
+//! unknown parameters are rejected by name. A method is one entry of the table in `method.rs`,
+//! which drives dispatch, parameter checks and the [`openrpc`] document, so that the three agree.
 //!
 //! ```
 //! use entreat_engine::Engine;
@@ -17,7 +16,7 @@
 //!
 //! let request = br#"{"jsonrpc":"2.0","id":1,"method":"elicitation/timeout_config"}"#;
 //! let answered = rpc.answer(&session, request).await;
-//! assert!(answered.understood);
+//! assert!(answered.is_well_formed);
 //! assert_eq!(
 //!     answered.body.unwrap(),
 //!     r#"{"jsonrpc":"2.0","id":1,"result":{"default_ms":30000,"min_ms":1000,"max_ms":300000,"config_source":"default"}}"#,
@@ -52,14 +51,14 @@ use std::sync::Arc;
 use entreat_core::{FormCache, Validators};
 use entreat_engine::Engine;
 
-pub use answer::{Answered, Answering};
+pub use answer::{ResponseFuture, RpcResponse};
 pub use entreat_engine::Links;
 pub use error::{Code, RpcError};
 pub use notification::Notification;
 pub use session::Session;
 pub use templates::{Template, Templates};
 
-/// Answers messages of the control API. Cheap to clone; all clones are one.
+/// Answers messages of the control API. Clones share one state.
 #[derive(Clone)]
 pub struct Rpc {
     engine: Engine,
@@ -69,12 +68,12 @@ pub struct Rpc {
     validators: Arc<Validators>,
 }
 
-/// How many definitions are kept compiled. With the bound on their size in `forms.rs` they come
-/// to some tens of MiB at worst.
+/// How many compiled definitions are cached. With the size bound in `forms.rs`, they take some tens
+/// of MiB at worst.
 const CACHED_FORMS: usize = 256;
 
 impl Rpc {
-    /// Methods for the askers of this engine; without templates and pages.
+    /// Serves the askers of this engine, without templates and pages.
     pub fn new(engine: Engine) -> Self {
         Self {
             engine,
@@ -85,35 +84,35 @@ impl Rpc {
         }
     }
 
-    /// Forms that can be asked by name.
+    /// Adds forms that can be asked by name.
     #[must_use]
     pub fn with_templates(mut self, templates: Templates) -> Self {
         self.templates = templates;
         self
     }
 
-    /// Where pages are.
+    /// Adds the pages on which people answer.
     #[must_use]
     pub fn with_links(mut self, links: impl Links + 'static) -> Self {
         self.links = Some(Arc::new(links));
         self
     }
 
-    /// Functions that definitions may name in `custom_validators`.
+    /// Adds functions that definitions may name in `custom_validators`.
     #[must_use]
     pub fn with_validators(mut self, validators: Validators) -> Self {
         self.validators = Arc::new(validators);
-        // Forms are found by their text, whatever validators they were loaded with.
+        // Cached forms were compiled with the previous validators.
         self.forms = Arc::new(FormCache::new(CACHED_FORMS));
         self
     }
 
-    /// The engine behind the methods.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The forms that can be asked by name.
+    /// Returns the forms that can be asked by name.
     pub fn templates(&self) -> &Templates {
         &self.templates
     }

@@ -1,7 +1,7 @@
-//! The control API on a pair of pipes, one message a line.
+//! The control API over a pair of pipes, one message per line.
 //!
-//! The pipes are a connection: when the input ends, what was asked on it is cancelled, unless it
-//! is durable.
+//! The pipes are one connection: when the input ends, its questions are cancelled unless they are
+//! durable.
 
 use std::io;
 
@@ -10,19 +10,19 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+use crate::notification_log::NotificationLog;
 use crate::rpc::{Rpc, Session};
-use crate::told::Told;
 
-/// The longest line, in bytes.
+/// Maximum length of a line, in bytes.
 const LINE_LIMIT: usize = 32 << 20;
-/// So many calls may be under way; no line is read beyond that.
+/// Maximum number of calls in flight; reading pauses at that number.
 const CALLS: usize = 1024;
 
-/// Answers the lines of `input` on `output`, until the input ends or `end` comes.
+/// Answers the messages of `input` on `output`, until the input ends or `end` resolves.
 ///
-/// Calls run side by side and are answered as they end; notifications stand between the answers.
-/// When the input has ended, calls that were begun are still answered, but for those that wait
-/// for an outcome.
+/// Calls run concurrently and are answered in order of completion; notifications come in between.
+/// After the end of the input, calls in flight are still answered; those that wait for an outcome
+/// return at once.
 pub async fn serve(
     rpc: &Rpc,
     asker: Asker,
@@ -30,10 +30,10 @@ pub async fn serve(
     mut output: impl AsyncWrite + Unpin,
     end: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let told = Told::new(rpc.engine().clone());
-    let mut stream = told.stream(asker.clone(), None);
+    let notifications = NotificationLog::new(rpc.engine().clone());
+    let mut stream = notifications.stream(asker.clone(), None);
     let session = Session::connected(asker);
-    let mut follow = std::pin::pin!(told.follow());
+    let mut follow = std::pin::pin!(notifications.follow());
     let mut end = std::pin::pin!(end);
     let mut lines = Lines::of(input);
     let mut calls = FuturesUnordered::new();
@@ -47,7 +47,7 @@ pub async fn serve(
                 Some(body) => body,
                 None => continue,
             },
-            telling = stream.next() => String::from(&*telling.text),
+            notification = stream.next() => String::from(&*notification.text),
             line = lines.next(), if has_room => {
                 match line? {
                     Some(line) if line.trim_ascii().is_empty() => {}
@@ -63,7 +63,7 @@ pub async fn serve(
         write_line(&mut output, text).await?;
     }
     drop(session);
-    // What was asked is cancelled now, so that every wait comes to its end.
+    // Dropping the session cancelled its questions, so every wait ends.
     while let Some(body) = calls.next().await {
         if let Some(body) = body {
             write_line(&mut output, body).await?;
@@ -82,7 +82,7 @@ async fn write_line(output: &mut (impl AsyncWrite + Unpin), mut text: String) ->
 struct Lines<R> {
     input: R,
     line: Vec<u8>,
-    /// The line was given out.
+    /// The line was returned and is cleared by the next call.
     is_done: bool,
 }
 
@@ -95,8 +95,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line, without its end; `None` after the last. May be dropped and called again:
-    /// what was read of a line is kept.
+    /// Returns the next line without its terminator; `None` after the last. Cancel-safe.
     async fn next(&mut self) -> io::Result<Option<&[u8]>> {
         if std::mem::take(&mut self.is_done) {
             self.line.clear();
@@ -104,7 +103,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         loop {
             let chunk = self.input.fill_buf().await?;
             if chunk.is_empty() {
-                // The last line may lack its end.
+                // The last line may lack its terminator.
                 self.is_done = true;
                 return Ok((!self.line.is_empty()).then_some(&self.line));
             }

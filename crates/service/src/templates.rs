@@ -1,7 +1,7 @@
-//! Forms that lie in a folder, kept up to date while the service runs.
+//! Loads form templates from a folder and reloads them while the service runs.
 //!
-//! A file's name without its ending is the template's name. Decides nothing about forms, and
-//! never takes a sound one away because its file was broken: [`Templates::replace`] sees to that.
+//! The file stem is the template's name. A template whose file becomes invalid keeps its last valid
+//! form; see [`Templates::replace`].
 
 mod scan;
 #[cfg(test)]
@@ -9,36 +9,32 @@ mod tests;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::Validators;
-use notify::event::{AccessKind, AccessMode};
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use self::scan::{Look, Scan};
+use self::scan::Scan;
 use crate::rpc::Templates;
 
-/// Editors change a file in several steps; what comes within this time is looked at once.
-const SETTLING: Duration = Duration::from_millis(50);
-/// The folder is looked at this often even if nobody tells of a change: not every file system
-/// does, and a folder that was replaced is another one.
-const PATROL: Duration = Duration::from_secs(3);
+/// Interval of scans. Notifications of the operating system would be faster, but not every file
+/// system sends them, and a scan that finds nothing new only looks at the folder and the files'
+/// metadata.
+const SCAN_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why the templates of a folder cannot be had.
+/// Why the templates of a folder cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("the folder of templates {} cannot be read", folder.display())]
 pub struct FolderError {
     /// The folder.
     pub folder: PathBuf,
-    /// What the system said.
+    /// The I/O error.
     pub source: io::Error,
 }
 
-/// A folder of forms under watch.
+/// A watched folder of form templates.
 ///
 /// ```
 /// use entreat_service::TemplateFolder;
@@ -63,14 +59,14 @@ pub struct FolderError {
 pub struct TemplateFolder {
     task: JoinHandle<()>,
     end: CancellationToken,
-    looks: watch::Receiver<u64>,
+    scans: watch::Receiver<u64>,
 }
 
 impl TemplateFolder {
-    /// Loads the forms of a folder into `templates`, and goes on doing so as they change.
+    /// Loads the forms of a folder into `templates`, and reloads them when they change.
     ///
-    /// They are there when this returns. Fails if the folder cannot be read; a file that is
-    /// broken is a warning in the log and a problem of its template.
+    /// The first load is complete when this returns. Fails if the folder cannot be read; an invalid
+    /// file only logs a warning and is reported as a problem of its template.
     pub async fn watch(
         folder: impl Into<PathBuf>,
         templates: Templates,
@@ -78,50 +74,40 @@ impl TemplateFolder {
         Self::watch_with(folder, templates, Validators::default()).await
     }
 
-    /// Loads and watches a folder as [`watch`](Self::watch) does; its forms may name these
-    /// functions in `custom_validators`.
+    /// Watches a folder like [`watch`](Self::watch); its forms may name these functions in
+    /// `custom_validators`.
     pub async fn watch_with(
         folder: impl Into<PathBuf>,
         templates: Templates,
         validators: Validators,
     ) -> Result<Self, FolderError> {
         let folder = folder.into();
-        let changed = Arc::new(Notify::new());
-        // Before the first look, so that no change falls between the two.
-        let watcher = watcher(&folder, changed.clone());
-        let Looked { scan, found } = look(
-            Scan::of(folder.clone(), validators),
-            Look::Closely,
-            &templates,
-        )
-        .await;
+        let scan = Scan::new(folder.clone(), validators);
+        let ScanResult { scan, found } = run_scan(scan, &templates).await;
         if let Err(source) = found {
             return Err(FolderError { folder, source });
         }
         let end = CancellationToken::new();
-        let (looked, looks) = watch::channel(1);
-        let keeper = Keeper {
+        let (rescanned, scans) = watch::channel(1);
+        let watch_task = WatchTask {
             templates,
-            changed,
-            looked,
+            rescanned,
             end: end.clone(),
-            _watcher: watcher,
         };
-        let task = tokio::spawn(keeper.keep(scan));
-        Ok(Self { task, end, looks })
+        let task = tokio::spawn(watch_task.run(scan));
+        Ok(Self { task, end, scans })
     }
 
-    /// Waits until the folder was looked at once more. That is soon after a change, and every few
-    /// seconds in any case.
-    pub async fn looked(&self) {
-        // An error means that nobody looks any more.
-        let _ = self.looks.clone().changed().await;
+    /// Waits for the next scan, which is at most half a second away.
+    pub async fn rescanned(&self) {
+        // An error means that the watch has ended.
+        let _ = self.scans.clone().changed().await;
     }
 
-    /// Ends the watch; the templates stay as they are.
+    /// Stops watching; the templates stay loaded.
     pub async fn close(mut self) {
         self.end.cancel();
-        // Cancelled with its runtime, it has ended too.
+        // Fails only if the runtime cancelled the task.
         let _ = (&mut self.task).await;
     }
 }
@@ -132,90 +118,54 @@ impl Drop for TemplateFolder {
     }
 }
 
-/// A look at the folder that is over.
-struct Looked {
+/// The scan after it ran, and its result.
+struct ScanResult {
     scan: Scan,
     found: io::Result<()>,
 }
 
-/// Looks at the folder, on a thread that may wait for a disk.
-async fn look(mut scan: Scan, how: Look, templates: &Templates) -> Looked {
+/// Scans the folder on a blocking thread.
+async fn run_scan(mut scan: Scan, templates: &Templates) -> ScanResult {
     let templates = templates.clone();
-    // Should the look panic, the next begins as the first did.
-    let anew = scan.forgotten();
-    let looking = tokio::task::spawn_blocking(move || {
-        let found = scan.look(how, &templates);
-        Looked { scan, found }
+    // If the scan panics, the next one starts from scratch.
+    let fresh = scan.fresh();
+    let scanning = tokio::task::spawn_blocking(move || {
+        let found = scan.run(&templates);
+        ScanResult { scan, found }
     });
-    looking.await.unwrap_or_else(|error| Looked {
-        scan: anew,
+    scanning.await.unwrap_or_else(|error| ScanResult {
+        scan: fresh,
         found: Err(io::Error::other(error)),
     })
 }
 
-/// Looks after the templates while the folder is watched.
-struct Keeper {
+/// The task that keeps the templates up to date.
+struct WatchTask {
     templates: Templates,
-    changed: Arc<Notify>,
-    looked: watch::Sender<u64>,
+    rescanned: watch::Sender<u64>,
     end: CancellationToken,
-    /// Tells of changes as long as it is held.
-    _watcher: Option<RecommendedWatcher>,
 }
 
-impl Keeper {
-    /// Looks again whenever something changed, and now and then in any case.
-    async fn keep(self, mut scan: Scan) {
-        let mut was_there = true;
+impl WatchTask {
+    /// Scans at an interval.
+    async fn run(self, mut scan: Scan) {
+        let mut was_readable = true;
         loop {
-            let how = tokio::select! {
+            tokio::select! {
                 () = self.end.cancelled() => return,
-                () = settled(&self.changed) => Look::Closely,
-                () = tokio::time::sleep(PATROL) => Look::InPassing,
-            };
-            let looked = look(scan, how, &self.templates).await;
-            scan = looked.scan;
-            let is_there = looked.found.is_ok();
-            if let Err(error) = looked.found
-                && was_there
+                () = tokio::time::sleep(SCAN_INTERVAL) => {}
+            }
+            let result = run_scan(scan, &self.templates).await;
+            scan = result.scan;
+            let is_readable = result.found.is_ok();
+            if let Err(error) = result.found
+                && was_readable
             {
                 let folder = scan.folder().display();
                 tracing::warn!(%folder, %error, "templates stay as they are: their folder cannot be read");
             }
-            was_there = is_there;
-            self.looked.send_modify(|looks| *looks += 1);
+            was_readable = is_readable;
+            self.rescanned.send_modify(|scans| *scans += 1);
         }
     }
-}
-
-async fn settled(changed: &Notify) {
-    changed.notified().await;
-    tokio::time::sleep(SETTLING).await;
-}
-
-/// Somebody who calls `changed` when the folder changes; `None` if the system has nobody.
-fn watcher(folder: &std::path::Path, changed: Arc<Notify>) -> Option<RecommendedWatcher> {
-    let tell = move |event: notify::Result<notify::Event>| {
-        // Looking at a file is an event too; it must not lead to another look.
-        let is_change = event.is_ok_and(|event| match event.kind {
-            EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
-            EventKind::Any
-            | EventKind::Create(_)
-            | EventKind::Modify(_)
-            | EventKind::Remove(_)
-            | EventKind::Other => true,
-        });
-        if is_change {
-            changed.notify_one();
-        }
-    };
-    let watcher = notify::recommended_watcher(tell).and_then(|mut watcher| {
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
-        Ok(watcher)
-    });
-    let refused = |error: &notify::Error| {
-        let folder = folder.display();
-        tracing::warn!(%folder, %error, "changes of templates are noticed late: the folder cannot be watched");
-    };
-    watcher.inspect_err(refused).ok()
 }

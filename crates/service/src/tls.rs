@@ -1,6 +1,6 @@
-//! TLS: a certificate and its key, from files.
+//! TLS with a certificate and key from files.
 //!
-//! They are read once, at the start. What is wrong with them is told with the file that it is in.
+//! The files are read once, at startup. Errors name the file.
 
 use std::fmt;
 use std::io;
@@ -12,11 +12,11 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// What a server proves itself by. Cheap to clone.
+/// The TLS configuration of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Tls(Arc<ServerConfig>);
 
-/// Why TLS cannot be had with these files.
+/// Why TLS cannot be set up with these files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -25,36 +25,35 @@ pub enum TlsError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// The file holds no certificate in PEM.
+    /// The file contains no PEM certificate.
     #[error("{} holds no certificate: it should be PEM, with BEGIN CERTIFICATE", file.display())]
     NoCertificate {
         /// The file.
         file: PathBuf,
     },
-    /// The file holds no private key in PEM.
+    /// The file contains no PEM private key.
     #[error("{} holds no private key: it should be PEM, with BEGIN PRIVATE KEY", file.display())]
     NoKey {
         /// The file.
         file: PathBuf,
     },
-    /// The two cannot be used together: the key is another certificate's, or is of a kind that is
-    /// not known.
+    /// The key does not match the certificate, or its type is not supported.
     #[error("the key in {} does not fit the certificate in {}", key.display(), certificate.display())]
     Mismatch {
-        /// The file of the certificate.
+        /// The certificate file.
         certificate: PathBuf,
-        /// The file of the key.
+        /// The key file.
         key: PathBuf,
-        /// What is wrong with them.
+        /// The error of rustls.
         source: rustls::Error,
     },
 }
 
 impl Tls {
-    /// Reads a certificate, with those that vouch for it after it, and its key; both PEM.
+    /// Reads a certificate chain, leaf first, and its private key, both in PEM.
     pub fn from_files(
         certificate: impl AsRef<Path>,
         key: impl AsRef<Path>,

@@ -1,11 +1,11 @@
-//! Files that people send, from the moment they choose one until the asker has it.
+//! Uploaded files, from the upload until the asker has received them.
 //!
-//! A file is streamed to disk while its form is still open, and is never whole in memory. What a
-//! draft keeps is a reference to it; when the person sends the form, [`Uploads::deliver`] puts the
-//! bytes, or a link that works once, in its place. Everything on disk is sealed, whether its field
-//! is sensitive or not: one way in, one way out.
+//! A file is streamed to disk while its form is still open, and is never held in memory as a whole.
+//! Drafts hold a reference to it; on submission, [`Uploads::deliver`] replaces the reference by the
+//! contents or by a one-time link. Every file on disk is sealed, whether its field is sensitive or
+//! not.
 //!
-//! Deliberately absent: HTTP, and rules about names, types and sizes, which are the core's.
+//! Deliberately absent: HTTP, and rules about names, types and sizes, which belong to the core.
 
 mod copy;
 mod deliver;
@@ -15,9 +15,9 @@ mod folder;
 mod keys;
 mod limits;
 mod lock;
-mod pace;
 mod receive;
 mod sealed;
+mod stall;
 mod sweep;
 
 use std::fmt;
@@ -33,11 +33,11 @@ use futures_util::{Stream, stream};
 use tempfile::TempDir;
 
 pub use self::copy::copy;
-pub use self::download::{Described, Download};
+pub use self::download::{Download, FileInfo};
 pub use self::error::{ReceiveError, UploadError};
-pub(crate) use self::limits::MOST_FILES;
-pub use self::receive::FileName;
-pub(crate) use self::sealed::{read_under_a_fixed_key, seal_under_a_fixed_key};
+pub(crate) use self::limits::MAX_FILES;
+pub use self::receive::FileMetadata;
+pub(crate) use self::sealed::{open_with_fixed_key, seal_with_fixed_key};
 
 use self::download::Claims;
 use self::folder::{Folder, UploadId};
@@ -46,27 +46,26 @@ use self::limits::Limits;
 use self::lock::Lock;
 use self::sealed::Reader;
 
-/// So many bytes of files go with one answer; the rest is downloaded.
+/// Maximum size of all inline files of one answer, in bytes; other files are downloaded.
 pub const MAX_INLINE: u64 = 16 << 20;
 
-/// What people may send, and how askers get it.
+/// Limits for uploads, and how askers receive them.
 #[derive(Clone, Debug)]
 pub struct UploadSettings {
-    /// Files up to this many bytes are handed to the asker in the answer itself, at most
-    /// [`MAX_INLINE`] of them in one answer; larger ones by a link that works once.
+    /// Files up to this many bytes are sent inline in the answer, at most [`MAX_INLINE`] in one
+    /// answer; larger ones by a one-time link.
     pub inline_limit: u64,
-    /// So many bytes are kept for one elicitation, whatever its form allows.
+    /// Maximum bytes stored for one elicitation, whatever its form allows.
     pub bytes_per_elicitation: u64,
-    /// So many bytes are kept for all elicitations of one asker.
+    /// Maximum bytes stored for all elicitations of one asker.
     pub bytes_per_asker: u64,
-    /// So many bytes are kept for all elicitations together.
-    pub bytes_in_all: u64,
-    /// So many files may be on their way at once, for all elicitations together; half of them
-    /// for those of one asker.
-    pub at_once: usize,
-    /// So many of them may be one elicitation's; what is sent for it besides waits.
-    pub at_once_per_elicitation: usize,
-    /// A file is given up of which next to nothing came for so long.
+    /// Maximum bytes stored for all elicitations.
+    pub bytes_total: u64,
+    /// Maximum concurrent uploads in total; one asker may have half of them.
+    pub max_concurrent: usize,
+    /// Maximum concurrent uploads for one elicitation; further ones wait in a queue.
+    pub max_concurrent_per_elicitation: usize,
+    /// An upload that makes no progress for this long is aborted.
     pub stall_timeout: Duration,
 }
 
@@ -76,23 +75,23 @@ impl Default for UploadSettings {
             inline_limit: 1 << 20,
             bytes_per_elicitation: 1 << 30,
             bytes_per_asker: 8 << 30,
-            bytes_in_all: 16 << 30,
-            at_once: 64,
-            at_once_per_elicitation: 8,
+            bytes_total: 16 << 30,
+            max_concurrent: 64,
+            max_concurrent_per_elicitation: 8,
             stall_timeout: Duration::from_secs(30),
         }
     }
 }
 
-/// The files that people have sent. Cheap to clone; all clones are one.
+/// The uploaded files. Clones share one state.
 ///
-/// One program at a time uses a folder, as with a store: opening one that is in use fails.
+/// Only one process may use a folder at a time: opening one that is in use fails.
 ///
 /// ```
 /// use bytes::Bytes;
 /// use entreat_core::Form;
 /// use entreat_engine::{Ask, Engine};
-/// use entreat_service::upload::{FileName, UploadSettings, Uploads};
+/// use entreat_service::upload::{FileMetadata, UploadSettings, Uploads};
 /// use futures_util::stream;
 /// use serde_json::{Map, json};
 ///
@@ -105,7 +104,7 @@ impl Default for UploadSettings {
 /// let uploads = Uploads::temporary(engine.clone(), UploadSettings::default())?;
 ///
 /// let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"hello"))]);
-/// let name = FileName { filename: "a.txt", content_type: "text/plain", length: None };
+/// let name = FileMetadata { filename: "a.txt", content_type: "text/plain", length: None };
 /// let kept = uploads.receive(id, &form.fields()[0], name, body).await?;
 /// assert_eq!(kept["size"], 5);
 ///
@@ -126,17 +125,17 @@ struct Inner {
     entropy: SystemEntropy,
     settings: UploadSettings,
     limits: Limits,
-    /// Downloads that are under way.
+    /// Downloads in progress.
     claims: Claims,
-    /// That the folder is ours.
+    /// The exclusive lock on the folder.
     _lock: Lock,
-    /// The folder, if it goes with this.
+    /// Removes the folder on drop, if it is temporary.
     _temporary: Option<TempDir>,
 }
 
 impl Uploads {
-    /// Keeps files in a folder, which is made for this user alone if it is not there. They are
-    /// sealed by keys that are derived from the engine's ring, and follow its rotation.
+    /// Stores files in a folder, which is created with access for this user only. Files are sealed
+    /// with keys derived from the engine's key ring and follow its rotation.
     pub fn open(
         folder: impl Into<PathBuf>,
         engine: Engine,
@@ -145,14 +144,14 @@ impl Uploads {
         Self::on(&folder.into(), None, engine, settings)
     }
 
-    /// Where the files of a store at a path are kept: in a folder beside it.
-    pub fn folder_beside(store: &Path) -> PathBuf {
+    /// Returns the default upload folder of a store: beside it.
+    pub fn folder_for_store(store: &Path) -> PathBuf {
         let mut folder = store.as_os_str().to_owned();
         folder.push(".uploads");
         folder.into()
     }
 
-    /// Keeps files in a folder that goes with this, as suits elicitations that do.
+    /// Stores files in a temporary folder, which is removed on drop.
     pub fn temporary(engine: Engine, settings: UploadSettings) -> Result<Self, UploadError> {
         let folder = tempfile::Builder::new()
             .prefix("entreat-uploads-")
@@ -180,9 +179,9 @@ impl Uploads {
         let lock = lock.ok_or_else(|| UploadError::FolderInUse {
             folder: folder.to_owned(),
         })?;
-        let limits = Limits::new(&settings, kept.census().map_err(failed)?);
+        let limits = Limits::new(&settings, kept.usage().map_err(failed)?);
         Ok(Self(Arc::new(Inner {
-            keys: Keys::of(&engine),
+            keys: Keys::derive(&engine),
             entropy: SystemEntropy::new().map_err(UploadError::Disk)?,
             claims: Claims::default(),
             folder: kept,
@@ -194,11 +193,11 @@ impl Uploads {
         })))
     }
 
-    /// The bytes of a file again, as for a preview.
+    /// Reads a file, for example for a preview.
     ///
-    /// A location that is none of this elicitation's is [`UploadError::NotThere`], here as
-    /// everywhere. What was tampered with ends the stream with an error, before a byte of the
-    /// piece in question was told.
+    /// Fails with [`UploadError::NotFound`] if the location is not a file of this elicitation. If
+    /// the file was tampered with, the stream ends with an error before it yields any altered
+    /// bytes.
     pub async fn read(
         &self,
         id: ElicitationId,
@@ -206,17 +205,17 @@ impl Uploads {
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, UploadError> {
         let reader = self.reader(id, parse(location)?).await?;
         Ok(stream::try_unfold(reader, |mut reader| async move {
-            let (reader, piece) = blocking(move || {
-                let piece = reader.next_piece()?;
-                Ok((reader, piece))
+            let (reader, segment) = blocking(move || {
+                let segment = reader.next_segment()?;
+                Ok((reader, segment))
             })
             .await
             .map_err(io::Error::other)?;
-            Ok(piece.map(|piece| (Bytes::from(piece), reader)))
+            Ok(segment.map(|segment| (Bytes::from(segment), reader)))
         }))
     }
 
-    /// The first bytes of a file; fewer if it has no more.
+    /// Returns the first bytes of a file, or all of a shorter one.
     pub async fn head(
         &self,
         id: ElicitationId,
@@ -227,9 +226,9 @@ impl Uploads {
         blocking(move || {
             let mut head = Vec::new();
             while head.len() < bytes
-                && let Some(piece) = reader.next_piece()?
+                && let Some(segment) = reader.next_segment()?
             {
-                head.extend_from_slice(&piece);
+                head.extend_from_slice(&segment);
             }
             head.truncate(bytes);
             Ok(head)
@@ -237,26 +236,26 @@ impl Uploads {
         .await
     }
 
-    /// What a file is called, and how large it is.
+    /// Returns the name, type and size of a file.
     pub async fn describe(
         &self,
         id: ElicitationId,
         location: &str,
-    ) -> Result<Described, UploadError> {
+    ) -> Result<FileInfo, UploadError> {
         let reader = self.reader(id, parse(location)?).await?;
-        Ok(Described::of(&reader))
+        Ok(FileInfo::of(&reader))
     }
 
-    /// Forgets a file, as when it was replaced by another. One that is not there is none.
+    /// Removes a file, for example when it was replaced. Does nothing if it does not exist.
     pub async fn remove(&self, id: ElicitationId, location: &str) {
         let Ok(upload) = parse(location) else { return };
-        self.in_background(move |inner| inner.forget(id, upload))
+        self.in_background(move |inner| inner.remove(id, upload))
             .await;
     }
 
-    /// Forgets all files of an elicitation.
+    /// Removes all files of an elicitation.
     pub async fn remove_all(&self, id: ElicitationId) {
-        self.in_background(move |inner| inner.forget_all(id)).await;
+        self.in_background(move |inner| inner.remove_all(id)).await;
     }
 
     async fn reader(&self, id: ElicitationId, upload: UploadId) -> Result<Reader, UploadError> {
@@ -264,7 +263,7 @@ impl Uploads {
         blocking(move || inner.open(id, upload)).await
     }
 
-    /// Does something that nobody waits to hear about, on a thread that may wait for a disk.
+    /// Runs work on a blocking thread and logs its error.
     async fn in_background(&self, work: impl FnOnce(&Inner) -> io::Result<()> + Send + 'static) {
         let inner = self.0.clone();
         if let Err(error) = blocking(move || Ok(work(&inner)?)).await {
@@ -277,20 +276,20 @@ impl Inner {
     fn open(&self, id: ElicitationId, upload: UploadId) -> Result<Reader, UploadError> {
         let file = self.folder.read(id, upload)?;
         Reader::open(file, |version, salt| {
-            self.keys.of_file(version, salt, id, upload)
+            self.keys.file_key(version, salt, id, upload)
         })
     }
 
-    fn forget(&self, id: ElicitationId, upload: UploadId) -> io::Result<()> {
+    fn remove(&self, id: ElicitationId, upload: UploadId) -> io::Result<()> {
         if let Some(bytes) = self.folder.remove(id, upload)? {
-            self.limits.give_back(id, bytes);
+            self.limits.release(id, bytes);
         }
         Ok(())
     }
 
-    fn forget_all(&self, id: ElicitationId) -> io::Result<()> {
+    fn remove_all(&self, id: ElicitationId) -> io::Result<()> {
         for upload in self.folder.uploads(id)? {
-            self.forget(id, upload)?;
+            self.remove(id, upload)?;
         }
         self.folder.remove_if_empty(id);
         Ok(())
@@ -306,12 +305,12 @@ impl fmt::Debug for Uploads {
     }
 }
 
-/// The upload of a location. What is no upload's name is not there; it never becomes a path.
+/// Parses a location. Anything but an upload id is rejected here and never becomes a path.
 fn parse(location: &str) -> Result<UploadId, UploadError> {
-    UploadId::parse(location).ok_or(UploadError::NotThere)
+    UploadId::parse(location).ok_or(UploadError::NotFound)
 }
 
-/// Does what may wait for a disk on a thread that may wait.
+/// Runs disk I/O on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, UploadError> + Send + 'static,
 ) -> Result<T, UploadError> {

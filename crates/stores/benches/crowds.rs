@@ -1,7 +1,7 @@
-//! Many at once: deadlines that come together, and one asker who floods.
+//! Latency of other callers under load: many deadlines at once, and one asker that floods.
 //!
-//! Both are asked whether others notice. Each figure stands beside the usual one of the same
-//! run. Run it with `cargo xtask bench engine`.
+//! Each figure is printed beside the baseline of the same run. Run it with `cargo xtask bench
+//! engine`.
 
 #![expect(
     clippy::print_stdout,
@@ -26,11 +26,11 @@ use serde_json::json;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Deadlines that come as fast as they were asked.
+/// Deadlines that pass as fast as the questions were asked.
 const DEADLINES: usize = 100_000;
-/// Tasks that ask for them.
+/// Tasks that ask these questions.
 const ASKING: usize = 256;
-/// Tasks that flood at once.
+/// Concurrent flooding tasks.
 const FLOODERS: usize = 32;
 
 fn main() {
@@ -39,7 +39,7 @@ fn main() {
         .enable_time()
         .build()
         .unwrap();
-    // Beside the build: the system's folder for such things may be in memory.
+    // In the target folder: the system's temporary folder may be in memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let embedded = |name: &str| {
         EmbeddedStore::open(folder.path().join(name), EmbeddedOptions::default()).unwrap()
@@ -77,7 +77,7 @@ async fn start(store: impl Store) -> Engine {
         .unwrap()
 }
 
-/// Asks and answers for a while, and returns how long each pair took.
+/// Asks and answers for a while, and returns the latency of each pair.
 async fn pairs(asker: &Asker, form: &Form, until: impl Fn() -> bool) -> Vec<Duration> {
     let answer = json!({"name": "Ada"});
     let mut times = Vec::new();
@@ -109,7 +109,7 @@ fn p99(mut times: Vec<Duration>) -> Duration {
         .unwrap_or_default()
 }
 
-/// Asks as fast as can be, with this long to answer.
+/// Asks as fast as possible, with this timeout.
 async fn crowd(asker: &Asker, form: &Form, timeout: Duration) -> Vec<ElicitationId> {
     let mut asking = tokio::task::JoinSet::new();
     for part in 0..ASKING {
@@ -126,7 +126,7 @@ async fn crowd(asker: &Asker, form: &Form, timeout: Duration) -> Vec<Elicitation
     asking.join_all().await.into_iter().flatten().collect()
 }
 
-/// Several crowds where one is over too soon to tell a hundredth of the others.
+/// Several crowds, where one is too short for a p99.
 async fn deadlines(name: &str, store: impl Store, crowds: usize, timeout: Duration) {
     let engine = start(store).await;
     let form = samples::minimal();
@@ -144,7 +144,7 @@ async fn deadlines(name: &str, store: impl Store, crowds: usize, timeout: Durati
         }
         busy.extend(pairs(&other, &form, || engine.live() < 2).await);
     }
-    // A store may have put off some of its work.
+    // A store may have deferred some of its work.
     let after = p99(pairs(&other, &form, for_a_while()).await);
     let mut lateness = Vec::with_capacity(ids.len());
     for id in ids {
@@ -191,7 +191,7 @@ async fn flood(name: &str, store: impl Store) {
                 if let Err(AskError::RateLimited { .. }) = outcome {
                     refused += 1;
                 }
-                // A flood comes over the network, which takes a moment for each.
+                // A flood arrives over the network, with a delay per message.
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             refused

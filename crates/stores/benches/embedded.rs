@@ -1,9 +1,9 @@
-//! Durable steps, against a bare log in the same run.
+//! Throughput of durable steps, compared to a bare log in the same run.
 //!
-//! The rival does the least that an acknowledged step can cost: one thread appends what is
-//! queued to a file that was written out before, waits for the disk once, and answers all. Both
-//! take turns, so that a slow moment of the machine hits them alike. Run it with
-//! `cargo xtask bench engine`; `-- quick` takes fewer rounds.
+//! The baseline does the minimum for an acknowledged step: one thread appends queued entries to a
+//! preallocated file, syncs once, and acknowledges all. Both alternate, so that noise of the
+//! machine affects them alike. Run it with `cargo xtask bench engine`; `-- quick` takes fewer
+//! rounds.
 
 #![expect(
     clippy::print_stdout,
@@ -37,7 +37,7 @@ const CALLERS: u64 = 256;
 fn main() {
     let words: Vec<String> = std::env::args().collect();
     let quick = words.iter().any(|word| word == "quick");
-    // Beside the build, not in the system's folder for such things: that may be in memory.
+    // In the target folder: the system's temporary folder may be in memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let folder = folder.path();
     throughput(folder, if quick { 2 } else { 9 });
@@ -47,7 +47,7 @@ fn main() {
 }
 
 fn runtime() -> Runtime {
-    // One worker: with the writer's thread that makes two, as many as the smallest server has.
+    // One worker and the writer's thread: the two cores of a small server.
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
@@ -68,7 +68,7 @@ fn throughput(folder: &Path, rounds: u64) {
         let first = round * 1_000_000;
         let bare = runtime.block_on(load::drive(CALLERS, first, log.clone()));
         let ours = runtime.block_on(load::drive(CALLERS, first, store.clone()));
-        // The first round only warms up.
+        // The first round is a warm-up.
         if round > 0 {
             println!("| {round} | {bare:.0} | {ours:.0} | {:.2} |", ours / bare);
             ratios.push(ours / bare);
@@ -87,7 +87,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// A thousand creations a second, each by itself, as from people.
+/// A thousand separate creations a second.
 fn latency(folder: &Path, seconds: u64) {
     let runtime = runtime();
     let store = Arc::new(open(&folder.join("latency.db")));

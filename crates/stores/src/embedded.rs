@@ -1,29 +1,29 @@
-//! Keeps elicitations in one SQLite file, for one process.
+//! A store in one SQLite file, for one process.
 //!
-//! Live records are also held in memory, so that reading one, finding whose alarm has come and
-//! counting takes no disk. One thread writes: it takes what is queued, writes all of it in one
-//! transaction, and only then publishes and answers. Many callers thus share the cost of
-//! reaching the disk, and an answer means that it was reached.
+//! Live records are also in memory, so that loading them, finding due timers and counting need no
+//! disk access. A single writer thread does group commit: it writes all queued jobs in one
+//! transaction, and publishes and acknowledges them after the commit. Many callers thus share one
+//! fsync.
 //!
-//! What this does not do: serve two processes. The file is locked while the store is open.
+//! Not supported: several processes. The file is locked while the store is open.
 
 mod backup;
 mod batch;
+mod batch_size;
 mod claims;
 mod files;
+mod group_commit;
 mod inbox;
 mod inspect;
 mod job;
-mod lingering;
 mod live;
 mod log;
 mod open;
-mod pace;
 mod purge;
 mod readers;
 mod rows;
 mod schema;
-mod turn;
+mod unarchived;
 mod verify;
 mod wal;
 mod writer;
@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime, Validators};
-use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply, Which};
+use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply, StatusFilter};
 use entreat_engine::{MemoryStore, Record, Store, StoreError, Subject};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -45,14 +45,14 @@ use self::claims::ClaimJob;
 use self::files::{Identities, Locks};
 use self::inbox::Queues;
 use self::job::{Job, Ticket};
-use self::lingering::Lingering;
 use self::readers::Readers;
+use self::unarchived::Unarchived;
 use self::writer::Writer;
 use crate::forms::Forms;
 use crate::record;
 use crate::sum::{self, Columns};
 
-/// Keeps elicitations in one file.
+/// A durable store in one file.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -63,11 +63,11 @@ use crate::sum::{self, Columns};
 /// use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 ///
 /// let store = EmbeddedStore::open(&path, EmbeddedOptions::default())?;
-/// store.keep_note("greeting", "hello".into()).await?;
+/// store.save_note("greeting", "hello".into()).await?;
 /// store.close().await;
 ///
 /// let store = EmbeddedStore::open(&path, EmbeddedOptions::default())?;
-/// assert_eq!(store.note("greeting").await?.as_deref(), Some("hello"));
+/// assert_eq!(store.load_note("greeting").await?.as_deref(), Some("hello"));
 /// # Ok(())
 /// # }
 /// ```
@@ -77,17 +77,16 @@ pub struct EmbeddedStore {
     writer: Writer,
 }
 
-/// How a store is opened.
+/// Options of [`EmbeddedStore::open`].
 #[derive(Clone)]
 pub struct EmbeddedOptions {
-    /// The functions that kept forms may name.
+    /// The custom validators that stored forms may refer to.
     pub validators: Validators,
-    /// About how many forms stay loaded that no live record needs.
+    /// Approximate number of forms to cache.
     pub cached_forms: usize,
-    /// How large the file may grow, in bytes; what would go beyond is refused until something
-    /// was purged.
+    /// Maximum size of the file in bytes; writes beyond it fail until records are purged.
     pub max_size: Option<u64>,
-    /// Whether a store is made where there is none, or an empty file.
+    /// Whether to create the store if the file does not exist or is empty.
     pub may_create: bool,
 }
 
@@ -102,40 +101,38 @@ impl Default for EmbeddedOptions {
     }
 }
 
-/// What callers, writer and readers have in common.
+/// State shared by callers, writer and readers.
 struct Shared {
     path: PathBuf,
     files: Arc<Identities>,
-    /// The live records; the writer alone changes it, once a step is on disk.
+    /// The live records; only the writer changes it, after a commit.
     live: MemoryStore,
-    lingering: Lingering,
+    unarchived: Unarchived,
     forms: Forms,
     readers: Readers,
-    /// Held for as long as anything of the store is in use. Last, because SQLite's files are
-    /// closed before.
+    /// Held while any part of the store is in use. Last, so that SQLite's files are closed first.
     locks: Mutex<Option<Locks>>,
 }
 
 impl EmbeddedStore {
-    /// Opens the store in this file, or makes one; its folder must exist.
+    /// Opens the store in this file, or creates it; its folder must exist.
     ///
-    /// Reads and checks all that is kept, so it may take a second or two. Fails if another process
-    /// has the store open, if the file is something else or damaged, or if a newer Entreat wrote
-    /// it.
+    /// Reads and verifies all data, which may take a second or two. Fails if another process has
+    /// the store open, if the file is damaged or not a store, or if a newer Entreat wrote it.
     pub fn open(path: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self, OpenError> {
         let opened = open::open(path.as_ref(), &options)?;
         let path = opened.locks.path.clone();
         let forms = Forms::new(options.cached_forms, options.validators);
         let loaded = verify::verify(&opened.connection, &forms)
             .and_then(|()| live::load(&opened.connection, &forms));
-        let (live, lingering) = loaded.map_err(|fault| fault.of(&path))?;
+        let (live, unarchived) = loaded.map_err(|fault| fault.of(&path))?;
         let files = Arc::new(opened.identities);
         let shared = Arc::new(Shared {
             readers: Readers::new(path.clone(), files.clone()),
             path,
             files,
             live,
-            lingering,
+            unarchived,
             forms,
             locks: Mutex::new(Some(opened.locks)),
         });
@@ -147,55 +144,54 @@ impl EmbeddedStore {
         })
     }
 
-    /// Whether somebody has the store at this path open. To be asked by a process that has not.
+    /// Whether the store is open. Must not be called by the process that has it open.
     pub fn is_in_use(path: &Path) -> bool {
         inspect::is_in_use(path)
     }
 
-    /// The files that a store at this path keeps beside it while it is open.
+    /// Returns the paths of SQLite's auxiliary files, which exist while the store is open.
     pub fn side_files(path: &Path) -> [PathBuf; 2] {
         inspect::side_files(path)
     }
 
-    /// Finishes what was begun, writes everything to the one file and lets go of it.
+    /// Completes queued writes, checkpoints the log into the file and closes it.
     ///
-    /// What is asked of the store afterwards fails. Dropping the store does the same but for
-    /// waiting for reads that are under way.
+    /// Later calls fail. Dropping the store closes it too, but does not wait for reads in flight.
     pub async fn close(&self) {
         self.writer.stop().await;
         self.shared.readers.close().await;
         drop(self.shared.locks.lock().take());
     }
 
-    /// Copies the store to a new file, as it stands at one moment, while work goes on.
+    /// Writes a consistent snapshot to a new file while the store is in use.
     ///
-    /// The copy is a store itself. An existing file is not overwritten.
+    /// The snapshot is a store itself. Fails if the file exists.
     pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
         backup::run(self.shared.clone(), to.to_owned()).await
     }
 }
 
-fn keep_step(queue: &mpsc::Sender<Job>, record: Record, lingers: bool) -> Reply<()> {
+fn submit_commit(queue: &mpsc::Sender<Job>, record: Record, in_place: bool) -> Reply<()> {
     let mut state = record::encode_state(&record);
-    sum::end_state(record.id.as_bytes(), record.version.0, &mut state);
-    hand_over(queue, "keep a step", |ticket| Job::Commit {
+    sum::append_state_sum(record.id.as_bytes(), record.version.0, &mut state);
+    submit(queue, "write a step", |ticket| Job::Commit {
         record,
         state,
-        lingers,
+        in_place,
         was_live: false,
         ticket,
     })
 }
 
-/// Hands a job to the writer and waits for its answer.
-fn hand_over<T: Send + 'static>(
+/// Queues a job for the writer; the reply resolves once it is on disk.
+fn submit<T: Send + 'static>(
     queue: &mpsc::Sender<Job>,
     attempt: &'static str,
     job: impl FnOnce(Ticket<T>) -> Job,
 ) -> Reply<T> {
     let (ticket, answer) = Ticket::new();
     let job = job(ticket);
-    // Mostly there is room, and then the job is queued before anybody waits.
+    // Usually the queue has room, and the job is queued before the reply is polled.
     let waiting = match queue.try_send(job) {
         Ok(()) => None,
         Err(mpsc::error::TrySendError::Full(job)) => Some((queue.clone(), job)),
@@ -214,7 +210,7 @@ fn hand_over<T: Send + 'static>(
 impl Store for EmbeddedStore {
     fn create(&self, record: Record) -> Reply<Created> {
         let form = match &record.request.subject {
-            Subject::Form(form) => Some(self.shared.forms.kept(form)),
+            Subject::Form(form) => Some(self.shared.forms.encode(form)),
             Subject::Url(_) => None,
         };
         let mut request = record::encode_request(&record.request);
@@ -227,9 +223,9 @@ impl Store for EmbeddedStore {
             key: extras.and_then(|extras| extras.idempotency_key.as_deref()),
             form: form.as_ref().map(|form| &form.digest),
         };
-        columns.end_request(&mut request);
-        sum::end_state(columns.id, columns.version, &mut state);
-        hand_over(&self.queues.prompt, "keep a new elicitation", |ticket| {
+        columns.append_request_sum(&mut request);
+        sum::append_state_sum(columns.id, columns.version, &mut state);
+        submit(&self.queues.normal, "store a new elicitation", |ticket| {
             Job::Create {
                 record,
                 form,
@@ -259,8 +255,8 @@ impl Store for EmbeddedStore {
         }
         match self.shared.live.get(id) {
             Some(record) if record.request.asker == *asker => Promise::ready(Ok(Some(record))),
-            // Found in memory, what is another's is looked for on disk all the same: an answer
-            // from memory would tell that there is something.
+            // Another asker's record is looked up on disk too: the faster answer from memory would
+            // reveal that it exists.
             _ => {
                 let (shared, asker) = (self.shared.clone(), asker.clone());
                 Promise::later(async move { readers::load(shared, id, Some(asker)).await })
@@ -269,16 +265,16 @@ impl Store for EmbeddedStore {
     }
 
     fn commit(&self, record: Record) -> Reply<()> {
-        keep_step(&self.queues.prompt, record, false)
+        submit_commit(&self.queues.normal, record, false)
     }
 
-    fn commit_unhurried(&self, record: Record) -> Reply<()> {
-        keep_step(&self.queues.unhurried, record, true)
+    fn commit_low_priority(&self, record: Record) -> Reply<()> {
+        submit_commit(&self.queues.low_priority, record, true)
     }
 
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
         if self.shared.readers.is_closed() {
-            return Promise::ready(Err(closed("find what is due")));
+            return Promise::ready(Err(closed("find due records")));
         }
         self.shared.live.due(now, limit)
     }
@@ -287,47 +283,47 @@ impl Store for EmbeddedStore {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed(readers::LIST)));
         }
-        // Memory first: what settles in between is then on disk, and in one of the two. For the
-        // same reason those that linger are looked for before the disk is read.
+        // Memory first, then unarchived rows, then disk: a record that moves meanwhile only moves
+        // in that direction, so it is not missed.
         let live = self.shared.live.list(query.clone());
         let only_live = match query.which {
-            Which::Live => true,
-            Which::All => false,
-            Which::Only(status) => readers::is_live(status),
+            StatusFilter::Live => true,
+            StatusFilter::All => false,
+            StatusFilter::Only(status) => readers::is_live(status),
         };
         if only_live {
             return live;
         }
-        let (shared, lingering) = (self.shared.clone(), self.shared.lingering.listed(&query));
-        Promise::later(async move { readers::list(shared, query, live.await?, lingering).await })
+        let (shared, unarchived) = (self.shared.clone(), self.shared.unarchived.matching(&query));
+        Promise::later(async move { readers::list(shared, query, live.await?, unarchived).await })
     }
 
-    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+    fn live_counts(&self) -> Reply<Vec<(Arc<str>, usize)>> {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed("count live elicitations")));
         }
-        self.shared.live.census()
+        self.shared.live.live_counts()
     }
 
-    fn census_of_principals(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
+    fn live_counts_by_principal(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
         if self.shared.readers.is_closed() {
             return Promise::ready(Err(closed("count live elicitations")));
         }
-        self.shared.live.census_of_principals()
+        self.shared.live.live_counts_by_principal()
     }
 
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
-        let (shared, unhurried) = (self.shared.clone(), self.queues.unhurried.clone());
-        Promise::later(async move { purge::run(shared, unhurried, settled_before, limit).await })
+        let (shared, low_priority) = (self.shared.clone(), self.queues.low_priority.clone());
+        Promise::later(async move { purge::run(shared, low_priority, settled_before, limit).await })
     }
 
-    fn note(&self, name: &'static str) -> Reply<Option<String>> {
+    fn load_note(&self, name: &'static str) -> Reply<Option<String>> {
         let shared = self.shared.clone();
-        Promise::later(async move { readers::note(shared, name).await })
+        Promise::later(async move { readers::load_note(shared, name).await })
     }
 
-    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
-        hand_over(&self.queues.prompt, "keep a note", |ticket| Job::Note {
+    fn save_note(&self, name: &'static str, text: String) -> Reply<()> {
+        submit(&self.queues.normal, "save a note", |ticket| Job::Note {
             name,
             text,
             ticket,
@@ -335,34 +331,36 @@ impl Store for EmbeddedStore {
     }
 
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
-        hand_over(&self.queues.prompt, "claim something", |ticket| {
+        submit(&self.queues.normal, "claim a value", |ticket| {
             Job::Claims(ClaimJob::Claim(claim, ticket))
         })
     }
 
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        hand_over(&self.queues.prompt, "keep an outcome", |ticket| {
-            Job::Claims(ClaimJob::End(key, outcome, ticket))
-        })
+        submit(
+            &self.queues.normal,
+            "store the outcome of a claim",
+            |ticket| Job::Claims(ClaimJob::End(key, outcome, ticket)),
+        )
     }
 
     fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        hand_over(&self.queues.prompt, "release a claim", |ticket| {
+        submit(&self.queues.normal, "release a claim", |ticket| {
             Job::Claims(ClaimJob::Release(key, inputs, ticket))
         })
     }
 
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
-        hand_over(&self.queues.unhurried, "purge claims", |ticket| {
+        submit(&self.queues.low_priority, "purge claims", |ticket| {
             Job::Claims(ClaimJob::Purge(expired_by, limit, ticket))
         })
     }
 
-    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
-        self.shared.live.held_in_memory(at_least)
+    fn resident_records(&self, min_weight: usize) -> Reply<Vec<Record>> {
+        self.shared.live.resident_records(min_weight)
     }
 
-    fn outlives_process(&self) -> bool {
+    fn is_durable(&self) -> bool {
         true
     }
 }

@@ -1,8 +1,8 @@
-//! Forms as a store keeps them: each definition once, however many records ask it.
+//! Deduplicated storage of form definitions.
 //!
-//! A definition is known by a digest. Two caches spare work: one from a loaded form to its
-//! digest, so that a record with a known form is written without looking at the definition; one
-//! from a digest to the loaded form, so that a thousand records with one form load it once.
+//! A definition is stored once and referenced by its digest. Two caches avoid work: from a loaded
+//! form to its digest, so that writing a record does not encode its form again; and from a digest
+//! to the loaded form, so that reading many records with one form loads it once.
 
 use std::sync::Arc;
 
@@ -12,54 +12,54 @@ use serde_json::Value;
 
 use crate::record::{self, RecordError};
 
-/// What a definition is known by.
+/// The digest of a definition.
 ///
-/// Cryptographic, because askers share the table: none may craft a definition that finds
-/// another's. Of the definition's bytes, not of its JSON text: a number with a fraction that is
-/// written and parsed again may differ in its last bit.
+/// Cryptographic, because askers share the table and must not craft collisions. Computed from the
+/// encoded bytes, not from JSON text: a float that is printed and parsed again may differ in its
+/// last bit.
 pub(crate) type Digest = [u8; 16];
 
-/// A definition as it is kept.
+/// An encoded definition.
 #[derive(Debug)]
-pub(crate) struct KeptForm {
+pub(crate) struct StoredForm {
     pub(crate) digest: Digest,
     pub(crate) definition: Box<[u8]>,
 }
 
-/// Both caches, and what forms are loaded with.
+/// Both caches, and the validators that forms are loaded with.
 pub(crate) struct Forms {
     validators: Validators,
-    /// By the address of the loaded definition. An entry holds the form, so that no other
-    /// definition can come to lie at that address while the entry is there.
-    kept: Cache<usize, (Form, Arc<KeptForm>)>,
+    /// Keyed by the address of the loaded definition. An entry owns the form, so that its address
+    /// is not reused while the entry exists.
+    encoded: Cache<usize, (Form, Arc<StoredForm>)>,
     loaded: Cache<Digest, Form>,
 }
 
 impl Forms {
-    /// Caches for about so many forms.
+    /// Creates caches for about `capacity` forms.
     pub(crate) fn new(capacity: usize, validators: Validators) -> Self {
         Self {
             validators,
-            kept: Cache::new(capacity),
+            encoded: Cache::new(capacity),
             loaded: Cache::new(capacity),
         }
     }
 
-    /// The form as it is to be kept.
-    pub(crate) fn kept(&self, form: &Form) -> Arc<KeptForm> {
+    /// Returns the encoded form.
+    pub(crate) fn encode(&self, form: &Form) -> Arc<StoredForm> {
         let address = std::ptr::from_ref(form.definition()).addr();
-        if let Some((_, kept)) = self.kept.get(&address) {
-            return kept;
+        if let Some((_, stored)) = self.encoded.get(&address) {
+            return stored;
         }
         let definition = record::encode(form.definition()).into_boxed_slice();
         let digest = digest(&definition);
-        let kept = Arc::new(KeptForm { digest, definition });
-        self.kept.insert(address, (form.clone(), kept.clone()));
+        let stored = Arc::new(StoredForm { digest, definition });
+        self.encoded.insert(address, (form.clone(), stored.clone()));
         self.loaded.insert(digest, form.clone());
-        kept
+        stored
     }
 
-    /// The form of a digest; `fetch` brings its definition if it was not loaded lately.
+    /// Returns the form of a digest; `fetch` reads its definition on a cache miss.
     pub(crate) fn load<E: From<RecordError>>(
         &self,
         digest: &Digest,

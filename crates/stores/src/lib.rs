@@ -1,10 +1,9 @@
-//! Keeps elicitations on disk.
+//! Durable stores.
 //!
-//! - [`EmbeddedStore`]: one file beside the program, for one process. What it acknowledged is
-//!   on disk.
+//! - [`EmbeddedStore`]: one SQLite file, for one process. Acknowledged writes are on disk.
 //!
-//! Stores know nothing of rules: what may happen to an elicitation was decided before a step
-//! comes here. How a record lies on disk is in `record.rs`, apart from where it lies.
+//! Stores contain no rules: the engine has already decided every step. The encoding of records is
+//! in `record.rs`, independent of the database.
 
 mod forms;
 mod record;
@@ -15,7 +14,7 @@ mod embedded;
 pub use embedded::{BackupError, EmbeddedOptions, EmbeddedStore, FileKind, OpenError};
 pub use record::RecordError;
 
-/// What only the fuzz targets need to see.
+/// For the fuzz targets only.
 #[doc(hidden)]
 pub mod fuzzing {
     use entreat_core::{ElicitationId, Form, Validators};
@@ -25,7 +24,7 @@ pub mod fuzzing {
     use crate::record::{self, EncodedRecord};
     use crate::sum::Columns;
 
-    /// Reads a record from what may lie on disk: two parts, with their checksums or without.
+    /// Decodes a record from two parts, with or without checksums.
     pub fn read_record(
         request: &[u8],
         state: &[u8],
@@ -54,21 +53,21 @@ pub mod fuzzing {
         })
     }
 
-    /// Reads a form from what may lie on disk.
+    /// Decodes a form.
     pub fn read_form(definition: &[u8]) -> Result<Form, RecordError> {
         let definition = record::read(definition)?;
         let form = Form::with_validators(&definition, &Validators::default());
         form.map_err(RecordError::BadForm)
     }
 
-    /// The parts of a record, without checksums: a beginning for what is to be damaged.
+    /// Encodes a record without checksums, as a seed for mutations.
     pub fn write_record(record: &Record) -> [Vec<u8>; 2] {
         let request = record::encode_request(&record.request);
         [request, record::encode_state(record)]
     }
 }
 
-/// What only the benchmarks need to see.
+/// For the benchmarks only.
 #[doc(hidden)]
 pub mod bench {
     pub use crate::record::encode_state;

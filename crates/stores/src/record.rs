@@ -1,71 +1,70 @@
-//! How a record is kept as bytes, so that other versions of Entreat can read it.
+//! The encoding of records, compatible across versions of Entreat.
 //!
-//! A record lies in two parts: what was asked, which never changes, and where it stands, which
-//! every step replaces. Each part is a byte that names the format, then MessagePack with the
-//! names of the fields. Identity, asker, version and form are not in here; stores keep them in
-//! columns of their own.
+//! A record has two parts: the request, which never changes, and the state, which every step
+//! replaces. Each part is a format byte, then MessagePack with field names. Id, asker, version and
+//! form are not included; stores keep them in separate columns.
 //!
-//! Who reads what:
+//! Compatibility:
 //!
-//! - A new reader takes an old part: a field that is not there has its default.
-//! - An old reader takes a new part if it can do so without harm: it passes over fields that it
-//!   does not know. What it must not overlook raises the format's byte, and then it refuses the
-//!   record, as it refuses a state or channel that it has never heard of.
+//! - New readers accept old parts: missing fields have their default.
+//! - Old readers accept new parts and ignore unknown fields. An addition that must not be ignored
+//!   raises the format byte; old readers then reject the record, as they reject unknown states and
+//!   channels.
 //!
-//! MessagePack and not JSON: answers are JSON text already, which would be escaped a second
-//! time, and numbers with a fraction come back exactly. A format without names would be half as
-//! long, but would tie a field to its place for ever.
+//! MessagePack instead of JSON: answers are already JSON text, which would be escaped again, and
+//! floats round-trip exactly. Without field names parts would be half as long, but fields could
+//! never be reordered or removed.
 
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, Form, Lifecycle, Mode, Unknown};
-use entreat_engine::{Channel, Entry, Extras, Held, Record, Request, Subject, Version};
+use entreat_engine::{AnswerState, Channel, Entry, Extras, Record, Request, Subject, Version};
 use serde::{Deserialize, Serialize};
 
-/// The format that is written, and the newest that is read.
+/// The format that is written, and the newest that can be read.
 const FORMAT: u8 = 1;
 
-/// Why what is kept cannot be read.
+/// Why a stored record cannot be decoded.
 ///
-/// Says nothing of what is kept: that may hold answers.
+/// Contains no stored data, which may include answers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// A newer Entreat wrote it.
-    #[error("it is kept in format {found}, and this version reads up to {FORMAT}")]
+    #[error("it has format {found}, and this version reads up to {FORMAT}")]
     Newer {
-        /// The format's number.
+        /// The record's format.
         found: u8,
     },
-    /// Another program or a broken disk wrote it.
-    #[error("what is kept is damaged, or another program wrote it")]
+    /// It is corrupt, or another program wrote it.
+    #[error("it is damaged, or another program wrote it")]
     Damaged,
-    /// Its form is not kept.
-    #[error("its form is not kept any more")]
+    /// Its form is missing.
+    #[error("its form is missing")]
     NoForm,
-    /// Its form is kept, and cannot be used: a custom validator may be missing.
+    /// Its form cannot be loaded, for example because a custom validator is missing.
     #[error("its form does not load")]
     BadForm(#[source] entreat_core::Problems),
 }
 
-/// A record taken apart, as a store holds it.
+/// An encoded record with its columns.
 pub(crate) struct EncodedRecord<'k> {
     pub(crate) id: ElicitationId,
     pub(crate) version: Version,
     pub(crate) asker: Arc<str>,
-    /// `None` where a URL is asked.
+    /// `None` for a URL.
     pub(crate) form: Option<Form>,
     pub(crate) request: &'k [u8],
     pub(crate) state: &'k [u8],
 }
 
-/// What was asked, but for the form and the asker.
+/// Encodes the request, without form and asker.
 pub(crate) fn encode_request(request: &Request) -> Vec<u8> {
     let url = match &request.subject {
         Subject::Form(_) => None,
         Subject::Url(url) => Some(&**url),
     };
-    encode(&WrittenRequest {
+    encode(&RequestRef {
         url,
         mode: request.mode,
         channel: request.channel,
@@ -77,21 +76,21 @@ pub(crate) fn encode_request(request: &Request) -> Vec<u8> {
     })
 }
 
-/// Where it stands, and what was answered.
+/// Encodes lifecycle and answers.
 pub fn encode_state(record: &Record) -> Vec<u8> {
-    let held = record.held.as_deref();
-    let part = WrittenState {
+    let held = record.answer_state.as_deref();
+    let part = StateRef {
         lifecycle: &record.lifecycle,
         held,
     };
-    encode_into(held.map_or(0, Held::weight), &part)
+    encode_into(held.map_or(0, AnswerState::weight), &part)
 }
 
-/// Puts a record together again.
-pub(crate) fn decode(kept: EncodedRecord<'_>) -> Result<Record, RecordError> {
-    let request: ReadRequest = read(kept.request)?;
-    let state: ReadState = read(kept.state)?;
-    let subject = match (kept.form, request.url) {
+/// Decodes a record.
+pub(crate) fn decode(encoded: EncodedRecord<'_>) -> Result<Record, RecordError> {
+    let request: OwnedRequest = read(encoded.request)?;
+    let state: OwnedState = read(encoded.state)?;
+    let subject = match (encoded.form, request.url) {
         (Some(form), None) => Subject::Form(form),
         (None, Some(url)) => Subject::Url(url.into()),
         (None, None) | (Some(_), Some(_)) => return Err(RecordError::Damaged),
@@ -102,11 +101,11 @@ pub(crate) fn decode(kept: EncodedRecord<'_>) -> Result<Record, RecordError> {
         Unknown::Error
     };
     Ok(Record::from(Entry {
-        id: kept.id,
-        version: kept.version,
+        id: encoded.id,
+        version: encoded.version,
         lifecycle: state.lifecycle,
         request: Request {
-            asker: kept.asker,
+            asker: encoded.asker,
             subject,
             mode: request.mode,
             channel: request.channel,
@@ -116,12 +115,12 @@ pub(crate) fn decode(kept: EncodedRecord<'_>) -> Result<Record, RecordError> {
             size_limit: request.size_limit,
             extras: request.extras.map(Arc::new),
         },
-        held: state.held.map(Arc::new),
+        answer_state: state.held.map(Arc::new),
     }))
 }
 
 #[derive(Serialize)]
-struct WrittenRequest<'r> {
+struct RequestRef<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'r str>,
     mode: Mode,
@@ -138,7 +137,7 @@ struct WrittenRequest<'r> {
 }
 
 #[derive(Deserialize)]
-struct ReadRequest {
+struct OwnedRequest {
     #[serde(default)]
     url: Option<Box<str>>,
     mode: Mode,
@@ -155,17 +154,17 @@ struct ReadRequest {
 }
 
 #[derive(Serialize)]
-struct WrittenState<'r> {
+struct StateRef<'r> {
     lifecycle: &'r Lifecycle,
     #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<&'r Held>,
+    held: Option<&'r AnswerState>,
 }
 
 #[derive(Deserialize)]
-struct ReadState {
+struct OwnedState {
     lifecycle: Lifecycle,
     #[serde(default)]
-    held: Option<Held>,
+    held: Option<AnswerState>,
 }
 
 #[expect(
@@ -176,25 +175,25 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A part as bytes.
+/// Encodes a part.
 pub(crate) fn encode(part: &impl Serialize) -> Vec<u8> {
     encode_into(0, part)
 }
 
-/// A part as bytes, which about so many of answers are among: to grow would copy them.
+/// Encodes a part with capacity for `answers` bytes, to avoid copying them on growth.
 fn encode_into(answers: usize, part: &impl Serialize) -> Vec<u8> {
-    // A small part fits without growing.
+    // A small part fits without growth.
     let mut bytes = Vec::with_capacity(512 + answers);
     bytes.push(FORMAT);
     part.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
-        .expect("these types have no value that cannot be written, and memory takes any bytes");
+        .expect("these types always serialise, and writing to memory cannot fail");
     bytes
 }
 
-/// A part from its bytes.
+/// Decodes a part.
 pub(crate) fn read<'k, T: Deserialize<'k>>(bytes: &'k [u8]) -> Result<T, RecordError> {
     match bytes.split_first() {
-        // The reader's own words are left out: they quote what they stumbled over.
+        // Without the decoder's message, which quotes the data.
         Some((&FORMAT, part)) => rmp_serde::from_slice(part).map_err(|_| RecordError::Damaged),
         Some((&found, _)) if found > FORMAT => Err(RecordError::Newer { found }),
         _ => Err(RecordError::Damaged),

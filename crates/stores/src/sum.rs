@@ -1,18 +1,18 @@
-//! Checksums of what is kept: what a broken disk changed is an error, and never a wrong answer.
+//! Checksums of stored data: corruption is an error, never a wrong answer.
 //!
-//! A checksum covers a part of a record and what stands beside it in its row, so that no part can
-//! come to belong to another record. It is no defence against those who can write to the file:
-//! they can write a checksum too.
+//! A checksum covers a part of a record and the other columns of its row, so that no part can end
+//! up in another record. It does not protect against attackers with write access, who can compute
+//! it too.
 
 use crate::forms::Digest;
 use crate::record::RecordError;
 
-/// Enough that no flipped bits are overlooked by chance.
+/// Long enough to make undetected corruption implausible.
 pub(crate) type Sum = [u8; 8];
 
 const LENGTH: usize = size_of::<Sum>();
 
-/// What stands beside the parts of a record.
+/// The other columns of a record's row.
 pub(crate) struct Columns<'c> {
     pub(crate) id: &'c [u8; 16],
     pub(crate) version: u32,
@@ -23,73 +23,73 @@ pub(crate) struct Columns<'c> {
 }
 
 impl Columns<'_> {
-    /// Ends a request with its checksum. The version is not in it, because it changes and the
-    /// request does not.
-    pub(crate) fn end_request(&self, part: &mut Vec<u8>) {
+    /// Appends the checksum of a request. It excludes the version, because the request does not
+    /// change.
+    pub(crate) fn append_request_sum(&self, part: &mut Vec<u8>) {
         let sum = self.sum_of_request(part);
         part.extend_from_slice(&sum);
     }
 
-    /// A request as it was before it had a checksum, if it is still the same.
-    pub(crate) fn request<'p>(&self, kept: &'p [u8]) -> Result<&'p [u8], RecordError> {
-        checked(kept, |part| self.sum_of_request(part))
+    /// Verifies and strips the checksum of a request.
+    pub(crate) fn request<'p>(&self, bytes: &'p [u8]) -> Result<&'p [u8], RecordError> {
+        verified(bytes, |part| self.sum_of_request(part))
     }
 
-    /// A state as it was before it had a checksum, if it is still the same.
-    pub(crate) fn state<'p>(&self, kept: &'p [u8]) -> Result<&'p [u8], RecordError> {
-        checked(kept, |part| sum_of_state(self.id, self.version, part))
+    /// Verifies and strips the checksum of a state.
+    pub(crate) fn state<'p>(&self, bytes: &'p [u8]) -> Result<&'p [u8], RecordError> {
+        verified(bytes, |part| sum_of_state(self.id, self.version, part))
     }
 
     fn sum_of_request(&self, part: &[u8]) -> Sum {
-        Summing::of(b"request")
+        SumHasher::of(b"request")
             .with(self.id)
             .with(self.asker.as_bytes())
             .with_some(self.key.map(str::as_bytes))
             .with_some(self.form.map(|form| &form[..]))
-            .end(part)
+            .finish(part)
     }
 }
 
-/// Ends a state with its checksum.
-pub(crate) fn end_state(id: &[u8; 16], version: u32, part: &mut Vec<u8>) {
+/// Appends the checksum of a state.
+pub(crate) fn append_state_sum(id: &[u8; 16], version: u32, part: &mut Vec<u8>) {
     let sum = sum_of_state(id, version, part);
     part.extend_from_slice(&sum);
 }
 
 fn sum_of_state(id: &[u8; 16], version: u32, part: &[u8]) -> Sum {
-    Summing::of(b"state")
+    SumHasher::of(b"state")
         .with(id)
         .with(&version.to_le_bytes())
-        .end(part)
+        .finish(part)
 }
 
-/// The checksum of a note.
+/// Returns the checksum of a note.
 pub(crate) fn of_note(name: &str, text: &str) -> Sum {
-    Summing::of(b"note")
+    SumHasher::of(b"note")
         .with(name.as_bytes())
-        .end(text.as_bytes())
+        .finish(text.as_bytes())
 }
 
-/// The checksum of a claim.
+/// Returns the checksum of a claim.
 pub(crate) fn of_claim(key: &[u8], inputs: &[u8], expires: i64, outcome: Option<&[u8]>) -> Sum {
-    Summing::of(b"claim")
+    SumHasher::of(b"claim")
         .with(key)
         .with(inputs)
         .with_some(outcome)
-        .end(&expires.to_le_bytes())
+        .finish(&expires.to_le_bytes())
 }
 
-fn checked(kept: &[u8], sum: impl FnOnce(&[u8]) -> Sum) -> Result<&[u8], RecordError> {
-    match kept.split_last_chunk::<LENGTH>() {
+fn verified(bytes: &[u8], sum: impl FnOnce(&[u8]) -> Sum) -> Result<&[u8], RecordError> {
+    match bytes.split_last_chunk::<LENGTH>() {
         Some((part, found)) if sum(part) == *found => Ok(part),
         _ => Err(RecordError::Damaged),
     }
 }
 
-/// A checksum of several values, none of which can be taken for a part of its neighbour.
-struct Summing(blake3::Hasher);
+/// Hashes several values with length prefixes, so that their boundaries are unambiguous.
+struct SumHasher(blake3::Hasher);
 
-impl Summing {
+impl SumHasher {
     fn of(kind: &[u8]) -> Self {
         Self(blake3::Hasher::new()).with(kind)
     }
@@ -107,7 +107,7 @@ impl Summing {
         }
     }
 
-    fn end(self, last: &[u8]) -> Sum {
+    fn finish(self, last: &[u8]) -> Sum {
         let mut sum = Sum::default();
         self.with(last).0.finalize_xof().fill(&mut sum);
         sum
@@ -134,8 +134,8 @@ mod tests {
     fn a_part_is_read_back_and_no_other_bit_of_it_is() {
         let part = b"what was asked".to_vec();
         let (mut request, mut state) = (part.clone(), part.clone());
-        columns().end_request(&mut request);
-        end_state(&ID, 3, &mut state);
+        columns().append_request_sum(&mut request);
+        append_state_sum(&ID, 3, &mut state);
         assert_eq!(columns().request(&request).unwrap(), part);
         assert_eq!(columns().state(&state).unwrap(), part);
         for bit in 0..request.len() * 8 {
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn a_part_belongs_to_its_row() {
         let mut request = b"what was asked".to_vec();
-        columns().end_request(&mut request);
+        columns().append_request_sum(&mut request);
         let mut state = b"where it stands".to_vec();
-        end_state(&ID, 3, &mut state);
+        append_state_sum(&ID, 3, &mut state);
         let other = [6; 16];
         let others = [
             Columns {

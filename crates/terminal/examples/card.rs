@@ -7,7 +7,7 @@
 use std::error::Error;
 
 use entreat_core::url_guard::inspect;
-use entreat_terminal::{CardReply, Look, Mode, Terminal, UrlCard};
+use entreat_terminal::{CardReply, Mode, Terminal, TerminalStyle, UrlCard};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -25,12 +25,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         url,
         may_be_opened: true,
     };
-    let look = Look {
+    let style = TerminalStyle {
         mode: Mode::Full,
         colour: true,
         unicode: true,
     };
-    let mut terminal = Terminal::open(look)?;
+    let mut terminal = Terminal::open(style)?;
     let reply = terminal.card(&card).await?;
     terminal.notice(&format!("You said: {reply:?}"))?;
     if reply == CardReply::Open {

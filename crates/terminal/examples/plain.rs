@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use entreat_core::document::Notation;
 use entreat_core::{Catalogue, Form};
-use entreat_terminal::{Filled, Terminal, TerminalQuestion, Wire};
+use entreat_terminal::{FormReply, PromptChannel, Terminal, TerminalQuestion};
 use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
@@ -31,13 +31,13 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let question = TerminalQuestion::new(form.clone(), messages).asker("The example");
 
     let mut terminal = Terminal::piped(true);
-    let mut wire = Wire::none();
+    let mut channel = PromptChannel::disconnected();
     let filled = tokio::select! {
-        filled = terminal.fill(&question, &mut wire) => filled?,
+        filled = terminal.fill(&question, &mut channel) => filled?,
         _ = tokio::signal::ctrl_c() => std::process::exit(130),
     };
     Ok(match filled {
-        Filled::Answered(draft) => {
+        FormReply::Answered(draft) => {
             let draft = Value::from(draft);
             let answers = form.check(&draft)?;
             let mut out = std::io::stdout().lock();
@@ -45,7 +45,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
             out.write_all(b"\n")?;
             ExitCode::SUCCESS
         }
-        Filled::Declined => ExitCode::from(1),
-        Filled::Cancelled => ExitCode::from(2),
+        FormReply::Declined => ExitCode::from(1),
+        FormReply::Cancelled => ExitCode::from(2),
     })
 }

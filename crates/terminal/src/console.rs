@@ -1,40 +1,39 @@
-//! What prompts need of a terminal: to say a line, and to read one.
+//! The terminal as plain prompts use it: lines are written and read.
 //!
-//! Moves no cursor and knows no colours. Ends nothing either: an interrupt is the program's
-//! to handle.
+//! Moves no cursor and uses no colours. Interrupts are left to the program.
 
 mod echo;
 pub(crate) mod line;
-mod talk;
+mod output;
 
 use std::io;
 
 pub(crate) use echo::size;
-pub(crate) use talk::{Held, Talk};
+pub(crate) use output::{Output, PromptGuard};
 
-/// The width in columns where nobody knows better.
+/// The width in columns when the terminal's is unknown.
 pub const DEFAULT_WIDTH: usize = 80;
 
-/// Says and reads lines.
+/// Writes and reads lines.
 ///
-/// A line that cannot be read as text is an error of kind [`io::ErrorKind::InvalidData`];
-/// the person is told and asked again. Any other error ends the dialogue.
+/// A line that is not valid text is an error of kind [`io::ErrorKind::InvalidData`]: the dialogue
+/// reports it and asks again. Any other error ends the dialogue.
 pub trait Console {
-    /// Says one line.
+    /// Writes one line.
     fn say(&mut self, line: &str) -> io::Result<()>;
 
-    /// Shows a prompt and reads one line, without its end; `None` when the input has ended.
+    /// Shows a prompt and reads one line, without the line ending; `None` at the end of the input.
     fn read_line(&mut self, prompt: &str) -> io::Result<Option<String>>;
 
-    /// Does as [`read_line`](Self::read_line) does, without showing what is typed.
+    /// Works like [`read_line`](Self::read_line), with echo off.
     fn read_secret(&mut self, prompt: &str) -> io::Result<Option<String>>;
 
-    /// How many columns a line may take.
+    /// The number of columns that a line may use.
     fn width(&self) -> usize {
         DEFAULT_WIDTH
     }
 
-    /// Whether the line `:extend` asks for more time here.
+    /// Whether the `:extend` command is available.
     fn can_extend(&self) -> bool {
         false
     }

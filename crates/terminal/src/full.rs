@@ -1,19 +1,19 @@
-//! The whole screen, redrawn at every key.
+//! The full-screen mode, redrawn on every key.
 //!
 //! [`Model`] decides what keys do and `view.rs` draws it, both without a terminal. This is the
-//! shell around them: it reads keys, tells the time, reads files, and gives the screen back.
+//! shell around them: it reads keys, keeps time, reads files, and restores the screen.
 
 mod card;
 mod edit;
 mod event;
 mod field;
-mod ink;
 mod inputs;
 mod keys;
 mod list;
 mod model;
 mod path;
 mod screen;
+mod theme;
 mod view;
 
 use std::io;
@@ -23,10 +23,12 @@ use crossterm::event::Event as Input;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use crate::channel::{PromptChannel, PromptEvent, PromptNotice};
 use crate::prompt::file::fetch;
-use crate::question::{CardReply, Filled, Look, OpenedReply, TerminalQuestion, Time, UrlCard};
-use crate::wire::{News, Wire, Word};
-use card::{Card, Deed, key_on_card, key_when_opened};
+use crate::question::{
+    CardReply, FormReply, OpenedReply, TerminalQuestion, TerminalStyle, Time, UrlCard,
+};
+use card::{CardAction, CardScreen, key_on_card, key_when_opened};
 use event::{Effect, Event};
 pub(crate) use inputs::Inputs;
 use model::Model;
@@ -35,15 +37,15 @@ use screen::Screen;
 /// Asks a form.
 pub(crate) async fn fill(
     inputs: &mut Inputs,
-    look: Look,
+    style: TerminalStyle,
     question: &TerminalQuestion,
-    wire: &mut Wire,
-) -> io::Result<Filled> {
-    inputs.begin();
+    channel: &mut PromptChannel,
+) -> io::Result<FormReply> {
+    inputs.start();
     let mut screen = Screen::enter()?;
-    inputs.forget();
+    inputs.discard_pending();
     let mut shell = Shell {
-        model: Model::new(question, look, screen.size()),
+        model: Model::new(question, style, screen.size()),
         question,
         time: question.time,
         jobs: JoinSet::new(),
@@ -52,15 +54,17 @@ pub(crate) async fn fill(
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         screen.draw(&shell.model.view())?;
-        let event = shell.next(&mut screen, inputs, &mut seconds, wire).await?;
+        let event = shell
+            .next(&mut screen, inputs, &mut seconds, channel)
+            .await?;
         let Some(event) = event else {
-            return Ok(Filled::Cancelled);
+            return Ok(FormReply::Cancelled);
         };
         for effect in shell.model.update(event) {
             if let Effect::Done(filled) = effect {
                 return Ok(filled);
             }
-            shell.perform(effect, wire);
+            shell.perform(effect, channel);
         }
     }
 }
@@ -69,49 +73,49 @@ struct Shell<'q> {
     model: Model,
     question: &'q TerminalQuestion,
     time: Option<Time>,
-    /// Files being read and paths being completed. What is dropped with this is not waited for.
+    /// Files being read and paths being completed. Detached on drop.
     jobs: JoinSet<Option<Event>>,
 }
 
 impl Shell<'_> {
-    /// What happens next; `None` when the terminal is gone.
+    /// Waits for the next event; `None` when the terminal is closed.
     async fn next(
         &mut self,
         screen: &mut Screen,
         inputs: &mut Inputs,
         seconds: &mut Interval,
-        wire: &mut Wire,
+        channel: &mut PromptChannel,
     ) -> io::Result<Option<Event>> {
         loop {
             tokio::select! {
                 biased;
-                word = wire.word() => return Ok(Some(self.hear(word))),
+                notice = channel.next_notice() => return Ok(Some(self.on_notice(notice))),
                 Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => {
                     if let Ok(Some(event)) = done {
                         return Ok(Some(event));
                     }
                 }
                 input = inputs.next() => match input {
-                    // A terminal that is gone is a closed window.
+                    // The window was closed.
                     None | Some(Err(_)) => return Ok(None),
                     Some(Ok(input)) => {
-                        if let Some(event) = understand(input, screen)? {
+                        if let Some(event) = to_event(input, screen)? {
                             return Ok(Some(event));
                         }
                     }
                 },
                 _ = seconds.tick(), if self.time.is_some() => {
                     if let Some(time) = self.time {
-                        return Ok(Some(Event::Left(time.left())));
+                        return Ok(Some(Event::TimeLeft(time.left())));
                     }
                 }
             }
         }
     }
 
-    fn hear(&mut self, word: Word) -> Event {
-        match word {
-            Word::Deadline {
+    fn on_notice(&mut self, notice: PromptNotice) -> Event {
+        match notice {
+            PromptNotice::Deadline {
                 at,
                 extensions_left,
             } => {
@@ -122,32 +126,32 @@ impl Shell<'_> {
                 self.time = Some(time);
                 Event::Deadline(time.left(), extensions_left)
             }
-            Word::Warned(left) => Event::Warned(left),
-            Word::NotExtended(why) => Event::NotExtended(why),
+            PromptNotice::ExpiryWarning(left) => Event::ExpiryWarning(left),
+            PromptNotice::ExtensionRefused(why) => Event::ExtensionRefused(why),
         }
     }
 
-    fn perform(&mut self, effect: Effect, wire: &Wire) {
+    fn perform(&mut self, effect: Effect, channel: &PromptChannel) {
         match effect {
-            Effect::Begun => wire.tell(News::Begun),
-            Effect::Drafted(draft) => wire.tell(News::Drafted(draft)),
-            Effect::Extend => wire.tell(News::Extend),
-            Effect::Complete { place, typed } => {
+            Effect::Started => channel.send(PromptEvent::Started),
+            Effect::DraftChanged(draft) => channel.send(PromptEvent::DraftChanged(draft)),
+            Effect::RequestExtension => channel.send(PromptEvent::ExtensionRequested),
+            Effect::Complete { index, typed } => {
                 let home = self.question.home.clone();
                 self.jobs.spawn_blocking(move || {
-                    let completion = path::complete(place, typed, home.as_deref());
+                    let completion = path::complete(index, typed, home.as_deref());
                     Some(Event::Completed(completion))
                 });
             }
-            Effect::Fetch { place, path } => {
+            Effect::Fetch { index, path } => {
                 let form = self.question.form.clone();
                 let path = path::expand(&path, self.question.home.as_deref());
                 self.jobs.spawn_blocking(move || {
-                    let entreat_core::Kind::File(rules) = form.fields()[place].kind() else {
+                    let entreat_core::Kind::File(rules) = form.fields()[index].kind() else {
                         return None;
                     };
                     let fetched = fetch(rules, &path);
-                    Some(Event::Fetched { place, fetched })
+                    Some(Event::Fetched { index, fetched })
                 });
             }
             Effect::Done(_) => {}
@@ -155,7 +159,7 @@ impl Shell<'_> {
     }
 }
 
-fn understand(input: Input, screen: &mut Screen) -> io::Result<Option<Event>> {
+fn to_event(input: Input, screen: &mut Screen) -> io::Result<Option<Event>> {
     Ok(match input {
         Input::Key(key) => keys::read(key).map(Event::Key),
         Input::Paste(text) => Some(Event::Paste(text)),
@@ -167,37 +171,41 @@ fn understand(input: Input, screen: &mut Screen) -> io::Result<Option<Event>> {
     })
 }
 
-/// Asks whether an address may be opened.
-pub(crate) async fn card(inputs: &mut Inputs, look: Look, card: &UrlCard) -> io::Result<CardReply> {
+/// Asks whether a URL may be opened.
+pub(crate) async fn card(
+    inputs: &mut Inputs,
+    style: TerminalStyle,
+    card: &UrlCard,
+) -> io::Result<CardReply> {
     let read = |key| key_on_card(key, card.may_be_opened);
-    let reply = show(inputs, look, card, false, read).await?;
+    let reply = show(inputs, style, card, false, read).await?;
     Ok(reply.unwrap_or(CardReply::Cancel))
 }
 
-/// Waits for a person who was sent to an address.
+/// Waits until the person reports back from an opened URL.
 pub(crate) async fn opened(
     inputs: &mut Inputs,
-    look: Look,
+    style: TerminalStyle,
     card: &UrlCard,
 ) -> io::Result<OpenedReply> {
-    let reply = show(inputs, look, card, true, key_when_opened).await?;
+    let reply = show(inputs, style, card, true, key_when_opened).await?;
     Ok(reply.unwrap_or(OpenedReply::Cancel))
 }
 
-/// Shows a card until a key decides; `None` when the terminal is gone.
+/// Shows a card until a key decides; `None` when the terminal is closed.
 async fn show<R>(
     inputs: &mut Inputs,
-    look: Look,
+    style: TerminalStyle,
     card: &UrlCard,
     is_opened: bool,
-    read: impl Fn(event::Key) -> Option<Deed<R>>,
+    read: impl Fn(event::Key) -> Option<CardAction<R>>,
 ) -> io::Result<Option<R>> {
-    inputs.begin();
+    inputs.start();
     let mut screen = Screen::enter()?;
-    inputs.forget();
-    let mut page = Card {
-        about: card,
-        look,
+    inputs.discard_pending();
+    let mut page = CardScreen {
+        card,
+        style,
         size: screen.size(),
         is_opened,
         is_copied: false,
@@ -208,15 +216,15 @@ async fn show<R>(
         let Some(Ok(input)) = inputs.next().await else {
             return Ok(None);
         };
-        match understand(input, &mut screen)? {
+        match to_event(input, &mut screen)? {
             Some(Event::Resized(columns, rows)) => page.size = (columns, rows),
             Some(Event::Key(key)) => match read(key) {
-                Some(Deed::Reply(reply)) => return Ok(Some(reply)),
-                Some(Deed::Copy) => {
+                Some(CardAction::Reply(reply)) => return Ok(Some(reply)),
+                Some(CardAction::Copy) => {
                     screen.copy(&card.url)?;
                     page.is_copied = true;
                 }
-                Some(Deed::Scroll(rows)) => page.scroll_by(rows),
+                Some(CardAction::Scroll(rows)) => page.scroll_by(rows),
                 None => {}
             },
             _ => {}

@@ -1,8 +1,8 @@
-//! Lines of stdin, read by one thread for the program's whole life.
+//! Lines of stdin, read by one thread for the program's lifetime.
 //!
-//! A thread that waits for a line cannot be woken. So there is one, it reads a line when it is
-//! asked for one, and the line waits for whoever wants it: a prompt that was closed takes
-//! nothing away from the next.
+//! A thread blocked on a read cannot be woken. So there is a single one, it reads a line only on
+//! request, and the line stays queued for the next reader: a closed prompt consumes nothing that
+//! belongs to the next.
 
 use std::io;
 
@@ -10,66 +10,66 @@ use tokio::sync::mpsc;
 
 use crate::console::line;
 
-/// What a line is: text, the end of the input, or why it cannot be had.
+/// A line of text, `None` at the end of the input, or the read error.
 pub(crate) type Line = io::Result<Option<String>>;
 
-pub(crate) struct Lines {
-    /// Asks the thread for a line; none where lines come by themselves.
-    asks: Option<std::sync::mpsc::SyncSender<()>>,
-    come: mpsc::Receiver<Line>,
-    /// A line was asked for and has not come.
-    is_awaited: bool,
+pub(crate) struct LineReader {
+    /// Requests a line from the thread; `None` if lines come from a channel.
+    requests: Option<std::sync::mpsc::SyncSender<()>>,
+    lines: mpsc::Receiver<Line>,
+    /// A line was requested and has not arrived.
+    is_requested: bool,
     pub(crate) has_read: bool,
     pub(crate) has_ended: bool,
 }
 
-impl Lines {
-    /// Lines of stdin.
-    pub(crate) fn of_stdin() -> Self {
-        // One line is asked for at a time, in both directions.
-        let (asks, asked) = std::sync::mpsc::sync_channel(1);
+impl LineReader {
+    /// Starts the thread that reads stdin.
+    pub(crate) fn stdin() -> Self {
+        // One request is in flight at a time.
+        let (requests, requested) = std::sync::mpsc::sync_channel(1);
         let (sender, lines) = mpsc::channel(1);
-        // Nobody joins it: it may wait for a line that never comes, and ends with the program.
+        // Never joined: it may block on a line that never comes, and ends with the process.
         std::thread::spawn(move || {
-            while asked.recv().is_ok() {
+            while requested.recv().is_ok() {
                 let line = line::read(&mut io::stdin().lock());
                 if sender.blocking_send(line).is_err() {
                     return;
                 }
             }
         });
-        Self::of(Some(asks), lines)
+        Self::new(Some(requests), lines)
     }
 
-    /// Lines that somebody else brings.
-    pub(crate) fn brought(lines: mpsc::Receiver<Line>) -> Self {
-        Self::of(None, lines)
+    /// Reads lines from a channel.
+    pub(crate) fn from_channel(lines: mpsc::Receiver<Line>) -> Self {
+        Self::new(None, lines)
     }
 
-    fn of(asks: Option<std::sync::mpsc::SyncSender<()>>, lines: mpsc::Receiver<Line>) -> Self {
+    fn new(requests: Option<std::sync::mpsc::SyncSender<()>>, lines: mpsc::Receiver<Line>) -> Self {
         Self {
-            asks,
-            come: lines,
-            is_awaited: false,
+            requests,
+            lines,
+            is_requested: false,
             has_read: false,
             has_ended: false,
         }
     }
 
-    /// The next line. Cancel-safe: what comes after this was given up is the next one's.
+    /// Returns the next line. Cancel-safe: a line that arrives later goes to the next call.
     pub(crate) async fn next(&mut self) -> Line {
         if self.has_ended {
             return Ok(None);
         }
-        if !self.is_awaited {
-            if let Some(asks) = &self.asks {
-                // A thread that is gone is an input that has ended.
-                let _ = asks.send(());
+        if !self.is_requested {
+            if let Some(requests) = &self.requests {
+                // If the thread has exited, the input has ended.
+                let _ = requests.send(());
             }
-            self.is_awaited = true;
+            self.is_requested = true;
         }
-        let line = self.come.recv().await.unwrap_or(Ok(None));
-        self.is_awaited = false;
+        let line = self.lines.recv().await.unwrap_or(Ok(None));
+        self.is_requested = false;
         match &line {
             Ok(None) => self.has_ended = true,
             Ok(Some(_)) | Err(_) => self.has_read = true,
@@ -85,7 +85,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_comes_too_late_for_one_prompt_is_the_next_ones() {
         let (keyboard, lines) = mpsc::channel(1);
-        let mut lines = Lines::brought(lines);
+        let mut lines = LineReader::from_channel(lines);
         {
             let mut closed = std::pin::pin!(lines.next());
             let poll = futures_util::poll!(&mut closed);

@@ -1,44 +1,42 @@
-//! Plain, linear prompts: one line after the other, nothing redrawn, no cursor moved.
+//! Plain, linear prompts: one line after another, nothing redrawn, no cursor moved.
 //!
-//! Who asks and what for comes first, then the commands, then one question after the other,
-//! then everything once more before it is sent. Each answer is judged by the form at once
-//! and asked again until it fits; answers that do not fit together are asked again at the
-//! end.
+//! A dialogue shows who asks and why, then the commands, then one question after another, then a
+//! review of all answers. The form checks each answer at once, and an invalid one is asked again;
+//! answers that contradict each other are asked again at the end.
 //!
-//! # Whose words are whose
+//! # Entreat's text and the asker's
 //!
-//! A line that begins at the margin is Entreat's. What the asker wrote stands behind a bar
-//! (`│`), or within `“ ”` in a line of Entreat's, where it cannot break out. So no label can
-//! pass for a question of Entreat's own, whatever it says. Control characters, escape
-//! sequences and marks that turn the direction of text never reach the terminal.
+//! A line that starts at the margin is Entreat's. The asker's text follows a bar (`│`), or stands
+//! in `“ ”` within one of Entreat's lines, where it cannot break out. So no label can pass for a
+//! prompt of Entreat's. Control characters, escape sequences and bidirectional controls never
+//! reach the terminal.
 //!
 //! # Typing
 //!
 //! | line | means |
 //! |---|---|
-//! | Enter alone | takes what is offered: the answer given before, or the default; else no answer |
-//! | `:empty` | no answer, even where one is offered |
+//! | Enter alone | accepts the offered value: the previous answer or the default; else no answer |
+//! | `:empty` | no answer, even if one is offered |
 //! | `:back` | the previous question again |
 //! | `:help` | this question again, and the commands |
-//! | `:decline` | refuses to answer |
-//! | `:cancel`, the end of the input | leaves without a decision |
-//! | `:extend` | asks for more time, where there is a deadline |
-//! | `::…` | an answer that begins with a colon |
+//! | `:decline` | declines to answer |
+//! | `:cancel`, the end of the input | cancels without a decision |
+//! | `:extend` | asks for more time, if there is a deadline |
+//! | `::…` | an answer that starts with a colon |
 //!
-//! A required boolean is shown off: Enter says no. A file that takes several is answered
-//! with one path a line. Numbers stay in the draft as they were typed, so that no digit is
-//! lost.
+//! A required boolean defaults to no: Enter answers no. A field for several files takes one path
+//! per line. Numbers stay in the draft as typed, so that no digit is lost.
 //!
 //! # Limits
 //!
-//! Texts of several lines cannot be typed, and a terminal itself takes no more than some
-//! 4000 bytes a line.
+//! Multi-line text cannot be typed, and terminals themselves limit a line to about 4000 bytes.
 
 pub(crate) mod cards;
-pub(crate) mod desk;
 pub(crate) mod dialogue;
-mod page;
+pub(crate) mod session;
+
 mod question;
+mod writer;
 
 use std::io;
 
@@ -58,7 +56,7 @@ use dialogue::Dialogue;
 /// use entreat_terminal::{Console, Reply, plain::Plain};
 /// use serde_json::{Map, json};
 ///
-/// /// Answers from a list, and hears nothing.
+/// /// Answers from a list and ignores all output.
 /// struct Script(VecDeque<&'static str>);
 ///
 /// impl Console for Script {
@@ -79,7 +77,7 @@ use dialogue::Dialogue;
 /// let messages = Catalogue::default().messages(["en"]);
 /// let mut draft = Map::new();
 ///
-/// // The empty line is refused, since the name is required.
+/// // The empty line is rejected, since the name is required.
 /// let mut console = Script(["", "Ada"].into());
 /// let reply = Plain::new(&form, &messages).asker("door").fill(&mut console, &mut draft)?;
 /// assert_eq!(reply, Reply::Answered);
@@ -98,7 +96,7 @@ pub struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Prompts for a form, with error sentences in the person's language.
+    /// Creates prompts for a form; `messages` renders errors in the person's language.
     pub fn new(form: &'a Form, messages: &'a Messages) -> Self {
         Self {
             form,
@@ -111,32 +109,32 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// Names who asks.
+    /// Sets the asker's name.
     pub fn asker(mut self, name: &'a str) -> Self {
         self.asker = Some(name);
         self
     }
 
-    /// Says why it is asked, in the asker's words.
+    /// Sets the asker's message: why it asks.
     pub fn message(mut self, message: &'a str) -> Self {
         self.message = Some(message);
         self
     }
 
-    /// Says what a script says, between what it asks; the form is the script's.
+    /// Shows a script's texts between its questions. The form must be the script's.
     pub fn script(mut self, script: &'a Script) -> Self {
         self.script = Some(script);
         self
     }
 
-    /// Says beforehand what the person should know, in Entreat's words.
+    /// Sets notices shown before the questions, as Entreat's own text.
     pub fn notices(mut self, notices: &'a [String]) -> Self {
         self.notices = notices;
         self
     }
 
-    /// Shows the draft to `listener` after each answer, so that it can be kept while the
-    /// person goes on: an object of raw answers, secrets included.
+    /// Calls `listener` with the draft after each answer, so that it can be saved: an object of raw
+    /// answers, secrets included.
     pub fn after_each(mut self, listener: &'a dyn Fn(&Value)) -> Self {
         self.listener = Some(listener);
         self
@@ -144,31 +142,31 @@ impl<'a> Plain<'a> {
 
     /// Asks every active field in order.
     ///
-    /// The draft holds raw answers by field id. What it holds already is offered; null means
-    /// that an answer was cleared. It is up to date whatever the result, and when that is
-    /// [`Reply::Answered`], it passes [`Form::check`]. Fails when the console does.
+    /// The draft holds raw answers by field id. Existing values are offered as defaults; null is an
+    /// answer that was cleared. The draft is up to date whatever the result, and passes
+    /// [`Form::check`] if that is [`Reply::Answered`]. Returns the console's I/O errors.
     pub fn fill(
         &self,
         console: &mut dyn Console,
         draft: &mut Map<String, Value>,
     ) -> io::Result<Reply> {
-        self.converse(console, draft, None)
+        self.run(console, draft, None)
     }
 
-    /// Shows errors and asks again what they name, then what became active by it.
+    /// Shows errors and asks the fields they name again, then any fields that became active.
     ///
-    /// For answers that passed here and were refused later, by rules that only the asker
-    /// knows. Draft and result are as in [`fill`](Self::fill).
+    /// For answers that passed here and were rejected later, by rules that only the asker knows.
+    /// Draft and result are as in [`fill`](Self::fill).
     pub fn correct(
         &self,
         console: &mut dyn Console,
         draft: &mut Map<String, Value>,
         errors: &[FieldError],
     ) -> io::Result<Reply> {
-        self.converse(console, draft, Some(errors))
+        self.run(console, draft, Some(errors))
     }
 
-    fn converse(
+    fn run(
         &self,
         console: &mut dyn Console,
         draft: &mut Map<String, Value>,

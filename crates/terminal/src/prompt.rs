@@ -1,8 +1,8 @@
-//! What a person may type for a field, and what it stands for.
+//! Hints and parsing of typed lines, one file per field type.
 //!
-//! A type's part is in the file of its name: the hint beside the question, and how a typed
-//! line becomes a raw answer. Nothing here judges: what cannot be understood is passed on as
-//! it was typed, and the form says what is wrong with it.
+//! Each file has the hint beside the question and turns a typed line into a raw answer. Nothing
+//! here validates: input that does not parse is passed on unchanged, and the form reports the
+//! error.
 
 mod boolean;
 mod choice;
@@ -18,7 +18,7 @@ mod url;
 use entreat_core::{Answer, Field, Kind};
 use serde_json::Value;
 
-/// What the person needs to know to answer, in Entreat's words; may be empty.
+/// Returns the hint on how to answer, as Entreat's own text; may be empty.
 pub(crate) fn hint(field: &Field) -> String {
     match field.kind() {
         Kind::Text(rules) => text::hint(rules),
@@ -32,19 +32,19 @@ pub(crate) fn hint(field: &Field) -> String {
     }
 }
 
-/// What was typed as a raw answer, or a sentence that says why it can be none.
+/// Parses typed text into a raw answer, or returns a message that explains why it cannot.
 pub(crate) fn read(field: &Field, typed: &str) -> Result<Value, String> {
     match field.kind() {
         Kind::Boolean => Ok(boolean::read(typed)),
         Kind::Select(options) => select::read(options, typed),
         Kind::MultiSelect(rules) => multi_select::read(&rules.options, typed),
         Kind::Number(_) | Kind::Date(_) | Kind::Url(_) => Ok(typed.trim().into()),
-        // A file's content is fetched by whoever asks; see `file`.
+        // The caller fetches a file's content; see `file`.
         Kind::Text(_) | Kind::File(_) => Ok(typed.into()),
     }
 }
 
-/// A default as the raw answer that gives it.
+/// Converts a default into a raw answer.
 pub(crate) fn raw(answer: &Answer<'_>) -> Value {
     match answer {
         Answer::Number(number) => match number.as_i128() {
@@ -61,12 +61,12 @@ pub(crate) fn raw(answer: &Answer<'_>) -> Value {
             .map(|value| Value::from(value.as_ref()))
             .collect(),
         Answer::Json(value) => (**value).clone(),
-        // The others are texts, but for files, which have no defaults.
+        // The remaining variants are text, except files, which have no defaults.
         other => other.as_str().into(),
     }
 }
 
-/// `3 to 40`, `at least 3`, `at most 40` or `exactly 3`; nothing without bounds.
+/// Formats `3 to 40`, `at least 3`, `at most 40` or `exactly 3`; `None` without bounds.
 fn count(min: Option<u64>, max: Option<u64>) -> Option<String> {
     match (min.filter(|min| *min > 0), max) {
         (Some(min), Some(max)) if min == max => Some(format!("exactly {min}")),

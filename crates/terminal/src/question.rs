@@ -1,4 +1,4 @@
-//! What is asked, and what came of it.
+//! Questions for the terminal, and the person's replies.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,27 +8,27 @@ use entreat_core::{FieldError, Form, Messages, Script};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-/// How a terminal is to be talked to. Passed in: libraries read no environment.
+/// How to present prompts on the terminal. Passed in, since libraries read no environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// A screen that is redrawn, or lines.
+pub struct TerminalStyle {
+    /// Full screen or plain lines.
     pub mode: Mode,
-    /// Whether colours may be used.
+    /// Whether to use colours.
     pub colour: bool,
-    /// Whether the terminal shows more than ASCII.
+    /// Whether the terminal can show more than ASCII.
     pub unicode: bool,
 }
 
-/// A screen that is redrawn, or lines.
+/// Full screen or plain lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The whole screen, redrawn at every key.
+    /// Uses the whole screen and redraws it on every key.
     Full,
-    /// One line after the other, nothing redrawn: for screen readers and logs.
+    /// Writes one line after another and redraws nothing: for screen readers and logs.
     Plain,
 }
 
-/// One form for one person.
+/// A form to ask at a terminal, with its context.
 ///
 /// ```
 /// use entreat_core::{Catalogue, Form};
@@ -58,7 +58,7 @@ pub struct TerminalQuestion {
     pub(crate) time: Option<Time>,
 }
 
-/// How long a question is open.
+/// The deadline of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time {
     pub(crate) deadline: Instant,
@@ -66,14 +66,14 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// What is left now.
+    /// Returns the time left from now.
     pub(crate) fn left(self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 }
 
 impl TerminalQuestion {
-    /// A form, with error sentences in the person's language.
+    /// Creates a question from a form; `messages` renders errors in the person's language.
     pub fn new(form: Form, messages: Messages) -> Self {
         Self {
             form,
@@ -90,7 +90,7 @@ impl TerminalQuestion {
         }
     }
 
-    /// What a script asks; what it says is said in between.
+    /// Creates a question from a script; its texts are shown between its questions.
     pub fn of_script(script: &Script, messages: Messages) -> Self {
         Self {
             script: Some(script.clone()),
@@ -98,39 +98,38 @@ impl TerminalQuestion {
         }
     }
 
-    /// Names who asks.
+    /// Sets the asker's name.
     pub fn asker(mut self, name: impl Into<String>) -> Self {
         self.asker = Some(name.into());
         self
     }
 
-    /// Says why it is asked, in the asker's words.
+    /// Sets the asker's message: why it asks.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
         self
     }
 
-    /// Raw answers to begin with, by field id; null is an answer that was cleared.
+    /// Sets the initial raw answers by field id; null is an answer that was cleared.
     pub fn draft(mut self, draft: Map<String, Value>) -> Self {
         self.draft = draft;
         self
     }
 
-    /// What was refused when the draft was sent, by rules that only the asker knows.
+    /// Sets the errors of an earlier submission, from rules that only the asker knows.
     pub fn errors(mut self, errors: Vec<FieldError>) -> Self {
         self.errors = errors;
         self
     }
 
-    /// Adds something to know beforehand, in Entreat's words, such as that a part cannot be shown
-    /// as fields.
+    /// Adds a notice shown before the questions, as Entreat's own text.
     pub fn notice(mut self, words: impl Into<String>) -> Self {
         self.notices.push(words.into());
         self
     }
 
-    /// When the question is over, and how often that can be put off. Only told: whoever asks
-    /// ends the question by dropping what waits for the answer.
+    /// Sets the deadline to display and the number of extensions left. The terminal does not
+    /// enforce it: the caller ends the question by dropping the future.
     pub fn deadline(mut self, at: Instant, extensions_left: u32) -> Self {
         self.time = Some(Time {
             deadline: at,
@@ -139,68 +138,68 @@ impl TerminalQuestion {
         self
     }
 
-    /// The day that a calendar begins at.
+    /// Sets the day that calendars start at.
     pub fn today(mut self, today: Date) -> Self {
         self.today = Some(today);
         self
     }
 
-    /// The folder that a `~` at the beginning of a path stands for.
+    /// Sets the folder that a leading `~` in a path expands to.
     pub fn home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.home = Some(folder.into());
         self
     }
 }
 
-/// What became of a form.
+/// The person's reply to a form.
 ///
 /// Decline is a decision, cancel the lack of one. An asker may ask again after a cancel, so
 /// the two never share a variant.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Filled {
-    /// Raw answers that pass [`Form::check`], to be sent; null is an answer that was cleared.
+pub enum FormReply {
+    /// Raw answers that pass [`Form::check`]; null is an answer that was cleared.
     Answered(Map<String, Value>),
-    /// The person refuses to answer.
+    /// The person declined to answer.
     Declined,
-    /// The person left, or the input ended.
+    /// The person cancelled, or the input ended.
     Cancelled,
 }
 
-/// An address that somebody wants to be opened.
+/// A URL that an asker wants to open, with what the person needs to decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlCard {
-    /// Who asks.
+    /// The asker's name.
     pub asker: String,
-    /// Why, in the asker's words.
+    /// The asker's message: why it should be opened.
     pub message: String,
-    /// The whole address.
+    /// The complete URL.
     pub url: String,
-    /// The part of it that says where it leads; empty if nothing in it can be trusted to.
+    /// The host to highlight; empty if no part of the URL can be trusted to name one.
     pub host: String,
-    /// What the person should know, in Entreat's words.
+    /// Warnings about the URL, as Entreat's own text.
     pub warnings: Vec<String>,
-    /// Whether opening it is offered at all.
+    /// Whether opening is offered at all.
     pub may_be_opened: bool,
 }
 
-/// What the person says to a [`UrlCard`].
+/// The person's reply to a [`UrlCard`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardReply {
-    /// It may be opened.
+    /// The URL may be opened.
     Open,
-    /// The person refuses.
+    /// The person declined.
     Decline,
-    /// The person left, or the input ended.
+    /// The person cancelled, or the input ended.
     Cancel,
 }
 
-/// What the person says after an address was opened.
+/// The person's reply after a URL was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenedReply {
-    /// Everything there is done.
+    /// The person has finished there.
     Done,
-    /// It is to be opened once more.
+    /// Open the URL again.
     Again,
-    /// The person left, or the input ended.
+    /// The person cancelled, or the input ended.
     Cancel,
 }

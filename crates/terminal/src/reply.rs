@@ -6,10 +6,10 @@
 /// the two never share a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The draft is to be sent, and passed the form's check.
+    /// The draft passed the form's check and can be sent.
     Answered,
-    /// The person refuses to answer.
+    /// The person declined to answer.
     Declined,
-    /// The person left, or the input ended.
+    /// The person cancelled, or the input ended.
     Cancelled,
 }

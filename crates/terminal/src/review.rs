@@ -1,21 +1,21 @@
-//! Answers as a person sees them again.
+//! Formats answers for display.
 
 use entreat_core::form::Options;
 use entreat_core::{Answer, Field, Upload};
 
 use crate::typography::{quoted, quoted_long, size};
 
-/// What stands for an answer that is not there.
+/// Shown in place of a missing answer.
 pub(crate) const NO_ANSWER: &str = "(no answer)";
-/// What stands for a secret, whatever its length.
+/// Shown in place of a secret, whatever its length.
 const SECRET: &str = "(a secret, not shown)";
 
-/// An answer within a sentence, cut short.
+/// Formats an answer for use within a sentence, truncated.
 pub(crate) fn in_brief(field: &Field, answer: &Answer<'_>) -> String {
     shown(field, answer, quoted)
 }
 
-/// An answer as the person should see it once more before it is sent.
+/// Formats an answer for the review before submission.
 pub(crate) fn in_full(field: &Field, answer: &Answer<'_>) -> String {
     shown(field, answer, quoted_long)
 }
@@ -45,7 +45,7 @@ fn shown(field: &Field, answer: &Answer<'_>, quote: fn(&str) -> String) -> Strin
             files.iter().map(file).collect::<Vec<_>>().join(", ")
         }
         Answer::Json(value) => quote(&value.to_string()),
-        // The others are texts.
+        // The remaining variants are text.
         other => quote(other.as_str().unwrap_or_default()),
     }
 }

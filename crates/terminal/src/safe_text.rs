@@ -1,25 +1,25 @@
-//! Text of others, made fit for a terminal.
+//! Sanitizes untrusted text for the terminal.
 //!
-//! Everything that an asker or a file name brings passes through here before it is shown.
-//! What a terminal would act on is dropped, not escaped: a label should read as its author
-//! meant it, and the rest of an escape sequence means nothing to a person.
+//! All text of askers and all file names pass through here before display. Control sequences are
+//! dropped, not escaped: a label should read as its author meant it, and the remains of an escape
+//! sequence mean nothing to a person.
 //!
-//! The machine is written by hand, because the crates for it either work on bytes or trust
-//! their own parser with unchecked UTF-8, on input that is hostile by definition.
+//! The state machine is written by hand because the available crates either work on bytes or
+//! trust their own parser with unchecked UTF-8, on input that is hostile by definition.
 
-use entreat_core::is_acted_on;
+use entreat_core::is_unsafe_to_display;
 
-/// The text on one line.
+/// Sanitizes text and joins it into one line.
 pub(crate) fn one_line(text: &str) -> String {
     strip(text, ' ')
 }
 
-/// The text with its lines kept.
+/// Sanitizes text and keeps its line breaks.
 pub(crate) fn lines(text: &str) -> String {
     strip(text, '\n')
 }
 
-/// Drops escape sequences, control characters, and what turns the direction of text.
+/// Drops escape sequences, control characters and bidirectional controls.
 fn strip(text: &str, line_end: char) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut state = State::Text;
@@ -29,7 +29,7 @@ fn strip(text: &str, line_end: char) -> String {
             State::Text => match c {
                 '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => safe.push(line_end),
                 '\t' => safe.push(' '),
-                c if is_acted_on(c) => {}
+                c if is_unsafe_to_display(c) => {}
                 c => safe.push(c),
             },
             State::Escape | State::Sequence | State::Message | State::Last => {}
@@ -38,25 +38,25 @@ fn strip(text: &str, line_end: char) -> String {
     safe
 }
 
-/// Where in an escape sequence a character stands.
+/// The position of a character relative to an escape sequence.
 #[derive(Clone, Copy)]
 enum State {
-    /// Outside of any.
+    /// Outside any sequence.
     Text,
-    /// Behind ESC.
+    /// After ESC.
     Escape,
-    /// Behind CSI: colours, cursor movements.
+    /// After CSI: colours, cursor movements.
     Sequence,
-    /// Behind OSC, DCS and their like: titles, links, the clipboard.
+    /// After OSC, DCS and similar: titles, links, the clipboard.
     Message,
-    /// The end of a sequence, which belongs to it.
+    /// The final character of a sequence.
     Last,
 }
 
 impl State {
     fn after(self, c: char) -> Self {
         match (self, c) {
-            // ESC, CSI, OSC and their like begin anew wherever they stand.
+            // ESC, CSI, OSC and similar start a new sequence in any state.
             (_, '\u{1b}') | (Self::Escape, ' '..='/') => Self::Escape,
             (_, '\u{9b}') | (Self::Escape, '[') | (Self::Sequence, ' '..='?') => Self::Sequence,
             (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
@@ -64,7 +64,7 @@ impl State {
             (Self::Escape, '0'..='~')
             | (Self::Sequence, '@'..='~')
             | (Self::Message, '\u{7}' | '\u{9c}') => Self::Last,
-            // A terminal would wait on; here a line's end bounds what can be swallowed.
+            // A terminal would keep waiting; here a line end bounds what can be swallowed.
             (Self::Message, c) if c != '\n' => Self::Message,
             _ => Self::Text,
         }

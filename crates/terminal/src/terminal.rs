@@ -1,27 +1,29 @@
-//! The one way to a person at a terminal, whichever way it looks.
+//! The entry point of the crate: one API over both terminal modes.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 
 use tokio::sync::mpsc;
 
-use crate::console::Talk;
+use crate::channel::PromptChannel;
+use crate::console::Output;
 use crate::full;
-use crate::lines::Lines;
-use crate::plain::{cards, desk};
-use crate::question::{CardReply, Filled, Look, Mode, OpenedReply, TerminalQuestion, UrlCard};
+use crate::lines::LineReader;
+use crate::plain::{cards, session};
+use crate::question::{
+    CardReply, FormReply, Mode, OpenedReply, TerminalQuestion, TerminalStyle, UrlCard,
+};
 use crate::safe_text::one_line;
-use crate::wire::Wire;
 
-/// The person's terminal: one per program. Decides nothing about validity.
+/// The person's terminal; create one per program.
 ///
-/// Talks on stderr, since stdout is for data, and reads stdin. Everything here is cancel-safe:
-/// dropping a future closes its prompt and gives the screen back as it was, and a line typed
-/// after that belongs to the next prompt. Signals are the program's to handle, by dropping.
+/// Writes to stderr, since stdout is for data, and reads stdin. All methods are cancel-safe:
+/// dropping a future closes its prompt and restores the screen, and a line typed after that goes to
+/// the next prompt. The program handles signals itself, by dropping the future.
 ///
 /// ```
 /// use entreat_core::{Catalogue, Form};
-/// use entreat_terminal::{Filled, TerminalQuestion, Terminal, Wire};
+/// use entreat_terminal::{FormReply, TerminalQuestion, Terminal, PromptChannel};
 /// use serde_json::json;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -31,13 +33,13 @@ use crate::wire::Wire;
 /// ]}))?;
 /// let question = TerminalQuestion::new(form, Catalogue::default().messages(["en"])).asker("door");
 ///
-/// // A test brings the lines itself. The empty one is refused, since the name is required.
+/// // A test supplies the lines. The empty one is rejected, since the name is required.
 /// let (keyboard, lines) = tokio::sync::mpsc::channel(2);
 /// for line in ["", "Ada"] {
 ///     keyboard.send(Ok(Some(line.to_owned()))).await?;
 /// }
-/// let mut terminal = Terminal::wired(lines, Vec::new());
-/// let Filled::Answered(answers) = terminal.fill(&question, &mut Wire::none()).await? else {
+/// let mut terminal = Terminal::from_lines(lines, Vec::new());
+/// let FormReply::Answered(answers) = terminal.fill(&question, &mut PromptChannel::disconnected()).await? else {
 ///     panic!("not answered");
 /// };
 /// assert_eq!(answers["name"], "Ada");
@@ -45,16 +47,18 @@ use crate::wire::Wire;
 /// # }
 /// ```
 pub struct Terminal {
-    look: Look,
-    talk: Talk,
-    lines: Lines,
+    style: TerminalStyle,
+    output: Output,
+    lines: LineReader,
     inputs: full::Inputs,
 }
 
 impl Terminal {
-    /// Takes the terminal that the program was started in; nothing is changed before something is
-    /// asked. Fails with [`io::ErrorKind::NotConnected`] when stdin or stderr is none.
-    pub fn open(look: Look) -> io::Result<Self> {
+    /// Uses the terminal that the program was started in. Terminal settings stay untouched until
+    /// the first question.
+    ///
+    /// Fails with [`io::ErrorKind::NotConnected`] when stdin or stderr is not a terminal.
+    pub fn open(style: TerminalStyle) -> io::Result<Self> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(io::Error::new(
                 io::ErrorKind::NotConnected,
@@ -62,97 +66,99 @@ impl Terminal {
             ));
         }
         Ok(Self {
-            look,
-            talk: Talk::new(io::stderr(), true, look.unicode),
-            lines: Lines::of_stdin(),
+            style,
+            output: Output::new(io::stderr(), true, style.unicode),
+            lines: LineReader::stdin(),
             inputs: full::Inputs::default(),
         })
     }
 
-    /// Reads lines of answers from a stdin that is no terminal, and talks on stderr, plainly.
+    /// Reads answer lines from a stdin that is not a terminal, and writes plain prompts to stderr.
     pub fn piped(unicode: bool) -> Self {
         Self {
-            look: plain(unicode),
-            talk: Talk::new(io::stderr(), io::stdin().is_terminal(), unicode),
-            lines: Lines::of_stdin(),
+            style: plain(unicode),
+            output: Output::new(io::stderr(), io::stdin().is_terminal(), unicode),
+            lines: LineReader::stdin(),
             inputs: full::Inputs::default(),
         }
     }
 
-    /// Takes lines from a channel, for tests and other programs that stand for a person; `None`
-    /// is the end of the input.
-    pub fn wired(
+    /// Takes lines from a channel, for tests and programs that simulate a person; `None` is the end
+    /// of the input.
+    pub fn from_lines(
         lines: mpsc::Receiver<io::Result<Option<String>>>,
-        talk: impl Write + Send + 'static,
+        output: impl Write + Send + 'static,
     ) -> Self {
         Self {
-            look: plain(true),
-            talk: Talk::new(talk, false, true),
-            lines: Lines::brought(lines),
+            style: plain(true),
+            output: Output::new(output, false, true),
+            lines: LineReader::from_channel(lines),
             inputs: full::Inputs::default(),
         }
     }
 
-    /// Asks a form until it is answered, declined or left.
+    /// Asks a form until the person answers, declines or cancels.
     ///
-    /// Fails when the terminal does.
+    /// Returns the terminal's I/O errors.
     pub async fn fill(
         &mut self,
         question: &TerminalQuestion,
-        wire: &mut Wire,
-    ) -> io::Result<Filled> {
-        match self.look.mode {
-            Mode::Full => full::fill(&mut self.inputs, self.look, question, wire).await,
-            Mode::Plain => desk::fill(&mut self.talk, &mut self.lines, question, wire).await,
+        channel: &mut PromptChannel,
+    ) -> io::Result<FormReply> {
+        match self.style.mode {
+            Mode::Full => full::fill(&mut self.inputs, self.style, question, channel).await,
+            Mode::Plain => {
+                session::fill(&mut self.output, &mut self.lines, question, channel).await
+            }
         }
     }
 
-    /// Shows an address that a server wants to be opened, and asks whether it may be.
+    /// Shows a URL that a server wants to open, and asks for consent. Opens nothing itself.
     ///
-    /// Opens nothing. Fails when the terminal does.
+    /// Returns the terminal's I/O errors.
     pub async fn card(&mut self, card: &UrlCard) -> io::Result<CardReply> {
-        match self.look.mode {
-            Mode::Full => full::card(&mut self.inputs, self.look, card).await,
-            Mode::Plain => cards::card(&mut self.talk, &mut self.lines, card).await,
+        match self.style.mode {
+            Mode::Full => full::card(&mut self.inputs, self.style, card).await,
+            Mode::Plain => cards::card(&mut self.output, &mut self.lines, card).await,
         }
     }
 
-    /// Waits for the person who was sent to an address. To be dropped when it is known otherwise
-    /// that everything there is done.
+    /// Waits until the person reports back from an opened URL. Drop the future if completion
+    /// becomes known another way.
     pub async fn opened(&mut self, card: &UrlCard) -> io::Result<OpenedReply> {
-        match self.look.mode {
-            Mode::Full => full::opened(&mut self.inputs, self.look, card).await,
-            Mode::Plain => cards::opened(&mut self.talk, &mut self.lines, card).await,
+        match self.style.mode {
+            Mode::Full => full::opened(&mut self.inputs, self.style, card).await,
+            Mode::Plain => cards::opened(&mut self.output, &mut self.lines, card).await,
         }
     }
 
-    /// Says one line in Entreat's voice between prompts.
+    /// Prints one line of Entreat's own text between prompts.
     pub fn notice(&mut self, line: &str) -> io::Result<()> {
-        self.talk.own(&one_line(line))
+        self.output.write_own(&one_line(line))
     }
 
-    /// Whether there is nothing more to read.
+    /// Whether the input has ended.
     pub fn input_ended(&self) -> bool {
         self.lines.has_ended
     }
 
-    /// Whether somebody is or was there: the input is a terminal, or has brought a line. Where it
-    /// has ended and neither is so, nobody has decided anything.
+    /// Whether a person is or was present: the input is a terminal, or at least one line was read.
+    /// If not, a cancel at the end of the input is nobody's decision.
     pub fn is_attended(&self) -> bool {
-        self.talk.is_typed() || self.lines.has_read
+        self.output.is_terminal() || self.lines.has_read
     }
 }
 
 impl fmt::Debug for Terminal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terminal")
-            .field("look", &self.look)
+            .field("style", &self.style)
             .finish_non_exhaustive()
     }
 }
 
-fn plain(unicode: bool) -> Look {
-    Look {
+fn plain(unicode: bool) -> TerminalStyle {
+    TerminalStyle {
         mode: Mode::Plain,
         colour: false,
         unicode,

@@ -1,8 +1,8 @@
-//! Whose words are whose.
+//! Keeps Entreat's own text and the asker's text visually apart.
 //!
-//! A line that begins at the margin is Entreat's. What others wrote stands behind a bar, or
-//! within `“ ”` in a line of Entreat's; quotation marks inside it are made plain, so that
-//! nobody breaks out. A line that goes on below is indented.
+//! A line that starts at the margin is Entreat's. Untrusted text follows a bar, or stands in `“ ”`
+//! within one of Entreat's lines; quotation marks inside it are replaced so that it cannot break
+//! out. Wrapped lines are indented.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::safe_text;
 
 const BAR: &str = "│ ";
 
-/// The longest text that is quoted within a sentence, in characters.
+/// The maximum length of a quotation within a sentence, in characters.
 const SHORT: usize = 60;
-/// The longest text that is quoted where whole answers are shown.
+/// The maximum length of a quotation where whole answers are shown.
 const LONG: usize = 240;
 
-/// Text of others on lines of its own.
-pub(crate) fn behind_bar(text: &str, width: usize) -> Vec<String> {
+/// Wraps untrusted text into lines with a leading bar.
+pub(crate) fn block_quote(text: &str, width: usize) -> Vec<String> {
     barred(safe_text::lines(text).trim(), width, BAR)
 }
 
-/// A numbered line of others; what goes on below is indented.
-pub(crate) fn item_behind_bar(number: usize, text: &str, width: usize) -> Vec<String> {
+/// Wraps a numbered line of untrusted text; continuation lines are indented.
+pub(crate) fn numbered_block_quote(number: usize, text: &str, width: usize) -> Vec<String> {
     let text = format!("{number}. {}", safe_text::one_line(text).trim());
     barred(&text, width, "│    ")
 }
@@ -38,8 +38,8 @@ fn barred(text: &str, width: usize, below: &str) -> Vec<String> {
         .collect()
 }
 
-/// Entreat's own words, which may hold quotations.
-pub(crate) fn own_words(words: &str, width: usize) -> Vec<String> {
+/// Wraps Entreat's own text, which may contain quotations.
+pub(crate) fn own_text(words: &str, width: usize) -> Vec<String> {
     let options = Options::new(width).subsequent_indent("  ");
     textwrap::wrap(words, options)
         .into_iter()
@@ -47,12 +47,12 @@ pub(crate) fn own_words(words: &str, width: usize) -> Vec<String> {
         .collect()
 }
 
-/// Text of others within a sentence, cut short.
+/// Quotes untrusted text within a sentence, truncated.
 pub(crate) fn quoted(text: &str) -> String {
     quoted_up_to(text, SHORT)
 }
 
-/// Text of others within a sentence, cut only if it is very long.
+/// Quotes untrusted text within a sentence, truncated only if very long.
 pub(crate) fn quoted_long(text: &str) -> String {
     quoted_up_to(text, LONG)
 }
@@ -65,7 +65,7 @@ fn quoted_up_to(text: &str, limit: usize) -> String {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`, each quoted.
+/// Formats alternatives as `a`, `a or b` or `a, b or c`, each quoted.
 pub(crate) fn quoted_choice<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let mut quoted: Vec<_> = texts.map(quoted).collect();
     match (quoted.pop(), quoted.as_slice()) {
@@ -75,7 +75,7 @@ pub(crate) fn quoted_choice<'t>(texts: impl Iterator<Item = &'t str>) -> String 
     }
 }
 
-/// A number of bytes as people say it: `70 bytes`, `64 KiB`, `1.5 MiB`.
+/// Formats a number of bytes: `70 bytes`, `64 KiB`, `1.5 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
@@ -89,7 +89,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A length of time as people say it, rounded up to a second.
+/// Formats the time left, rounded up to a second.
 pub(crate) fn time_left(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000);
     let (number, unit) = match seconds {
@@ -100,8 +100,8 @@ pub(crate) fn time_left(left: Duration) -> String {
     format!("{number} {unit}{s}")
 }
 
-/// The text for a terminal that shows ASCII alone. Marks of Entreat's become their like; what has
-/// none becomes a question mark, so that nothing disappears unseen.
+/// Converts text for an ASCII-only terminal. Entreat's marks have ASCII equivalents; any other
+/// character becomes a question mark, so that nothing disappears silently.
 pub(crate) fn ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -126,7 +126,7 @@ mod tests {
     fn every_line_of_others_has_a_bar() {
         let text = "A long description that goes on.\n\nQuestion 1 of 1, required\n> ";
         assert_eq!(
-            behind_bar(text, 20),
+            block_quote(text, 20),
             [
                 "│ A long description",
                 "│ that goes on.",
@@ -137,13 +137,13 @@ mod tests {
             ]
         );
         let endless = "x".repeat(50);
-        assert!(behind_bar(&endless, 20).iter().all(|l| l.starts_with(BAR)));
+        assert!(block_quote(&endless, 20).iter().all(|l| l.starts_with(BAR)));
     }
 
     #[test]
     fn nobody_makes_up_an_option() {
         assert_eq!(
-            item_behind_bar(1, "Keep all\n2. Delete all files", 20),
+            numbered_block_quote(1, "Keep all\n2. Delete all files", 20),
             ["│ 1. Keep all 2.", "│    Delete all", "│    files"]
         );
     }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn continued_lines_of_entreat_are_indented() {
         assert_eq!(
-            own_words("Enter takes “Your password:”.", 20),
+            own_text("Enter takes “Your password:”.", 20),
             ["Enter takes “Your", "  password:”."]
         );
     }

@@ -1,10 +1,10 @@
-//! Sound forms made up from a seed, for property tests.
+//! Valid forms generated from a seed, for property tests.
 //!
-//! [`form`] uses the whole language of forms: all types and rules, options, defaults,
-//! readonly and hidden fields, conditions that hang on conditional fields, actions, rules
-//! across fields and partial answers. Numbers are modest and patterns realistic, so that
-//! nearly every form can be answered; a form that nobody can answer is sound all the same.
-//! Custom validators are left out: they belong to a host program.
+//! [`form`] covers the whole form language: all types and rules, options, defaults, readonly and
+//! hidden fields, conditions on conditional fields, actions, rules across fields and partial
+//! answers. Numbers are small and patterns realistic, so that nearly every form can be answered; a
+//! form without any valid answer is still a valid form. Custom validators are left out, because
+//! they belong to the host program.
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ mod rules;
 
 use field::Draft;
 
-/// The definition of a sound form; the same seed makes the same one.
+/// Returns the definition of a valid form; deterministic for a seed.
 ///
 /// ```
 /// use entreat_core::Form;
@@ -64,7 +64,7 @@ pub fn form(seed: u64) -> Value {
     form.into()
 }
 
-/// True this often in a hundred.
+/// True with this probability, in percent.
 fn often(rng: &mut Rng, percent: u8) -> bool {
     rng.u8(..100) < percent
 }

@@ -1,11 +1,11 @@
-//! Assertions for askers' own tests, with messages that say everything at once.
+//! Assertions whose messages list every error.
 
 use std::fmt::Write as _;
 
 use entreat_core::{Answers, Catalogue, Form, Problems, Violations};
 use serde_json::Value;
 
-/// Asserts that the form accepts the answer, and returns what it made of it.
+/// Asserts that the form accepts the answer, and returns the typed answers.
 ///
 /// # Panics
 ///
@@ -74,7 +74,7 @@ pub fn assert_breaks(form: &Form, answer: &Value, expected: &[(&str, &str)]) {
 }
 
 /// Asserts that a definition has exactly these problems, as pairs of JSON pointer and code
-/// in the order in which they are reported. An empty list asserts that it is sound.
+/// in the order in which they are reported. An empty list asserts that it is valid.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! A clock that a test moves by hand, so that no test sleeps.
+//! A clock that tests advance manually, so that no test sleeps.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use entreat_core::UnixTime;
 use entreat_engine::Clock;
 use parking_lot::Mutex;
 
-/// A clock that stands still until it is told to move. Clones are the same clock.
+/// A clock that only moves when a test advances it. Clones share the same time.
 ///
-/// Who sleeps on it is woken by [`advance`](Self::advance), in the order in which they are
-/// due; of those that are due together, the one that was first to sleep.
+/// [`advance`](Self::advance) wakes sleepers in the order of their deadlines, and in FIFO order for
+/// equal deadlines.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,17 +48,17 @@ pub struct VirtualClock {
 struct State {
     start: UnixTime,
     elapsed: Duration,
-    /// How far the wall clock is off what started and passed, in milliseconds.
+    /// Offset of the wall clock from start plus elapsed time, in milliseconds.
     offset: i64,
     sleepers: BTreeMap<Place, Waker>,
     next_number: u64,
 }
 
-/// When a sleeper is due, and which it is by order of falling asleep.
+/// A sleeper's deadline and sequence number.
 type Place = (Duration, u64);
 
 impl VirtualClock {
-    /// A clock that shows `start`, with nothing elapsed.
+    /// Creates a clock at `start`, with nothing elapsed.
     pub fn new(start: UnixTime) -> Self {
         Self {
             state: Arc::new(Mutex::new(State {
@@ -71,11 +71,11 @@ impl VirtualClock {
         }
     }
 
-    /// Lets time pass, and wakes who is due.
+    /// Advances time and wakes due sleepers.
     ///
-    /// Time goes straight to its new value, and woken tasks run afterwards: one that goes to
-    /// sleep again does so from there. To see what happens in between, take smaller steps,
-    /// such as up to [`next_due`](Self::next_due).
+    /// Time jumps to its new value, and woken tasks run afterwards: one that sleeps again does so
+    /// from there. To observe intermediate states, take smaller steps, such as up to
+    /// [`next_due`](Self::next_due).
     pub fn advance(&self, duration: Duration) {
         let due = {
             let state = &mut *self.state.lock();
@@ -83,22 +83,22 @@ impl VirtualClock {
             let later = state.sleepers.split_off(&(state.elapsed, u64::MAX));
             std::mem::replace(&mut state.sleepers, later)
         };
-        // Woken without the lock, since a waker may run what it wakes at once.
+        // Outside the lock: a waker may run arbitrary code.
         due.into_values().for_each(Waker::wake);
     }
 
-    /// Moves what the wall clock shows, by milliseconds in either direction; no time passes.
+    /// Shifts the wall clock by milliseconds in either direction; no time passes.
     pub fn jump_wall(&self, millis: i64) {
         let state = &mut *self.state.lock();
         state.offset = state.offset.saturating_add(millis);
     }
 
-    /// How many are asleep.
+    /// Returns the number of sleepers.
     pub fn sleepers(&self) -> usize {
         self.state.lock().sleepers.len()
     }
 
-    /// How long it is until the next sleeper is due; `None` if nobody is asleep.
+    /// Returns the time until the next sleeper is due; `None` if there is none.
     pub fn next_due(&self) -> Option<Duration> {
         let state = self.state.lock();
         let ((due, _), _) = state.sleepers.first_key_value()?;
@@ -139,7 +139,7 @@ impl fmt::Debug for VirtualClock {
 struct Sleep {
     state: Arc<Mutex<State>>,
     due: Duration,
-    /// Where it is among the sleepers, once it was polled.
+    /// Its key among the sleepers, once it was polled.
     place: Option<Place>,
 }
 

@@ -1,12 +1,12 @@
-//! Random bytes that are the same in every run.
+//! Deterministic random bytes.
 
 use entreat_engine::Entropy;
 use fastrand::Rng;
 use parking_lot::Mutex;
 
-/// Bytes by seed: the same seed and the same requests give the same bytes.
+/// Seeded bytes: the same seed and the same requests yield the same bytes.
 ///
-/// For tests only: whoever knows the seed, or some of the bytes, knows all.
+/// For tests only: the bytes are predictable.
 ///
 /// ```
 /// use entreat_engine::Entropy;
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 pub struct SeededEntropy(Mutex<Rng>);
 
 impl SeededEntropy {
-    /// Starts at a seed.
+    /// Creates a source with this seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(Rng::with_seed(seed)))
     }

@@ -1,9 +1,8 @@
-//! A store that fails when it is told to.
+//! A store with fault injection.
 //!
-//! Wraps any store. A call that is to fail is either not made at all, as when the disk is full,
-//! or made and then reported as failed, as when a connection breaks before the answer is
-//! through. Which calls fail is counted or drawn from a seed: the same calls in the same order
-//! fail alike. It does not damage what is kept.
+//! Wraps any store. A failing call is either not executed, as with a full disk, or executed and
+//! then reported as failed, as with a connection lost before the reply. Which calls fail is
+//! determined by counts or a seed, so failures are reproducible. Stored data is never corrupted.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply
 use entreat_engine::{Record, Store, StoreError};
 use parking_lot::Mutex;
 
-/// A store that fails when it is told to.
+/// A store with fault injection.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -31,7 +30,7 @@ use parking_lot::Mutex;
 /// assert!(store.load(record.id).await?.is_none());
 /// store.create(record.clone()).await?;
 ///
-/// // The step is kept, but its acknowledgement is lost: trying again is a conflict.
+/// // The step is stored, but its acknowledgement is lost: a retry is a conflict.
 /// store.inject(Fault::of(Call::Commit).times(1).after_it_was_done());
 /// let answered = records::answered(&record, asked, "{}");
 /// assert!(store.commit(answered.clone()).await.is_err());
@@ -65,13 +64,13 @@ pub enum Call {
     Due,
     /// [`Store::list`]
     List,
-    /// [`Store::census`]
-    Census,
+    /// [`Store::live_counts`]
+    LiveCounts,
     /// [`Store::purge`]
     Purge,
-    /// [`Store::note`]
+    /// [`Store::load_note`]
     Note,
-    /// [`Store::keep_note`]
+    /// [`Store::save_note`]
     KeepNote,
     /// [`Store::claim`]
     Claim,
@@ -93,7 +92,7 @@ impl Call {
         Self::Commit,
         Self::Due,
         Self::List,
-        Self::Census,
+        Self::LiveCounts,
         Self::Purge,
         Self::Note,
         Self::KeepNote,
@@ -123,12 +122,12 @@ enum Moment {
 }
 
 impl Fault {
-    /// Every call of one method fails, until the store is healed.
+    /// Fails every call of one method, until the store is healed.
     pub fn of(call: Call) -> Self {
         Self::of_any(&[call])
     }
 
-    /// Every call of these methods fails, until the store is healed.
+    /// Fails every call of these methods, until the store is healed.
     pub fn of_any(calls: &[Call]) -> Self {
         Self {
             calls: calls.to_owned(),
@@ -139,36 +138,36 @@ impl Fault {
         }
     }
 
-    /// So many calls go well before.
+    /// Lets this many calls succeed first.
     #[must_use]
     pub fn skip(mut self, calls: usize) -> Self {
         self.skip = calls;
         self
     }
 
-    /// So many calls fail, and no more.
+    /// Fails at most this many calls.
     #[must_use]
     pub fn times(mut self, failures: usize) -> Self {
         self.left = failures;
         self
     }
 
-    /// A call fails with this probability, from 0 to 1.
+    /// Fails calls with this probability, from 0 to 1.
     #[must_use]
     pub fn with_chance(mut self, probability: f64, seed: u64) -> Self {
         self.chance = Some((probability, fastrand::Rng::with_seed(seed)));
         self
     }
 
-    /// The store does what was asked, and only then fails: the acknowledgement is lost.
+    /// Executes the call before failing it: only the acknowledgement is lost.
     #[must_use]
     pub fn after_it_was_done(mut self) -> Self {
         self.moment = Moment::After;
         self
     }
 
-    /// Whether this call is one that fails.
-    fn strikes(&mut self, call: Call) -> bool {
+    /// Whether this call fails.
+    fn applies(&mut self, call: Call) -> bool {
         if self.left == 0 || !self.calls.contains(&call) {
             return false;
         }
@@ -187,7 +186,7 @@ impl Fault {
 }
 
 impl<S: Store> FaultyStore<S> {
-    /// A store that works as the given one does, until a fault is injected.
+    /// Wraps a store, which works normally until a fault is injected.
     pub fn new(store: S) -> Self {
         Self {
             store,
@@ -196,37 +195,37 @@ impl<S: Store> FaultyStore<S> {
         }
     }
 
-    /// Delays every answer until all other tasks had a turn, so that read-modify-write races show.
+    /// Yields to other tasks before every reply, to expose read-modify-write races.
     #[must_use]
     pub fn slow(mut self) -> Self {
         self.is_slow = true;
         self
     }
 
-    /// Adds a fault. Of several that strike the same call, the first counts.
+    /// Adds a fault. If several apply to a call, the first counts.
     pub fn inject(&self, fault: Fault) {
         self.plan.lock().faults.push(fault);
     }
 
-    /// Takes all faults away.
+    /// Removes all faults.
     pub fn heal(&self) {
         self.plan.lock().faults.clear();
     }
 
-    /// How many calls have failed.
+    /// Returns the number of failed calls.
     pub fn failures(&self) -> usize {
         self.plan.lock().failures
     }
 
-    /// The store within.
+    /// Returns the inner store.
     pub fn inner(&self) -> &S {
         &self.store
     }
 
-    fn strike(&self, call: Call) -> Option<Moment> {
+    fn next_fault(&self, call: Call) -> Option<Moment> {
         let mut plan = self.plan.lock();
         let mut faults = plan.faults.iter_mut();
-        let moment = faults.find_map(|fault| fault.strikes(call).then_some(fault.moment));
+        let moment = faults.find_map(|fault| fault.applies(call).then_some(fault.moment));
         plan.failures += usize::from(moment.is_some());
         moment
     }
@@ -236,7 +235,7 @@ impl<S: Store> FaultyStore<S> {
         call: Call,
         make: impl FnOnce(&S) -> Reply<T>,
     ) -> Reply<T> {
-        match self.strike(call) {
+        match self.next_fault(call) {
             None if self.is_slow => {
                 let done = make(&self.store);
                 Promise::later(async move {
@@ -251,7 +250,7 @@ impl<S: Store> FaultyStore<S> {
             Some(Moment::After) => {
                 let done = make(&self.store);
                 Promise::later(async move {
-                    // What the store itself refuses was not done, and is told as it is.
+                    // The store's own error is returned as it is.
                     done.await?;
                     Err(failure())
                 })
@@ -260,7 +259,7 @@ impl<S: Store> FaultyStore<S> {
     }
 }
 
-/// How often a slow store lets others go first.
+/// How often a slow store yields.
 const TURNS: usize = 20;
 
 fn failure() -> StoreError {
@@ -287,8 +286,8 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::Commit, |store| store.commit(record))
     }
 
-    fn commit_unhurried(&self, record: Record) -> Reply<()> {
-        self.call(Call::Commit, |store| store.commit_unhurried(record))
+    fn commit_low_priority(&self, record: Record) -> Reply<()> {
+        self.call(Call::Commit, |store| store.commit_low_priority(record))
     }
 
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
@@ -299,24 +298,24 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::List, |store| store.list(query))
     }
 
-    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
-        self.call(Call::Census, Store::census)
+    fn live_counts(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+        self.call(Call::LiveCounts, Store::live_counts)
     }
 
-    fn census_of_principals(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
-        self.call(Call::Census, Store::census_of_principals)
+    fn live_counts_by_principal(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
+        self.call(Call::LiveCounts, Store::live_counts_by_principal)
     }
 
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         self.call(Call::Purge, |store| store.purge(settled_before, limit))
     }
 
-    fn note(&self, name: &'static str) -> Reply<Option<String>> {
-        self.call(Call::Note, |store| store.note(name))
+    fn load_note(&self, name: &'static str) -> Reply<Option<String>> {
+        self.call(Call::Note, |store| store.load_note(name))
     }
 
-    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
-        self.call(Call::KeepNote, |store| store.keep_note(name, text))
+    fn save_note(&self, name: &'static str, text: String) -> Reply<()> {
+        self.call(Call::KeepNote, |store| store.save_note(name, text))
     }
 
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
@@ -341,12 +340,12 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::Check, |store| store.check(now))
     }
 
-    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
-        self.store.held_in_memory(at_least)
+    fn resident_records(&self, min_weight: usize) -> Reply<Vec<Record>> {
+        self.store.resident_records(min_weight)
     }
 
-    fn outlives_process(&self) -> bool {
-        self.store.outlives_process()
+    fn is_durable(&self) -> bool {
+        self.store.is_durable()
     }
 }
 
@@ -361,16 +360,19 @@ mod tests {
         store.inject(fault);
         let mut pattern = String::new();
         for _ in 0..12 {
-            let failed = store.census().await.is_err();
+            let failed = store.live_counts().await.is_err();
             pattern.push(if failed { 'x' } else { '.' });
-            assert!(store.note("note").await.is_ok(), "another method fails");
+            assert!(
+                store.load_note("note").await.is_ok(),
+                "another method fails"
+            );
         }
         pattern
     }
 
     #[tokio::test]
     async fn calls_fail_by_count() {
-        let fault = Fault::of(Call::Census);
+        let fault = Fault::of(Call::LiveCounts);
         assert_eq!(pattern(fault.clone()).await, "xxxxxxxxxxxx");
         assert_eq!(pattern(fault.clone().times(2)).await, "xx..........");
         assert_eq!(pattern(fault.skip(3).times(2)).await, "...xx.......");
@@ -378,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_fail_by_chance_and_alike_for_one_seed() {
-        let fault = |seed| Fault::of(Call::Census).with_chance(0.5, seed);
+        let fault = |seed| Fault::of(Call::LiveCounts).with_chance(0.5, seed);
         let first = pattern(fault(1)).await;
         assert_eq!(pattern(fault(1)).await, first);
         assert_ne!(pattern(fault(2)).await, first);
@@ -389,16 +391,16 @@ mod tests {
     async fn a_healed_store_works_and_what_it_lost_before_was_never_there() {
         let store = FaultyStore::new(MemoryStore::new());
         store.inject(Fault::of_any(&Call::ALL));
-        assert!(store.keep_note("note", "a".into()).await.is_err());
+        assert!(store.save_note("note", "a".into()).await.is_err());
         store.heal();
-        assert_eq!(store.note("note").await.unwrap(), None);
+        assert_eq!(store.load_note("note").await.unwrap(), None);
         store.inject(Fault::of(Call::KeepNote).after_it_was_done());
-        assert!(store.keep_note("note", "b".into()).await.is_err());
-        assert_eq!(store.note("note").await.unwrap().as_deref(), Some("b"));
+        assert!(store.save_note("note", "b".into()).await.is_err());
+        assert_eq!(store.load_note("note").await.unwrap().as_deref(), Some("b"));
         assert_eq!(store.failures(), 2);
     }
 
-    // Without a fault it keeps every promise of the store within.
+    // Without a fault it fulfils the whole contract.
     mod without_faults {
         crate::store_contract!((
             crate::FaultyStore::new(entreat_engine::MemoryStore::new()),

@@ -1,21 +1,21 @@
-//! Helps askers test what they ask with Entreat.
+//! Test utilities for programs that use Entreat, and for Entreat itself.
 //!
 //! - [`samples`]: forms to start from, with good and bad answers.
 //! - [`generate`]: for any form, answers that are valid, answers that break one named rule,
 //!   and hostile ones.
-//! - [`arbitrary`]: sound forms made up from a seed, for property tests.
-//! - [`assertions`]: checks that fail with everything that is wrong.
-//! - [`FaultyStore`]: a store that fails when it is told to.
-//! - [`records`], [`mod@store_contract`]: for whoever writes a store.
-//! - [`CapturedLog`]: what is logged while a test watches.
-//! - [`probe`]: how long something takes: average and percentiles.
-//! - [`mcp`]: clients of MCP of every era, for tests of servers that ask.
-//! - [`Respondent`]: somebody who answers by a script, for tests of whoever asks.
-//! - [`VirtualClock`], [`SeededEntropy`], [`ScriptedResolver`]: time, chance and DNS as the
-//!   test has them, for everything that the engine does by itself.
+//! - [`arbitrary`]: valid forms generated from a seed, for property tests.
+//! - [`assertions`]: assertions that list every error.
+//! - [`FaultyStore`]: a store with fault injection.
+//! - [`records`], [`mod@store_contract`]: for implementations of stores.
+//! - [`CapturedLog`]: captures log output.
+//! - [`probe`]: measures durations: average and percentiles.
+//! - [`mcp`]: MCP clients of every era, for tests of servers that ask.
+//! - [`Respondent`]: a scripted person, for tests of programs that ask.
+//! - [`VirtualClock`], [`SeededEntropy`], [`ScriptedResolver`]: deterministic time, randomness and
+//!   DNS for the engine.
 //!
-//! Nothing here is random by itself: every generator takes a seed, and the same seed gives
-//! the same values with the same version of this crate.
+//! Everything is deterministic: every generator takes a seed, and the same seed yields the same
+//! values in the same version of this crate.
 //!
 //! ```
 //! use entreat_testkit::{Generator, Scenario, assert_breaks, assert_valid, samples};
@@ -31,8 +31,6 @@
 //! ```
 
 pub mod samples;
-
-pub mod generate;
 
 pub mod arbitrary;
 
@@ -60,9 +58,11 @@ mod respondent;
 
 pub use assertions::{assert_breaks, assert_problems, assert_valid};
 pub use clock::VirtualClock;
+#[doc(inline)]
+pub use entreat_generate as generate;
+pub use entreat_generate::{Breakage, Generator, Scenario};
 pub use entropy::SeededEntropy;
 pub use faulty_store::{Call, Fault, FaultyStore};
-pub use generate::{Breakage, Generator, Scenario};
 pub use log::CapturedLog;
 pub use probe::Probe;
 pub use resolver::ScriptedResolver;

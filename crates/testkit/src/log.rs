@@ -1,11 +1,11 @@
-//! Captures what is logged while a test runs.
+//! Captures log output in tests.
 
 use std::io;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// What a program logs while a test watches.
+/// Captured log output. Clones share it.
 ///
 /// [`writer`](Self::writer) goes to a subscriber of `tracing_subscriber`, as in
 /// `tracing_subscriber::fmt().with_writer(log.writer())`.
@@ -13,18 +13,18 @@ use parking_lot::Mutex;
 pub struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedLog {
-    /// Makes writers into this log.
+    /// Returns a factory of writers to this log.
     pub fn writer(&self) -> impl Fn() -> Self + Send + Sync + 'static {
         let log = self.clone();
         move || log.clone()
     }
 
-    /// All that was logged so far.
+    /// Returns all captured text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock()).into_owned()
     }
 
-    /// All that was logged since the last call.
+    /// Returns the text captured since the last call.
     pub fn take(&self) -> String {
         let bytes = std::mem::take(&mut *self.0.lock());
         String::from_utf8_lossy(&bytes).into_owned()

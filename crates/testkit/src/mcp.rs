@@ -1,7 +1,7 @@
-//! Clients of MCP of every era, for tests of servers that ask.
+//! MCP clients of every era, for tests of servers that ask.
 //!
-//! They speak JSON on a stream and know no SDK, so a test sees every message as it is. Going
-//! through [`Kind::all`] takes a tool through every kind of client there is:
+//! They exchange JSON lines on a stream without an SDK, so that a test sees every raw message.
+//! [`Kind::all`] covers every kind of client:
 //!
 //! ```
 //! use entreat_testkit::mcp::{Client, Kind, accept};
@@ -48,19 +48,19 @@ use tokio::io::{
 
 pub use http::{HttpAnswer, HttpClient};
 
-/// What a client speaks and can show.
+/// A client's protocol era and capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// The protocol.
+    /// The protocol era.
     pub era: Era,
-    /// Whether it shows forms.
+    /// Whether it supports forms.
     pub form: bool,
-    /// Whether it shows URLs, which the oldest era does not have.
+    /// Whether it supports URLs, which the oldest era lacks.
     pub url: bool,
 }
 
 impl Kind {
-    /// A client that can show everything its era has.
+    /// A client with all capabilities of its era.
     pub fn whole(era: Era) -> Self {
         let url = era != Era::V2025_06_18;
         Self {
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// A client that can show forms.
+    /// A client that supports forms only.
     pub fn form(era: Era) -> Self {
         Self {
             era,
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// A client that can show URLs.
+    /// A client that supports URLs only.
     pub fn url(era: Era) -> Self {
         Self {
             era,
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// A client that can show nothing.
+    /// A client without elicitation.
     pub fn none(era: Era) -> Self {
         Self {
             era,
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// Every kind there is.
+    /// Iterates over all kinds.
     pub fn all() -> impl Iterator<Item = Self> {
         let abilities = [(true, false), (false, true), (true, true), (false, false)];
         let kinds = Era::ALL
@@ -106,12 +106,12 @@ impl Kind {
         kinds.filter(|kind| !(kind.url && kind.era == Era::V2025_06_18))
     }
 
-    /// Whether questions come as requests, or as a result that wants answers.
+    /// Whether questions arrive in results that require input, rather than as requests.
     pub fn has_rounds(self) -> bool {
         self.era == Era::V2026_07_28
     }
 
-    /// Its capabilities as it declares them.
+    /// Returns the capabilities that it declares.
     pub fn capabilities(self) -> Value {
         match (self.era, self.form, self.url) {
             (_, false, false) => json!({}),
@@ -123,25 +123,25 @@ impl Kind {
     }
 }
 
-/// A question, as it reached the client.
+/// A question as the client received it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenQuestion {
-    /// The key, in eras whose questions have one.
+    /// The key, in eras that have one.
     pub key: Option<String>,
-    /// The method, `elicitation/create` if a person is asked.
+    /// The method; `elicitation/create` for questions to a person.
     pub method: String,
     /// The parameters.
     pub params: Value,
 }
 
 impl SeenQuestion {
-    /// What the person would read.
+    /// Returns the message for the person.
     pub fn message(&self) -> &str {
         self.params["message"].as_str().unwrap_or_default()
     }
 }
 
-/// The answers to a form.
+/// Accepts a form with these answers.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it reads better where it is called"
@@ -150,32 +150,32 @@ pub fn accept(content: Value) -> Value {
     json!({"action": "accept", "content": content})
 }
 
-/// A person who goes to the URL.
+/// Accepts a URL.
 pub fn visit() -> Value {
     json!({"action": "accept"})
 }
 
-/// A person's no.
+/// Declines.
 pub fn decline() -> Value {
     json!({"action": "decline"})
 }
 
-/// A person who decides nothing.
+/// Cancels.
 pub fn cancel() -> Value {
     json!({"action": "cancel"})
 }
 
-/// What a request came to.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// A result.
     Result(Value),
-    /// An error of JSON-RPC.
+    /// A JSON-RPC error.
     Error(Value),
 }
 
 impl Reply {
-    /// The text of a tool's result.
+    /// Returns the text of a tool's result.
     ///
     /// # Panics
     ///
@@ -190,7 +190,7 @@ impl Reply {
         }
     }
 
-    /// The code of an error, and its message.
+    /// Returns the code and message of an error.
     ///
     /// # Panics
     ///
@@ -205,7 +205,7 @@ impl Reply {
         }
     }
 
-    /// The result as it is, of whatever type.
+    /// Returns the raw result.
     ///
     /// # Panics
     ///
@@ -217,11 +217,11 @@ impl Reply {
         }
     }
 
-    /// The state of a result that wants answers.
+    /// Returns the state of a result that requires input.
     ///
     /// # Panics
     ///
-    /// If it wants none.
+    /// If it requires none.
     pub fn state(&self) -> &str {
         match self.result()["requestState"].as_str() {
             Some(state) => state,
@@ -229,7 +229,7 @@ impl Reply {
         }
     }
 
-    /// The questions of a result that wants answers, in their order.
+    /// Returns the questions of a result that requires input, in order.
     ///
     /// # Panics
     ///
@@ -249,22 +249,22 @@ impl Reply {
 
 /// A client on a stream.
 ///
-/// A stream that ends, or messages that are no JSON, fail the test.
+/// The end of the stream and messages that are not JSON fail the test.
 pub struct Client<S> {
     kind: Kind,
     capabilities: Value,
     lines: tokio::io::Lines<BufReader<ReadHalf<S>>>,
     writer: WriteHalf<S>,
     next: u64,
-    /// Notifications that came, oldest first.
+    /// Received notifications, oldest first.
     pub heard: Vec<Value>,
-    /// Every message that came, as text.
+    /// All received messages, as text.
     pub transcript: Vec<String>,
-    /// The progress token that calls have; without one, no progress is wanted.
+    /// The progress token of calls; without one, no progress is requested.
     pub progress_token: Option<Value>,
 }
 
-/// So many rounds a call may take, as clients have it.
+/// Maximum number of rounds of a call.
 const ROUNDS: usize = 10;
 
 #[expect(
@@ -272,12 +272,12 @@ const ROUNDS: usize = 10;
     reason = "whatever goes wrong fails the test"
 )]
 impl<S: AsyncRead + AsyncWrite> Client<S> {
-    /// Connects, with a handshake where the era has one.
+    /// Connects, with a handshake if the era has one.
     pub async fn connect(kind: Kind, stream: S) -> Self {
         Self::connect_with(kind, kind.capabilities(), stream).await
     }
 
-    /// Connects as a client that declares these capabilities.
+    /// Connects and declares these capabilities.
     pub async fn connect_with(kind: Kind, capabilities: Value, stream: S) -> Self {
         let (reader, writer) = split(stream);
         let mut client = Self {
@@ -311,7 +311,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         client
     }
 
-    /// Calls a tool, and answers what it asks on the way; rounds are driven to the end.
+    /// Calls a tool and answers its questions until the final result.
     pub async fn call(
         &mut self,
         tool: &str,
@@ -341,7 +341,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         panic!("more than {ROUNDS} rounds");
     }
 
-    /// One round of a call, with what else its parameters have; answers nothing.
+    /// Makes one round of a call, with additional parameters; answers nothing.
     pub async fn round(&mut self, tool: &str, arguments: Value, extra: Value) -> Reply {
         let extra = extra.as_object().cloned().unwrap_or_default();
         let id = self.start_with(tool, arguments, extra).await;
@@ -349,12 +349,12 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
             .await
     }
 
-    /// Starts to call a tool; the id of the request.
+    /// Sends a tool call and returns its id.
     pub async fn start(&mut self, tool: &str, arguments: Value) -> u64 {
         self.start_with(tool, arguments, Map::new()).await
     }
 
-    /// Starts to call a tool, with what else its parameters have; the id of the request.
+    /// Sends a tool call with additional parameters and returns its id.
     pub async fn start_with(
         &mut self,
         tool: &str,
@@ -368,7 +368,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         self.send("tools/call", params.into()).await
     }
 
-    /// Sends a request; its id.
+    /// Sends a request and returns its id.
     pub async fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         let mut meta = Map::new();
@@ -397,7 +397,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         self.write(&message).await;
     }
 
-    /// Waits for the next question that is sent as a request; its id, by which it is answered.
+    /// Waits for the next question that is sent as a request; returns its id and contents.
     pub async fn question(&mut self) -> (Value, SeenQuestion) {
         loop {
             let message = self.receive().await;
@@ -415,7 +415,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         self.write(&message).await;
     }
 
-    /// Waits for the next notification of that method; its parameters.
+    /// Waits for the next notification of this method and returns its parameters.
     pub async fn hear(&mut self, method: &str) -> Value {
         loop {
             if let Some(place) = self.heard.iter().position(|note| note["method"] == method) {
@@ -427,7 +427,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         }
     }
 
-    /// Waits for the reply to a request, and answers what is asked meanwhile.
+    /// Waits for the response to a request, and answers questions meanwhile.
     pub async fn reply_to(
         &mut self,
         id: u64,
@@ -449,7 +449,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         }
     }
 
-    /// Waits for the reply to whichever request.
+    /// Waits for the response to any request.
     pub async fn any_reply(&mut self) -> Reply {
         loop {
             let mut message = self.receive().await;
@@ -470,7 +470,7 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
             .next_line()
             .await
             .expect("the stream can be read");
-        let line = line.expect("the server is still there");
+        let line = line.expect("the server has not closed the stream");
         let message = serde_json::from_str(&line).expect("messages are JSON");
         self.transcript.push(line);
         message

@@ -1,13 +1,12 @@
-//! Measures how long something takes.
+//! Measures durations.
 //!
-//! A probe keeps every sample and tells average and percentiles; an average alone hides the
-//! slow tail that people notice. It is no statistics package: it says nothing of variance,
-//! and the caller decides what is noise.
+//! A probe stores every sample and reports average and percentiles, because an average alone hides
+//! tail latency. It reports no variance; the caller decides what is noise.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Durations of one thing, under a name.
+/// Named samples of a duration.
 ///
 /// ```
 /// use entreat_testkit::{Probe, samples};
@@ -23,16 +22,16 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
     name: String,
-    /// Sorted, so that a percentile is a look-up.
+    /// Sorted, so that a percentile is an index.
     samples: Vec<Duration>,
 }
 
 impl Probe {
-    /// The head of the table whose rows are shown probes.
+    /// The header of the Markdown table whose rows are displayed probes.
     pub const HEADER: &str = "| what | samples | avg | p50 | p95 | p99 | min | max |\n\
                               |---|---:|---:|---:|---:|---:|---:|---:|";
 
-    /// A probe without samples.
+    /// Creates a probe without samples.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -40,9 +39,9 @@ impl Probe {
         }
     }
 
-    /// Runs `work` in `iterations` batches of `batch` runs; each batch is one sample, the
-    /// mean of its runs. What takes less than a microsecond needs batches, or the clock is
-    /// measured. One batch runs before, unmeasured.
+    /// Runs `work` in `iterations` batches of `batch` runs; the mean of a batch is one sample. Work
+    /// below a microsecond needs batches, to amortize reading the clock. One batch runs first as a
+    /// warm-up.
     #[expect(
         clippy::disallowed_methods,
         reason = "a benchmark is the shell: it exists to read the clock"
@@ -76,24 +75,24 @@ impl Probe {
         self.samples.insert(place, sample);
     }
 
-    /// What is measured.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The number of samples.
+    /// Returns the number of samples.
     pub fn count(&self) -> usize {
         self.samples.len()
     }
 
-    /// The mean; zero without samples.
+    /// Returns the mean; zero without samples.
     pub fn average(&self) -> Duration {
         let count = u128::try_from(self.samples.len()).unwrap_or(1).max(1);
         let total: u128 = self.samples.iter().map(Duration::as_nanos).sum();
         Duration::from_nanos(u64::try_from(total / count).unwrap_or(u64::MAX))
     }
 
-    /// The smallest sample that at least `percent` of all do not exceed; zero without samples.
+    /// Returns the smallest sample that at least `percent` of all do not exceed; zero if empty.
     pub fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.samples.len() * percent.min(100)).div_ceil(100);
         self.samples
@@ -102,18 +101,18 @@ impl Probe {
             .unwrap_or_default()
     }
 
-    /// The fastest sample; zero without samples.
+    /// Returns the fastest sample; zero without samples.
     pub fn min(&self) -> Duration {
         self.percentile(0)
     }
 
-    /// The slowest sample; zero without samples.
+    /// Returns the slowest sample; zero without samples.
     pub fn max(&self) -> Duration {
         self.percentile(100)
     }
 }
 
-/// One row of the table that [`Probe::HEADER`] begins.
+/// A row of the table with [`Probe::HEADER`].
 impl fmt::Display for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "| {} | {} |", self.name, self.count())?;

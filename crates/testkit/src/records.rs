@@ -1,7 +1,6 @@
-//! Records to fill a store with.
+//! Records for tests of stores.
 //!
-//! Made by the same rules as real ones: a step is decided by the lifecycle, and one that the
-//! lifecycle refuses fails the test that asked for it.
+//! Steps are decided by the real lifecycle; a step that it rejects fails the test.
 
 use std::sync::Arc;
 
@@ -10,13 +9,13 @@ use entreat_core::{
     Verdict,
 };
 use entreat_engine::{
-    Channel, Delivery, Entry, Extras, Held, Payload, Record, Request, Subject, Version,
+    AnswerState, Channel, Delivery, Entry, Extras, Payload, Record, Request, Subject, Version,
 };
 
 use crate::samples;
 
-/// A record with the form [`samples::minimal`] that was asked at this moment and waits for five
-/// minutes; the number makes its id different from others of the moment.
+/// Returns a pending record with the form [`samples::minimal`], asked at `now` with a timeout of
+/// five minutes. The number distinguishes ids of the same time.
 ///
 /// ```
 /// use entreat_core::UnixTime;
@@ -30,7 +29,7 @@ use crate::samples;
 /// ```
 pub fn pending(asker: &str, now: UnixTime, number: u64) -> Record {
     thread_local! {
-        // Loaded once, as in a service: a million records may ask one form.
+        // Loaded once, as in a service: a million records may share one form.
         static FORM: entreat_core::Form = samples::minimal();
     }
     pending_with(
@@ -42,7 +41,7 @@ pub fn pending(asker: &str, now: UnixTime, number: u64) -> Record {
     )
 }
 
-/// A pending record with a form and a timeout.
+/// Returns a pending record with a form and a timeout.
 #[expect(
     clippy::panic,
     reason = "a test that asks for an impossible timeout fails"
@@ -72,11 +71,11 @@ pub fn pending_with(
             size_limit: 1 << 20,
             extras: None,
         },
-        held: None,
+        answer_state: None,
     })
 }
 
-/// The id of a number at a moment. Its bits are spread, as chance would spread them.
+/// Returns the id of a number at a time. Its bits are spread like random ones.
 pub fn id(asked: UnixTime, number: u64) -> ElicitationId {
     let mut random = [0; 10];
     random[..2].copy_from_slice(&number.to_be_bytes()[6..]);
@@ -85,7 +84,7 @@ pub fn id(asked: UnixTime, number: u64) -> ElicitationId {
     ElicitationId::new(asked, random)
 }
 
-/// The record with an idempotency key.
+/// Adds an idempotency key to a record.
 pub fn with_key(mut record: Record, key: &str) -> Record {
     record.to_mut().request.extras = Some(Arc::new(Extras {
         idempotency_key: Some(key.into()),
@@ -94,7 +93,7 @@ pub fn with_key(mut record: Record, key: &str) -> Record {
     record
 }
 
-/// The next version of a record, by this command.
+/// Returns the next version of a record, after this command.
 #[expect(
     clippy::panic,
     reason = "a test that asks for an impossible step fails"
@@ -110,38 +109,38 @@ pub fn step(record: &Record, command: Command, now: UnixTime) -> Record {
     next
 }
 
-/// The next version, with a draft.
+/// Returns the next version, with a draft.
 pub fn drafted(record: &Record, now: UnixTime, text: &str) -> Record {
     let mut next = step(record, Command::Draft, now);
-    next.to_mut().held = Some(Arc::new(Held {
+    next.to_mut().answer_state = Some(Arc::new(AnswerState {
         draft: Some(payload(text)),
-        ..Held::default()
+        ..AnswerState::default()
     }));
     next
 }
 
-/// The next version, with its outcome to be delivered at that time, or delivered.
+/// Returns the next version, with a pending delivery at this time or none.
 pub fn with_delivery(record: &Record, next_attempt: Option<UnixTime>) -> Record {
     let mut next = record.clone();
-    let mut held = record.held.as_deref().cloned().unwrap_or_default();
+    let mut held = record.answer_state.as_deref().cloned().unwrap_or_default();
     held.delivery = next_attempt.map(|next| Box::new(Delivery { attempts: 1, next }));
     let entry = next.to_mut();
     entry.version = record.version.next();
-    entry.held = Some(Arc::new(held));
+    entry.answer_state = Some(Arc::new(held));
     next
 }
 
-/// The next version, with an answer.
+/// Returns the next version, with an answer.
 pub fn answered(record: &Record, now: UnixTime, text: &str) -> Record {
     let mut next = step(record, Command::Submit(Verdict::Valid), now);
-    next.to_mut().held = Some(Arc::new(Held {
+    next.to_mut().answer_state = Some(Arc::new(AnswerState {
         result: Some(payload(text)),
-        ..Held::default()
+        ..AnswerState::default()
     }));
     next
 }
 
-/// The next version, declined.
+/// Returns the next version, declined.
 pub fn declined(record: &Record, now: UnixTime) -> Record {
     let presented = Presented::Yes;
     step(record, Command::Decline { presented }, now)
@@ -155,15 +154,15 @@ pub fn payload(text: &str) -> Payload {
     }
 }
 
-/// Fails unless two records are the same in all that is kept.
+/// Asserts that two records are equal in everything that is stored.
 ///
-/// Forms are the same if their definitions are.
+/// Forms are equal if their definitions are.
 #[track_caller]
 pub fn assert_same(left: &Record, right: &Record) {
     assert_eq!(left.id, right.id);
     assert_eq!(left.version, right.version);
     assert_eq!(left.lifecycle, right.lifecycle);
-    assert_eq!(left.held, right.held);
+    assert_eq!(left.answer_state, right.answer_state);
     let (one, other) = (&left.request, &right.request);
     match (&one.subject, &other.subject) {
         (Subject::Form(one), Subject::Form(other)) => {

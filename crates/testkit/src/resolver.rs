@@ -1,4 +1,4 @@
-//! A resolver that answers what a test wrote down.
+//! A resolver with scripted answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_engine::{Clock, LookUp, ResolveError, Resolver};
+use entreat_engine::{Clock, Lookup, ResolveError, Resolver};
 use parking_lot::Mutex;
 
-/// Answers look-ups from a script, and counts them. Clones share both.
+/// Answers lookups from a script, and counts them. Clones share both.
 ///
-/// Each host has a sequence of answers: one for each look-up, the last for all that follow. A
-/// host that the script does not know is not found.
+/// Each host has a sequence of answers: one per lookup, and the last one repeats. Unknown hosts are
+/// not found.
 ///
 /// ```
 /// use entreat_engine::Resolver;
@@ -21,13 +21,13 @@ use parking_lot::Mutex;
 ///
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// # runtime.block_on(async {
-/// // A host that turns private after it was looked at.
+/// // A host that turns private after it was checked.
 /// let resolver = ScriptedResolver::new()
 ///     .answers("rebind.example.com", &["93.184.215.14"])
 ///     .answers("rebind.example.com", &["127.0.0.1"]);
 /// assert!(!resolver.resolve("rebind.example.com").await?[0].is_loopback());
 /// assert!(resolver.resolve("rebind.example.com").await?[0].is_loopback());
-/// assert_eq!(resolver.look_ups("rebind.example.com"), 2);
+/// assert_eq!(resolver.lookups("rebind.example.com"), 2);
 /// # Ok::<(), entreat_engine::ResolveError>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -51,16 +51,16 @@ enum Answer {
 }
 
 impl ScriptedResolver {
-    /// A resolver that finds nothing.
+    /// Creates a resolver that knows no host.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next answer for a host: these addresses, or an empty list.
+    /// Adds an answer for a host: these addresses, or an empty list.
     ///
     /// # Panics
     ///
-    /// If one of them is no address.
+    /// If one of them is not an IP address.
     #[track_caller]
     #[expect(clippy::panic, reason = "a mistake in the script of a test")]
     pub fn answers(self, host: &str, addresses: &[&str]) -> Self {
@@ -74,29 +74,29 @@ impl ScriptedResolver {
         self.then(host, Answer::Now(Ok(list)))
     }
 
-    /// The next answer for a host: this error.
+    /// Adds an answer for a host: this error.
     pub fn fails(self, host: &str, error: ResolveError) -> Self {
         self.then(host, Answer::Now(Err(error)))
     }
 
-    /// The next look-up of a host has no end.
+    /// Adds a lookup that never completes.
     pub fn never(self, host: &str) -> Self {
         self.then(host, Answer::Never)
     }
 
-    /// Lets every answer of this resolver, and of clones made later, take so long by a clock.
+    /// Delays every answer of this resolver, and of clones made later, by a clock.
     pub fn delayed(mut self, clock: impl Clock, by: Duration) -> Self {
         self.delay = Some((Arc::new(clock), by));
         self
     }
 
-    /// How often a host was looked up.
-    pub fn look_ups(&self, host: &str) -> usize {
+    /// Returns the number of lookups of a host.
+    pub fn lookups(&self, host: &str) -> usize {
         self.state.lock().counts.get(host).copied().unwrap_or(0)
     }
 
-    /// How often any host was looked up.
-    pub fn all_look_ups(&self) -> usize {
+    /// Returns the number of lookups of all hosts.
+    pub fn all_lookups(&self) -> usize {
         self.state.lock().counts.values().sum()
     }
 
@@ -124,7 +124,7 @@ impl ScriptedResolver {
 }
 
 impl Resolver for ScriptedResolver {
-    fn resolve(&self, host: &str) -> LookUp<'_> {
+    fn resolve(&self, host: &str) -> Lookup<'_> {
         let answer = self.next(host);
         let delay = self.delay.as_ref().map(|(clock, by)| clock.sleep(*by));
         Box::pin(async move {
@@ -142,7 +142,7 @@ impl Resolver for ScriptedResolver {
 impl fmt::Debug for ScriptedResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScriptedResolver")
-            .field("look_ups", &self.all_look_ups())
+            .field("lookups", &self.all_lookups())
             .finish_non_exhaustive()
     }
 }

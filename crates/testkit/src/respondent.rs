@@ -1,13 +1,13 @@
-//! People who answer by a script: for tests of whoever asks.
+//! Scripted people, for tests of programs that ask.
 
 use entreat_core::CancelReason;
-use entreat_engine::{ActError, Elicitation, Engine, Heard, Snapshot};
+use entreat_engine::{ActError, Elicitation, Engine, Snapshot, SubscriptionItem};
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use crate::Generator;
 
-/// Somebody who answers questions in a way that is known before.
+/// A person who answers questions by a script.
 ///
 /// ```
 /// use entreat_core::Outcome;
@@ -19,7 +19,7 @@ use crate::Generator;
 /// let engine = Engine::builder().start().await?;
 /// let _person = Respondent::submit_with_errors_then_correct().attend(&engine);
 ///
-/// // What is under test asks, and never knows that nobody is there.
+/// // The program under test asks.
 /// let question = engine.asker("my-server").ask(Ask::form(samples::comprehensive())).await?;
 /// let settled = question.outcome().await?;
 /// assert_eq!(settled.outcome(), Some(Outcome::Completed));
@@ -50,50 +50,50 @@ impl Respondent {
         Self { habit, seed: 1 }
     }
 
-    /// Gives a valid answer at once.
+    /// Submits a valid answer immediately.
     pub fn immediate_valid_submit() -> Self {
         Self::new(Habit::Submit)
     }
 
-    /// Gives an answer that breaks a rule, then a valid one.
+    /// Submits an invalid answer, then a valid one.
     pub fn submit_with_errors_then_correct() -> Self {
         Self::new(Habit::ErrThenSubmit)
     }
 
-    /// Gives answers that break a rule until no more are taken.
+    /// Submits invalid answers until no more are accepted.
     pub fn submit_with_errors_until_refused() -> Self {
         Self::new(Habit::OnlyErr)
     }
 
-    /// Begins, and never comes back. Let time pass for it to end.
+    /// Opens the question and never answers; advance time for it to time out.
     pub fn timeout_abandonment() -> Self {
         Self::new(Habit::Abandon)
     }
 
-    /// Decides not to answer.
+    /// Declines.
     pub fn decline() -> Self {
         Self::new(Habit::Decline)
     }
 
-    /// Goes away without a decision.
+    /// Cancels.
     pub fn cancel() -> Self {
         Self::new(Habit::Cancel)
     }
 
-    /// Gives this very answer.
+    /// Submits this answer.
     pub fn submit(answers: Value) -> Self {
         Self::new(Habit::Say(answers))
     }
 
-    /// Makes other answers up: the same seed gives the same.
+    /// Sets the seed of generated answers.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Answers one question, and says how it stands then. An answer that was refused to the
-    /// last is told as the elicitation's end, not as an error.
+    /// Answers one question and returns its state. If the last attempt is rejected, returns the
+    /// cancelled elicitation instead of an error.
     pub async fn answer(&self, question: &Elicitation) -> Result<Snapshot, ActError> {
         match &self.habit {
             Habit::Submit => self.give_valid(question).await,
@@ -117,16 +117,16 @@ impl Respondent {
         }
     }
 
-    /// Answers every question that is asked from now on, until the result is dropped.
+    /// Answers every new question until the result is dropped.
     pub fn attend(self, engine: &Engine) -> Attendance {
         let mut heard = engine.subscribe();
         let engine = engine.clone();
         let task = tokio::spawn(async move {
             while let Some(heard) = heard.next().await {
-                if let Heard::Event(event) = heard
+                if let SubscriptionItem::Event(event) = heard
                     && event.step().is_none()
                 {
-                    // A question that ended meanwhile is nobody's to answer any more.
+                    // The question may have settled meanwhile.
                     let _ = self.answer(&engine.elicitation(event.id())).await;
                 }
             }
@@ -151,7 +151,7 @@ impl Respondent {
             let rule = generator.breakable().into_iter().next()?;
             generator.breaking(&*rule)
         });
-        // No answer at all is wrong for every form.
+        // A null is invalid for every form.
         match question.submit(&breaking.unwrap_or_default()).await {
             Err(ActError::Invalid(_)) => question.status().await,
             other => other,
@@ -159,7 +159,7 @@ impl Respondent {
     }
 }
 
-/// Somebody sits there and answers; dropping it lets them go.
+/// A respondent at work; dropping it stops the respondent.
 #[derive(Debug)]
 pub struct Attendance(JoinHandle<()>);
 

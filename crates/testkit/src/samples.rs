@@ -1,7 +1,7 @@
-//! Forms to start from, with answers.
+//! Sample forms with answers.
 //!
-//! [`comprehensive`] doubles as the form that is measured: eight fields, one of each type,
-//! without conditions and secrets, so that its numbers compare from one version to the next.
+//! [`comprehensive`] is also the form of the benchmarks: eight fields, one of each type, without
+//! conditions and secrets, so that figures are comparable across versions.
 
 use entreat_core::Form;
 use entreat_core::document::Notation;

@@ -1,26 +1,21 @@
-//! What every store promises, as tests.
+//! The contract of stores, as tests.
 //!
-//! One function per promise; each takes an empty store and panics if the promise is broken.
-//! [`store_contract!`](crate::store_contract!) makes a test of each. Stores that outlive the
-//! process have [`what_was_acknowledged_is_there_after_a_restart`] to keep besides.
+//! Each function takes an empty store and panics if the store violates the contract.
+//! [`store_contract!`](crate::store_contract!) generates a test for each. Durable stores must also
+//! pass [`what_was_acknowledged_is_there_after_a_restart`].
 
-mod alarms;
 mod claims;
 mod durable;
 mod lists;
 mod purging;
 mod races;
 mod steps;
+mod timers;
 
 use entreat_core::UnixTime;
 use entreat_engine::store::Reply;
 use entreat_engine::{Record, Store};
 
-pub use alarms::{
-    alarms_are_named_in_time_and_never_early, alarms_behave_like_a_sorted_list,
-    an_outcome_to_be_delivered_is_due_and_stays, due_records_are_named_up_to_the_limit,
-    settled_records_have_no_alarm,
-};
 pub use claims::{
     a_claim_keeps_its_first_outcome, a_released_claim_is_free_and_others_stay,
     expired_claims_are_forgotten_up_to_the_limit, of_many_claims_of_one_key_the_first_holds,
@@ -47,12 +42,16 @@ pub use steps::{
     a_step_replaces_the_record, a_store_that_works_passes_its_check, an_asker_finds_its_own_record,
     heavy_answers_in_memory_are_named, notes_are_kept_by_name, two_askers_may_use_the_same_key,
 };
+pub use timers::{
+    an_outcome_to_be_delivered_is_due_and_stays, due_records_are_named_up_to_the_limit,
+    settled_records_have_no_timer, timers_are_named_in_time_and_never_early,
+    timers_behave_like_a_sorted_list,
+};
 
-/// Makes a test of every promise.
+/// Generates a test for every rule of the contract.
 ///
-/// Takes an expression that makes an empty store and whatever must outlive it, such as the
-/// folder that it lies in; it is evaluated for each test anew. The crate needs `tokio` with
-/// the feature `macros`.
+/// Takes an expression that creates an empty store and whatever must outlive it, such as its
+/// folder; it is evaluated for each test. The crate needs `tokio` with the feature `macros`.
 ///
 /// ```
 /// mod contract {
@@ -77,8 +76,8 @@ macro_rules! store_contract {
             a_step_for_another_version_changes_nothing
             a_step_replaces_the_record
             a_store_that_works_passes_its_check
-            alarms_are_named_in_time_and_never_early
-            alarms_behave_like_a_sorted_list
+            timers_are_named_in_time_and_never_early
+            timers_behave_like_a_sorted_list
             an_asker_finds_its_own_record
             an_outcome_to_be_delivered_is_due_and_stays
             due_records_are_named_up_to_the_limit
@@ -94,7 +93,7 @@ macro_rules! store_contract {
             purging_stops_at_the_limit
             purging_takes_what_settled_before_and_nothing_that_is_live
             records_of_one_moment_are_told_apart
-            settled_records_have_no_alarm
+            settled_records_have_no_timer
             steps_of_many_records_do_not_disturb_each_other
             the_census_counts_live_records_alone
             the_census_of_principals_counts_live_records_alone
@@ -112,13 +111,13 @@ macro_rules! store_contract {
     };
 }
 
-/// A moment after the epoch of all these tests.
+/// A time relative to the epoch of these tests.
 fn at(millis: u64) -> UnixTime {
     UnixTime::from_millis(1_706_889_000_000 + millis)
 }
 
-/// The answer of a store that has no reason to fail.
-#[expect(clippy::panic, reason = "a promise that is broken fails the test")]
+/// Awaits a reply that must not fail.
+#[expect(clippy::panic, reason = "a violation of the contract fails the test")]
 async fn kept<T: Unpin>(reply: Reply<T>) -> T {
     match reply.await {
         Ok(answer) => answer,
@@ -126,23 +125,23 @@ async fn kept<T: Unpin>(reply: Reply<T>) -> T {
     }
 }
 
-/// Replaces a record, as a step that somebody waits for or as one that nobody does.
-async fn stepped(store: &impl Store, record: Record, unhurried: bool) {
-    kept(if unhurried {
-        store.commit_unhurried(record)
+/// Replaces a record, at normal or low priority.
+async fn stepped(store: &impl Store, record: Record, low_priority: bool) {
+    kept(if low_priority {
+        store.commit_low_priority(record)
     } else {
         store.commit(record)
     })
     .await;
 }
 
-/// The record, which must be there.
+/// Loads a record that must exist.
 async fn loaded(store: &impl Store, record: &Record) -> Record {
     let found = kept(store.load(record.id)).await;
-    found.unwrap_or_else(|| broken(&format!("{} is not there", record.id)))
+    found.unwrap_or_else(|| broken(&format!("{} does not exist", record.id)))
 }
 
-#[expect(clippy::panic, reason = "a promise that is broken fails the test")]
+#[expect(clippy::panic, reason = "a violation of the contract fails the test")]
 fn broken(what: &str) -> ! {
     panic!("{what}")
 }

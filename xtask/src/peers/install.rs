@@ -1,7 +1,6 @@
-//! Brings other people's programs into the build folder: Debian packages, npm and PyPI.
+//! Installs third-party programs into the build folder: Debian packages, npm and PyPI.
 //!
-//! What is wanted stands in `tests/peers`, to the last version. Nothing is downloaded again
-//! until that changes.
+//! `tests/peers` pins the versions. Nothing is downloaded again until they change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::shell::{self, say};
 
-/// What is needed besides Rust: a program, and the Debian package that has it.
+/// Programs needed besides Rust, each with its Debian package.
 const PROGRAMS: [(&str, &str); 6] = [
     ("curl", "curl"),
     ("python3", "python3"),
@@ -21,35 +20,35 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("chromedriver", "chromium-driver"),
 ];
 
-/// A font for the browser, which does not come with one.
+/// A font for the browser, which comes without one.
 const FONT: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const FONT_PACKAGE: &str = "fonts-dejavu-core";
 
-/// Where the packages are listed, and the programs that use them.
+/// The folder with the package lists and the programs that use them.
 const SOURCES: &str = "tests/peers";
 
-/// A copy of the list that was installed last, kept with what it lists.
+/// A copy of the list that was last installed, beside the installed packages.
 const INSTALLED: &str = ".installed";
 
-/// Other people's programs, installed.
+/// Installed third-party programs.
 pub(crate) struct Peers {
     folder: PathBuf,
 }
 
 impl Peers {
-    /// The folder with the packages of npm, and a copy of `tests/peers` beside them.
+    /// Returns the folder with the npm packages and a copy of `tests/peers`.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Node.js 22, which the conformance suite asks for: Debian's may be older.
+    /// Returns Node.js 22, which the conformance suite requires: Debian's may be older.
     pub(crate) fn node(&self) -> Command {
         let mut command = Command::new(self.folder.join("node_modules/node/bin/node"));
         command.current_dir(&self.folder);
         command
     }
 
-    /// Python with the packages of PyPI.
+    /// Returns Python with the PyPI packages.
     pub(crate) fn python(&self) -> Command {
         let mut command = Command::new(self.folder.join("venv/bin/python"));
         command.current_dir(&self.folder);
@@ -57,12 +56,10 @@ impl Peers {
     }
 }
 
-/// Installs what is missing of other people's programs, a browser among them.
+/// Installs missing third-party programs, including a browser.
 pub(crate) fn prepare(root: &Path) -> Result<Peers> {
     for (program, package) in PROGRAMS {
-        if !shell::works(Command::new(program).arg("--version")) {
-            debian(program, package)?;
-        }
+        debian_program(program, package)?;
     }
     if !Path::new(FONT).exists() {
         debian("a font", FONT_PACKAGE)?;
@@ -74,7 +71,15 @@ pub(crate) fn prepare(root: &Path) -> Result<Peers> {
     Ok(Peers { folder })
 }
 
-/// Installs a Debian package, and says what for.
+/// Installs the Debian package of a program unless the program already runs.
+pub(crate) fn debian_program(program: &str, package: &str) -> Result<()> {
+    if shell::works(Command::new(program).arg("--version")) {
+        return Ok(());
+    }
+    debian(program, package)
+}
+
+/// Installs a Debian package, and prints why.
 fn debian(missing: &str, package: &str) -> Result<()> {
     say(&format!("{missing} is missing; installing {package}"));
     let apt = |arguments: &[&str]| {
@@ -89,19 +94,19 @@ fn debian(missing: &str, package: &str) -> Result<()> {
     shell::run(&mut apt(&install))
 }
 
-/// The programs run from beside the packages, where Node.js looks for them.
+/// Copies the programs beside the packages, where Node.js looks for them.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
     for entry in entries {
         let entry = entry?;
-        let place = to.join(entry.file_name());
+        let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &place)?;
+            copy(&entry.path(), &target)?;
         } else {
             let wanted = fs::read(entry.path())?;
-            if fs::read(&place).ok().as_ref() != Some(&wanted) {
-                fs::write(&place, &wanted)?;
+            if fs::read(&target).ok().as_ref() != Some(&wanted) {
+                fs::write(&target, &wanted)?;
             }
         }
     }
@@ -110,21 +115,21 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 fn npm(folder: &Path) -> Result<()> {
     let list = fs::read(folder.join("package-lock.json"))?;
-    let note = folder.join("node_modules").join(INSTALLED);
-    if is_installed(&note, &list) {
+    let marker = folder.join("node_modules").join(INSTALLED);
+    if is_installed(&marker, &list) {
         return Ok(());
     }
     say("installing packages of npm into target/peers, Node.js 22 among them");
     let arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
     shell::run(Command::new("npm").args(arguments).current_dir(folder))?;
-    Ok(fs::write(note, list)?)
+    Ok(fs::write(marker, list)?)
 }
 
 fn pypi(folder: &Path) -> Result<()> {
     let list = fs::read(folder.join("requirements.txt"))?;
-    let place = folder.join("venv");
-    let note = place.join(INSTALLED);
-    if is_installed(&note, &list) {
+    let target = folder.join("venv");
+    let marker = target.join(INSTALLED);
+    if is_installed(&marker, &list) {
         return Ok(());
     }
     let parts = ["-c", "import ensurepip, venv"];
@@ -133,22 +138,22 @@ fn pypi(folder: &Path) -> Result<()> {
     }
     say("installing packages of PyPI into target/peers/venv");
     let make = ["-m", "venv", "--clear"];
-    shell::run(Command::new("python3").args(make).arg(&place))?;
+    shell::run(Command::new("python3").args(make).arg(&target))?;
     let install = ["-m", "pip", "install", "--quiet"];
     let options = ["--disable-pip-version-check", "--requirement"];
     shell::run(
-        Command::new(place.join("bin/python"))
+        Command::new(target.join("bin/python"))
             .args(install)
             .args(options)
             .arg(folder.join("requirements.txt")),
     )?;
-    Ok(fs::write(note, list)?)
+    Ok(fs::write(marker, list)?)
 }
 
-/// Whether the note of the last time lists the same. It is written last, so that an
-/// installation that broke off is begun again.
-fn is_installed(note: &Path, list: &[u8]) -> bool {
-    fs::read(note).is_ok_and(|noted| noted == list)
+/// Whether the marker of the last installation has the same list. It is written last, so that an
+/// interrupted installation is repeated.
+fn is_installed(marker: &Path, list: &[u8]) -> bool {
+    fs::read(marker).is_ok_and(|installed| installed == list)
 }
 
 #[cfg(test)]

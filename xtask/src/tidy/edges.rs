@@ -1,18 +1,18 @@
-//! Which crate may use which: the picture of the architecture, as a table.
+//! Which crate may depend on which: the diagram of the architecture, as a table.
 //!
-//! What a crate's users inherit (dependencies and build-dependencies) follows [`PICTURE`] to the
-//! letter. Tests see more: they may use all of [`TEST_GROUND`]. They may not see a sibling either,
-//! for a test that needs two siblings is a test of the crate where they meet, `entreat`.
+//! Dependencies and build-dependencies follow [`ALLOWED`] exactly. Tests may also use
+//! [`ALLOWED_IN_TESTS`], but no sibling: a test that needs two siblings belongs to the crate that
+//! joins them, `entreat`.
 
 use super::Violation;
 use super::members::{Dependency, Member, Purpose};
 
 const RULE: &str = "edges";
 
-/// A crate of ours, and which of ours it may use.
-const PICTURE: &[(&str, &[&str])] = &[
+/// Each crate of the workspace, with the workspace crates it may depend on.
+const ALLOWED: &[(&str, &[&str])] = &[
     ("entreat-derive", &[]),
-    // Re-exports the macro; the macro itself knows core's names only as text.
+    // Re-exports the macro; the macro refers to core only in generated code.
     ("entreat-core", &["entreat-derive"]),
     ("entreat-engine", &["entreat-core"]),
     ("entreat-stores", &["entreat-core", "entreat-engine"]),
@@ -30,24 +30,27 @@ const PICTURE: &[(&str, &[&str])] = &[
             "entreat-terminal",
         ],
     ),
-    ("entreat-testkit", &["entreat-core", "entreat-engine"]),
-    // `form sample` shows what the test kit generates.
+    ("entreat-generate", &["entreat-core"]),
+    (
+        "entreat-testkit",
+        &["entreat-core", "entreat-engine", "entreat-generate"],
+    ),
     (
         "entreat-cli",
-        &["entreat", "entreat-core", "entreat-testkit"],
+        &["entreat", "entreat-core", "entreat-generate"],
     ),
     ("xtask", &[]),
 ];
 
-/// What the tests of any crate may use besides.
-const TEST_GROUND: &[&str] = &[
+/// What the tests of any crate may use in addition.
+const ALLOWED_IN_TESTS: &[&str] = &[
     "entreat-derive",
     "entreat-core",
     "entreat-engine",
     "entreat-testkit",
 ];
 
-/// Crates of others that only these of ours may name, in tests too.
+/// Third-party crates reserved for certain workspace crates, in tests too.
 const RESERVED: &[(&str, &[&str], &str)] = &[
     (
         "rmcp",
@@ -61,7 +64,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Crates that would bring a runtime, a clock, randomness or the network into the pure core.
+/// Crates with a runtime, a clock, randomness or I/O, which the pure core must not use.
 const IMPURE: &[&str] = &[
     "async-std",
     "async-trait",
@@ -87,11 +90,11 @@ const IMPURE: &[&str] = &[
     "ureq",
 ];
 
-/// Compares what the manifests ask for with the picture.
+/// Compares the manifests with the table.
 pub(super) fn check(members: &[Member]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for member in members {
-        let Some((_, allowed)) = PICTURE.iter().find(|(name, _)| *name == member.name) else {
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == member.name) else {
             let remedy = format!(
                 "`{}` is not in the picture: draw it in ARCHITECTURE.md, then add it to xtask's table",
                 member.name
@@ -106,12 +109,12 @@ pub(super) fn check(members: &[Member]) -> Vec<Violation> {
             continue;
         };
         for dependency in &member.dependencies {
-            let refused = if dependency.local {
-                refuse_ours(allowed, dependency)
+            let rejection = if dependency.local {
+                reject_workspace_crate(allowed, dependency)
             } else {
-                refuse_theirs(&member.name, dependency)
+                reject_external_crate(&member.name, dependency)
             };
-            violations.extend(refused.map(|reason| Violation {
+            violations.extend(rejection.map(|reason| Violation {
                 path: member.manifest.clone(),
                 line: dependency.line,
                 rule: RULE,
@@ -125,26 +128,26 @@ pub(super) fn check(members: &[Member]) -> Vec<Violation> {
     violations
 }
 
-fn refuse_ours(allowed: &[&str], dependency: &Dependency) -> Option<String> {
+fn reject_workspace_crate(allowed: &[&str], dependency: &Dependency) -> Option<String> {
     let name = dependency.name.as_str();
-    let ground = match dependency.purpose {
+    let in_tests = match dependency.purpose {
         Purpose::Product => &[],
-        Purpose::Test => TEST_GROUND,
+        Purpose::Test => ALLOWED_IN_TESTS,
     };
-    if allowed.contains(&name) || ground.contains(&name) {
+    if allowed.contains(&name) || in_tests.contains(&name) {
         return None;
     }
-    let mut may: Vec<&str> = allowed.iter().chain(ground).copied().collect();
-    may.sort_unstable();
-    may.dedup();
-    Some(if may.is_empty() {
+    let mut usable: Vec<&str> = allowed.iter().chain(in_tests).copied().collect();
+    usable.sort_unstable();
+    usable.dedup();
+    Some(if usable.is_empty() {
         "it uses no crate of ours".to_owned()
     } else {
-        format!("of our crates it may use {} here", may.join(", "))
+        format!("of our crates it may use {} here", usable.join(", "))
     })
 }
 
-fn refuse_theirs(member: &str, dependency: &Dependency) -> Option<String> {
+fn reject_external_crate(member: &str, dependency: &Dependency) -> Option<String> {
     let name = dependency.name.as_str();
     let reserved = RESERVED
         .iter()
@@ -250,8 +253,12 @@ mod tests {
 
     #[test]
     fn every_crate_of_the_picture_is_drawn_itself() {
-        for name in PICTURE.iter().flat_map(|(_, may)| *may).chain(TEST_GROUND) {
-            assert!(PICTURE.iter().any(|(drawn, _)| drawn == name), "{name}");
+        for name in ALLOWED
+            .iter()
+            .flat_map(|(_, usable)| *usable)
+            .chain(ALLOWED_IN_TESTS)
+        {
+            assert!(ALLOWED.iter().any(|(drawn, _)| drawn == name), "{name}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! `docs/how-to-add.md` names files that exist, and every file that has to know a field type.
+//! `docs/how-to-add.md` names only existing files, and every file that handles field types.
 
 use super::Violation;
 use super::tree::Tree;
 
 const PAGE: &str = "docs/how-to-add.md";
 
-/// A file that matches on all of these decides something for every field type.
+/// A file that mentions all of these matches on field types.
 const TYPES: [[&str; 2]; 3] = [
     ["Kind::Boolean", "Self::Boolean"],
     ["Kind::Url(", "Self::Url("],
@@ -13,13 +13,13 @@ const TYPES: [[&str; 2]; 3] = [
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    // A page that is gone is missed by the links to it.
+    // A missing page is reported by the rule on links.
     let Some(page) = tree.text(PAGE) else {
         return Vec::new();
     };
     let mut violations = Vec::new();
     for (index, line) in page.lines().enumerate() {
-        // Every second part of a line stands between backticks.
+        // Every second part of a line is between backticks.
         let words = line.split('`').skip(1).step_by(2);
         for path in words.filter(|word| word.contains('.') && !word.contains(['(', ' '])) {
             if tree.text(path).is_none() {

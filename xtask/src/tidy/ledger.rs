@@ -1,4 +1,4 @@
-//! Every crate of others has its row in `docs/dependencies.md`: what for, and what was rejected.
+//! Every third-party crate has a row in `docs/dependencies.md`: its purpose and the alternatives.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::tree::Tree;
 const RULE: &str = "dependencies";
 const LEDGER: &str = "docs/dependencies.md";
 
-/// Compares the manifests with the ledger, both ways.
+/// Compares the manifests with the ledger, in both directions.
 pub(super) fn check(members: &Members, tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut report = |path: &str, line: usize, remedy: String| {
@@ -54,7 +54,7 @@ pub(super) fn check(members: &Members, tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Crates of others, each with the first place that asks for it.
+/// Returns third-party crates, each with the first manifest line that names it.
 fn used(members: &Members) -> BTreeMap<&str, (&str, usize)> {
     let mut used = BTreeMap::new();
     for member in members.workspace.iter().chain(&members.fuzz) {
@@ -70,19 +70,19 @@ fn used(members: &Members) -> BTreeMap<&str, (&str, usize)> {
     used
 }
 
-/// One row of the ledger.
+/// A row of the ledger.
 struct Row<'a> {
     name: &'a str,
-    /// Has three cells, none of them empty.
+    /// Whether it has three cells, none of them empty.
     complete: bool,
 }
 
-/// The rows whose first cell is a name in backticks, each with its line.
+/// Returns the rows whose first cell is a name in backticks, each with its line number.
 fn rows_of(ledger: &str) -> impl Iterator<Item = (usize, Row<'_>)> {
     ledger.lines().enumerate().filter_map(|(index, line)| {
         let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
         let name = cells.first()?.strip_prefix('`')?.strip_suffix('`')?;
-        // The bar at the end of the row leaves an empty cell behind.
+        // The trailing bar adds an empty cell.
         let complete = cells.len() == 4 && cells[..3].iter().all(|cell| !cell.is_empty());
         Some((index + 1, Row { name, complete }))
     })

@@ -1,29 +1,29 @@
-//! Links between the files of the checkout lead somewhere.
+//! Links between files of the checkout have existing targets.
 
 use pulldown_cmark::{Event, Parser, Tag};
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Follows every relative link of a Markdown file.
+/// Checks every relative link of a Markdown file.
 pub(super) fn check(path: &str, text: &str, tree: &Tree) -> Vec<Violation> {
     if path.strip_suffix(".md").is_none() {
         return Vec::new();
     }
     let mut violations = Vec::new();
-    for (event, place) in Parser::new(text).into_offset_iter() {
+    for (event, range) in Parser::new(text).into_offset_iter() {
         let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event else {
             continue;
         };
-        let found = match lead(path, &dest_url) {
-            Lead::Elsewhere => true,
-            Lead::Outside => false,
-            Lead::Inside(target) => tree.holds(&target),
+        let found = match resolve(path, &dest_url) {
+            LinkTarget::Elsewhere => true,
+            LinkTarget::Outside => false,
+            LinkTarget::Inside(target) => tree.holds(&target),
         };
         if !found {
             violations.push(Violation {
                 path: path.to_owned(),
-                line: text[..place.start].matches('\n').count() + 1,
+                line: text[..range.start].matches('\n').count() + 1,
                 rule: "links",
                 remedy: format!("point `{dest_url}` at a file that exists"),
             });
@@ -32,22 +32,22 @@ pub(super) fn check(path: &str, text: &str, tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Where a link leads.
-enum Lead {
-    /// To an address, or to another part of its own page: not looked at.
+/// The target of a link.
+enum LinkTarget {
+    /// A URL or a fragment of the same page: not checked.
     Elsewhere,
-    /// To this path from the root of the checkout.
+    /// A path from the root of the checkout.
     Inside(String),
-    /// Out of the checkout, where others have something else.
+    /// A path outside the checkout.
     Outside,
 }
 
-fn lead(path: &str, link: &str) -> Lead {
+fn resolve(path: &str, link: &str) -> LinkTarget {
     let file = link.split(['#', '?']).next().unwrap_or_default();
     if file.is_empty() || link.contains("://") || link.starts_with("mailto:") {
-        return Lead::Elsewhere;
+        return LinkTarget::Elsewhere;
     }
-    // A leading slash means the root, as forges read it.
+    // A leading slash means the root, as on code hosts.
     let (start, steps) = match file.strip_prefix('/') {
         Some(steps) => ("", steps),
         None => (path.rsplit_once('/').map_or("", |(folder, _)| folder), file),
@@ -58,13 +58,13 @@ fn lead(path: &str, link: &str) -> Lead {
             "" | "." => {}
             ".." => {
                 if parts.pop().is_none() {
-                    return Lead::Outside;
+                    return LinkTarget::Outside;
                 }
             }
             name => parts.push(name),
         }
     }
-    Lead::Inside(parts.join("/"))
+    LinkTarget::Inside(parts.join("/"))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! The crates of the checkout and what their manifests ask for.
+//! The crates of the checkout and their dependencies.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// All crates whose manifests the rules look at.
+/// All crates whose manifests are checked.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     /// The crates of the workspace.
     pub(super) workspace: Vec<Member>,
-    /// The fuzz targets: a workspace of its own, free to use any crate.
+    /// The fuzz targets: a separate workspace that may use any crate.
     pub(super) fuzz: Vec<Member>,
 }
 
@@ -18,25 +18,25 @@ pub(super) struct Members {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) name: String,
-    /// Its manifest, from the root of the checkout.
+    /// The path of its manifest from the root of the checkout.
     pub(super) manifest: String,
     pub(super) dependencies: Vec<Dependency>,
 }
 
-/// One line of a manifest that asks for another crate.
+/// A dependency in a manifest.
 #[derive(Debug)]
 pub(super) struct Dependency {
     pub(super) name: String,
     pub(super) purpose: Purpose,
-    /// Lies in this checkout, not in a registry.
+    /// Whether it is a path in this checkout.
     pub(super) local: bool,
     pub(super) line: usize,
 }
 
-/// What a dependency is for.
+/// The purpose of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The crate itself or its build script: whoever uses the crate inherits it.
+    /// The crate itself or its build script: inherited by dependents.
     Product,
     /// Tests, examples and benchmarks only.
     Test,
@@ -55,7 +55,7 @@ pub(super) fn read(root: &Path) -> Result<Members> {
     })
 }
 
-/// The members of the workspace in the folder `prefix`, which is empty or ends with a slash.
+/// Returns the members of the workspace in `prefix`, which is empty or ends with a slash.
 fn workspace(root: &Path, prefix: &str) -> Result<Vec<Member>> {
     let manifest = root.join(prefix).join("Cargo.toml");
     let metadata = MetadataCommand::new()
@@ -74,7 +74,7 @@ fn workspace(root: &Path, prefix: &str) -> Result<Vec<Member>> {
             let (section, purpose) = match dependency.kind {
                 DependencyKind::Development => ("dev-dependencies", Purpose::Test),
                 DependencyKind::Build => ("build-dependencies", Purpose::Product),
-                // Cargo has three kinds; should it gain one, the strict reading is the safe one.
+                // Cargo has three kinds; treat a new one strictly.
                 _ => ("dependencies", Purpose::Product),
             };
             let key = dependency.rename.as_ref().unwrap_or(&dependency.name);
@@ -94,7 +94,7 @@ fn workspace(root: &Path, prefix: &str) -> Result<Vec<Member>> {
     Ok(members)
 }
 
-/// The line of a manifest on which a dependency is named; the first if it cannot be found.
+/// Returns the line of a dependency in a manifest; 1 if it cannot be found.
 fn line_of(manifest: &str, section: &str, key: &str) -> usize {
     let own_heading = format!("{section}.{key}");
     let mut inside = false;

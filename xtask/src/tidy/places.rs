@@ -1,14 +1,14 @@
-//! Text that only works on one machine or behind one mirror: paths and package registries.
+//! Rejects text that only works on one machine or behind one mirror: paths and package registries.
 
 use super::{OWN_PATTERNS, Violation};
 
-/// Folders in which a checkout or a person's files tend to lie.
+/// Folders that typically contain checkouts or personal files.
 const MACHINE: &[&str] = &["/work/", "/root/", "/home/"];
 
-/// The index that lock files name for every published crate, whatever mirror served it.
+/// The index in lock files for every published crate, whichever mirror served it.
 const CANONICAL: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Hosts that packages are downloaded from. The package manager knows which to ask.
+/// Hosts of package registries. The package manager's settings choose one.
 const HOSTS: &[&str] = &[
     "deb.debian.org",
     "files.pythonhosted.org",
@@ -20,7 +20,7 @@ const HOSTS: &[&str] = &[
     "static.crates.io",
 ];
 
-/// Settings that choose a registry for everyone who checks this out.
+/// Settings that would choose a registry for every checkout.
 const SETTINGS: &[&str] = &[
     "replace-with",
     "index-url",
@@ -28,7 +28,7 @@ const SETTINGS: &[&str] = &[
     "--registry http",
 ];
 
-/// Looks at every text file, whatever its language.
+/// Checks a text file of any language.
 pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     if path.starts_with(OWN_PATTERNS) {
         return Vec::new();
@@ -47,12 +47,12 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
             let remedy = format!("replace the path under `{folder}`: others have no such folder");
             report("machine-path", remedy);
         }
-        for sign in HOSTS
+        for pattern in HOSTS
             .iter()
             .chain(SETTINGS)
-            .filter(|sign| line.contains(**sign))
+            .filter(|pattern| line.contains(**pattern))
         {
-            let remedy = format!("remove `{sign}`: the package manager's own settings decide");
+            let remedy = format!("remove `{pattern}`: the package manager's own settings decide");
             report("registry", remedy);
         }
         if line.starts_with("source = \"registry+") && !line.contains(CANONICAL) {
@@ -63,7 +63,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
-/// Whether the folder begins a path: `see /home/me`, but not `example.org/home/me`.
+/// Whether the folder starts a path: `see /home/me`, but not `example.org/home/me`.
 fn names_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(start, _)| {
         let before = &line[..start];

@@ -1,4 +1,4 @@
-//! How long the Rust files are: each, and in the middle.
+//! Limits the length of Rust files: each, and the median.
 
 use std::fmt;
 
@@ -7,25 +7,25 @@ use super::tree::Tree;
 
 const RULE: &str = "size";
 
-/// Longer files need a reason.
-const MOST: usize = 800;
-/// Longer files are counted, so that a drift shows.
-const MANY: usize = 500;
-/// The median file may not be longer.
-const MEDIAN: usize = 300;
-/// How the reason begins, and how far down it may stand.
-const REASON: &str = "//! Size:";
-const HEADER: usize = 20;
+/// Longer files need a reason in their header.
+const MAX_LINES: usize = 800;
+/// Longer files are counted, to make a trend visible.
+const LONG_FILE: usize = 500;
+/// The maximum of the median length.
+const MAX_MEDIAN: usize = 300;
+/// The prefix of the reason, and the number of header lines searched for it.
+const REASON_PREFIX: &str = "//! Size:";
+const HEADER_LINES: usize = 20;
 
 /// The lengths of all Rust files.
 pub(super) struct Sizes {
-    files: Vec<Measured>,
+    files: Vec<FileSize>,
 }
 
-struct Measured {
+struct FileSize {
     path: String,
     lines: usize,
-    excused: bool,
+    has_reason: bool,
 }
 
 impl Sizes {
@@ -34,48 +34,48 @@ impl Sizes {
         let rust = tree
             .files()
             .filter(|(path, _)| super::source::is_rust(path));
-        let measure = |(path, text): (&str, &str)| Measured {
+        let measure = |(path, text): (&str, &str)| FileSize {
             path: path.to_owned(),
             lines: text.lines().count(),
-            excused: excused(text),
+            has_reason: has_reason(text),
         };
-        let mut files: Vec<Measured> = rust.map(measure).collect();
+        let mut files: Vec<FileSize> = rust.map(measure).collect();
         files.sort_by_key(|file| file.lines);
         Self { files }
     }
 
-    /// The length of the file in the middle; the lower of two.
+    /// Returns the median length; the lower of two.
     fn median(&self) -> usize {
         self.files
             .get(self.files.len().saturating_sub(1) / 2)
             .map_or(0, |file| file.lines)
     }
 
-    /// Finds files that are too long, and whether that has become the habit.
+    /// Reports files that are too long, and a median that is too high.
     pub(super) fn check(&self) -> Vec<Violation> {
         let long = self
             .files
             .iter()
-            .filter(|file| file.lines > MOST && !file.excused);
+            .filter(|file| file.lines > MAX_LINES && !file.has_reason);
         let mut violations: Vec<_> = long
             .map(|file| Violation {
                 path: file.path.clone(),
                 line: file.lines,
                 rule: RULE,
                 remedy: format!(
-                    "split this file of {} lines (at most {MOST}), or give the reason in its \
-                     header on a line that starts `{REASON}`",
+                    "split this file of {} lines (at most {MAX_LINES}), or give the reason in its \
+                     header on a line that starts `{REASON_PREFIX}`",
                     file.lines
                 ),
             })
             .collect();
-        if self.median() > MEDIAN {
+        if self.median() > MAX_MEDIAN {
             violations.push(Violation {
                 path: ".".to_owned(),
                 line: 1,
                 rule: RULE,
                 remedy: format!(
-                    "split files: the median has {} lines, above {MEDIAN}",
+                    "split files: the median has {} lines, above {MAX_MEDIAN}",
                     self.median()
                 ),
             });
@@ -86,20 +86,24 @@ impl Sizes {
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let many = self.files.iter().filter(|file| file.lines > MANY).count();
+        let many = self
+            .files
+            .iter()
+            .filter(|file| file.lines > LONG_FILE)
+            .count();
         write!(
             f,
-            "{} Rust files, median {} lines, {many} above {MANY}",
+            "{} Rust files, median {} lines, {many} above {LONG_FILE}",
             self.files.len(),
             self.median()
         )
     }
 }
 
-fn excused(text: &str) -> bool {
-    let mut header = text.lines().take(HEADER);
+fn has_reason(text: &str) -> bool {
+    let mut header = text.lines().take(HEADER_LINES);
     header.any(|line| {
-        line.strip_prefix(REASON)
+        line.strip_prefix(REASON_PREFIX)
             .is_some_and(|reason| !reason.trim().is_empty())
     })
 }
@@ -114,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_file_above_the_limit_is_refused_and_one_at_the_limit_is_not() {
-        let long = "\n".repeat(MOST + 1);
+        let long = "\n".repeat(MAX_LINES + 1);
         let found = check(&[("a.rs", &long), ("b.rs", ""), ("c.rs", ""), ("d.md", &long)]);
         assert_eq!(found.len(), 1);
         assert!(
@@ -123,13 +127,13 @@ mod tests {
                 .starts_with("a.rs:801: size: split this file of 801 lines")
         );
 
-        let full = "\n".repeat(MOST);
+        let full = "\n".repeat(MAX_LINES);
         assert_eq!(check(&[("a.rs", &full), ("b.rs", "")]), []);
     }
 
     #[test]
     fn a_reason_in_the_header_excuses_a_long_file() {
-        let rest = "\n".repeat(MOST);
+        let rest = "\n".repeat(MAX_LINES);
         let with = |header: &str| check(&[("a.rs", &format!("{header}\n{rest}")), ("b.rs", "")]);
         assert_eq!(
             with("//! Flat.\n//!\n//! Size: one flat table of country names."),
@@ -139,7 +143,7 @@ mod tests {
         assert_eq!(
             with(&format!(
                 "{}//! Size: too far down.",
-                "//!\n".repeat(HEADER)
+                "//!\n".repeat(HEADER_LINES)
             ))
             .len(),
             1
@@ -148,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_median_above_the_limit_is_refused() {
-        let longish = "\n".repeat(MEDIAN + 1);
+        let longish = "\n".repeat(MAX_MEDIAN + 1);
         let found = check(&[("a.rs", &longish), ("b.rs", &longish), ("c.rs", "")]);
         assert_eq!(
             found[0].remedy,
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_report_counts_files_and_long_files() {
-        let long = "\n".repeat(MANY + 1);
+        let long = "\n".repeat(LONG_FILE + 1);
         let sizes = Sizes::of(&Tree::with(&[
             ("a.rs", "\n\n"),
             ("b.rs", "\n"),

@@ -1,22 +1,22 @@
-//! What a Rust file may not hold, line by line.
+//! Line rules for Rust files.
 //!
-//! Lines are looked at, not syntax: a parser would be exact, and slow to build for a check that
-//! should run before every commit. Code that a line rule misreads can be written another way.
+//! Works on lines, not syntax: a parser would be exact, but slow to build for a check that runs
+//! before every commit. Code that a rule misreads can be written another way.
 
 use super::{OWN_PATTERNS, Violation};
 
-/// Where no `async` may be.
+/// The folder without `async`.
 const PURE: &str = "crates/core/src/";
 
-/// Notes to oneself; they belong in an issue.
+/// Notes that belong in an issue.
 const NOTES: &[&str] = &["TODO", "FIXME", "XXX", "todo!", "unimplemented!"];
 
-/// Whether rules about Rust apply to a file.
+/// Whether a file is Rust source.
 pub(super) fn is_rust(path: &str) -> bool {
     path.strip_suffix(".rs").is_some()
 }
 
-/// Applies every rule of this file.
+/// Applies all line rules.
 pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     if !is_rust(path) {
         return Vec::new();
@@ -79,12 +79,12 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     violations
 }
 
-/// Files under `src/` are modules; tests, benchmarks and fixtures need no introduction.
+/// Whether a file is a module under `src/`; tests, benchmarks and fixtures need no module docs.
 fn is_module(path: &str) -> bool {
     path.starts_with("src/") || path.contains("/src/")
 }
 
-/// The part of a line before a comment, so that prose may name what code may not do.
+/// Returns the part of a line before a comment, so that comments may mention forbidden code.
 fn code_of(line: &str) -> &str {
     if line.trim_start().starts_with("//") {
         return "";
@@ -95,10 +95,10 @@ fn code_of(line: &str) -> &str {
 fn is_async(code: &str) -> bool {
     ["async fn", "async move", "async {", ".await"]
         .iter()
-        .any(|sign| code.contains(sign))
+        .any(|marker| code.contains(marker))
 }
 
-/// The opening fence of an example in the documentation that is told not to compile.
+/// Whether a line opens a doc example that is marked `ignore`.
 fn is_ignored_example(line: &str) -> bool {
     let line = line.trim_start();
     let docs = line
@@ -108,13 +108,13 @@ fn is_ignored_example(line: &str) -> bool {
     fence.is_some_and(|flags| flags.split([',', ' ']).any(|flag| flag == "ignore"))
 }
 
-/// Whether the word occurs with nothing that continues it on either side.
+/// Whether the word occurs as a whole word.
 fn has_word(line: &str, word: &str) -> bool {
     let continues = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(start, _)| {
         let before = line[..start].chars().next_back();
         let after = line[start + word.len()..].chars().next();
-        // `todo!` ends by itself.
+        // `todo!` needs no boundary after it.
         let ends = word.ends_with('!') || !after.is_some_and(continues);
         !before.is_some_and(continues) && ends
     })

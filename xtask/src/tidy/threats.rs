@@ -1,4 +1,4 @@
-//! Every attack that `docs/threats.md` names is there, under that name.
+//! Every attack named in `docs/threats.md` exists.
 
 use super::Violation;
 use super::tree::Tree;
@@ -6,11 +6,11 @@ use super::tree::Tree;
 const PAGE: &str = "docs/threats.md";
 const ATTACKS: &str = "crates/cli/tests/attack";
 
-/// Looks for the test of each `file::sentence` on the page.
+/// Looks for the test of each `file::name` on the page.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let page = tree.text(PAGE).unwrap_or_default();
     let named = page.lines().enumerate().flat_map(|(index, line)| {
-        // Every second part of a line stands between backticks.
+        // Every second part of a line is between backticks.
         let words = line.split('`').skip(1).step_by(2);
         let tests = words.filter_map(|word| word.split_once("::"));
         tests.map(move |test| (index + 1, test))

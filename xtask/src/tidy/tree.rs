@@ -1,4 +1,4 @@
-//! The text files of the checkout: what git tracks, and what it would if asked.
+//! The text files of the checkout: tracked, or untracked and not ignored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// Text files by their path from the root, with forward slashes.
+/// Text files by path from the root, with forward slashes.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     texts: BTreeMap<String, String>,
-    /// Files that are not text: they can be linked to, and no rule reads them.
+    /// Files that are not text: valid link targets, read by no rule.
     others: Vec<String>,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn read(root: &Path) -> Result<Tree> {
     let listed = shell::git(root, &["ls-files", "-z", "-co", "--exclude-standard"])?;
     let mut tree = Tree::default();
     for path in listed.split_terminator('\0') {
-        // A tracked file that was deleted is still listed, and a submodule is a folder.
+        // A deleted file may still be tracked, and a submodule is a folder.
         let Ok(bytes) = std::fs::read(root.join(path)) else {
             continue;
         };
@@ -33,14 +33,14 @@ pub(super) fn read(root: &Path) -> Result<Tree> {
 }
 
 impl Tree {
-    /// Every text file with its path.
+    /// Returns every text file with its path.
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts
             .iter()
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The text of one file.
+    /// Returns the text of a file.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
     }
@@ -53,7 +53,7 @@ impl Tree {
         })
     }
 
-    /// A tree for a test.
+    /// Creates a tree for a test.
     #[cfg(test)]
     pub(super) fn with(files: &[(&str, &str)]) -> Self {
         let own = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());

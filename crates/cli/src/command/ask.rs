@@ -1,7 +1,7 @@
 //! `entreat ask`: asks the person at this terminal and prints the answers.
 //!
 //! The question goes through the engine like any other: it has a deadline, a limit of attempts
-//! and one outcome. What may be answered is decided there and by the form, never here.
+//! and one outcome. The engine and the form decide what is a valid answer.
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use entreat::{
     Ask, CancelReason, Catalogue, Channel, EngineSettings, Messages, Outcome, Snapshot, Timeout,
 };
 
+use self::backend::Backend;
 use self::conversation::{Conversation, Ending};
-use self::keeper::Keeper;
 use self::print::Print;
 use self::subject::Subject;
 use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
 use crate::input::Source;
-use crate::look::look;
 use crate::signals::Signals;
-use crate::store::{NewStoreArgs, Place, StoreArgs};
+use crate::store::{NewStoreArgs, StoreArgs, StoreLocation};
+use crate::terminal_style::terminal_style;
 use crate::{duration, output, runtime};
 
+mod backend;
 mod conversation;
-mod keeper;
 mod page;
 mod print;
 mod subject;
@@ -133,7 +133,7 @@ input, or after too many attempts; 5 out of time; 2 wrong usage, a form that is 
 read, a store that cannot be opened. A signal cancels too: 130 Ctrl-C in lines or on a page, 143
 ended, 129 terminal closed.";
 
-/// The asker's name in the store when none is given.
+/// The default asker name.
 const ASKER: &str = "cli";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
@@ -158,9 +158,9 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         messages: messages.clone(),
         ..EngineSettings::default()
     };
-    let place = if args.is_kept() {
-        let place = args.store.place(context.environment())?;
-        Some(args.new_store.allow(place))
+    let location = if args.is_kept() {
+        let location = args.store.location(context.environment())?;
+        Some(args.new_store.allow(location))
     } else {
         None
     };
@@ -169,18 +169,18 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         subject,
         messages,
     };
-    let place = place.as_ref();
+    let location = location.as_ref();
     let (ending, settled) = if args.browser {
-        runtime::block_on_all(page::ask(&job, place, settings, true, context))?
+        runtime::block_on_all(page::ask(&job, location, settings, true, context))?
     } else {
-        let asked = runtime::block_on(ask_here(&job, place, settings.clone(), context))?;
-        if asked.0 == Ending::Nobody {
+        let result = runtime::block_on(ask_here(&job, location, settings.clone(), context))?;
+        if result.0 == Ending::NoInput {
             context.say(format_args!(
                 "entreat: nobody can answer here: stdin is empty, and no terminal"
             ));
-            runtime::block_on_all(page::ask(&job, place, settings, false, context))?
+            runtime::block_on_all(page::ask(&job, location, settings, false, context))?
         } else {
-            asked
+            result
         }
     };
     if args.json {
@@ -190,14 +190,14 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
 }
 
 impl Args {
-    /// Whether the question goes to a store. The environment alone does not send it there: what
-    /// it names may well be the store of a service, which no other process can open.
+    /// Whether the question goes to a store. The environment alone is not enough: it may name the
+    /// store of a running service, which no other process can open.
     fn is_kept(&self) -> bool {
         self.keep || self.store.is_named()
     }
 }
 
-/// What is to be asked, wherever that is.
+/// A question to ask, at the terminal or on a page.
 struct Job<'a> {
     args: &'a Args,
     subject: Subject,
@@ -221,32 +221,39 @@ impl Job<'_> {
     }
 }
 
-/// Asks on this terminal, and gives it back however that ends.
+/// Asks at this terminal, and restores it in any case.
 async fn ask_here(
     job: &Job<'_>,
-    place: Option<&Place>,
+    location: Option<&StoreLocation>,
     settings: EngineSettings,
     context: &Context,
 ) -> anyhow::Result<(Ending, Snapshot)> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let keeper = Keeper::open(place, settings).await?;
-    let asked = converse(job, &keeper, context, &mut signals).await;
-    keeper.close().await;
-    asked
+    let backend = Backend::open(location, settings).await?;
+    let result = ask_person(job, &backend, context, &mut signals).await;
+    backend.close().await;
+    result
 }
 
-async fn converse(
+async fn ask_person(
     job: &Job<'_>,
-    keeper: &Keeper,
+    backend: &Backend,
     context: &Context,
     signals: &mut Signals,
 ) -> anyhow::Result<(Ending, Snapshot)> {
-    let look = look(context.environment(), job.args.plain);
-    let asker = keeper.engine().asker(job.asker());
-    let put = asker
+    let style = terminal_style(context.environment(), job.args.plain);
+    let asker = backend.engine().asker(job.asker());
+    let elicitation = asker
         .ask(job.ask(false)?.channel(Channel::Terminal))
         .await?;
-    let form = put.status().await?.record().request.subject.form().cloned();
+    let form = elicitation
+        .status()
+        .await?
+        .record()
+        .request
+        .subject
+        .form()
+        .cloned();
     let form = form.context("there is no form to show")?;
     let mut question = job.subject.question(form, job.messages.clone());
     if let Some(name) = &job.args.asker {
@@ -259,23 +266,23 @@ async fn converse(
         question = question.home(home);
     }
     let conversation = Conversation {
-        engine: keeper.engine().clone(),
+        engine: backend.engine().clone(),
         events: asker.subscribe(),
-        asked: put.clone(),
+        elicitation: elicitation.clone(),
         question: question.today(Zoned::now().date()),
     };
     let mut terminal = if std::io::stdin().is_terminal() {
-        Terminal::open(look).unwrap_or_else(|_| Terminal::piped(look.unicode))
+        Terminal::open(style).unwrap_or_else(|_| Terminal::piped(style.unicode))
     } else {
-        Terminal::piped(look.unicode)
+        Terminal::piped(style.unicode)
     };
-    let ending = conversation.hold(&mut terminal, signals.next()).await?;
-    if ending == Ending::Nobody {
-        // It is asked anew elsewhere.
-        put.cancel(CancelReason::AskerCancelled).await?;
+    let ending = conversation.run(&mut terminal, signals.next()).await?;
+    if ending == Ending::NoInput {
+        // It is asked again on a page.
+        elicitation.cancel(CancelReason::AskerCancelled).await?;
     }
-    // The asker's view: with the secrets that it asked for.
-    Ok((ending, put.outcome().await?))
+    // The asker's view, which includes secrets.
+    Ok((ending, elicitation.outcome().await?))
 }
 
 fn report(
@@ -293,10 +300,10 @@ fn report(
             }
             if !settled.missing().is_empty() {
                 let missing = settled.missing().join(", ");
-                let missing = output::plain(&missing);
+                let missing = output::sanitize(&missing);
                 context.say(format_args!("entreat: answered without {missing}"));
             }
-            return Ok(Exit::Clean);
+            return Ok(Exit::Success);
         }
         Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending == Ending::InputEnded => (
             "the input ended before the answers were sent, and the question was cancelled",
@@ -307,14 +314,14 @@ fn report(
     context.say(format_args!("entreat: not answered: {why}"));
     Ok(match ending {
         Ending::Signal(signal) => signal,
-        Ending::Settled | Ending::InputEnded | Ending::Nobody => exit,
+        Ending::Settled | Ending::InputEnded | Ending::NoInput => exit,
     })
 }
 
-/// The exit code of a question that has no answer.
+/// Returns the exit code of an outcome.
 pub(super) fn unanswered(outcome: Option<Outcome>) -> Exit {
     match outcome {
-        Some(Outcome::Completed) => Exit::Clean,
+        Some(Outcome::Completed) => Exit::Success,
         Some(Outcome::Declined) => Exit::Declined,
         Some(Outcome::TimedOut) => Exit::TimedOut,
         Some(Outcome::Cancelled(_)) | None => Exit::Cancelled,

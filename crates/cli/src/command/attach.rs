@@ -1,7 +1,7 @@
 //! `entreat attach`: answers a question that a service holds, at this terminal.
 //!
-//! A client of the control API and nothing else: what may be answered is decided by the service,
-//! and told again here when it refuses.
+//! A plain client of the control API: the service validates the answers, and its errors are shown
+//! here.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -9,15 +9,17 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use entreat::core::jiff::Zoned;
 use entreat::core::{FieldError, Script, Validators};
-use entreat::terminal::{Desk, Filled, News, Terminal, TerminalQuestion, Wire, Word};
+use entreat::terminal::{
+    FormReply, PromptChannel, PromptEvent, PromptHandle, PromptNotice, Terminal, TerminalQuestion,
+};
 use entreat::{Catalogue, ElicitationId, Form, Messages};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::context::{Context, Exit};
-use crate::look::look;
 use crate::remote::{self, Remote, RemoteError};
 use crate::signals::Signals;
+use crate::terminal_style::terminal_style;
 use crate::{output, runtime};
 
 /// Answer a question that a service holds, at this terminal
@@ -31,7 +33,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     id: ElicitationId,
     /// The service
-    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, default_value = remote::HERE)]
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, default_value = remote::DEFAULT_URL)]
     url: String,
     /// The asker's key at that service; others on this machine can see flags, so better
     /// `$ENTREAT_API_KEY`
@@ -52,10 +54,10 @@ Exit codes: 0 answered, here or elsewhere; 3 declined; 4 cancelled; 5 out of tim
 of that name; 2 wrong usage, a service that does not answer, a question that no terminal can show.
 A signal leaves the question open: 130 Ctrl-C in lines, 143 ended, 129 terminal closed.";
 
-/// How long one wait for the outcome takes; a service may end in between.
-const WAIT: Duration = Duration::from_secs(20);
-/// How long before the end the person is warned, as a service does.
-const WARNING: Duration = Duration::from_secs(60);
+/// The timeout of one long poll for the outcome.
+const POLL_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long before the deadline the person is warned, as a service does.
+const WARN_BEFORE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let service = Remote::at(&args.url, args.key.as_deref(), context.environment())?;
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         service.call("elicitation/question", params).await
     })?;
     let asked = match asked {
-        Err(RemoteError::NotFound) => return Ok(context.has_no(args.id)),
+        Err(RemoteError::NotFound) => return Ok(context.report_missing(args.id)),
         asked => asked?,
     };
     let status = remote::text(&asked, "status");
@@ -80,8 +82,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     if let Some(home) = &context.environment().home {
         question = question.home(home);
     }
-    let look = look(context.environment(), args.plain);
-    let attached = Attached {
+    let style = terminal_style(context.environment(), args.plain);
+    let attached = AttachedQuestion {
         service: &service,
         id: args.id,
         question,
@@ -90,12 +92,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let ending = runtime::block_on(async {
         let mut signals = Signals::listen().context("cannot listen for signals")?;
         let mut terminal = if std::io::stdin().is_terminal() {
-            Terminal::open(look).unwrap_or_else(|_| Terminal::piped(look.unicode))
+            Terminal::open(style).unwrap_or_else(|_| Terminal::piped(style.unicode))
         } else {
-            Terminal::piped(look.unicode)
+            Terminal::piped(style.unicode)
         };
         tokio::select! {
-            ending = attached.hold(&mut terminal) => ending,
+            ending = attached.run(&mut terminal) => ending,
             exit = signals.next() => Ok(Ending::Signal(exit)),
         }
     })?;
@@ -115,37 +117,37 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
             exit_of(&status)
         }
         Ending::Elsewhere(status) => {
-            let status = output::plain(&status);
+            let status = output::sanitize(&status);
             context.say(format_args!("entreat: the question was settled: {status}"));
             exit_of(&status)
         }
     })
 }
 
-/// How the person's part ended.
+/// How the dialogue ended.
 enum Ending {
-    /// By what was done here, in this state.
+    /// Settled by the person here, in this state.
     Here(String),
-    /// By others or by time, in this state.
+    /// Settled by others or by expiry, in this state.
     Elsewhere(String),
     Signal(Exit),
 }
 
 fn exit_of(status: &str) -> Exit {
     match status {
-        "completed" => Exit::Clean,
+        "completed" => Exit::Success,
         "declined" => Exit::Declined,
         "timeout" => Exit::TimedOut,
         _ => Exit::Cancelled,
     }
 }
 
-/// What the person sees of a question.
+/// Creates the question for the terminal.
 fn question(asked: &Value, messages: Messages) -> anyhow::Result<TerminalQuestion> {
     if let Some(url) = asked["url"].as_str() {
         bail!(
             "this question is answered on a web page, not here: {}",
-            output::plain(url)
+            output::sanitize(url)
         );
     }
     let mut question = if asked["script"].is_array() {
@@ -167,7 +169,7 @@ fn question(asked: &Value, messages: Messages) -> anyhow::Result<TerminalQuestio
     Ok(question)
 }
 
-/// A form whose custom validators are the service's to ask: here they let every answer pass.
+/// Parses a form. Its custom validators run at the service; here they accept every answer.
 fn form(definition: &Value) -> anyhow::Result<Form> {
     let mut validators = Validators::default();
     let names = definition["validation"]["custom_validators"].as_array();
@@ -178,7 +180,7 @@ fn form(definition: &Value) -> anyhow::Result<Form> {
         .context("the service's form cannot be shown here")
 }
 
-/// When a question is over, and how often that can be put off.
+/// Returns the deadline of a question and the number of extensions left.
 fn time(asked: &Value) -> Option<(Instant, u32)> {
     let deadline = asked["timeoutAt"]
         .as_i64()
@@ -190,63 +192,63 @@ fn time(asked: &Value) -> Option<(Instant, u32)> {
     Some((at, u32::try_from(extensions).unwrap_or(u32::MAX)))
 }
 
-struct Attached<'a> {
+struct AttachedQuestion<'a> {
     service: &'a Remote,
     id: ElicitationId,
     question: TerminalQuestion,
     time: Option<(Instant, u32)>,
 }
 
-impl Attached<'_> {
+impl AttachedQuestion<'_> {
     /// Asks until the question has settled.
-    async fn hold(mut self, terminal: &mut Terminal) -> anyhow::Result<Ending> {
-        let (mut desk, mut wire) = Wire::pair();
+    async fn run(mut self, terminal: &mut Terminal) -> anyhow::Result<Ending> {
+        let (mut prompt, mut channel) = PromptChannel::pair();
         let service = self.service;
-        let mut settled = std::pin::pin!(settled(service, self.id));
+        let mut settled = std::pin::pin!(wait_until_settled(service, self.id));
         let mut question = self.question.clone();
         let mut is_warned = false;
         loop {
             question = self.timed(question);
             let filled = {
-                let mut filling = std::pin::pin!(terminal.fill(&question, &mut wire));
+                let mut filling = std::pin::pin!(terminal.fill(&question, &mut channel));
                 loop {
                     let warning = self
                         .time
                         .filter(|_| !is_warned)
-                        .and_then(|(at, _)| at.checked_sub(WARNING));
+                        .and_then(|(at, _)| at.checked_sub(WARN_BEFORE));
                     tokio::select! {
                         biased;
                         status = &mut settled => return Ok(Ending::Elsewhere(status?)),
-                        Some(news) = desk.next() => {
-                            is_warned &= news != News::Extend;
-                            self.take(news, &desk).await;
+                        Some(event) = prompt.next() => {
+                            is_warned &= event != PromptEvent::ExtensionRequested;
+                            self.on_prompt_event(event, &prompt).await;
                         }
-                        () = at(warning) => {
+                        () = sleep_until(warning) => {
                             is_warned = true;
-                            desk.tell(Word::Warned(self.left()));
+                            prompt.notify(PromptNotice::ExpiryWarning(self.left()));
                         }
                         filled = &mut filling => break filled.context("cannot talk to the person")?,
                     }
                 }
             };
             let (method, params) = match filled {
-                Filled::Answered(answers) => {
+                FormReply::Answered(answers) => {
                     question = self.question.clone().draft(answers.clone());
                     match self.submit(answers).await? {
-                        Submitted::Settled(status) => return Ok(Ending::Here(status)),
-                        Submitted::Refused(errors) => question = question.errors(errors),
-                        Submitted::TooLarge(words) => question = question.notice(words),
+                        SubmitResult::Settled(status) => return Ok(Ending::Here(status)),
+                        SubmitResult::Refused(errors) => question = question.errors(errors),
+                        SubmitResult::TooLarge(words) => question = question.notice(words),
                     }
                     continue;
                 }
-                Filled::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
+                FormReply::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
                     bail!(
                         "nobody can answer here: stdin is empty, and no terminal; the question is \
                          still open"
                     );
                 }
-                Filled::Declined => ("elicitation/decline", json!({"elicitationId": self.id})),
-                Filled::Cancelled => (
+                FormReply::Declined => ("elicitation/decline", json!({"elicitationId": self.id})),
+                FormReply::Cancelled => (
                     "elicitation/cancel",
                     json!({"elicitationId": self.id, "reason": "user_cancelled"}),
                 ),
@@ -272,14 +274,14 @@ impl Attached<'_> {
             .map_or(Duration::ZERO, |(at, _)| at.saturating_duration_since(now))
     }
 
-    /// Tells the service what the person did.
-    async fn take(&mut self, news: News, desk: &Desk) {
+    /// Passes an action of the person on to the service.
+    async fn on_prompt_event(&mut self, event: PromptEvent, prompt: &PromptHandle) {
         let part =
             |part: Value| json!({"elicitationId": self.id, "responses": part, "partial": true});
-        let params = match news {
-            News::Begun => part(json!({})),
-            News::Drafted(draft) => part(draft),
-            News::Extend => {
+        let params = match event {
+            PromptEvent::Started => part(json!({})),
+            PromptEvent::DraftChanged(draft) => part(draft),
+            PromptEvent::ExtensionRequested => {
                 let params = json!({"elicitationId": self.id});
                 let extended = self
                     .service
@@ -289,38 +291,40 @@ impl Attached<'_> {
                     Ok(Ok(extended)) => {
                         self.time = time(&extended);
                         if let Some((at, extensions_left)) = self.time {
-                            desk.tell(Word::Deadline {
+                            prompt.notify(PromptNotice::Deadline {
                                 at,
                                 extensions_left,
                             });
                         }
                     }
-                    Ok(Err(error)) => desk.tell(Word::NotExtended(error.to_string())),
-                    Err(error) => desk.tell(Word::NotExtended(error.to_string())),
+                    Ok(Err(error)) => {
+                        prompt.notify(PromptNotice::ExtensionRefused(error.to_string()));
+                    }
+                    Err(error) => prompt.notify(PromptNotice::ExtensionRefused(error.to_string())),
                 }
                 return;
             }
         };
-        // What goes wrong here does so again when the answers are sent, and is told then.
+        // An error here will occur again on submission, and is reported then.
         let _ = self.service.call("elicitation/submit", params).await;
     }
 
-    async fn submit(&self, answers: Map<String, Value>) -> anyhow::Result<Submitted> {
+    async fn submit(&self, answers: Map<String, Value>) -> anyhow::Result<SubmitResult> {
         let params = json!({"elicitationId": self.id, "responses": answers});
         let submitted = self.service.call("elicitation/submit", params).await?;
         Ok(match submitted {
-            Ok(_) => Submitted::Settled("completed".to_owned()),
-            Err(RemoteError::Settled { state }) => Submitted::Settled(state),
+            Ok(_) => SubmitResult::Settled("completed".to_owned()),
+            Err(RemoteError::Settled { state }) => SubmitResult::Settled(state),
             Err(RemoteError::Invalid { errors, .. }) if errors.is_empty() => {
                 bail!("the service refuses the answers, and does not say why")
             }
             Err(RemoteError::Invalid { is_last: true, .. }) => {
-                Submitted::Settled("cancelled".to_owned())
+                SubmitResult::Settled("cancelled".to_owned())
             }
             Err(RemoteError::Invalid { errors, .. }) => {
-                Submitted::Refused(errors.iter().filter_map(FieldError::from_json).collect())
+                SubmitResult::Refused(errors.iter().filter_map(FieldError::from_json).collect())
             }
-            Err(RemoteError::TooLarge { size, limit }) => Submitted::TooLarge(format!(
+            Err(RemoteError::TooLarge { size, limit }) => SubmitResult::TooLarge(format!(
                 "The answers have {size} bytes, and {limit} are taken: shorten them."
             )),
             Err(error) => return Err(error.into()),
@@ -328,17 +332,17 @@ impl Attached<'_> {
     }
 }
 
-/// What came of sending answers.
-enum Submitted {
+/// The result of submitting answers.
+enum SubmitResult {
     Settled(String),
     Refused(Vec<FieldError>),
     TooLarge(String),
 }
 
-/// The state of a question once it has settled.
-async fn settled(service: &Remote, id: ElicitationId) -> anyhow::Result<String> {
+/// Waits until a question has settled, and returns its state.
+async fn wait_until_settled(service: &Remote, id: ElicitationId) -> anyhow::Result<String> {
     loop {
-        let wait = u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX);
+        let wait = u64::try_from(POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         let params = json!({"elicitationId": id, "timeout": wait});
         let record = service.call("elicitation/await", params).await??;
         let status = remote::text(&record, "status");
@@ -348,8 +352,8 @@ async fn settled(service: &Remote, id: ElicitationId) -> anyhow::Result<String> 
     }
 }
 
-/// Waits for a moment, for ever if there is none.
-async fn at(moment: Option<Instant>) {
+/// Sleeps until an instant; pends forever if there is none.
+async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,

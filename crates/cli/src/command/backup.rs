@@ -1,8 +1,7 @@
-//! `entreat backup`: copies a store to a new file, and the files that people sent to a folder
-//! beside it.
+//! `entreat backup`: copies a store to a new file, and uploads to a folder beside it.
 //!
-//! Copies no keys: whoever has the copy and the keys can read the secrets in it, so the two are
-//! better kept apart.
+//! Does not copy keys: the copy and the keys together reveal the secrets, so they should be stored
+//! apart.
 
 use std::fs;
 use std::io::Write;
@@ -45,42 +44,42 @@ Exit codes: 0 copied; 2 wrong usage, no store, a store that cannot be opened, a 
 exists or cannot be written.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyhow::Result<Exit> {
-    let place = args.store.place(context.environment())?;
+    let location = args.store.location(context.environment())?;
     let from = args
         .uploads
         .clone()
-        .unwrap_or_else(|| Uploads::folder_beside(place.store()));
-    let to = Uploads::folder_beside(&args.file);
+        .unwrap_or_else(|| Uploads::folder_for_store(location.store()));
+    let to = Uploads::folder_for_store(&args.file);
     let files = runtime::block_on(async {
-        // Held until the end: what is copied belongs together.
-        let store = place.open_store()?;
+        // Open until the end, so that the store and its uploads are consistent.
+        let store = location.open_store()?;
         let copied = copy(&store, &args.file, &from, &to).await;
         store.close().await;
         copied
     })?;
     let file = args.file.to_string_lossy();
-    let (file, keys) = (output::plain(&file), place.shown_keys());
+    let (file, keys) = (output::sanitize(&file), location.shown_keys());
     let folder = to.to_string_lossy();
     let with = match files {
         0 => String::new(),
-        files => format!(", {files} of its files to {}", output::plain(&folder)),
+        files => format!(", {files} of its files to {}", output::sanitize(&folder)),
     };
     context.say(format_args!(
         "copied to {file}{with}; its keys are in {keys}"
     ));
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }
 
-/// Copies a store and its files, or leaves nothing behind; how many files there are.
+/// Copies a store and its uploads, or leaves nothing behind; returns the number of uploads.
 async fn copy(store: &EmbeddedStore, file: &Path, from: &Path, to: &Path) -> anyhow::Result<usize> {
-    let shown = || output::plain(&to.to_string_lossy()).to_string();
+    let shown = || output::sanitize(&to.to_string_lossy()).to_string();
     if to.try_exists().unwrap_or(true) {
         bail!("{} exists already", shown());
     }
     store.backup(file).await?;
     let copied = upload::copy(from, to);
     if copied.is_err() {
-        // A store whose files are missing looks like a backup, and is none.
+        // A store without its uploads would look like a complete backup.
         let _ = fs::remove_dir_all(to);
         let _ = fs::remove_file(file);
     }

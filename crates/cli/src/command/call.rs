@@ -1,7 +1,7 @@
 //! `entreat call`: an MCP client for people.
 //!
-//! Connects, calls, and answers what the server asks: in this terminal, in a browser, or from a
-//! file. What a question means and what fits it is decided elsewhere.
+//! Connects, calls, and answers the server's questions: in this terminal, in a browser, or from a
+//! file. Contains no rules about questions or answers.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,26 +10,26 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use entreat::Catalogue;
-use entreat::mcp::answer::{AnswerSettings, Answering, CallError, Decision, Present};
+use entreat::mcp::answer::{AnswerSettings, Answering, CallError, Decision, Presenter};
 use entreat::mcp::rmcp::model::ProtocolVersion;
 use entreat::mcp::rmcp::service::ClientLifecycleMode;
 use serde_json::{Map, Value};
 
-use self::errors::Errors;
-use self::scripted::Scripted;
-use self::server::Place;
+use self::scripted::ScriptedAnswers;
+use self::server::ServerTarget;
+use self::stderr::ServerStderr;
 use crate::context::{Context, Exit};
 use crate::input::{MAX_ANSWER_BYTES, Source};
 use crate::signals::Signals;
 use crate::{duration, output, runtime};
 
 mod bar;
-mod errors;
 mod identity;
 mod listing;
 mod printed;
 mod scripted;
 mod server;
+mod stderr;
 mod ui;
 
 /// Call a tool of an MCP server, and answer what it asks
@@ -126,20 +126,23 @@ cancelled; 5 the time for a question ran out; above 128: a signal ended it. Of s
 the last one counts.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let (name, place) = args.target()?;
+    let (name, target) = args.target()?;
     let script = match &args.answers {
         Some(source) => {
             let text = source.read(MAX_ANSWER_BYTES, context)?;
-            Some(Scripted::parse(&text).with_context(|| format!("{source} holds no answers"))?)
+            Some(
+                ScriptedAnswers::parse(&text)
+                    .with_context(|| format!("{source} holds no answers"))?,
+            )
         }
         None => None,
     };
-    runtime::block_on_all(call(args, name, &place, script, context, out))
+    runtime::block_on_all(call(args, name, &target, script, context, out))
 }
 
 impl Args {
-    /// What is called, and where.
-    fn target(&self) -> anyhow::Result<(&str, Place<'_>)> {
+    /// Returns the name to call and the server.
+    fn target(&self) -> anyhow::Result<(&str, ServerTarget<'_>)> {
         let mut words = self.words.iter().map(String::as_str);
         let name = if self.list {
             ""
@@ -151,14 +154,14 @@ impl Args {
             };
             words.next().ok_or_else(|| anyhow!(wanted))?
         };
-        let place = match (words.next(), self.command.as_slice()) {
-            (Some(url), []) => Place::Url(url),
-            (None, [program, arguments @ ..]) => Place::Command { program, arguments },
+        let target = match (words.next(), self.command.as_slice()) {
+            (Some(url), []) => ServerTarget::Url(url),
+            (None, [program, arguments @ ..]) => ServerTarget::Command { program, arguments },
             (Some(_), _) => bail!("name either the server's URL or the command after --"),
             (None, []) => bail!("name the server: its URL, or -- and the command that starts it"),
         };
         ensure!(words.next().is_none(), "--list takes no tool");
-        Ok((name, place))
+        Ok((name, target))
     }
 
     fn lifecycle(&self) -> ClientLifecycleMode {
@@ -177,14 +180,14 @@ impl Args {
 async fn call(
     args: &Args,
     name: &str,
-    place: &Place<'_>,
-    script: Option<Scripted>,
+    target: &ServerTarget<'_>,
+    script: Option<ScriptedAnswers>,
     context: &mut Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let script = script.map(Arc::new);
-    let (present, draws): (Arc<dyn Present>, bool) = match &script {
+    let (present, draws): (Arc<dyn Presenter>, bool) = match &script {
         Some(script) => (script.clone(), false),
         None => ui::presenter(args, context),
     };
@@ -192,17 +195,17 @@ async fn call(
     let settings = AnswerSettings {
         messages: Catalogue::default().messages(languages),
         time_limit: args.timeout,
-        server_name: place.name(),
-        server_url: place.url(),
+        server_name: target.name(),
+        server_url: target.url(),
         ..AnswerSettings::default()
     };
     let answering = Answering::with(present, settings, identity::Entreat);
-    let mut errors = None;
-    let connecting = place.connect(
+    let mut stderr = None;
+    let connecting = target.connect(
         answering.clone(),
         args.lifecycle(),
         &args.headers,
-        &mut errors,
+        &mut stderr,
         draws,
     );
     let connected = tokio::select! {
@@ -212,7 +215,7 @@ async fn call(
     let running = match connected {
         Ok(running) => running,
         Err(error) => {
-            tell(errors.as_ref());
+            print_held(stderr.as_ref());
             return Err(error);
         }
     };
@@ -221,32 +224,32 @@ async fn call(
         if args.list {
             return listing::list(&peer, args.json, out)
                 .await
-                .map(|()| Exit::Clean);
+                .map(|()| Exit::Success);
         }
         let (method, params) = args.request(name);
         let result = answering.call(&peer, method, params).await;
         let Some(script) = &script else {
             return report(args, result, answering.last_decision(), context, out);
         };
-        // What is wrong with the answers is why the rest went wrong.
-        script.fits()?;
+        // Errors in the answers file come first: they are the cause of the rest.
+        script.check_used()?;
         let exit = report(args, result, answering.last_decision(), context, out)?;
-        script.is_used_up()?;
+        script.check_all_used()?;
         Ok(exit)
     };
     let exit = tokio::select! {
         exit = work => exit,
         signal = signals.next() => Ok(signal),
     };
-    // The server is told that this is the end, and ends itself if it is a child.
+    // Closes the connection; a child process exits then.
     let _ = running.cancel().await;
-    tell(errors.as_ref());
+    print_held(stderr.as_ref());
     exit
 }
 
-fn tell(errors: Option<&Errors>) {
-    if let Some(errors) = errors {
-        errors.tell();
+fn print_held(stderr: Option<&ServerStderr>) {
+    if let Some(stderr) = stderr {
+        stderr.print_held();
     }
 }
 
@@ -267,7 +270,7 @@ impl Args {
     }
 }
 
-/// Prints what came of the call, and says by the exit code what the person did.
+/// Prints the result of the call; the exit code reflects the person's decision.
 fn report(
     args: &Args,
     result: Result<Value, CallError>,
@@ -288,13 +291,13 @@ fn report(
             if args.json {
                 output::document(out, &serde_json::json!({"error": error}))?;
             }
-            let (message, code) = (output::plain(&error.message), error.code.0);
+            let (message, code) = (output::sanitize(&error.message), error.code.0);
             context.say(format_args!(
                 "entreat: the server refused: {message} ({code})"
             ));
             true
         }
-        Err(CallError::Declined | CallError::GivenUp) => false,
+        Err(CallError::Declined | CallError::Abandoned) => false,
         Err(error) => return Err(error.into()),
     };
     let (exit, why) = match decision {
@@ -302,8 +305,8 @@ fn report(
         Some(Decision::Refused) => (Exit::Declined, "the server asked too often"),
         Some(Decision::Cancelled) => (Exit::Cancelled, "the question was cancelled"),
         Some(Decision::TimedOut) => (Exit::TimedOut, "the time for the question ran out"),
-        Some(Decision::Accepted) | None if is_error => return Ok(Exit::Found),
-        Some(Decision::Accepted) | None => return Ok(Exit::Clean),
+        Some(Decision::Accepted) | None if is_error => return Ok(Exit::Findings),
+        Some(Decision::Accepted) | None => return Ok(Exit::Success),
     };
     context.say(format_args!("entreat: {why}"));
     Ok(exit)

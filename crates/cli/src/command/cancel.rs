@@ -48,13 +48,13 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
             if args.json {
                 record.print_json(out)?;
             }
-            Ok(Exit::Clean)
+            Ok(Exit::Success)
         }
-        Cancelled::OverBefore(state) => {
+        Cancelled::AlreadySettled(state) => {
             context.say(format_args!("entreat: {id} is over already: {state}"));
-            Ok(Exit::Found)
+            Ok(Exit::Findings)
         }
-        Cancelled::NotFound => Ok(context.has_no(id)),
+        Cancelled::NotFound => Ok(context.report_missing(id)),
     }
 }
 

@@ -27,5 +27,5 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "entreat", &mut script);
     out.write_all(&script)?;
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }

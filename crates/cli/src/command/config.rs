@@ -1,10 +1,12 @@
-//! `entreat config`: what holds for a service, and where each value came from.
+//! `entreat config`: prints the settings of a service and their origins.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::config::{self, Config, ConfigArgs, HeldAsker, Home, Origin, ServeArgs, Source};
+use crate::config::{
+    self, AskerConfig, Config, ConfigArgs, ConfigLocation, Origin, ServeArgs, Source,
+};
 use crate::context::{Context, Exit};
 use crate::output;
 
@@ -41,10 +43,10 @@ enum For {
 }
 
 impl For {
-    fn home(self) -> Home {
+    fn home(self) -> ConfigLocation {
         match self {
-            Self::Serve => Home::WorkingFolder,
-            Self::Mcp => Home::Person,
+            Self::Serve => ConfigLocation::WorkingFolder,
+            Self::Mcp => ConfigLocation::User,
         }
     }
 }
@@ -60,7 +62,7 @@ Examples:
 
 Exit codes: 0 printed; 2 a setting that is unknown or cannot be.";
 
-/// What is printed with `--json`.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
     file: Option<&'a str>,
@@ -106,7 +108,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     } else {
         print(&document, &config, out)?;
     }
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }
 
 fn row(name: &'static str, value: Option<String>, origin: &Origin) -> Row {
@@ -120,7 +122,7 @@ fn row(name: &'static str, value: Option<String>, origin: &Origin) -> Row {
     }
 }
 
-fn asker_rows(asker: &HeldAsker) -> AskerRows<'_> {
+fn asker_rows(asker: &AskerConfig) -> AskerRows<'_> {
     let own = asker.own.iter();
     let settings = own.map(|(name, value, origin)| row(name, Some(value.clone()), origin));
     AskerRows {
@@ -130,13 +132,13 @@ fn asker_rows(asker: &HeldAsker) -> AskerRows<'_> {
     }
 }
 
-/// One line for each value, in columns.
+/// Prints one line per value, in columns.
 fn print(document: &Document<'_>, config: &Config, out: &mut dyn Write) -> io::Result<()> {
     let file = config.file.as_deref().unwrap_or("none");
     writeln!(out, "# configuration file: {file}")?;
     print_rows(&document.settings, out)?;
     for asker in &document.askers {
-        writeln!(out, "\n# asker {}", output::plain(asker.name))?;
+        writeln!(out, "\n# asker {}", output::sanitize(asker.name))?;
         print_rows(std::iter::once(&asker.key).chain(&asker.settings), out)?;
     }
     Ok(())
@@ -148,14 +150,14 @@ fn print_rows<'a>(rows: impl IntoIterator<Item = &'a Row>, out: &mut dyn Write) 
         .map(|row| {
             let value = row.value.as_deref().unwrap_or("-");
             let place = row.place.as_deref().unwrap_or("default");
-            (row.name, output::plain(value).into_owned(), place)
+            (row.name, output::sanitize(value).into_owned(), place)
         })
         .collect();
     let widest = |cell: fn(&(&str, String, &str)) -> usize| rows.iter().map(cell).max();
     let names = widest(|(name, ..)| name.len()).unwrap_or_default();
     let values = widest(|(_, value, _)| value.chars().count()).unwrap_or_default();
     for (name, value, place) in &rows {
-        let place = output::plain(place);
+        let place = output::sanitize(place);
         writeln!(out, "{name:names$}  {value:values$}  {place}")?;
     }
     Ok(())

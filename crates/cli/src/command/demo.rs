@@ -1,4 +1,4 @@
-//! `entreat demo`: a question is asked, a page opens, the answer comes back.
+//! `entreat demo`: asks a question on a page and prints the answer.
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -55,15 +55,15 @@ Exit codes: 0 answered; 1 not answered: declined, cancelled, out of time, not va
 a form or an answer that cannot be read; 130 Ctrl-C.";
 
 const SAMPLE: &str = include_str!("demo/deploy.yaml");
-/// Who asks, for the person to see.
+/// The asker's name on the page.
 const ASKER: &str = "Entreat demo";
-/// How often the form's file is looked at.
-const LOOK: Duration = Duration::from_millis(400);
-/// How long a question waits whose form does not say. Its author may be at lunch.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// How long the closing page can be had.
-const FAREWELL: Duration = Duration::from_secs(3);
-const MOST_PATIENCE: Duration = Duration::from_secs(24 * 3600);
+/// How often the form's file is checked for changes.
+const POLL_INTERVAL: Duration = Duration::from_millis(400);
+/// The timeout of a form that sets none. Long, since its author may be editing it.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
+/// How long the closing page stays available.
+const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let form = match &args.form {
@@ -73,9 +73,9 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let answer = match &args.answer {
         Some(source) => {
             let text = source.read(MAX_ANSWER_BYTES, context)?;
-            let place = source.argument();
+            let name = source.argument();
             let answer = serde_json::from_str(&text);
-            Some(answer.with_context(|| format!("{place} is not JSON"))?)
+            Some(answer.with_context(|| format!("{name} is not JSON"))?)
         }
         None => None,
     };
@@ -91,7 +91,7 @@ async fn demonstrate(
 ) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let mut settings = EngineSettings::default();
-    let bounds = TimeoutBounds::new(PATIENCE, Duration::from_secs(1), MOST_PATIENCE)?;
+    let bounds = TimeoutBounds::new(DEFAULT_TIMEOUT, Duration::from_secs(1), MAX_TIMEOUT)?;
     settings.asker.timeouts.set_bounds(Mode::Form, bounds);
     let pages = PageSettings {
         poll: Duration::from_secs(1),
@@ -106,22 +106,25 @@ async fn demonstrate(
     let answered_by_hand = answer.is_none();
     let asked = ask(args, &entreat, form, answer, context, &mut signals).await;
     let exit = match asked {
-        Ok(Ended::Settled(settled)) => report(&settled, context, out),
-        Ok(Ended::Refused(errors)) => {
+        Ok(DemoEnding::Settled(settled)) => report(&settled, context, out),
+        Ok(DemoEnding::Refused(errors)) => {
             for error in errors {
-                let (field, message) = (output::plain(&error.field), output::plain(&error.message));
+                let (field, message) = (
+                    output::sanitize(&error.field),
+                    output::sanitize(&error.message),
+                );
                 context.say(format_args!("{field}: {message}"));
             }
             context.say(format_args!("entreat: the answer is not valid"));
-            Ok(Exit::Found)
+            Ok(Exit::Findings)
         }
-        Ok(Ended::Signal(exit)) => Ok(exit),
+        Ok(DemoEnding::Signal(exit)) => Ok(exit),
         Err(error) => Err(error),
     };
     if answered_by_hand && exit.is_ok() {
-        // The page that says so is on its way to the browser.
+        // The browser still has to load the closing page.
         tokio::select! {
-            () = tokio::time::sleep(FAREWELL) => {}
+            () = tokio::time::sleep(CLOSING_PAGE_GRACE) => {}
             _ = signals.next() => {}
         }
     }
@@ -129,10 +132,10 @@ async fn demonstrate(
     exit
 }
 
-/// How a demonstration ends.
-enum Ended {
+/// How a demo ends.
+enum DemoEnding {
     Settled(Box<Snapshot>),
-    /// The answer that was given along is not valid.
+    /// The answer of `--answer` is not valid.
     Refused(Vec<FieldError>),
     Signal(Exit),
 }
@@ -144,21 +147,21 @@ async fn ask(
     answer: Option<Value>,
     context: &mut Context,
     signals: &mut Signals,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<DemoEnding> {
     let Some(pages) = entreat.pages() else {
         bail!("there is no page to open");
     };
-    // Before anybody is told of the page: a change from then on is not missed.
-    let mut watched = args.form.as_ref().and_then(Watched::new);
+    // Before the link is printed, so that no change after that is missed.
+    let mut watched = args.form.as_ref().and_then(WatchedFile::new);
     let asker = entreat.asker(ASKER);
-    let mut question = put(&asker, form).await?;
+    let mut question = ask_form(&asker, form).await?;
     let link = pages.link(question.id());
     context.say(format_args!("A question waits at\n\n  {link}\n"));
     if let Some(answer) = answer {
         let respondent = entreat.engine().elicitation(question.id());
         match respondent.submit(&answer).await {
             Ok(_) => {}
-            Err(ActError::Invalid(refusal)) => return Ok(Ended::Refused(refusal.errors)),
+            Err(ActError::Invalid(refusal)) => return Ok(DemoEnding::Refused(refusal.errors)),
             Err(error) => return Err(error.into()),
         }
     } else if !args.no_browser && browser::may_open(context) && browser::open(&link).is_ok() {
@@ -174,53 +177,53 @@ async fn ask(
         tokio::select! {
             settled = question.outcome() => {
                 let settled = settled?;
-                // A form that is being worked on stays on the screen.
+                // A form that is being edited stays on the screen.
                 if settled.outcome() == Some(Outcome::TimedOut) && args.form.is_some()
                     && let Some(form) = settled.record().request.subject.form() {
-                    question = succeed(pages, &asker, &question, form.clone()).await?;
+                    question = replace(pages, &asker, &question, form.clone()).await?;
                     continue;
                 }
-                return Ok(Ended::Settled(Box::new(settled)));
+                return Ok(DemoEnding::Settled(Box::new(settled)));
             }
             source = changed(&mut watched) => {
                 match args.notation.load_form(&source, context) {
                     Ok(form) => {
                         let old = question.clone();
-                        question = succeed(pages, &asker, &old, form).await?;
+                        question = replace(pages, &asker, &old, form).await?;
                         old.cancel(CancelReason::FormInvalidated).await.ok();
                         context.say(format_args!("The form has changed; the page follows."));
                     }
                     Err(broken) => context.say(format_args!("{broken}\nThe page stays as it was.")),
                 }
             }
-            signal = signals.next() => return Ok(Ended::Signal(signal)),
+            signal = signals.next() => return Ok(DemoEnding::Signal(signal)),
         }
     }
 }
 
-async fn put(asker: &Asker, form: Form) -> anyhow::Result<Elicitation> {
+async fn ask_form(asker: &Asker, form: Form) -> anyhow::Result<Elicitation> {
     Ok(asker.ask(Ask::form(form).channel(Channel::Page)).await?)
 }
 
-/// Asks anew; the page of the old question leads to the new one.
-async fn succeed(
+/// Asks again; the page of the old question redirects to the new one.
+async fn replace(
     pages: &Pages,
     asker: &Asker,
     old: &Elicitation,
     form: Form,
 ) -> anyhow::Result<Elicitation> {
-    let question = put(asker, form).await?;
-    pages.succeed(old.id(), question.id());
+    let question = ask_form(asker, form).await?;
+    pages.set_successor(old.id(), question.id());
     Ok(question)
 }
 
-/// A file that is being worked on.
-struct Watched {
+/// A file watched for changes.
+struct WatchedFile {
     path: PathBuf,
     text: String,
 }
 
-impl Watched {
+impl WatchedFile {
     fn new(source: &Source) -> Option<Self> {
         let Source::File(path) = source else {
             return None;
@@ -232,14 +235,14 @@ impl Watched {
     }
 }
 
-/// The file once its text is another.
-async fn changed(watched: &mut Option<Watched>) -> Source {
+/// Waits until the file's text changes.
+async fn changed(watched: &mut Option<WatchedFile>) -> Source {
     let Some(watched) = watched else {
         return std::future::pending().await;
     };
     loop {
-        tokio::time::sleep(LOOK).await;
-        // An editor may take it away for a moment.
+        tokio::time::sleep(POLL_INTERVAL).await;
+        // An editor may remove the file for a moment while saving.
         let Ok(text) = tokio::fs::read_to_string(&watched.path).await else {
             continue;
         };
@@ -253,9 +256,9 @@ async fn changed(watched: &mut Option<Watched>) -> Source {
 fn report(settled: &Snapshot, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     if settled.outcome() == Some(Outcome::Completed) {
         output::line(out, &settled.result())?;
-        return Ok(Exit::Clean);
+        return Ok(Exit::Success);
     }
     let why = output::why_unanswered(settled.outcome());
     context.say(format_args!("entreat: not answered: {why}"));
-    Ok(Exit::Found)
+    Ok(Exit::Findings)
 }

@@ -1,8 +1,9 @@
-//! `entreat doctor`: what is wrong with a set-up, and what to do.
+//! `entreat doctor`: finds problems in a set-up, with remedies.
 //!
-//! Changes nothing: makes no file, and opens none for writing. Each check is a pure function in
-//! `doctor/` that judges facts; next to it stands what gathers them.
+//! Changes nothing: creates no file, and opens none for writing. Each check in `doctor/` is a pure
+//! function of facts, next to the function that gathers them.
 
+mod certificate;
 mod files;
 mod finding;
 mod forms;
@@ -20,7 +21,7 @@ use serde::Serialize;
 
 use self::files::Entry;
 use self::finding::{Finding, Level};
-use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::environment::Environment;
 use crate::{output, runtime};
@@ -53,7 +54,7 @@ Examples:
 
 Exit codes: 0 no problem, though there may be warnings; 1 a problem; 2 wrong usage.";
 
-/// What is printed with `--json`.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Document {
     findings: Vec<Finding>,
@@ -67,69 +68,76 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         output::document(out, &Document { findings })?;
     } else {
         print(&findings, out)?;
-        // What comes last is to stand below the rest.
+        // Flush first, so that the summary on stderr comes last.
         out.flush()?;
         context.say(format_args!("problems: {problems}, warnings: {warnings}"));
     }
     Ok(match problems {
-        0 => Exit::Clean,
-        _ => Exit::Found,
+        0 => Exit::Success,
+        _ => Exit::Findings,
     })
 }
 
-/// Gathers the facts and has them judged.
+/// Gathers the facts and runs all checks.
 async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<Finding>> {
-    let config = match config::load(&args.shared, &args.serve, Home::WorkingFolder, environment) {
+    let config = match config::load(
+        &args.shared,
+        &args.serve,
+        ConfigLocation::WorkingFolder,
+        environment,
+    ) {
         Ok(config) => config,
-        // Nothing else is known then.
+        // Nothing else can be checked then.
         Err(wrong) => return Ok(wrong.iter().map(settings::refused).collect()),
     };
     let mut findings = settings::loaded(config.file.as_deref(), &config.remarks);
     let now = SystemClock::new().wall();
     let mut holder = store::Holder::Nobody;
     let mut written = None;
-    match config.place() {
+    match config.store_location() {
         Ok(None) => {
             holder = store::Holder::NoStore;
             findings.push(store::in_memory());
         }
         Ok(Some(place)) => {
-            let facts = store::look(&place);
+            let facts = store::gather(&place);
             holder = facts.holder;
             written = facts.written;
-            findings.extend(store::judge(&facts));
+            findings.extend(store::check(&facts));
         }
-        Err(error) => findings.push(store::no_place(&format!("{error:#}"))),
+        Err(error) => findings.push(store::no_location(&format!("{error:#}"))),
     }
     findings.push(system::clock(now, written));
     findings.push(system::open_files(system::file_limit()));
-    let tried = match port::look(config.listen).await {
-        // Nobody answers a plain question there; whoever has the store open is the one meant.
-        port::Tried::Taken if config.pages.speaks_tls() && holder != store::Holder::Nobody => {
-            port::Tried::Entreat
+    let attempt = match port::probe(config.listen).await {
+        // A TLS service does not answer the probe; if the store is in use, assume it is ours.
+        port::BindAttempt::Taken
+            if config.pages.speaks_tls() && holder != store::Holder::Nobody =>
+        {
+            port::BindAttempt::Entreat
         }
-        tried => tried,
+        attempt => attempt,
     };
-    findings.push(port::judge(config.listen, &tried, holder));
-    let looked = pages::look_at_tls(&config);
-    findings.extend(pages::tls(now, looked.as_ref()));
+    findings.push(port::check(config.listen, &attempt, holder));
+    let inspected = pages::inspect_tls(&config);
+    findings.extend(pages::tls(now, inspected.as_ref()));
     if let Some(folder) = config.uploads() {
-        findings.push(pages::uploads(&Entry::look(&folder)));
+        findings.push(pages::uploads(&Entry::inspect(&folder)));
     }
     findings.extend(weak_settings(&config));
     if let Some(endpoint) = &config.otlp_endpoint {
-        findings.push(telemetry::judge(endpoint, telemetry::look(endpoint).await));
+        findings.push(telemetry::check(endpoint, telemetry::probe(endpoint).await));
     }
     if let Some(folder) = &config.forms {
-        findings.extend(forms::judge(folder, &forms::look(folder).await));
+        findings.extend(forms::check(folder, &forms::gather(folder).await));
     }
     Ok(findings)
 }
 
 fn weak_settings(config: &Config) -> Vec<Finding> {
     let public_url = config.public_url.as_deref();
-    let extensions = settings::fewest_extensions(config);
-    let mut findings = settings::secret_files(&settings::look_at_secrets(config));
+    let extensions = settings::min_extensions(config);
+    let mut findings = settings::secret_files(&settings::inspect_secrets(config));
     findings.extend(settings::askers(
         config.reach(),
         config.local_may_ask(),
@@ -150,17 +158,17 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// One line for each finding, in columns, and what to do below it.
+/// Prints one line per finding, in columns, with the remedy below it.
 fn print(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     let widest = |cell: fn(&Finding) -> usize| findings.iter().map(cell).max().unwrap_or_default();
     let levels = widest(|finding| finding.level.as_str().len());
     let checks = widest(|finding| finding.check.len());
     for finding in findings {
         let (level, check) = (finding.level.as_str(), finding.check);
-        let what = output::plain(&finding.what);
+        let what = output::sanitize(&finding.what);
         writeln!(out, "{level:levels$}  {check:checks$}  {what}")?;
         if let Some(remedy) = &finding.remedy {
-            let remedy = output::plain(remedy);
+            let remedy = output::sanitize(remedy);
             writeln!(out, "{:levels$}  {:checks$}  > {remedy}", "", "")?;
         }
     }

@@ -1,4 +1,4 @@
-//! `entreat form`: forms offline, and how each of its commands gets hold of one.
+//! `entreat form`: commands on forms without a service, and how they load forms.
 
 use std::fmt;
 use std::io::Write;
@@ -53,7 +53,7 @@ impl Command {
     }
 }
 
-/// How documents are written.
+/// The notation of documents.
 #[derive(clap::Args)]
 pub(super) struct NotationArg {
     /// How the file is written, if its name does not tell (.json, .yaml, .yml, .toml)
@@ -89,15 +89,15 @@ impl NotationArg {
         Ok(document::read(&text, notation))
     }
 
-    /// Reads a form that must be sound and needs nothing of a host program.
+    /// Reads a form, which must be valid and use no custom validators.
     pub(super) fn load_form(&self, source: &Source, context: &mut Context) -> anyhow::Result<Form> {
         let form = self.read(source, context)?;
         let form = form.and_then(|definition| Form::from_value(&definition));
-        form.map_err(|problems| Broken::new("a sound form", source, &problems).into())
+        form.map_err(|problems| InvalidDocument::new("a valid form", source, &problems).into())
     }
 }
 
-/// How forms are read.
+/// Options for reading forms.
 #[derive(clap::Args)]
 struct FormArgs {
     #[command(flatten)]
@@ -124,42 +124,42 @@ impl FormArgs {
         Ok(definition.and_then(|definition| Form::with_validators(&definition, &validators)))
     }
 
-    /// Reads a form that must be sound.
+    /// Reads a form, which must be valid.
     fn load(&self, source: &Source, context: &mut Context) -> anyhow::Result<Form> {
         let form = self.read(source, context)?;
-        form.map_err(|problems| Broken::new("a sound form", source, &problems).into())
+        form.map_err(|problems| InvalidDocument::new("a valid form", source, &problems).into())
     }
 }
 
-/// One problem on a line: `FILE: POINTER: message [code]`.
+/// Formats a problem on one line: `FILE: POINTER: message [code]`.
 struct Located<'p>(&'p Source, &'p Problem);
 
 impl fmt::Display for Located<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(source, problem) = self;
-        write!(f, "{source}: {}", output::plain(&problem.to_string()))
+        write!(f, "{source}: {}", output::sanitize(&problem.to_string()))
     }
 }
 
 /// A document that is not what the command needs, with all its problems.
 #[derive(Debug)]
-pub(super) struct Broken(String);
+pub(super) struct InvalidDocument(String);
 
-impl Broken {
+impl InvalidDocument {
     pub(super) fn new(needed: &str, source: &Source, problems: &Problems) -> Self {
-        let mut words = format!("{source} is not {needed}");
+        let mut text = format!("{source} is not {needed}");
         for problem in problems {
-            words.push('\n');
-            words.push_str(&Located(source, problem).to_string());
+            text.push('\n');
+            text.push_str(&Located(source, problem).to_string());
         }
-        Self(words)
+        Self(text)
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for InvalidDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for InvalidDocument {}

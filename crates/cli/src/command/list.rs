@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use entreat::{ElicitationId, Status, Which};
+use entreat::{ElicitationId, Status, StatusFilter};
 
 use crate::context::{Context, Exit};
 use crate::questions::QuestionsArgs;
@@ -18,7 +18,7 @@ use crate::runtime;
 pub(crate) struct Args {
     /// Only those that stand so; `live` is pending or active
     #[arg(long, value_name = "STATUS", value_parser = statuses())]
-    status: Option<Which>,
+    status: Option<StatusFilter>,
     /// At most so many
     #[arg(
         long,
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let page = runtime::block_on(questions.list(which, args.limit, args.cursor))?;
     if args.json {
         page.print_json(out)?;
-        return Ok(Exit::Clean);
+        return Ok(Exit::Success);
     }
     if page.print(out)? == 0 {
         context.say(format_args!("no elicitations"));
@@ -61,14 +61,14 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     if let Some(next) = page.next() {
         context.say(format_args!("there are more: --cursor {next}"));
     }
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }
 
 /// The names of states, and `live`.
-fn statuses() -> impl clap::builder::TypedValueParser<Value = Which> {
+fn statuses() -> impl clap::builder::TypedValueParser<Value = StatusFilter> {
     let names = Status::ALL.map(Status::as_str);
     PossibleValuesParser::new(names.into_iter().chain(["live"])).map(|name| {
         let status = Status::ALL.into_iter().find(|s| s.as_str() == name);
-        status.map_or(Which::Live, Which::Only)
+        status.map_or(StatusFilter::Live, StatusFilter::Only)
     })
 }

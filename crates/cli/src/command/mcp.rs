@@ -1,4 +1,4 @@
-//! `entreat mcp`: Entreat as an MCP server, for agents that need their human.
+//! `entreat mcp`: Entreat as an MCP server, for agents that ask their user.
 
 use std::net::Ipv4Addr;
 
@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use entreat::service::http;
 
 use crate::browser;
-use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::store::{NewStoreArgs, Place};
+use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{runtime, service};
 
 /// Be an MCP server with which an agent asks its human
@@ -48,24 +48,31 @@ that cannot be had; above 128: a second signal ended it.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let none = ServeArgs::default();
-    let config = config::load(&args.shared, &none, Home::Person, context.environment())?;
-    let place = match config.store {
-        Some(_) => config.place()?.map(|place| args.new_store.allow(place)),
+    let config = config::load(
+        &args.shared,
+        &none,
+        ConfigLocation::User,
+        context.environment(),
+    )?;
+    let location = match config.store {
+        Some(_) => config
+            .store_location()?
+            .map(|location| args.new_store.allow(location)),
         None => None,
     };
-    runtime::block_on_all(serve(&config, place, args.port, context))
+    runtime::block_on_all(serve(&config, location, args.port, context))
 }
 
 async fn serve(
     config: &Config,
-    place: Option<Place>,
+    location: Option<StoreLocation>,
     port: Option<u16>,
     context: &mut Context,
 ) -> anyhow::Result<Exit> {
-    let telemetry = service::announce(config, context)?;
+    let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
-    let service = service::start(config, place, |builder| {
+    let service = service::start(config, location, |builder| {
         let builder = builder
             .listen((Ipv4Addr::LOCALHOST, 0))
             .http(config.http.clone())
@@ -94,9 +101,9 @@ async fn serve(
                 "listening on http://{}/mcp",
                 listener.local_addr()?
             ));
-            let (end, told) = tokio::sync::oneshot::channel::<()>();
+            let (end, ended) = tokio::sync::oneshot::channel::<()>();
             let serving = service.entreat.serve_mcp(agent, listener, async {
-                let _ = told.await;
+                let _ = ended.await;
             });
             let mut serving = std::pin::pin!(serving);
             tokio::select! {
@@ -114,5 +121,5 @@ async fn serve(
         signal = signals.next() => return Ok(signal),
     }
     ended?;
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }

@@ -4,10 +4,10 @@ use anyhow::Context as _;
 use entreat::service::stdio;
 use tokio::io::BufReader;
 
-use crate::config::{self, Config, ConfigArgs, Home, LOCAL, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, ConfigLocation, LOCAL, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::store::{NewStoreArgs, Place};
+use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{runtime, service};
 
 /// Answer the control API on stdin and stdout, one message a line
@@ -37,24 +37,26 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let config = config::load(
         &args.shared,
         &serve,
-        Home::WorkingFolder,
+        ConfigLocation::WorkingFolder,
         context.environment(),
     )?;
-    let place = match config.store {
-        Some(_) => config.place()?.map(|place| args.new_store.allow(place)),
+    let location = match config.store {
+        Some(_) => config
+            .store_location()?
+            .map(|location| args.new_store.allow(location)),
         None => None,
     };
-    runtime::block_on_all(answer(&config, place, context))
+    runtime::block_on_all(answer(&config, location, context))
 }
 
 async fn answer(
     config: &Config,
-    place: Option<Place>,
+    location: Option<StoreLocation>,
     context: &mut Context,
 ) -> anyhow::Result<Exit> {
-    let telemetry = service::announce(config, context)?;
+    let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let service = service::start(config, place, |builder| builder).await?;
+    let service = service::start(config, location, |builder| builder).await?;
     let asker = service.entreat.asker(LOCAL);
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let end = async {
@@ -67,5 +69,5 @@ async fn answer(
         signal = signals.next() => return Ok(signal),
     }
     answered.context("cannot go on answering")?;
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }

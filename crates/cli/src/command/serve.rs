@@ -1,12 +1,12 @@
-//! `entreat serve`: the control API over HTTP, until somebody ends it.
+//! `entreat serve`: serves the control API over HTTP until a signal.
 
 use anyhow::Context as _;
 
-use crate::config::{self, Config, ConfigArgs, Home, ServeArgs};
+use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
-use crate::store::{NewStoreArgs, Place};
-use crate::{measure, open_files, runtime, service};
+use crate::store::{NewStoreArgs, StoreLocation};
+use crate::{metrics, open_files, runtime, service};
 
 /// Serve the control API: programs of any language ask over HTTP
 ///
@@ -44,19 +44,21 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let config = config::load(
         &args.shared,
         &args.serve,
-        Home::WorkingFolder,
+        ConfigLocation::WorkingFolder,
         context.environment(),
     )?;
-    let place = config.place()?.map(|place| args.new_store.allow(place));
-    runtime::block_on_all(serve(&config, place, context))
+    let location = config
+        .store_location()?
+        .map(|location| args.new_store.allow(location));
+    runtime::block_on_all(serve(&config, location, context))
 }
 
 async fn serve(
     config: &Config,
-    place: Option<Place>,
+    location: Option<StoreLocation>,
     context: &mut Context,
 ) -> anyhow::Result<Exit> {
-    let telemetry = service::announce(config, context)?;
+    let telemetry = service::start_logging(config, context)?;
     let mut http = config.http.clone();
     let limit = open_files::raise_limit();
     let (connections, few_files) = open_files::connections(http.connections, limit)?;
@@ -64,18 +66,17 @@ async fn serve(
     for warning in few_files.into_iter().chain(config.warnings()) {
         context.say(format_args!("entreat: warning: {warning}"));
     }
-    let metrics = measure::start()?;
+    let registry = metrics::install()?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let shown = metrics.clone();
     let tls = config.pages.tls()?;
-    let service = service::start(config, place, |builder| {
+    let service = service::start(config, location, |builder| {
         let mut builder = builder
             .listen(config.listen)
             .http(http)
             .local_without_key(config.local_may_ask())
             .identity(config.pages.identity())
             .upload_settings(config.pages.upload_settings())
-            .metrics(move || shown.render());
+            .metrics(move || registry.render());
         if let Some(folder) = config.uploads() {
             builder = builder.uploads(folder);
         }
@@ -97,15 +98,13 @@ async fn serve(
         context.say(format_args!("listening on {url}"));
     }
     let pages = service.entreat.pages();
-    if let Some(pages) = pages.filter(|_| !config.reach().nobody_answers()) {
+    if let Some(pages) = pages.filter(|_| !config.reach().rejects_everyone()) {
         context.say(format_args!("inbox at {}", pages.inbox_link()));
     }
+    let signal = signals.next().await;
+    tracing::info!(?signal, "shutting down");
     tokio::select! {
-        signal = signals.next() => tracing::info!(?signal, "shutting down"),
-        never = measure::tend(metrics) => match never {},
-    }
-    tokio::select! {
-        () = service.close_with(telemetry) => Ok(Exit::Clean),
+        () = service.close_with(telemetry) => Ok(Exit::Success),
         signal = signals.next() => Ok(signal),
     }
 }

@@ -1,4 +1,4 @@
-//! `entreat status`: how one elicitation stands, its secrets sealed.
+//! `entreat status`: shows the status of one elicitation, without its secrets.
 
 use std::io::Write;
 
@@ -36,12 +36,12 @@ be opened, a service that does not answer.";
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let questions = args.questions.questions(context.environment())?;
     let Some(record) = runtime::block_on(questions.status(args.id))? else {
-        return Ok(context.has_no(args.id));
+        return Ok(context.report_missing(args.id));
     };
     if args.json {
         record.print_json(out)?;
     } else {
         record.print(out)?;
     }
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }

@@ -1,7 +1,7 @@
-//! `entreat url check`: whether URLs may be used, and what a person should know of them.
+//! `entreat url check`: whether URLs may be used, and warnings for people.
 //!
-//! Looks nothing up: what a resolver answered can be given, and without it a name counts as
-//! public. Redirects are not followed, so they are not judged either.
+//! Performs no DNS look-ups: results can be passed in, and without them a name counts as public.
+//! Redirects are not followed, so they are not checked.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context as _, anyhow};
 use entreat_core::document::MAX_DOCUMENT_BYTES;
-use entreat_core::url_guard::{Blocked, Policy, Warning, inspect, judge};
+use entreat_core::url_guard::{Blocked, Policy, Warning, check_url, inspect};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Exit};
@@ -53,8 +53,8 @@ without it a name counts as public. Nothing is looked up or fetched here.
 Exit codes: 0 all allowed, 1 a URL is blocked, 2 wrong usage, a file that cannot be read, or a
 line that is none of the above (the others are judged all the same).";
 
-/// One URL to judge, as a line of JSON has it; other keys are left alone, so that lists of
-/// cases with remarks can be piped in.
+/// One URL to check, as a line of JSON. Other keys are ignored, so that annotated test cases can be
+/// piped in.
 #[derive(Deserialize)]
 struct UrlCase {
     url: String,
@@ -62,7 +62,7 @@ struct UrlCase {
     server: Option<String>,
 }
 
-/// What is printed of one URL; the order of keys is part of it.
+/// The output for one URL; the order of keys is part of the format.
 #[derive(Serialize)]
 struct Report<'q> {
     url: &'q str,
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args, context: &mut Context, out: &mut dyn Write) -> any
     let mut checker = Checker {
         policy: Policy::web(),
         server,
-        exit: Exit::Clean,
+        exit: Exit::Success,
     };
     if lines {
         let mut files: Vec<_> = urls.into_iter().map(Source::from).collect();
@@ -141,7 +141,7 @@ impl Checker {
     ) -> anyhow::Result<()> {
         let mut lines = file.lines(MAX_DOCUMENT_BYTES, context)?;
         loop {
-            // Whoever sends the next line may be waiting for this verdict.
+            // The sender may wait for this verdict before the next line.
             if lines.may_wait() {
                 out.flush()?;
             }
@@ -160,8 +160,8 @@ impl Checker {
             match question {
                 Ok(question) => self.check(&question, out)?,
                 Err(error) => {
-                    self.exit = Exit::Trouble;
-                    let error = output::plain(&error);
+                    self.exit = Exit::Error;
+                    let error = output::sanitize(&error);
                     context.say(format_args!("entreat: {file}: {error}"));
                 }
             }
@@ -171,7 +171,7 @@ impl Checker {
     fn check(&mut self, question: &UrlCase, out: &mut dyn Write) -> anyhow::Result<()> {
         let blocked = self.judge(question).err();
         if blocked.is_some() {
-            self.exit = self.exit.max(Exit::Found);
+            self.exit = self.exit.max(Exit::Findings);
         }
         let server = question.server.as_deref().or(self.server.as_deref());
         let card = inspect(&question.url, server);
@@ -188,11 +188,11 @@ impl Checker {
     }
 
     fn judge(&self, question: &UrlCase) -> Result<(), Blocked> {
-        let judged = judge(&question.url, &self.policy)?;
-        // An address is not looked up, so nothing a resolver says can matter.
-        if judged.is_name() {
+        let checked = check_url(&question.url, &self.policy)?;
+        // IP addresses are not looked up, so DNS results do not apply.
+        if checked.is_name() {
             for answer in question.dns.iter().flatten() {
-                judged.addresses_pass(answer, &self.policy)?;
+                checked.check_addresses(answer, &self.policy)?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The `[[asker]]` tables: who may ask, with which key, under which rules.
+//! The `[[asker]]` tables: askers with their keys and rules.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,59 +10,59 @@ use entreat::AskerSettings;
 use entreat::service::{Brand, Color};
 use zeroize::Zeroizing;
 
+use super::errors::ConfigErrors;
 use super::origin::Origin;
 use super::rules::Rules;
 use super::setting::{Kind, Setting};
-use super::value::Given;
-use super::wrong::Wrong;
+use super::value::RawValue;
 use crate::environment::Environment;
 use crate::output;
 
-/// Keys of an `[[asker]]` table besides the settings that askers have.
+/// Keys of an `[[asker]]` table besides per-asker settings.
 pub(super) const OWN_KEYS: &[&str] = &["name", "key", "key_file", "key_env", DISPLAY_NAME, COLOR];
-/// What people know an asker by, and the colour of its pages.
+/// The asker's name and colour as shown on pages.
 const DISPLAY_NAME: &str = "display_name";
 const COLOR: &str = "color";
-/// The asker of programs on this machine that have no key.
+/// The asker name of local programs without a key.
 pub(crate) const LOCAL: &str = "local";
-/// A key of fewer characters could be guessed.
-const SHORTEST_KEY: usize = 16;
-const LONGEST_KEY: usize = 1024;
-const LONGEST_NAME: usize = 64;
+/// A shorter key could be guessed.
+const MIN_KEY_LENGTH: usize = 16;
+const MAX_KEY_LENGTH: usize = 1024;
+const MAX_NAME_LENGTH: usize = 64;
 
-/// An `[[asker]]` table as it stands in the file.
+/// An unparsed `[[asker]]` table.
 #[derive(Debug)]
-pub(super) struct GivenAsker {
+pub(super) struct AskerTable {
     pub(super) origin: Origin,
-    /// Where the file is, which paths are relative to.
+    /// The folder of the file; paths are relative to it.
     pub(super) folder: PathBuf,
-    pub(super) values: Vec<Given>,
+    pub(super) values: Vec<RawValue>,
 }
 
-/// Somebody who may ask.
+/// A configured asker.
 #[derive(Debug)]
-pub(crate) struct HeldAsker {
+pub(crate) struct AskerConfig {
     pub(crate) name: String,
     pub(crate) key: ApiKey,
-    /// Where the key stands.
+    /// Where the key was configured.
     pub(crate) key_origin: Origin,
     pub(crate) key_source: KeySource,
     pub(crate) settings: AskerSettings,
-    /// How it is shown to people.
+    /// How it is shown on pages.
     pub(crate) brand: Brand,
-    /// What holds for this asker alone: name, value, place.
+    /// Settings of this asker alone: name, value, origin.
     pub(crate) own: Vec<(&'static str, String, Origin)>,
     origin: Origin,
 }
 
-/// What holds an asker's key.
+/// Where an asker's key is stored.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum KeySource {
     /// The configuration itself.
     Inline,
-    /// A file of its own.
+    /// A separate file.
     File(PathBuf),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable,
 }
 
@@ -81,30 +81,30 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Reads the tables; each asker's rules are those of all, where it has none of its own.
-pub(super) fn hold(
-    given: Vec<GivenAsker>,
+/// Parses the tables; an asker inherits the common rules that it does not override.
+pub(super) fn resolve(
+    tables: Vec<AskerTable>,
     rules: &Rules,
     environment: &Environment,
-    wrong: &mut Wrong,
-) -> Vec<HeldAsker> {
-    let mut held: Vec<HeldAsker> = Vec::with_capacity(given.len());
-    for given in given {
-        let Some(asker) = read(given, rules.clone(), environment, wrong) else {
+    errors: &mut ConfigErrors,
+) -> Vec<AskerConfig> {
+    let mut askers: Vec<AskerConfig> = Vec::with_capacity(tables.len());
+    for table in tables {
+        let Some(asker) = read(table, rules.clone(), environment, errors) else {
             continue;
         };
-        for other in &held {
-            if let Some(words) = clash(&asker, other) {
-                wrong.tell(&asker.origin, words);
+        for other in &askers {
+            if let Some(message) = conflict(&asker, other) {
+                errors.report(&asker.origin, message);
             }
         }
-        held.push(asker);
+        askers.push(asker);
     }
-    held
+    askers
 }
 
-/// What keeps two askers from standing side by side.
-fn clash(asker: &HeldAsker, other: &HeldAsker) -> Option<String> {
+/// Returns an error if two askers conflict.
+fn conflict(asker: &AskerConfig, other: &AskerConfig) -> Option<String> {
     let there = &other.origin;
     let same_name = asker.name == other.name;
     if !same_name && asker.key.expose() == other.key.expose() {
@@ -112,9 +112,9 @@ fn clash(asker: &HeldAsker, other: &HeldAsker) -> Option<String> {
             "this asker has the same key as the one at {there}; give each its own"
         ));
     }
-    // Two keys for one asker are how a key is replaced.
-    let are_alike = (&asker.settings, &asker.brand) == (&other.settings, &other.brand);
-    (same_name && !are_alike).then(|| {
+    // Two keys for one asker are allowed: that is how keys are rotated.
+    let are_equal = (&asker.settings, &asker.brand) == (&other.settings, &other.brand);
+    (same_name && !are_equal).then(|| {
         format!(
             "this asker has the name of the one at {there}, but not its settings; make them the \
              same, or choose another name"
@@ -123,57 +123,57 @@ fn clash(asker: &HeldAsker, other: &HeldAsker) -> Option<String> {
 }
 
 fn read(
-    given: GivenAsker,
+    table: AskerTable,
     mut rules: Rules,
     environment: &Environment,
-    wrong: &mut Wrong,
-) -> Option<HeldAsker> {
-    let GivenAsker {
+    errors: &mut ConfigErrors,
+) -> Option<AskerConfig> {
+    let AskerTable {
         origin,
         folder,
         values,
-    } = given;
+    } = table;
     let mut own = Vec::new();
     let mut texts = HashMap::new();
-    for Given {
+    for RawValue {
         name,
         text,
-        origin: place,
+        origin: value_origin,
     } in values
     {
         let Some(setting) = Setting::find(&name) else {
-            texts.insert(name, (Zeroizing::new(text), place));
+            texts.insert(name, (Zeroizing::new(text), value_origin));
             continue;
         };
         let Kind::Asker { set, show } = setting.kind else {
-            wrong.refuse(&place, &name, "it is a setting of the service");
+            errors.reject(&value_origin, &name, "it is a setting of the service");
             continue;
         };
         match set(&mut rules, &text) {
-            Ok(()) => own.push((setting.name, show(&rules), place)),
-            Err(refused) => wrong.refuse(&place, &name, &refused),
+            Ok(()) => own.push((setting.name, show(&rules), value_origin)),
+            Err(rejection) => errors.reject(&value_origin, &name, &rejection),
         }
     }
-    let name = read_name(&mut texts, &origin, wrong);
-    let brand = find_brand(&mut texts, &mut own, wrong);
-    let key = find_key(texts, &origin, &folder, environment, wrong);
+    let name = read_name(&mut texts, &origin, errors);
+    let brand = find_brand(&mut texts, &mut own, errors);
+    let key = find_key(texts, &origin, &folder, environment, errors);
     let settings = match rules.settings() {
         Ok(settings) => Some(settings),
         Err(mut contradictions) => {
-            // What holds for all was told by its own place.
+            // Errors of the common rules are already reported at their own place.
             contradictions.retain(|found| {
                 let mode = found.mode_name();
                 let is_own = own.iter().any(|(name, ..)| name.starts_with(&mode));
-                is_own && !wrong.has_refused(&mode)
+                is_own && !errors.has_rejected(&mode)
             });
             for found in contradictions {
-                wrong.refuse(&origin, &found.name, &found.refused);
+                errors.reject(&origin, &found.name, &found.rejection);
             }
             None
         }
     };
     let (key, key_origin, key_source) = key?;
-    Some(HeldAsker {
+    Some(AskerConfig {
         name: name?,
         key: ApiKey(key),
         key_origin,
@@ -185,39 +185,39 @@ fn read(
     })
 }
 
-fn read_name(texts: &mut Texts, origin: &Origin, wrong: &mut Wrong) -> Option<String> {
-    let Some((name, place)) = texts.remove("name") else {
-        wrong.tell(origin, "this asker has no `name`");
+fn read_name(texts: &mut Texts, origin: &Origin, errors: &mut ConfigErrors) -> Option<String> {
+    let Some((name, value_origin)) = texts.remove("name") else {
+        errors.report(origin, "this asker has no `name`");
         return None;
     };
-    let refused = check_name(&name);
-    let refuse = |refused: &'static str| wrong.refuse(&place, "name", refused);
-    refused.map_err(refuse).ok().map(|()| name.to_string())
+    let rejection = check_name(&name);
+    let refuse = |rejection: &'static str| errors.reject(&value_origin, "name", rejection);
+    rejection.map_err(refuse).ok().map(|()| name.to_string())
 }
 
 type Texts = HashMap<String, (Zeroizing<String>, Origin)>;
 
-/// Reads how the asker is shown to people, and notes what was said about it.
+/// Parses the asker's brand, and records its settings.
 fn find_brand(
     texts: &mut Texts,
     own: &mut Vec<(&'static str, String, Origin)>,
-    wrong: &mut Wrong,
+    errors: &mut ConfigErrors,
 ) -> Brand {
     let mut brand = Brand::default();
-    if let Some((name, place)) = texts.remove(DISPLAY_NAME) {
+    if let Some((name, value_origin)) = texts.remove(DISPLAY_NAME) {
         match check_shown(&name) {
             Ok(()) => brand.name = Some(name.to_string()),
-            Err(refused) => wrong.refuse(&place, DISPLAY_NAME, refused),
+            Err(rejection) => errors.reject(&value_origin, DISPLAY_NAME, rejection),
         }
-        own.push((DISPLAY_NAME, name.to_string(), place));
+        own.push((DISPLAY_NAME, name.to_string(), value_origin));
     }
-    if let Some((color, place)) = texts.remove(COLOR) {
+    if let Some((color, value_origin)) = texts.remove(COLOR) {
         match color.parse::<Color>() {
             Ok(color) => {
                 brand.color = Some(color);
-                own.push((COLOR, color.to_string(), place));
+                own.push((COLOR, color.to_string(), value_origin));
             }
-            Err(no) => wrong.refuse(&place, COLOR, &no.to_string()),
+            Err(no) => errors.reject(&value_origin, COLOR, &no.to_string()),
         }
     }
     brand
@@ -225,32 +225,33 @@ fn find_brand(
 
 type Key = (Zeroizing<String>, Origin, KeySource);
 
-/// The key, wherever it stands, if it can be one.
+/// Reads the key from its source, and checks it.
 fn find_key(
     mut texts: Texts,
     origin: &Origin,
     folder: &Path,
     environment: &Environment,
-    wrong: &mut Wrong,
+    errors: &mut ConfigErrors,
 ) -> Option<Key> {
     let (inline, file, variable) = (
         texts.remove("key"),
         texts.remove("key_file"),
         texts.remove("key_env"),
     );
-    let (key, place, source) = match (inline, file, variable) {
-        (Some((key, place)), None, None) => (key, place, KeySource::Inline),
-        (None, Some((path, place)), None) => {
+    let (key, value_origin, source) = match (inline, file, variable) {
+        (Some((key, value_origin)), None, None) => (key, value_origin, KeySource::Inline),
+        (None, Some((path, value_origin)), None) => {
             let path = folder.join(&*path);
-            let told = |error| wrong.tell(&place, format_args!("`key_file`: {error:#}"));
-            let key = read_key_file(&path).map_err(told).ok()?;
-            (key, place, KeySource::File(path))
+            let report =
+                |error| errors.report(&value_origin, format_args!("`key_file`: {error:#}"));
+            let key = read_key_file(&path).map_err(report).ok()?;
+            (key, value_origin, KeySource::File(path))
         }
-        (None, None, Some((name, place))) => {
+        (None, None, Some((name, value_origin))) => {
             let Some(value) = environment.variable(&name) else {
-                let name = output::plain(&name);
-                let words = format!("the variable {name} of `key_env` is not set");
-                wrong.tell(&place, words);
+                let name = output::sanitize(&name);
+                let message = format!("the variable {name} of `key_env` is not set");
+                errors.report(&value_origin, message);
                 return None;
             };
             let key = Zeroizing::new(value.to_str().unwrap_or_default().to_owned());
@@ -258,25 +259,25 @@ fn find_key(
             (key, origin, KeySource::Variable)
         }
         _ => {
-            let words = "an asker has one of `key`, `key_file` and `key_env`";
-            wrong.tell(origin, words);
+            let message = "an asker has one of `key`, `key_file` and `key_env`";
+            errors.report(origin, message);
             return None;
         }
     };
-    if let Err(refused) = check_key(&key) {
-        wrong.refuse(&place, "key", &refused);
+    if let Err(rejection) = check_key(&key) {
+        errors.reject(&value_origin, "key", &rejection);
         return None;
     }
-    Some((key, place, source))
+    Some((key, value_origin, source))
 }
 
 fn read_key_file(path: &Path) -> anyhow::Result<Zeroizing<String>> {
-    let name = output::plain(&path.to_string_lossy()).into_owned();
+    let name = output::sanitize(&path.to_string_lossy()).into_owned();
     let failed = || format!("cannot read the key in {name}");
     let file = std::fs::File::open(path).with_context(failed)?;
-    // Room for all of it at once: growing would leave copies behind.
-    let mut text = Zeroizing::new(String::with_capacity(2 * LONGEST_KEY));
-    let mut file = file.take(LONGEST_KEY as u64 + 2);
+    // Full capacity at once: growing would leave copies of the key in memory.
+    let mut text = Zeroizing::new(String::with_capacity(2 * MAX_KEY_LENGTH));
+    let mut file = file.take(MAX_KEY_LENGTH as u64 + 2);
     file.read_to_string(&mut text).with_context(failed)?;
     Ok(Zeroizing::new(
         text.trim_end_matches(['\n', '\r']).to_owned(),
@@ -291,9 +292,9 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A name that people can see as it is.
+/// Checks a name for display.
 fn check_shown(name: &str) -> Result<(), &'static str> {
-    if name.is_empty() || name.chars().count() > LONGEST_NAME {
+    if name.is_empty() || name.chars().count() > MAX_NAME_LENGTH {
         return Err("a name has 1 to 64 characters");
     }
     if name.chars().any(char::is_control) {
@@ -303,11 +304,11 @@ fn check_shown(name: &str) -> Result<(), &'static str> {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    // What a header can carry.
-    let is_sound = key.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_sound || !(SHORTEST_KEY..=LONGEST_KEY).contains(&key.len()) {
+    // A header can carry these only.
+    let is_printable = key.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_printable || !(MIN_KEY_LENGTH..=MAX_KEY_LENGTH).contains(&key.len()) {
         return Err(format!(
-            "a key has {SHORTEST_KEY} to {LONGEST_KEY} visible ASCII characters; \
+            "a key has {MIN_KEY_LENGTH} to {MAX_KEY_LENGTH} visible ASCII characters; \
              `openssl rand -hex 32` makes one"
         ));
     }

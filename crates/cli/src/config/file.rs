@@ -1,7 +1,6 @@
-//! The configuration file: TOML, in which every key is known.
+//! The configuration file: TOML without unknown keys.
 //!
-//! Reads names, texts and lines, and judges no value. What is wrong is noted, and the rest is read
-//! all the same.
+//! Reads names, texts and line numbers; values are parsed elsewhere. Collects errors and reads on.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,19 +10,19 @@ use entreat_core::closest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::asker::{self, GivenAsker};
+use super::asker::{self, AskerTable};
+use super::errors::ConfigErrors;
 use super::origin::Origin;
 use super::setting::{SETTINGS, Setting};
-use super::value::Given;
-use super::wrong::Wrong;
+use super::value::RawValue;
 use crate::output;
 
-/// Larger files are something else.
+/// A larger file is not a configuration.
 const MAX_BYTES: usize = 1 << 20;
-/// The key under which askers stand.
+/// The key of the asker tables.
 const ASKER: &str = "asker";
 
-/// A file that is there.
+/// A configuration file that exists.
 pub(super) struct File {
     name: String,
     path: PathBuf,
@@ -31,23 +30,23 @@ pub(super) struct File {
     text: String,
 }
 
-/// Values that stand together, and what is wrong with them.
+/// The known keys of a table, with its values and errors so far.
 struct Group<'a> {
     known: &'a [&'static str],
-    values: &'a mut Vec<Given>,
-    wrong: &'a mut Wrong,
+    values: &'a mut Vec<RawValue>,
+    errors: &'a mut ConfigErrors,
 }
 
-/// What a file says.
+/// The contents of a file.
 pub(super) struct Contents {
-    pub(super) values: Vec<Given>,
-    pub(super) askers: Vec<GivenAsker>,
+    pub(super) values: Vec<RawValue>,
+    pub(super) askers: Vec<AskerTable>,
 }
 
 impl File {
-    /// Reads the file; `None` if it is not there.
+    /// Reads the file; `None` if it does not exist.
     pub(super) fn open(path: &Path) -> anyhow::Result<Option<Self>> {
-        let name = output::plain(&path.to_string_lossy()).into_owned();
+        let name = output::sanitize(&path.to_string_lossy()).into_owned();
         let failed = || format!("cannot read the configuration in {name}");
         let file = match std::fs::File::open(path) {
             Ok(file) => file,
@@ -70,60 +69,60 @@ impl File {
         }))
     }
 
-    /// Its name, as it may be shown.
+    /// Returns its name for display.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it lies.
+    /// Returns its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes the text apart. If it is no TOML, nothing in it counts.
-    pub(super) fn read(&self, wrong: &mut Wrong) -> Contents {
+    /// Parses the text. If it is not TOML, the result is empty.
+    pub(super) fn read(&self, errors: &mut ConfigErrors) -> Contents {
         let mut contents = Contents {
             values: Vec::new(),
             askers: Vec::new(),
         };
-        let (table, errors) = DeTable::parse_recoverable(&self.text);
-        for error in &errors {
+        let (table, syntax_errors) = DeTable::parse_recoverable(&self.text);
+        for error in &syntax_errors {
             let start = error.span().map_or(0, |span| span.start);
-            let words = error.message().replace('\n', "; ");
-            wrong.tell(&self.origin(start), output::plain(&words));
+            let message = error.message().replace('\n', "; ");
+            errors.report(&self.origin(start), output::sanitize(&message));
         }
-        if !errors.is_empty() {
+        if !syntax_errors.is_empty() {
             return contents;
         }
         let known = names(|_| true, &[ASKER]);
         for (key, value) in table.get_ref() {
             if key.get_ref() == ASKER {
-                contents.askers = self.askers(value, wrong);
+                contents.askers = self.askers(value, errors);
             } else {
                 let mut group = Group {
                     known: &known,
                     values: &mut contents.values,
-                    wrong: &mut *wrong,
+                    errors: &mut *errors,
                 };
                 self.collect("", key, value, &mut group);
             }
         }
-        contents.values.sort_by_key(|given| given.origin.line());
+        contents.values.sort_by_key(|raw| raw.origin.line());
         contents
     }
 
-    fn askers(&self, value: &Spanned<DeValue<'_>>, wrong: &mut Wrong) -> Vec<GivenAsker> {
-        let known = names(Setting::is_of_askers, asker::OWN_KEYS);
-        let place = "askers stand in tables that begin with [[asker]]";
+    fn askers(&self, value: &Spanned<DeValue<'_>>, errors: &mut ConfigErrors) -> Vec<AskerTable> {
+        let known = names(Setting::is_per_asker, asker::OWN_KEYS);
+        let expected = "askers stand in tables that begin with [[asker]]";
         let mut askers = Vec::new();
         let Some(tables) = value.get_ref().as_array() else {
-            wrong.tell(&self.origin(value.span().start), place);
+            errors.report(&self.origin(value.span().start), expected);
             return askers;
         };
         for table in tables {
             let origin = self.origin(table.span().start);
             let Some(members) = table.get_ref().as_table() else {
-                wrong.tell(&origin, place);
+                errors.report(&origin, expected);
                 continue;
             };
             let mut values = Vec::new();
@@ -131,11 +130,11 @@ impl File {
                 let mut group = Group {
                     known: &known,
                     values: &mut values,
-                    wrong: &mut *wrong,
+                    errors: &mut *errors,
                 };
                 self.collect("", key, value, &mut group);
             }
-            askers.push(GivenAsker {
+            askers.push(AskerTable {
                 origin,
                 folder: self.folder.clone(),
                 values,
@@ -144,7 +143,7 @@ impl File {
         askers
     }
 
-    /// Adds a value, or those of a table; notes what is not known.
+    /// Adds a value, or those of a table; reports unknown keys.
     fn collect(
         &self,
         above: &str,
@@ -154,7 +153,7 @@ impl File {
     ) {
         let name = format!("{above}{}", key.get_ref());
         let origin = self.origin(key.span().start);
-        let shown = output::plain(&name).into_owned();
+        let shown = output::sanitize(&name).into_owned();
         let below = format!("{name}.");
         let known = group.known;
         let is_group = known.iter().any(|known| known.starts_with(&below));
@@ -166,29 +165,30 @@ impl File {
                 return;
             }
             _ if is_group => {
-                let words = format!("`{shown}` is a table: [{shown}]");
-                return group.wrong.tell(&origin, words);
+                let message = format!("`{shown}` is a table: [{shown}]");
+                return group.errors.report(&origin, message);
             }
             _ if !known.contains(&name.as_str()) => {
-                let meant = closest(&name, known);
-                let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
-                let meant = meant.unwrap_or_default();
-                let words = format!("there is no setting `{shown}`{meant}");
-                return group.wrong.tell(&origin, words);
+                let suggestion = closest(&name, known);
+                let suggestion =
+                    suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?"));
+                let suggestion = suggestion.unwrap_or_default();
+                let message = format!("there is no setting `{shown}`{suggestion}");
+                return group.errors.report(&origin, message);
             }
             _ => {}
         }
         let Some(text) = scalar(value.get_ref()) else {
             let kind = value.get_ref().type_str();
-            let refused = format!("it is a text or a whole number, not a {kind}");
-            return group.wrong.refuse(&origin, &shown, &refused);
+            let rejection = format!("it is a text or a whole number, not a {kind}");
+            return group.errors.reject(&origin, &shown, &rejection);
         };
         let is_path = Setting::find(&name).is_some_and(|setting| setting.is_path);
         let text = if is_path { self.resolve(text) } else { text };
-        group.values.push(Given::new(name, text, origin));
+        group.values.push(RawValue::new(name, text, origin));
     }
 
-    /// A path in the file is relative to the file.
+    /// Resolves a path relative to the file.
     fn resolve(&self, text: String) -> String {
         let is_path = text != "memory" && !text.is_empty() && !text.contains("://");
         match self.folder.join(&text).into_os_string().into_string() {
@@ -206,13 +206,13 @@ impl File {
     }
 }
 
-fn names(is_meant: impl Fn(&Setting) -> bool, more: &[&'static str]) -> Vec<&'static str> {
-    let settings = SETTINGS.iter().filter(|setting| is_meant(setting));
+fn names(filter: impl Fn(&Setting) -> bool, more: &[&'static str]) -> Vec<&'static str> {
+    let settings = SETTINGS.iter().filter(|setting| filter(setting));
     let names = settings.map(|setting| setting.name);
     names.chain(more.iter().copied()).collect()
 }
 
-/// A single value as it would be typed.
+/// Formats a scalar as it would be typed.
 fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

@@ -1,10 +1,10 @@
-//! Where a value came from.
+//! The origin of a value.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Which layer a value came from. The greater of two wins.
+/// The layer of a value. The greater one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Source {
@@ -14,7 +14,7 @@ pub(crate) enum Source {
     Flag,
 }
 
-/// Where a value stands, as it may be shown.
+/// The place of a value, for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Origin {
     #[default]
@@ -28,12 +28,12 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// The flag of a setting.
+    /// Returns the flag of a setting.
     pub(super) fn flag(setting: &str) -> Self {
         Self::Flag(format!("--{}", setting.replace('_', "-")))
     }
 
-    /// The line in the file; 0 if it is in none.
+    /// Returns the line in the file; 0 if it is not from a file.
     pub(super) fn line(&self) -> usize {
         match self {
             Self::File { line, .. } => *line,

@@ -1,4 +1,4 @@
-//! Pages: who may answer on them, over what, and where files are kept.
+//! Settings of pages: identity, TLS and uploads.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,22 +6,22 @@ use std::str::FromStr;
 use entreat::service::identity::{HeaderIdentity, Identity, ProxyRange};
 use entreat::service::{Tls, UploadSettings};
 
-use super::value::Refused;
+use super::value::Rejection;
 
-/// What holds for pages, while it is being put together.
+/// The settings of pages, before they are checked together.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     pub(super) kind: Kind,
     pub(super) header: Option<String>,
     pub(super) proxies: Vec<ProxyRange>,
-    /// Where files are kept, if somebody said.
+    /// The folder of uploads, if configured.
     pub(super) uploads: Option<PathBuf>,
     pub(super) upload: UploadSettings,
     pub(crate) certificate: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
 }
 
-/// How people are told apart.
+/// How people are identified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
@@ -39,9 +39,9 @@ impl Kind {
 }
 
 impl FromStr for Kind {
-    type Err = Refused;
+    type Err = Rejection;
 
-    fn from_str(text: &str) -> Result<Self, Refused> {
+    fn from_str(text: &str) -> Result<Self, Rejection> {
         match text {
             "local" => Ok(Self::Local),
             "header" => Ok(Self::Header),
@@ -50,9 +50,9 @@ impl FromStr for Kind {
     }
 }
 
-/// Reads ranges with commas between them.
-pub(super) fn ranges(text: &str) -> Result<Vec<ProxyRange>, Refused> {
-    let refusal = |bad: entreat::service::identity::BadRange| {
+/// Parses comma-separated ranges.
+pub(super) fn ranges(text: &str) -> Result<Vec<ProxyRange>, Rejection> {
+    let refusal = |bad: entreat::service::identity::InvalidProxyRange| {
         format!("it is a list with commas, of which each is {bad}")
     };
     let range = |text: &str| text.trim().parse().map_err(refusal);
@@ -65,7 +65,7 @@ pub(super) fn shown_ranges(ranges: &[ProxyRange]) -> Option<String> {
 }
 
 impl Pages {
-    /// What belongs together and is not: the setting to blame, and what to do.
+    /// Checks settings that depend on each other; returns the one to change, and the remedy.
     pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let has_header = self.header.is_some();
         let has_proxies = !self.proxies.is_empty();
@@ -105,16 +105,16 @@ impl Pages {
         header.map_or(Identity::Local, Identity::Header)
     }
 
-    /// The ranges in which everybody lies, so that anybody could name anybody.
+    /// Whether a range covers all addresses, so that anyone could claim any identity.
     pub(crate) fn trusts_everybody(&self) -> bool {
-        self.proxies.iter().any(ProxyRange::is_everybody)
+        self.proxies.iter().any(ProxyRange::covers_all_addresses)
     }
 
     pub(crate) fn upload_settings(&self) -> UploadSettings {
         self.upload.clone()
     }
 
-    /// TLS, if it is to be spoken.
+    /// Loads the TLS certificate, if configured.
     pub(crate) fn tls(&self) -> anyhow::Result<Option<Tls>> {
         match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Ok(Some(Tls::from_files(certificate, key)?)),

@@ -1,24 +1,24 @@
-//! What holds for an asker: read from a table of its own, or from what holds for all.
+//! The rules of an asker: from its own table, or from the common settings.
 
 use std::time::Duration;
 
 use entreat::core::{Extensions, TimeoutBounds, TimeoutPolicy};
 use entreat::{AskerSettings, Limits, Mode};
 
-use super::value::{self, Refused};
+use super::value::{self, Rejection};
 
-/// What holds for an asker, while it is being put together.
+/// The rules of an asker, before they are checked together.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(super) limits: Limits,
     pub(super) retry_limit: u8,
     pub(super) size_limit: u32,
-    timeouts: [Times; Mode::ALL.len()],
+    timeouts: [ModeTimeouts; Mode::ALL.len()],
 }
 
-/// The times of a mode as they were given; the rest is as Entreat comes.
+/// The configured timeouts of a mode; `None` is the built-in value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(super) struct ModeTimeouts {
     mode: Mode,
     pub(super) default: Option<Duration>,
     pub(super) min: Option<Duration>,
@@ -29,23 +29,23 @@ pub(super) struct Times {
     pub(super) warn_before: Option<Duration>,
 }
 
-/// Settings that cannot hold together.
+/// Settings that contradict each other.
 #[derive(Debug)]
 pub(super) struct Contradiction {
     mode: Mode,
-    /// The setting, or what the settings have in common.
+    /// The setting, or the common prefix of the settings.
     pub(super) name: String,
-    pub(super) refused: Refused,
+    pub(super) rejection: Rejection,
 }
 
 impl Contradiction {
-    /// What the names of all settings of the mode begin with.
+    /// Returns the common prefix of the mode's settings.
     pub(super) fn mode_name(&self) -> String {
         format!("timeouts.{}", self.mode.as_str())
     }
 }
 
-impl Times {
+impl ModeTimeouts {
     fn of(mode: Mode) -> Self {
         Self {
             mode,
@@ -73,7 +73,7 @@ impl Times {
         self.max.unwrap_or_else(built_in)
     }
 
-    /// Follows the bounds if only those were given.
+    /// Returns the default; without a configured one, the built-in value within the bounds.
     pub(super) fn default(self) -> Duration {
         let built_in = || {
             let default = self.built_in(TimeoutBounds::default_ms);
@@ -87,7 +87,7 @@ impl Times {
         self.extension_allowed.unwrap_or_else(built_in)
     }
 
-    /// Follows the longest timeout unless it was given.
+    /// Returns the duration; without a configured one, at most the longest timeout.
     pub(super) fn extension_duration(self) -> Duration {
         let built_in = || Extensions::default().duration().min(self.max());
         self.extension_duration.unwrap_or_else(built_in)
@@ -108,20 +108,20 @@ impl Times {
         bounds.map_err(|error| self.contradiction("", error.to_string()))
     }
 
-    /// What was given, one by one, so that everything that cannot hold is found.
+    /// Applies the settings one by one, so that every contradiction is found.
     fn extensions(self, found: &mut Vec<Contradiction>) -> Extensions {
         let start = Extensions::default().with_allowed(self.extension_allowed());
-        let mut take = |setting: &str, read: Result<Extensions, Refused>, before: Extensions| {
-            read.unwrap_or_else(|refused| {
-                found.push(self.contradiction(setting, refused));
+        let mut take = |setting: &str, read: Result<Extensions, Rejection>, before: Extensions| {
+            read.unwrap_or_else(|rejection| {
+                found.push(self.contradiction(setting, rejection));
                 before
             })
         };
-        let (longest, default) = (self.max(), self.default());
+        let (max, default) = (self.max(), self.default());
         let with_duration = match self.extension_duration {
-            Some(duration) if duration > longest => Err(format!(
+            Some(duration) if duration > max => Err(format!(
                 "it is at most the longest timeout, {}",
-                value::shown(longest)
+                value::shown(max)
             )),
             Some(duration) => start.with_duration(duration).map_err(|bad| bad.to_string()),
             None => Ok(start),
@@ -144,11 +144,11 @@ impl Times {
         take(".max_extensions", with_max, extensions)
     }
 
-    fn contradiction(self, setting: &str, refused: Refused) -> Contradiction {
+    fn contradiction(self, setting: &str, rejection: Rejection) -> Contradiction {
         Contradiction {
             mode: self.mode,
             name: format!("timeouts.{}{setting}", self.mode.as_str()),
-            refused,
+            rejection,
         }
     }
 }
@@ -160,23 +160,26 @@ impl Default for Rules {
             limits: settings.limits,
             retry_limit: settings.retry_limit,
             size_limit: settings.size_limit,
-            timeouts: Mode::ALL.map(Times::of),
+            timeouts: Mode::ALL.map(ModeTimeouts::of),
         }
     }
 }
 
 impl Rules {
-    pub(super) fn times(&self, mode: Mode) -> Times {
-        let found = self.timeouts.iter().find(|times| times.mode == mode);
-        found.copied().unwrap_or_else(|| Times::of(mode))
+    pub(super) fn timeouts(&self, mode: Mode) -> ModeTimeouts {
+        let found = self.timeouts.iter().find(|timeouts| timeouts.mode == mode);
+        found.copied().unwrap_or_else(|| ModeTimeouts::of(mode))
     }
 
-    pub(super) fn times_mut(&mut self, mode: Mode) -> &mut Times {
-        let place = self.timeouts.iter().position(|times| times.mode == mode);
-        &mut self.timeouts[place.unwrap_or_default()]
+    pub(super) fn timeouts_mut(&mut self, mode: Mode) -> &mut ModeTimeouts {
+        let index = self
+            .timeouts
+            .iter()
+            .position(|timeouts| timeouts.mode == mode);
+        &mut self.timeouts[index.unwrap_or_default()]
     }
 
-    /// Puts it together. Fails with all that cannot hold together.
+    /// Builds the settings. Fails with all contradictions.
     pub(super) fn settings(&self) -> Result<AskerSettings, Vec<Contradiction>> {
         let mut settings = AskerSettings {
             limits: self.limits.clone(),
@@ -185,14 +188,14 @@ impl Rules {
             ..AskerSettings::default()
         };
         let mut contradictions = Vec::new();
-        for times in self.timeouts {
-            match times.bounds() {
+        for timeouts in self.timeouts {
+            match timeouts.bounds() {
                 Ok(bounds) => {
-                    let extensions = times.extensions(&mut contradictions);
-                    settings.timeouts.set_bounds(times.mode, bounds);
-                    settings.timeouts.set_extensions(times.mode, extensions);
+                    let extensions = timeouts.extensions(&mut contradictions);
+                    settings.timeouts.set_bounds(timeouts.mode, bounds);
+                    settings.timeouts.set_extensions(timeouts.mode, extensions);
                 }
-                // What extensions are held to is in doubt then.
+                // Extensions depend on the bounds, so they are not checked.
                 Err(found) => contradictions.push(found),
             }
         }

@@ -1,7 +1,7 @@
-//! Every setting: its name, how it is read, and how what holds is shown.
+//! The table of settings: name, parsing and display.
 //!
-//! The name is the key in the file, with a dot for each table. The variable of the environment
-//! follows from it: `limits.live` is `ENTREAT_LIMITS_LIVE`.
+//! The name is the key in the file, with a dot for each table. The environment variable
+//! is derived from it: `limits.live` is `ENTREAT_LIMITS_LIVE`.
 
 use std::path::PathBuf;
 
@@ -9,32 +9,32 @@ use entreat::Mode;
 use entreat::engine::MAX_SIZE_LIMIT;
 use entreat::service::identity::HeaderIdentity;
 use entreat::service::upload::MAX_INLINE;
-use entreat::service::{NoSecret, SigningSecret};
+use entreat::service::{InvalidSigningSecret, SigningSecret};
 
 use super::PREFIX;
-use super::held::Config;
 use super::pages;
+use super::resolved::Config;
 use super::rules::Rules;
-use super::value::{self, Refused};
+use super::value::{self, Rejection};
 
-/// One thing that can be set.
+/// One setting.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
-    /// Whether it is a path, which in a file is relative to the file.
+    /// Whether it is a path, which is relative to the configuration file.
     pub(super) is_path: bool,
     pub(super) kind: Kind,
 }
 
-/// What is set.
+/// The scope of a setting.
 pub(super) enum Kind {
     /// The service.
     Service {
-        set: fn(&mut Config, &str) -> Result<(), Refused>,
+        set: fn(&mut Config, &str) -> Result<(), Rejection>,
         show: fn(&Config) -> Option<String>,
     },
     /// Every asker, or in an `[[asker]]` table that one.
     Asker {
-        set: fn(&mut Rules, &str) -> Result<(), Refused>,
+        set: fn(&mut Rules, &str) -> Result<(), Rejection>,
         show: fn(&Rules) -> String,
     },
 }
@@ -42,7 +42,7 @@ pub(super) enum Kind {
 impl Setting {
     const fn service(
         name: &'static str,
-        set: fn(&mut Config, &str) -> Result<(), Refused>,
+        set: fn(&mut Config, &str) -> Result<(), Rejection>,
         show: fn(&Config) -> Option<String>,
     ) -> Self {
         let kind = Kind::Service { set, show };
@@ -55,7 +55,7 @@ impl Setting {
 
     const fn path(
         name: &'static str,
-        set: fn(&mut Config, &str) -> Result<(), Refused>,
+        set: fn(&mut Config, &str) -> Result<(), Rejection>,
         show: fn(&Config) -> Option<String>,
     ) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Setting {
 
     const fn asker(
         name: &'static str,
-        set: fn(&mut Rules, &str) -> Result<(), Refused>,
+        set: fn(&mut Rules, &str) -> Result<(), Rejection>,
         show: fn(&Rules) -> String,
     ) -> Self {
         let kind = Kind::Asker { set, show };
@@ -77,40 +77,40 @@ impl Setting {
         }
     }
 
-    /// The setting of a name.
+    /// Finds a setting by name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// Its variable of the environment.
+    /// Returns its environment variable.
     pub(crate) fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.replace('.', "_").to_uppercase())
     }
 
-    pub(super) fn is_of_askers(&self) -> bool {
+    pub(super) fn is_per_asker(&self) -> bool {
         matches!(self.kind, Kind::Asker { .. })
     }
 }
 
-/// One of the times of a mode: how it is read, and how it is shown.
-macro_rules! time {
+/// A setting of a mode's timeouts.
+macro_rules! timeout {
     ($name:literal, $mode:ident, $which:ident) => {
-        time!($name, $mode, $which, value::duration, value::shown)
+        timeout!($name, $mode, $which, value::duration, value::shown)
     };
     ($name:literal, $mode:ident, $which:ident, $read:path, $show:path) => {
         Setting::asker(
             $name,
             |rules, text| {
-                rules.times_mut(Mode::$mode).$which = Some($read(text)?);
+                rules.timeouts_mut(Mode::$mode).$which = Some($read(text)?);
                 Ok(())
             },
-            |rules| $show(rules.times(Mode::$mode).$which()),
+            |rules| $show(rules.timeouts(Mode::$mode).$which()),
         )
     };
 }
 
-/// A value that stands somewhere in what holds.
-macro_rules! held {
+/// A setting that is a plain field of [`Config`].
+macro_rules! service_field {
     ($name:literal, $($field:ident).+, $read:path, $show:path) => {
         Setting::service(
             $name,
@@ -123,7 +123,7 @@ macro_rules! held {
     };
 }
 
-/// All of them, in the order in which they are shown.
+/// All settings, in display order.
 pub(crate) const SETTINGS: &[Setting] = &[
     Setting::service(
         "listen",
@@ -231,32 +231,37 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| Some(config.pages.upload.inline_limit.to_string()),
     ),
-    held!(
+    service_field!(
         "uploads.per_question",
         pages.upload.bytes_per_elicitation,
         value::bytes,
         plain
     ),
-    held!(
+    service_field!(
         "uploads.per_asker",
         pages.upload.bytes_per_asker,
         value::bytes,
         plain
     ),
-    held!(
+    service_field!(
         "uploads.in_all",
-        pages.upload.bytes_in_all,
+        pages.upload.bytes_total,
         value::bytes,
         plain
     ),
-    held!("uploads.at_once", pages.upload.at_once, value::size, plain),
-    held!(
-        "uploads.at_once_per_question",
-        pages.upload.at_once_per_elicitation,
+    service_field!(
+        "uploads.at_once",
+        pages.upload.max_concurrent,
         value::size,
         plain
     ),
-    held!(
+    service_field!(
+        "uploads.at_once_per_question",
+        pages.upload.max_concurrent_per_elicitation,
+        value::size,
+        plain
+    ),
+    service_field!(
         "uploads.stall_timeout",
         pages.upload.stall_timeout,
         value::duration,
@@ -318,48 +323,48 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |config| config.otlp_endpoint.clone(),
     ),
-    held!("http.body_limit", http.body_limit, value::size, plain),
-    held!("http.body_memory", http.body_memory, value::size, plain),
-    held!(
+    service_field!("http.body_limit", http.body_limit, value::size, plain),
+    service_field!("http.body_memory", http.body_memory, value::size, plain),
+    service_field!(
         "http.head_timeout",
         http.head_timeout,
         value::duration,
         value::shown
     ),
-    held!(
+    service_field!(
         "http.body_timeout",
         http.body_timeout,
         value::duration,
         value::shown
     ),
-    held!(
+    service_field!(
         "http.write_timeout",
         http.write_timeout,
         value::duration,
         value::shown
     ),
-    held!("http.connections", http.connections, value::size, plain),
+    service_field!("http.connections", http.connections, value::size, plain),
     Setting::service(
         "http.connections_per_address",
         |config, text| {
             config.http.connections_per_address = Some(value::size(text)?);
             Ok(())
         },
-        |config| Some(config.http.share_of_connections().to_string()),
+        |config| Some(config.http.per_address_limit().to_string()),
     ),
-    held!(
+    service_field!(
         "http.calls_per_socket",
         http.calls_per_socket,
         value::size,
         plain
     ),
-    held!(
+    service_field!(
         "http.heartbeat",
         http.heartbeat,
         value::duration,
         value::shown
     ),
-    held!("http.grace", http.grace, value::duration, value::shown),
+    service_field!("http.grace", http.grace, value::duration, value::shown),
     Setting::service(
         "limits.live_in_all",
         |config, text| {
@@ -432,17 +437,17 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| rules.limits.principal_share.to_string(),
     ),
-    held!("mcp.calls", mcp.calls, value::size, plain),
-    held!("mcp.sessions", mcp.sessions, value::size, plain),
-    held!(
+    service_field!("mcp.calls", mcp.calls, value::size, plain),
+    service_field!("mcp.sessions", mcp.sessions, value::size, plain),
+    service_field!(
         "mcp.session_idle",
         mcp.session_idle,
         value::duration,
         value::shown
     ),
-    held!("mcp.links", mcp.links, value::size, plain),
-    held!("mcp.results", mcp.results, value::size, plain),
-    held!("mcp.used_states", mcp.used_states, value::size, plain),
+    service_field!("mcp.links", mcp.links, value::size, plain),
+    service_field!("mcp.results", mcp.results, value::size, plain),
+    service_field!("mcp.used_states", mcp.used_states, value::size, plain),
     Setting::asker(
         "retry_limit",
         |rules, text| {
@@ -460,93 +465,93 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| rules.size_limit.to_string(),
     ),
-    time!("timeouts.form.default", Form, default),
-    time!("timeouts.form.min", Form, min),
-    time!("timeouts.form.max", Form, max),
-    time!(
+    timeout!("timeouts.form.default", Form, default),
+    timeout!("timeouts.form.min", Form, min),
+    timeout!("timeouts.form.max", Form, max),
+    timeout!(
         "timeouts.form.extension_allowed",
         Form,
         extension_allowed,
         value::flag,
         plain
     ),
-    time!("timeouts.form.extension_duration", Form, extension_duration),
-    time!(
+    timeout!("timeouts.form.extension_duration", Form, extension_duration),
+    timeout!(
         "timeouts.form.max_extensions",
         Form,
         max_extensions,
         value::extensions,
         plain
     ),
-    time!("timeouts.form.warn_before", Form, warn_before),
-    time!("timeouts.inline.default", Inline, default),
-    time!("timeouts.inline.min", Inline, min),
-    time!("timeouts.inline.max", Inline, max),
-    time!(
+    timeout!("timeouts.form.warn_before", Form, warn_before),
+    timeout!("timeouts.inline.default", Inline, default),
+    timeout!("timeouts.inline.min", Inline, min),
+    timeout!("timeouts.inline.max", Inline, max),
+    timeout!(
         "timeouts.inline.extension_allowed",
         Inline,
         extension_allowed,
         value::flag,
         plain
     ),
-    time!(
+    timeout!(
         "timeouts.inline.extension_duration",
         Inline,
         extension_duration
     ),
-    time!(
+    timeout!(
         "timeouts.inline.max_extensions",
         Inline,
         max_extensions,
         value::extensions,
         plain
     ),
-    time!("timeouts.inline.warn_before", Inline, warn_before),
-    time!("timeouts.url.default", Url, default),
-    time!("timeouts.url.min", Url, min),
-    time!("timeouts.url.max", Url, max),
-    time!(
+    timeout!("timeouts.inline.warn_before", Inline, warn_before),
+    timeout!("timeouts.url.default", Url, default),
+    timeout!("timeouts.url.min", Url, min),
+    timeout!("timeouts.url.max", Url, max),
+    timeout!(
         "timeouts.url.extension_allowed",
         Url,
         extension_allowed,
         value::flag,
         plain
     ),
-    time!("timeouts.url.extension_duration", Url, extension_duration),
-    time!(
+    timeout!("timeouts.url.extension_duration", Url, extension_duration),
+    timeout!(
         "timeouts.url.max_extensions",
         Url,
         max_extensions,
         value::extensions,
         plain
     ),
-    time!("timeouts.url.warn_before", Url, warn_before),
-    time!("timeouts.terminal.default", Terminal, default),
-    time!("timeouts.terminal.min", Terminal, min),
-    time!("timeouts.terminal.max", Terminal, max),
-    time!(
+    timeout!("timeouts.url.warn_before", Url, warn_before),
+    timeout!("timeouts.terminal.default", Terminal, default),
+    timeout!("timeouts.terminal.min", Terminal, min),
+    timeout!("timeouts.terminal.max", Terminal, max),
+    timeout!(
         "timeouts.terminal.extension_allowed",
         Terminal,
         extension_allowed,
         value::flag,
         plain
     ),
-    time!(
+    timeout!(
         "timeouts.terminal.extension_duration",
         Terminal,
         extension_duration
     ),
-    time!(
+    timeout!(
         "timeouts.terminal.max_extensions",
         Terminal,
         max_extensions,
         value::extensions,
         plain
     ),
-    time!("timeouts.terminal.warn_before", Terminal, warn_before),
+    timeout!("timeouts.terminal.warn_before", Terminal, warn_before),
 ];
 
-fn path(text: &str) -> Result<PathBuf, Refused> {
+fn path(text: &str) -> Result<PathBuf, Rejection> {
     if text.is_empty() {
         return Err("it is a path, and cannot be empty".to_owned());
     }
@@ -557,14 +562,14 @@ fn shown_path(path: Option<&PathBuf>) -> Option<String> {
     path.map(|path| path.display().to_string())
 }
 
-fn secret(text: &str) -> Result<SigningSecret, Refused> {
-    // Not quoted: it may be one with a slip in it.
-    text.parse().map_err(|error: NoSecret| {
+fn secret(text: &str) -> Result<SigningSecret, Rejection> {
+    // Not quoted: it may be a secret with a typo.
+    text.parse().map_err(|error: InvalidSigningSecret| {
         format!("{error}; `echo whsec_$(openssl rand -base64 32)` makes one")
     })
 }
 
-/// That there is one is all that is shown of a secret.
+/// Shows only that a secret is set.
 fn hidden(secret: Option<&SigningSecret>) -> Option<String> {
     secret.map(|_| "…".to_owned())
 }
@@ -597,10 +602,10 @@ mod tests {
             let Some(shown) = config.shown(setting) else {
                 continue;
             };
-            let given = value::Given::new(setting.name, &shown, super::super::Origin::Default);
-            let mut wrong = super::super::wrong::Wrong::default();
-            config.set(given, &mut wrong);
-            wrong.check().unwrap();
+            let raw = value::RawValue::new(setting.name, &shown, super::super::Origin::Default);
+            let mut errors = super::super::errors::ConfigErrors::default();
+            config.set(raw, &mut errors);
+            errors.check().unwrap();
             assert_eq!(config.shown(setting), Some(shown), "{}", setting.name);
         }
     }

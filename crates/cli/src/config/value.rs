@@ -1,4 +1,4 @@
-//! Reading values: text in, what it means out, or a sentence on what would do.
+//! Parses values of settings; errors are sentences on what would be valid.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -10,16 +10,16 @@ use url::Url;
 use super::origin::Origin;
 use crate::duration;
 
-/// A value as a layer gives it.
+/// An unparsed value of one layer.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct RawValue {
     /// The setting's name, such as `limits.live`.
     pub(super) name: String,
     pub(super) text: String,
     pub(super) origin: Origin,
 }
 
-impl Given {
+impl RawValue {
     pub(super) fn new(name: impl Into<String>, text: impl Into<String>, origin: Origin) -> Self {
         Self {
             name: name.into(),
@@ -29,11 +29,11 @@ impl Given {
     }
 }
 
-/// Why a text is no value; a sentence that says what would be one.
-pub(super) type Refused = String;
+/// Why a text was rejected: a sentence that says what would be valid.
+pub(super) type Rejection = String;
 
-pub(super) fn address(text: &str) -> Result<SocketAddr, Refused> {
-    // A name that is loopback whatever a name server says.
+pub(super) fn address(text: &str) -> Result<SocketAddr, Rejection> {
+    // This name is loopback whatever DNS says.
     let local = text.strip_prefix("localhost:");
     let text = local.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     text.parse().map_err(|_| {
@@ -41,7 +41,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Refused> {
     })
 }
 
-pub(super) fn public_url(text: &str) -> Result<String, Refused> {
+pub(super) fn public_url(text: &str) -> Result<String, Rejection> {
     base_url(text).ok_or_else(|| {
         "a public URL begins with https:// or http:// and has no user, query or fragment, such as \
          https://ask.example.com"
@@ -49,8 +49,8 @@ pub(super) fn public_url(text: &str) -> Result<String, Refused> {
     })
 }
 
-/// Where a collector listens. The path of traces is added to it, as OTLP lays down.
-pub(super) fn collector(text: &str) -> Result<String, Refused> {
+/// Parses the collector's endpoint. OTLP defines the path that is appended to it.
+pub(super) fn collector(text: &str) -> Result<String, Rejection> {
     base_url(text).ok_or_else(|| {
         "an endpoint begins with https:// or http:// and has no user, query or fragment, such as \
          http://127.0.0.1:4318"
@@ -58,7 +58,7 @@ pub(super) fn collector(text: &str) -> Result<String, Refused> {
     })
 }
 
-/// A web address that others can be made from by adding a path.
+/// Parses a URL to which a path can be appended.
 fn base_url(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     let is_plain = url.username().is_empty() && url.password().is_none();
@@ -67,13 +67,13 @@ fn base_url(text: &str) -> Option<String> {
     (is_web && is_plain && is_bare).then(|| url.as_str().trim_end_matches('/').to_owned())
 }
 
-pub(super) fn flag(text: &str) -> Result<bool, Refused> {
+pub(super) fn flag(text: &str) -> Result<bool, Rejection> {
     text.parse()
         .map_err(|_| "it is either true or false".to_owned())
 }
 
-/// A duration above zero.
-pub(super) fn duration(text: &str) -> Result<Duration, Refused> {
+/// Parses a duration above zero.
+pub(super) fn duration(text: &str) -> Result<Duration, Rejection> {
     let duration = duration::parse(text)?;
     if duration.is_zero() {
         return Err("it must be above 0".to_owned());
@@ -81,8 +81,8 @@ pub(super) fn duration(text: &str) -> Result<Duration, Refused> {
     Ok(duration)
 }
 
-/// A rate, or `none` for no limit.
-pub(super) fn rate(text: &str) -> Result<Option<NonZeroU32>, Refused> {
+/// Parses a rate, or `none` for no limit.
+pub(super) fn rate(text: &str) -> Result<Option<NonZeroU32>, Rejection> {
     if text == "none" {
         return Ok(None);
     }
@@ -90,46 +90,46 @@ pub(super) fn rate(text: &str) -> Result<Option<NonZeroU32>, Refused> {
     rate.map_err(|_| "it is a whole number above 0, or \"none\" for no limit".to_owned())
 }
 
-/// A whole number from 1 up to what the setting can hold.
+/// Parses a whole number from 1 to the maximum of its type.
 pub(super) fn count<T: FromStr + PartialEq + From<u8>>(
     text: &str,
     largest: &str,
-) -> Result<T, Refused> {
+) -> Result<T, Rejection> {
     let number = text.parse().ok().filter(|number| *number != T::from(0));
     number.ok_or_else(|| format!("it is a whole number from 1 to {largest}"))
 }
 
-/// A whole number of bytes from 1 up to a maximum.
-pub(super) fn bytes_up_to(text: &str, maximum: u64) -> Result<u64, Refused> {
+/// Parses a number of bytes from 1 to a maximum.
+pub(super) fn bytes_up_to(text: &str, maximum: u64) -> Result<u64, Rejection> {
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=maximum).contains(number));
     number.ok_or_else(|| format!("it is a whole number from 1 to {maximum} bytes"))
 }
 
-/// A whole number from 1 up to what every machine can hold.
-pub(super) fn size(text: &str) -> Result<usize, Refused> {
+/// Parses a whole number from 1 to `u32::MAX`, which fits every platform.
+pub(super) fn size(text: &str) -> Result<usize, Rejection> {
     count::<u32>(text, "4294967295").map(|number| number as usize)
 }
 
-/// A whole number of bytes on a disk.
-pub(super) fn bytes(text: &str) -> Result<u64, Refused> {
+/// Parses a number of bytes on disk.
+pub(super) fn bytes(text: &str) -> Result<u64, Rejection> {
     bytes_up_to(text, u64::MAX)
 }
 
-/// A part of a whole.
-pub(super) fn percent(text: &str) -> Result<u8, Refused> {
+/// Parses a percentage.
+pub(super) fn percent(text: &str) -> Result<u8, Rejection> {
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=100).contains(number));
     number.ok_or_else(|| "it is a whole number from 1 to 100, in percent".to_owned())
 }
 
-/// How often time can be extended.
-pub(super) fn extensions(text: &str) -> Result<u8, Refused> {
+/// Parses a number of extensions.
+pub(super) fn extensions(text: &str) -> Result<u8, Rejection> {
     let number = text.parse().ok().filter(|number| *number <= 100);
     number.ok_or_else(|| "it is a whole number from 0 to 100".to_owned())
 }
 
-/// A duration as it would be typed.
+/// Formats a duration as it would be typed.
 pub(super) fn shown(duration: Duration) -> String {
     let millis = duration.as_millis();
     for (unit, size) in [("h", 3_600_000), ("m", 60_000), ("s", 1000)] {

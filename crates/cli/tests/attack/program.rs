@@ -8,6 +8,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
 use crate::heard::Heard;
 
 /// How long a test waits for what should come at once, on a machine that is busy.
@@ -134,11 +136,21 @@ impl Program {
         ended
     }
 
+    /// Whether it has ended; leaves it to be waited for.
+    pub(crate) fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(self.pid()), options);
+        status.expect("it is our child").is_some()
+    }
+
     /// Asks it to end, as an administrator would.
     pub(crate) fn terminate(&self) {
+        let _ = kill_process(self.pid(), Signal::TERM);
+    }
+
+    fn pid(&self) -> Pid {
         let pid = i32::try_from(self.child.id()).expect("ids are small");
-        let pid = rustix::process::Pid::from_raw(pid).expect("ids are above 0");
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        Pid::from_raw(pid).expect("ids are above 0")
     }
 
     /// Begins to measure what it spends.

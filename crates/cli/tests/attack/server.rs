@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{Meter, Program, entreat, folder};
+use crate::program::{Meter, PATIENCE, Program, entreat, eventually, folder};
 use crate::wire::read_head;
 
 /// How a call ended.
@@ -44,14 +44,14 @@ impl Ended {
 
 /// Waits for a call to end; after that time it is killed, and has no code.
 pub(crate) fn ending(mut program: Program, meter: &Meter, patience: Duration) -> Ended {
-    let mut seen = (Duration::ZERO, 0);
-    let mut ended = None;
-    let begun = crate::program::now();
-    while ended.is_none() && begun.elapsed() < patience {
-        // A process that has ended tells nothing any more.
-        seen = (seen.0.max(meter.cpu()), seen.1.max(meter.peak_mib()));
-        ended = program.ends_within(Duration::from_millis(30));
-    }
+    let mut peak_mib = 0;
+    let ended = eventually(patience, || {
+        peak_mib = peak_mib.max(meter.peak_mib());
+        program.has_ended()
+    });
+    // While nobody has waited for a process, its time can still be read.
+    let cpu = meter.cpu();
+    let ended = ended.then(|| program.ends_within(PATIENCE)).flatten();
     let stdout = if ended.is_some() {
         program.rest()
     } else {
@@ -61,8 +61,8 @@ pub(crate) fn ending(mut program: Program, meter: &Meter, patience: Duration) ->
         code: ended.and_then(|ended| ended.code()),
         stdout,
         stderr: program.stderr(),
-        cpu: seen.0,
-        peak_mib: seen.1,
+        cpu,
+        peak_mib,
     }
 }
 

@@ -203,7 +203,7 @@ fn a_broken_form_is_told_with_all_its_problems() {
     let problems = entreat(&["form", "lint", "broken.json"]).stdout;
     assert_eq!(
         run.stderr,
-        format!("entreat: broken.json is not a sound form\n{problems}")
+        format!("entreat: broken.json is not a valid form\n{problems}")
     );
 }
 
@@ -248,7 +248,7 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["ask", "--template", "x"], "name it with --forms"),
         (&["ask", "--prompt", ""], "say what is asked"),
         // Its validator is a function of some host program.
-        (&["ask", "custom.json"], "custom.json is not a sound form"),
+        (&["ask", "custom.json"], "custom.json is not a valid form"),
     ] {
         let run = entreat(args);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{args:?}");

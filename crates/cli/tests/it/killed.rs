@@ -182,6 +182,9 @@ fn start(folder: &Path) -> Service {
     command
         .env("ENTREAT_CALLBACKS_SECRET", secret)
         .env("ENTREAT_CALLBACKS_LOOPBACK", "true")
+        // What nobody answers stays pending however long the test takes.
+        .env("ENTREAT_TIMEOUTS_FORM_MAX", "24h")
+        .env("ENTREAT_TIMEOUTS_FORM_DEFAULT", "24h")
         .env("ENTREAT_LIMITS_LIVE", "1000000")
         .env("ENTREAT_LIMITS_LIVE_IN_ALL", "1000000")
         .env("ENTREAT_LIMITS_CREATIONS_PER_MINUTE", "none")

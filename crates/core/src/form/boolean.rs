@@ -1,4 +1,4 @@
-//! `boolean`: true or false, also as the words that an HTML form sends.
+//! `boolean`: true or false, also as the text that an HTML form submits.
 
 use crate::form::kind::{Mistake, Parsed};
 use crate::parse::{Raw, Source};

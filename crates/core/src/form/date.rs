@@ -1,4 +1,4 @@
-//! `date`: a day, or a moment with an offset.
+//! `date`: a day, or a date-time with an offset.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::violation::{Constraint, Expected};
 /// The rules of a `date` field.
 #[derive(Clone, Debug, Default)]
 pub struct DateRules {
-    /// `format: date-time`: a moment instead of a day.
+    /// `format: date-time`: a date-time instead of a day.
     pub has_time: bool,
     /// `minimum`, inclusive.
     pub minimum: Option<DateBound>,
@@ -23,7 +23,7 @@ pub struct DateRules {
     pub maximum: Option<DateBound>,
 }
 
-/// A bound, as written and as compared.
+/// A bound: its text and the value compared against.
 #[derive(Clone, Debug)]
 pub struct DateBound {
     text: Arc<str>,
@@ -31,7 +31,7 @@ pub struct DateBound {
 }
 
 impl DateBound {
-    /// The bound as it was written.
+    /// The text of the bound in the definition.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -78,7 +78,7 @@ impl DateRules {
         })
     }
 
-    /// `date` or `date-time`.
+    /// The name of the format: `date` or `date-time`.
     pub fn format_name(&self) -> &'static str {
         if self.has_time { "date-time" } else { "date" }
     }
@@ -98,7 +98,7 @@ impl DateRules {
 
     #[expect(
         clippy::inline_always,
-        reason = "an answer that is returned through memory takes longer than the check"
+        reason = "returning an answer through memory takes longer than the check"
     )]
     #[inline(always)]
     pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
@@ -134,7 +134,7 @@ impl DateRules {
     }
 }
 
-/// Orders two days or two moments; nothing else.
+/// Orders two days or two moments; `None` for anything else.
 pub(crate) fn compare(a: &Answer<'_>, b: &Answer<'_>) -> Option<Ordering> {
     match (a, b) {
         (Answer::Date(a), Answer::Date(b)) => Some(a.cmp(b)),

@@ -1,6 +1,6 @@
-//! Reads a definition into a form, or finds everything that is wrong with it.
+//! Reads a definition into a form, or collects every problem in it.
 //!
-//! Two passes: first every field for itself, then all that refers to other fields.
+//! Two passes: first each field on its own, then everything that refers to other fields.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::findings::Findings;
 use super::kind::{Kind, is_blank};
-use super::reader::{Object, Reader, listing};
+use super::reader::{Object, Reader, join_quoted};
 use super::rendering::{Accessibility, Rendering};
 use super::rules::CrossRule;
 use super::{Field, FieldTable, Inner};
@@ -18,7 +18,7 @@ use crate::check::CheckSettings;
 use crate::condition::Condition;
 use crate::parse::{RESPONSES, Source};
 use crate::problem::{ProblemCode, Problems};
-use crate::schema::imported::Mark;
+use crate::schema::imported::ImportMetadata;
 use crate::timeout::Timeout;
 use crate::validator::{NamedValidator, Validators};
 use crate::violation::Constraint;
@@ -37,7 +37,7 @@ const FORM_KEYS: &[&str] = &[
     "allow_partial",
 ];
 
-/// The keys of a field in the order in which people write them.
+/// The keys of a field, in the order people usually write them.
 pub(crate) const FIELD_KEYS: &[&str] = &[
     "id",
     "type",
@@ -56,9 +56,9 @@ pub(crate) const FIELD_KEYS: &[&str] = &[
 static EMPTY: LazyLock<Object> = LazyLock::new(Map::new);
 
 pub(super) fn read(definition: &Value, validators: &Validators) -> Result<Inner, Problems> {
-    let mut reader = Reader::new(Mark::of(definition).is_some());
+    let mut reader = Reader::new(ImportMetadata::of(definition).is_some());
     match read_form(&mut reader, definition, validators) {
-        Some(inner) if reader.found_none() => Ok(inner),
+        Some(inner) if reader.has_no_problems() => Ok(inner),
         _ => Err(reader.into_problems()),
     }
 }
@@ -69,7 +69,7 @@ fn read_form<'v>(
     validators: &Validators,
 ) -> Option<Inner> {
     let object = reader.object(definition)?;
-    reader.known_keys(object, FORM_KEYS);
+    reader.check_keys(object, FORM_KEYS);
     let id = reader.required_text(object, "id", usize::MAX);
     check_id(reader, id, 128);
     let title = reader.required_text(object, "title", MAX_NAME);
@@ -94,18 +94,20 @@ fn read_form<'v>(
             .collect()
     });
     let mut rules = Vec::new();
-    let mut validating = Vec::new();
+    let mut form_validators = Vec::new();
     if let Some(validation) = reader.object_at(object, "validation") {
         reader.within("validation", |reader| {
-            reader.known_keys(validation, &["dependencies", "rules", "custom_validators"]);
+            reader.check_keys(validation, &["dependencies", "rules", "custom_validators"]);
             read_actions(reader, validation, &table, &mut links);
             rules = read_rules(reader, validation, &table);
-            validating = read_validators(reader, validation, validators);
+            form_validators = read_validators(reader, validation, validators);
         });
     }
     let conditional = order_conditions(reader, &links, &table);
-    let nested = Mark::of(definition).map(Mark::nested).unwrap_or_default();
-    let names: Vec<&str> = validating
+    let nested = ImportMetadata::of(definition)
+        .map(ImportMetadata::nested)
+        .unwrap_or_default();
+    let names: Vec<&str> = form_validators
         .iter()
         .map(|validator| &*validator.name)
         .collect();
@@ -118,26 +120,26 @@ fn read_form<'v>(
             })
         });
         if let Some(mut field) = field {
-            let mine = |(n, rule): (usize, &CrossRule)| (rule.anchor == i).then_some(n);
-            field.rules = rules.iter().enumerate().filter_map(mine).collect();
+            let reported_here = |(n, rule): (usize, &CrossRule)| (rule.anchor == i).then_some(n);
+            field.rules = rules.iter().enumerate().filter_map(reported_here).collect();
             fields.push(field);
         }
     }
-    if !reader.found_none() {
+    if !reader.has_no_problems() {
         return None;
     }
     let may_be_enveloped = index
         .get(RESPONSES)
-        .is_none_or(|place: &usize| !fields[*place].kind.takes_objects());
-    let stands_alone = |field: &Field| {
+        .is_none_or(|position: &usize| !fields[*position].kind.takes_objects());
+    let is_independent = |field: &Field| {
         let is_conditional = !field.active_when.is_empty() || !field.checked_when.is_empty();
         !field.is_fixed() && !is_conditional && field.dependencies.is_empty()
     };
     Some(Inner {
-        is_plain: rules.is_empty() && fields.iter().all(stands_alone),
+        is_plain: rules.is_empty() && fields.iter().all(is_independent),
         may_be_enveloped,
         with_default: (0..fields.len())
-            .filter(|place| fields[*place].default.is_some())
+            .filter(|position| fields[*position].default.is_some())
             .collect(),
         definition: definition.clone(),
         id: id?.into(),
@@ -146,7 +148,7 @@ fn read_form<'v>(
         fields,
         index,
         rules,
-        validators: validating,
+        validators: form_validators,
         timeout: timeout.unwrap_or_default(),
         allow_partial: allow_partial.unwrap_or(false),
         conditional,
@@ -165,9 +167,9 @@ fn check_id(reader: &mut Reader<'_>, id: Option<&str>, max: usize) {
     }
 }
 
-/// A field as far as it stands for itself.
+/// A field after the first pass, without its references to other fields.
 struct Draft<'v> {
-    /// Its place in the definition's list.
+    /// Its index in the definition's list.
     step: usize,
     object: &'v Object,
     id: Arc<str>,
@@ -194,7 +196,7 @@ fn read_fields<'v>(reader: &mut Reader<'v>, object: &'v Object) -> Option<Vec<Dr
                 fields.len()
             );
             reader.report(ProblemCode::TooLong, message);
-            // What is wrong with each of a hundred thousand would help nobody.
+            // Don't report every problem of a hundred thousand fields.
             return None;
         }
         let read = |(i, field)| reader.within(i, |reader| read_field(reader, field, i));
@@ -204,12 +206,15 @@ fn read_fields<'v>(reader: &mut Reader<'v>, object: &'v Object) -> Option<Vec<Dr
 
 fn read_field<'v>(reader: &mut Reader<'v>, value: &'v Value, step: usize) -> Option<Draft<'v>> {
     let object = reader.object(value)?;
-    reader.known_keys(object, FIELD_KEYS);
+    reader.check_keys(object, FIELD_KEYS);
     let id = reader.required_text(object, "id", usize::MAX);
     check_id(reader, id, 64);
     let label = reader.required_text(object, "label", MAX_NAME);
     if !object.contains_key("type") {
-        let message = format!("A field needs a `type`: one of {}.", listing(Kind::NAMES));
+        let message = format!(
+            "A field needs a `type`: one of {}.",
+            join_quoted(Kind::NAMES)
+        );
         reader.report_at("type", ProblemCode::MissingKey, message);
     }
     let validation = reader.object_at(object, "validation").unwrap_or(&EMPTY);
@@ -238,7 +243,7 @@ fn read_field<'v>(reader: &mut Reader<'v>, value: &'v Value, step: usize) -> Opt
 
 fn index_fields(reader: &mut Reader<'_>, drafts: &[Draft<'_>]) -> HashMap<Arc<str>, usize> {
     let mut index = HashMap::with_capacity(drafts.len());
-    for (place, draft) in drafts.iter().enumerate() {
+    for (position, draft) in drafts.iter().enumerate() {
         if index.contains_key(&draft.id) {
             let message = format!("Another field has the id `{}` already.", draft.id);
             reader.within("fields", |reader| {
@@ -247,17 +252,17 @@ fn index_fields(reader: &mut Reader<'_>, drafts: &[Draft<'_>]) -> HashMap<Arc<st
                 });
             });
         } else {
-            index.insert(draft.id.clone(), place);
+            index.insert(draft.id.clone(), position);
         }
     }
     index
 }
 
-/// What ties a field to others.
+/// A field's references to other fields.
 #[derive(Default)]
 struct Links {
     dependencies: Vec<usize>,
-    /// Those for showing the field; then, apart, those for enabling it.
+    /// Separate from `enabled_when`: a field can be shown but disabled.
     shown_when: Vec<Condition>,
     enabled_when: Vec<Condition>,
     checked_when: Vec<Condition>,
@@ -276,7 +281,7 @@ impl Links {
 fn read_links<'v>(
     reader: &mut Reader<'v>,
     draft: &Draft<'v>,
-    place: usize,
+    position: usize,
     table: &FieldTable<'_>,
 ) -> Links {
     let mut links = Links::default();
@@ -284,7 +289,7 @@ fn read_links<'v>(
         reader.within("dependencies", |reader| {
             for (i, id) in ids {
                 match table.find(reader, i, id) {
-                    Some((other, _)) if other == place => {
+                    Some((other, _)) if other == position => {
                         let message = "A field cannot depend on itself.";
                         reader.report_at(i, ProblemCode::Cycle, message);
                     }
@@ -328,7 +333,7 @@ const ACTIONS: &[(&str, Action)] = &[
     ("validate", Action::Validate),
 ];
 
-/// Reads `validation.dependencies`: for each field one action or a list of them.
+/// Reads `validation.dependencies`: one action or a list of actions per field.
 fn read_actions<'v>(
     reader: &mut Reader<'v>,
     validation: &'v Object,
@@ -344,8 +349,8 @@ fn read_actions<'v>(
             reader.within(id.as_str(), |reader| {
                 let mut read = |reader: &mut Reader<'v>, value| {
                     let action = read_action(reader, value, table);
-                    if let (Some((place, _)), Some((action, condition))) = (target, action) {
-                        let links = &mut links[place];
+                    if let (Some((position, _)), Some((action, condition))) = (target, action) {
+                        let links = &mut links[position];
                         match action {
                             Action::Show => links.shown_when.push(condition),
                             Action::Hide => {
@@ -378,7 +383,7 @@ fn read_action<'v>(
     table: &FieldTable<'_>,
 ) -> Option<(Action, Condition)> {
     let object = reader.object(value)?;
-    reader.known_keys(object, &["condition", "action"]);
+    reader.check_keys(object, &["condition", "action"]);
     for key in ["condition", "action"] {
         if !object.contains_key(key) {
             let message = format!("`{key}` is required here.");
@@ -425,7 +430,8 @@ fn read_validators<'v>(
     })
 }
 
-/// The conditional fields, each after those its conditions look at; circles are reported.
+/// Sorts the conditional fields topologically, each after those its conditions refer to. Reports
+/// cycles.
 fn order_conditions(
     reader: &mut Reader<'_>,
     links: &[Links],
@@ -437,9 +443,9 @@ fn order_conditions(
         Open,
         Done,
     }
-    let looks_at = |place: usize| {
+    let references = |position: usize| {
         let mut others = Vec::new();
-        for condition in links[place].active_when() {
+        for condition in links[position].active_when() {
             condition.each_field(&mut |other| others.push(other));
         }
         others
@@ -450,14 +456,14 @@ fn order_conditions(
         if marks[start] != Mark::New || links[start].is_always_active() {
             continue;
         }
-        // Depth first without recursion: an imported form may chain thousands of fields.
-        let mut stack = vec![(start, looks_at(start))];
+        // Depth-first without recursion: an imported form may chain thousands of fields.
+        let mut stack = vec![(start, references(start))];
         marks[start] = Mark::Open;
-        while let Some((place, others)) = stack.last_mut() {
-            let place = *place;
+        while let Some((position, others)) = stack.last_mut() {
+            let position = *position;
             let Some(other) = others.pop() else {
-                marks[place] = Mark::Done;
-                order.push(place);
+                marks[position] = Mark::Done;
+                order.push(position);
                 stack.pop();
                 continue;
             };
@@ -466,19 +472,19 @@ fn order_conditions(
                 Mark::New if links[other].is_always_active() => marks[other] = Mark::Done,
                 Mark::New => {
                     marks[other] = Mark::Open;
-                    stack.push((other, looks_at(other)));
+                    stack.push((other, references(other)));
                 }
                 Mark::Open => {
                     let first = stack.iter().position(|(p, _)| *p == other).unwrap_or(0);
-                    let circle: Vec<&str> = stack[first..]
+                    let cycle: Vec<&str> = stack[first..]
                         .iter()
-                        .map(|(place, _)| *place)
+                        .map(|(position, _)| *position)
                         .chain([other])
-                        .map(|place| &*table.ids[place])
+                        .map(|position| &*table.ids[position])
                         .collect();
                     let message = format!(
-                        "Conditions depend on each other in a circle: {}.",
-                        circle.join(" → ")
+                        "Conditions depend on each other in a cycle: {}.",
+                        cycle.join(" → ")
                     );
                     reader.within("fields", |reader| {
                         reader.report_at(other, ProblemCode::Cycle, message);
@@ -542,7 +548,7 @@ fn finish_field<'v>(
     })
 }
 
-/// Reads `validation.messages`: the author's own words, by rule.
+/// Reads `validation.messages`: the author's message for each rule.
 fn read_messages<'v>(
     reader: &mut Reader<'v>,
     field: &'v Object,
@@ -557,17 +563,17 @@ fn read_messages<'v>(
         };
         reader.within("messages", |reader| {
             let known: Vec<_> = Constraint::KEYS.iter().chain(validators).copied().collect();
-            reader.known_keys(messages, &known);
+            reader.check_keys(messages, &known);
             let read = |key: &'v String| {
-                let words = reader.text_at(messages, key)?;
-                Some((key.as_str().into(), words.into()))
+                let message = reader.text_at(messages, key)?;
+                Some((key.as_str().into(), message.into()))
             };
             messages.keys().filter_map(read).collect()
         })
     })
 }
 
-/// A default that passes the field's own rules; an empty one means none.
+/// Reads a default and reports the rules of the field that it breaks. An empty default means none.
 fn read_default(
     reader: &mut Reader<'_>,
     value: &Value,

@@ -9,11 +9,11 @@ use crate::form::multi_select::check_count;
 use crate::form::reader::{Object, Reader};
 use crate::parse::Source;
 use crate::problem::ProblemCode;
-use crate::same::same;
-use crate::upload::{self, Base64, Bytes, Content, FileFacts, Reference, ReferenceKind, Upload};
+use crate::str_eq::str_eq;
+use crate::upload::{self, Base64, Bytes, Content, FileInfo, Reference, ReferenceKind, Upload};
 use crate::violation::{Constraint, Expected};
 
-/// The most bytes a file may have where the form does not say.
+/// The maximum file size in bytes, unless the form sets one.
 pub(crate) const DEFAULT_MAX_SIZE: u64 = 10 * 1024 * 1024;
 
 /// The rules of a `file` field.
@@ -23,7 +23,7 @@ pub struct FileRules {
     pub max_size: u64,
     /// `minItems`.
     pub min_items: Option<u64>,
-    /// `maxItems`; one where absent. Above one, the answer is a list.
+    /// `maxItems`, 1 by default. Above 1, the answer is a list.
     pub max_items: u64,
     mime_types: Option<Arc<[Arc<str>]>>,
     /// `mime_types`, normalised.
@@ -57,21 +57,21 @@ impl FileRules {
             let message = "A file field must take at least one file.";
             reader.report_at("maxItems", ProblemCode::Contradiction, message);
         }
-        reader.ordered(
+        reader.check_bounds(
             ("minItems", rules.min_items),
             ("maxItems", Some(rules.max_items)),
         );
         rules
     }
 
-    /// `allowedMimeTypes`, as written; `None` when any will do.
+    /// `allowedMimeTypes`, as in the definition; `None` if any type is allowed.
     pub fn mime_types(&self) -> Option<impl Iterator<Item = &str>> {
         self.mime_types
             .as_ref()
             .map(|list| list.iter().map(|t| &**t))
     }
 
-    /// `allowedExtensions`, as written; `None` when any will do.
+    /// `allowedExtensions`, as in the definition; `None` if any extension is allowed.
     pub fn extensions(&self) -> Option<impl Iterator<Item = &str>> {
         self.extensions
             .as_ref()
@@ -135,8 +135,8 @@ impl FileRules {
         self.check_max_size(size, findings);
     }
 
-    /// Judges a file of which only this much is known.
-    pub(crate) fn check_described(&self, file: &FileFacts<'_>, findings: &mut Findings<'_>) {
+    /// Checks a file that has not been received completely.
+    pub(crate) fn check_partial(&self, file: &FileInfo<'_>, findings: &mut Findings<'_>) {
         self.check_name(file.filename, findings);
         self.check_type(file.content_type, file.head.map(Bytes::Plain), findings);
         self.check_max_size(file.size, findings);
@@ -175,7 +175,7 @@ impl FileRules {
             None => Expected::Nothing,
         };
         let is_one = |mime: &str| self.accepted_types.iter().any(|wanted| wanted.is(mime));
-        // Mostly it is written as it is listed, without parameters.
+        // Usually the type is spelled as in the list, without parameters.
         let as_listed = is_one(mime);
         let written = if as_listed {
             mime
@@ -184,7 +184,7 @@ impl FileRules {
         };
         let is_listed = as_listed || is_one(written);
         let declared = if is_listed {
-            // What a form lists is in its canonical spelling already.
+            // Listed types are canonical already.
             Cow::Borrowed(written)
         } else {
             upload::canonical(written)
@@ -209,7 +209,7 @@ fn read_list<'v>(
     reader: &mut Reader<'v>,
     validation: &'v Object,
     key: &'v str,
-    is_good: fn(&str) -> bool,
+    is_valid: fn(&str) -> bool,
 ) -> Option<Arc<[Arc<str>]>> {
     let texts = reader.texts_at(validation, key)?;
     reader.within(key, |reader| {
@@ -220,7 +220,7 @@ fn read_list<'v>(
             );
         }
         for (i, text) in &texts {
-            if !is_good(text) {
+            if !is_valid(text) {
                 let message = format!("`{text}` is not something that `{key}` can list.");
                 reader.report_at(*i, ProblemCode::BadValue, message);
             }
@@ -229,7 +229,7 @@ fn read_list<'v>(
     Some(texts.into_iter().map(|(_, text)| text.into()).collect())
 }
 
-/// `image/png`, `image/*` or `*/*`.
+/// Whether the text is a MIME type or range: `image/png`, `image/*` or `*/*`.
 fn is_mime_type(text: &str) -> bool {
     let is_token = |part: &str| {
         !part.is_empty()
@@ -241,7 +241,7 @@ fn is_mime_type(text: &str) -> bool {
         .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
 }
 
-/// `.png` or `png`, also `.tar.gz`.
+/// Whether the text is a file extension: `.png`, `png` or `.tar.gz`.
 fn is_extension(text: &str) -> bool {
     let name = text.strip_prefix('.').unwrap_or(text);
     !name.is_empty() && !name.contains(['/', '\\', '*', ' '])
@@ -265,12 +265,12 @@ impl MimeRange {
         }
     }
 
-    /// Whether this is the very type, and none of several.
+    /// Whether this entry is exactly this type, not a range.
     fn is(&self, mime: &str) -> bool {
-        matches!(self, Self::One(one) if same(one, mime))
+        matches!(self, Self::One(one) if str_eq(one, mime))
     }
 
-    /// Whether a type in its canonical spelling is meant.
+    /// Whether this entry includes a type in canonical spelling.
     fn covers(&self, mime: &str) -> bool {
         match self {
             Self::Any => true,
@@ -281,11 +281,11 @@ impl MimeRange {
 }
 
 fn has_extension(extensions: &[Arc<str>], name: &str) -> bool {
-    // Mostly it is written as it is listed, with its dot.
+    // Usually the extension is spelled as in the list, with its dot.
     let as_listed = |extension: &Arc<str>| {
         let ending = name.len().checked_sub(extension.len());
         let ending = ending.and_then(|start| name.get(start..));
-        extension.starts_with('.') && ending.is_some_and(|ending| same(ending, extension))
+        extension.starts_with('.') && ending.is_some_and(|ending| str_eq(ending, extension))
     };
     extensions.iter().any(as_listed)
         || extensions.iter().any(|extension| {
@@ -301,7 +301,7 @@ fn has_extension(extensions: &[Arc<str>], name: &str) -> bool {
         })
 }
 
-/// The members of an upload, as they came.
+/// The unparsed members of an upload.
 struct Parts<S> {
     filename: Option<S>,
     content_type: Option<S>,
@@ -309,7 +309,7 @@ struct Parts<S> {
     content: Option<S>,
 }
 
-/// Reads one upload into the list, or notes everything that is wrong with its shape.
+/// Parses one upload into `files`, or records every mistake in its shape.
 fn parse_upload<'a, S: Source<'a>>(
     source: &S,
     item: Option<usize>,
@@ -336,13 +336,13 @@ fn parse_upload<'a, S: Source<'a>>(
         });
         return;
     }
-    let mut note = |mistake: Box<Mistake>| mistakes.push(Mistake { item, ..*mistake });
-    let filename = text_part(parts.filename, "filename").map_err(&mut note);
-    let content_type = text_part(parts.content_type, "content_type").map_err(&mut note);
+    let mut record = |mistake: Box<Mistake>| mistakes.push(Mistake { item, ..*mistake });
+    let filename = text_part(parts.filename, "filename").map_err(&mut record);
+    let content_type = text_part(parts.content_type, "content_type").map_err(&mut record);
     let size = parts.size.as_ref().and_then(Source::number);
     let size = size.and_then(|size| size.as_integer()?.try_into().ok());
-    let size = size.ok_or_else(|| note(wrong_part(parts.size.as_ref(), "size", "integer")));
-    let content = parse_content(parts.content).map_err(&mut note);
+    let size = size.ok_or_else(|| record(wrong_part(parts.size.as_ref(), "size", "integer")));
+    let content = parse_content(parts.content).map_err(&mut record);
     if let Ok(filename) = filename
         && let Ok(content_type) = content_type
         && let Ok(size) = size

@@ -1,4 +1,4 @@
-//! Collects what is wrong with answers, field by field.
+//! Collects the violations of answers, field by field.
 
 use serde_json::Value;
 
@@ -6,24 +6,24 @@ use crate::check::CheckSettings;
 use crate::form::Field;
 use crate::form::kind::Unreadable;
 use crate::parse::Source as _;
-use crate::violation::{Constraint, Expected, Violation, shown, shown_text};
+use crate::violation::{Constraint, Expected, Violation, shorten, shorten_text};
 
-/// Where the rules of fields put what they find.
+/// Collects violations of the current field, item and part.
 pub(crate) struct Findings<'s> {
     pub(crate) list: Vec<Violation>,
     pub(crate) settings: &'s CheckSettings,
     field: usize,
-    /// Nothing that was answered may be kept.
+    /// The answer must not appear in a violation.
     sensitive: bool,
     item: Option<usize>,
     part: Option<&'static str>,
-    /// How many findings were about items of the field.
-    told: usize,
+    /// How many violations concern single items of the field.
+    item_violations: usize,
 }
 
-/// As many findings about single items are kept of one field. Each may come to list all
-/// options, and a list of thousands of wrong choices is wrong in one way.
-const MAX_ITEMS_TOLD: usize = 20;
+/// The maximum number of violations about single items of one field. Each may list all options,
+/// and thousands of invalid choices usually share one cause.
+const MAX_ITEM_VIOLATIONS: usize = 20;
 
 impl<'s> Findings<'s> {
     pub(crate) fn new(settings: &'s CheckSettings) -> Self {
@@ -34,56 +34,56 @@ impl<'s> Findings<'s> {
             sensitive: false,
             item: None,
             part: None,
-            told: 0,
+            item_violations: 0,
         }
     }
 
-    /// Says which field the next findings are about, as a whole until something else is said.
+    /// Sets the field that the next violations are about, and clears item and part.
     #[inline]
-    pub(crate) fn about(&mut self, place: usize, field: &Field) -> &mut Self {
-        self.field = place;
+    pub(crate) fn set_field(&mut self, index: usize, field: &Field) -> &mut Self {
+        self.field = index;
         self.sensitive = field.is_sensitive();
         self.item = None;
         self.part = None;
-        self.told = 0;
+        self.item_violations = 0;
         self
     }
 
-    /// Says which item of a list the next findings are about.
+    /// Sets the list item that the next violations are about.
     pub(crate) fn at_item(&mut self, item: Option<usize>) -> &mut Self {
         self.item = item;
         self
     }
 
-    /// Says which part of a value the next findings are about.
+    /// Sets the part of the value that the next violations are about.
     pub(crate) fn at_part(&mut self, part: Option<&'static str>) -> &mut Self {
         self.part = part;
         self
     }
 
-    /// Notes a broken rule; `actual` is asked only where it may be kept.
+    /// Records a broken rule; `actual` is called only if the violation may contain the answer.
     pub(crate) fn add(
         &mut self,
         constraint: Constraint,
         expected: Expected,
         actual: impl FnOnce() -> Value,
     ) {
-        let actual = self.is_kept().then(|| shown(&actual()));
+        let actual = self.may_include_actual().then(|| shorten(&actual()));
         self.push(constraint, expected, actual);
     }
 
-    /// Notes a broken rule about a text.
+    /// Records a broken rule about a text.
     pub(crate) fn add_text(&mut self, constraint: Constraint, expected: Expected, actual: &str) {
-        let actual = self.is_kept().then(|| shown_text(actual));
+        let actual = self.may_include_actual().then(|| shorten_text(actual));
         self.push(constraint, expected, actual);
     }
 
-    /// Notes a broken rule for which there is nothing to show.
+    /// Records a broken rule without an actual value.
     pub(crate) fn add_bare(&mut self, constraint: Constraint, expected: Expected) {
         self.push(constraint, expected, None);
     }
 
-    /// Notes why a value could not be read.
+    /// Records why a value could not be parsed.
     pub(crate) fn add_mistakes(&mut self, unreadable: &Unreadable<'_>) {
         for mistake in &unreadable.mistakes {
             self.at_item(mistake.item).at_part(mistake.part);
@@ -100,23 +100,23 @@ impl<'s> Findings<'s> {
         self.at_item(None).at_part(None);
     }
 
-    /// Whether what was answered stays with the next finding.
-    fn is_kept(&self) -> bool {
+    /// Whether the next violation may contain the answer.
+    fn may_include_actual(&self) -> bool {
         !self.sensitive && !self.is_full()
     }
 
     fn is_full(&self) -> bool {
-        self.item.is_some() && self.told >= MAX_ITEMS_TOLD
+        self.item.is_some() && self.item_violations >= MAX_ITEM_VIOLATIONS
     }
 
     fn push(&mut self, constraint: Constraint, expected: Expected, actual: Option<Value>) {
         if self.is_full() {
             return;
         }
-        self.told += usize::from(self.item.is_some());
+        self.item_violations += usize::from(self.item.is_some());
         self.list.push(Violation {
             field: Some(self.field),
-            stranger: None,
+            unknown_name: None,
             constraint,
             expected,
             actual,

@@ -1,7 +1,7 @@
-//! The eight field types behind one face.
+//! Dispatch over the eight field types.
 //!
-//! A type's rules live in the file of its name: how they are read, how a raw value becomes
-//! an [`Answer`], what makes one wrong. Here is only the dispatch.
+//! Each type has a file of its name: how its rules are read, how a raw value is parsed into an
+//! [`Answer`], and how an answer is checked.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub enum Kind {
     Number(NumberRules),
     /// True or false.
     Boolean,
-    /// A day or a moment.
+    /// A day or a date-time.
     Date(DateRules),
     /// One of several options.
     Select(Options),
@@ -46,7 +46,7 @@ pub enum Kind {
 pub(crate) struct Mistake {
     pub(crate) constraint: Constraint,
     pub(crate) expected: Expected,
-    /// What to show instead of the whole value.
+    /// The part of the value to show instead of the whole.
     pub(crate) actual: Option<Value>,
     pub(crate) item: Option<usize>,
     pub(crate) part: Option<&'static str>,
@@ -63,7 +63,7 @@ impl Mistake {
         }
     }
 
-    /// Gives the raw value back with the mistake.
+    /// Pairs the mistake with the raw value.
     #[expect(
         clippy::unnecessary_box_returns,
         reason = "it is the error of a `Parsed`"
@@ -84,26 +84,25 @@ impl Mistake {
     }
 }
 
-/// A raw value that could not be read, and why. Boxed, so that what can be read moves
-/// around in few bytes.
+/// A raw value that could not be parsed, and why. Boxed to keep the success path small.
 pub(crate) struct Unreadable<'a> {
     pub(crate) raw: Raw<'a>,
-    /// One, or several where a value has parts.
+    /// At least one; several if the value has parts.
     pub(crate) mistakes: Vec<Mistake>,
 }
 
-/// What becomes of a raw value.
+/// The result of parsing a raw value.
 pub(crate) type Parsed<'a, T = Answer<'a>> = Result<T, Box<Unreadable<'a>>>;
 
-/// Whether a value turned out to be an answer.
+/// Whether a parsed value is an answer.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Taken {
+pub(crate) enum ParseOutcome {
     Answer,
-    /// It says nothing.
+    /// The value is empty.
     NoAnswer,
 }
 
-/// Every key that some type's `validation` has, to tell a misplaced key from a misspelt one.
+/// The `validation` keys of all types, to tell a misplaced key from a misspelt one.
 const ALL_KEYS: &[&[&str]] = &[
     TextRules::KEYS,
     NumberRules::KEYS,
@@ -115,7 +114,7 @@ const ALL_KEYS: &[&[&str]] = &[
 ];
 
 impl Kind {
-    /// The names of all types.
+    /// The names of all field types.
     pub const NAMES: &[&'static str] = &[
         "text",
         "number",
@@ -155,7 +154,7 @@ impl Kind {
         }
     }
 
-    /// Whether an answer may be an object: a file is one, and so may nested JSON be.
+    /// Whether an answer may be a JSON object: an upload, or nested JSON.
     pub(crate) fn takes_objects(&self) -> bool {
         match self {
             Self::File(_) => true,
@@ -169,7 +168,7 @@ impl Kind {
         }
     }
 
-    /// Reads the rules of a type; `None` when the type is not known, which is reported.
+    /// Reads the rules of a type. Reports an unknown type and returns `None`.
     pub(crate) fn read<'v>(
         reader: &mut Reader<'v>,
         name: &str,
@@ -234,7 +233,7 @@ impl Kind {
         Some(kind)
     }
 
-    /// Reads a value that is not empty.
+    /// Parses a value that is not empty.
     pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
         match self {
             Self::Text(rules) if rules.is_json => text::parse_json(source),
@@ -249,32 +248,30 @@ impl Kind {
         }
     }
 
-    /// Reads a value that is not empty into an empty slot, and notes what is wrong with it if
-    /// it is an answer: the same as [`parse`](Self::parse) and [`check`](Self::check), at one
-    /// look at the type.
+    /// Parses a value that is not empty into an empty slot and checks it. Combines
+    /// [`parse`](Self::parse) and [`check`](Self::check) with a single dispatch on the type.
     ///
-    /// An answer is written once, where it stays: handing it on as one of many types takes
-    /// longer than most checks.
+    /// The answer is written directly into its slot: moving the enum takes longer than most checks.
     #[inline]
-    pub(crate) fn take<'a>(
+    pub(crate) fn parse_and_check<'a>(
         &self,
         source: impl Source<'a>,
         is_required: bool,
         findings: &mut Findings<'_>,
         slot: &mut Option<Answer<'a>>,
-    ) -> Parsed<'a, Taken> {
+    ) -> Parsed<'a, ParseOutcome> {
         match self {
             Self::Text(rules) if rules.is_json => {
                 let answer = text::parse_json(source)?;
                 if is_no_answer(&answer, is_required) {
-                    return Ok(Taken::NoAnswer);
+                    return Ok(ParseOutcome::NoAnswer);
                 }
                 *slot = Some(answer);
             }
             Self::Text(rules) => {
                 let text = text::parse(source)?;
                 if is_required && is_blank(&text) {
-                    return Ok(Taken::NoAnswer);
+                    return Ok(ParseOutcome::NoAnswer);
                 }
                 rules.check(&text, findings);
                 *slot = Some(Answer::Text(text));
@@ -313,10 +310,10 @@ impl Kind {
                 }
             }
         }
-        Ok(Taken::Answer)
+        Ok(ParseOutcome::Answer)
     }
 
-    /// Notes what is wrong with an answer of this type.
+    /// Checks an answer of this type and records its violations.
     pub(crate) fn check(&self, answer: &Answer<'_>, findings: &mut Findings<'_>) {
         match (self, answer) {
             (Self::Text(rules), Answer::Text(text)) => rules.check(text, findings),
@@ -328,7 +325,7 @@ impl Kind {
             (Self::MultiSelect(rules), Answer::Choices(choices)) => rules.check(choices, findings),
             (Self::Url(rules), Answer::Url(url)) => rules.check(url, findings),
             (Self::File(rules), Answer::Files(files)) => rules.check(files, findings),
-            // `parse` makes no other pairs, and booleans and nested JSON have no rules.
+            // `parse` returns no other pairs, and booleans and nested JSON have no rules.
             (
                 Self::Text(_)
                 | Self::Number(_)
@@ -343,8 +340,8 @@ impl Kind {
     }
 }
 
-/// Whether what was read says nothing after all: a required text needs a character that
-/// can be seen, and JSON that was typed may say `null`.
+/// Whether a parsed value counts as no answer: a required text that is blank, or JSON that is
+/// empty, such as `null`.
 pub(crate) fn is_no_answer(answer: &Answer<'_>, is_required: bool) -> bool {
     match answer {
         Answer::Text(text) => is_required && is_blank(text),
@@ -357,7 +354,7 @@ pub(crate) fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c == '\u{feff}')
 }
 
-/// Reports keys of `validation` that this type does not have.
+/// Reports keys of `validation` that do not apply to this type.
 fn check_keys<'v>(reader: &mut Reader<'v>, name: &str, validation: &'v Object, keys: &[&str]) {
     for key in validation.keys().map(String::as_str) {
         if key == "messages" || keys.contains(&key) {

@@ -19,7 +19,7 @@ pub struct MultiSelectRules {
     pub min_items: Option<u64>,
     /// `maxItems`.
     pub max_items: Option<u64>,
-    /// What can be chosen.
+    /// The options to choose from.
     pub options: Options,
 }
 
@@ -41,7 +41,7 @@ impl MultiSelectRules {
         }
         let min_items = reader.count_at(validation, "minItems");
         let max_items = reader.count_at(validation, "maxItems");
-        reader.ordered(("minItems", min_items), ("maxItems", max_items));
+        reader.check_bounds(("minItems", min_items), ("maxItems", max_items));
         let offered = options.values().len() as u64;
         if !reader.imported && offered > 0 && min_items.is_some_and(|min| min > offered) {
             reader.report_at(
@@ -58,19 +58,20 @@ impl MultiSelectRules {
     }
 
     pub(crate) fn check(&self, choices: &[Cow<'_, str>], findings: &mut Findings<'_>) {
-        if !self.are_good(choices) {
+        if !self.are_certainly_valid(choices) {
             self.check_each(choices, findings);
         }
         check_count(self.min_items, self.max_items, choices.len(), findings);
     }
 
-    /// Whether each choice is an option and none stands twice, as far as that is quickly told.
-    fn are_good(&self, choices: &[Cow<'_, str>]) -> bool {
+    /// A fast path: whether each choice is an option and none repeats. May be `false` for valid
+    /// choices if there are many options.
+    fn are_certainly_valid(&self, choices: &[Cow<'_, str>]) -> bool {
         // One bit for each option that was chosen.
         let mut chosen = 0_u32;
         self.options.are_few()
             && choices.iter().all(|choice| {
-                let option = self.options.position(choice).map_or(0, |place| 1 << place);
+                let option = self.options.position(choice).map_or(0, |index| 1 << index);
                 let is_new = chosen & option != option;
                 chosen |= option;
                 is_new
@@ -90,9 +91,9 @@ impl MultiSelectRules {
     }
 }
 
-/// Tells, item by item in order, whether it stood before.
+/// Returns a function that tells, called for each item in order, whether it is a repetition.
 fn repetition_detector<'c>(choices: &'c [Cow<'_, str>]) -> impl FnMut(usize) -> bool + 'c {
-    // A handful is compared faster than hashed, and without memory.
+    // For a handful, comparing is faster than hashing, and allocates nothing.
     let mut seen = (choices.len() > 16).then(HashSet::new);
     move |i| match &mut seen {
         Some(seen) => !seen.insert(&choices[i]),

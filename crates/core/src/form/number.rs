@@ -51,13 +51,13 @@ impl NumberRules {
                 "`multipleOf` must be above 0.",
             );
         }
-        rules.check_room(reader);
+        rules.check_range(reader);
         rules
     }
 
-    /// Reports bounds that leave no number in between.
-    fn check_room(&self, reader: &mut Reader<'_>) {
-        reader.ordered(("minimum", self.minimum), ("maximum", self.maximum));
+    /// Reports bounds that no number can satisfy.
+    fn check_range(&self, reader: &mut Reader<'_>) {
+        reader.check_bounds(("minimum", self.minimum), ("maximum", self.maximum));
         for (low_key, low, high_key, high) in [
             (
                 "minimum",
@@ -90,7 +90,7 @@ impl NumberRules {
         }
     }
 
-    /// Whether only whole numbers pass.
+    /// Whether only whole numbers are valid.
     pub fn is_integer(&self) -> bool {
         self.step.is_some_and(Step::is_whole)
     }
@@ -130,7 +130,7 @@ impl NumberRules {
 
 #[expect(
     clippy::inline_always,
-    reason = "three words that are returned through memory take longer than the check"
+    reason = "returning three words through memory takes longer than the check"
 )]
 #[inline(always)]
 pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Number> {

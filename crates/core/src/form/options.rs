@@ -8,24 +8,24 @@ use serde_json::Value;
 use crate::form::SCAN_UP_TO;
 use crate::form::reader::{Object, Reader};
 use crate::problem::ProblemCode;
-use crate::same::same;
+use crate::str_eq::str_eq;
 
-/// What can be chosen, in display order.
+/// The options of a choice, in display order.
 #[derive(Clone, Debug)]
 pub struct Options {
     values: Arc<[Arc<str>]>,
-    /// As many as there are values, or none when the options are plain.
+    /// One per value, or empty if the options have no titles.
     titles: Vec<Arc<str>>,
     index: HashSet<Arc<str>>,
 }
 
 impl Options {
-    /// The values, as they are answered.
+    /// The values of the options, as they appear in answers.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &str> {
         self.values.iter().map(|value| &**value)
     }
 
-    /// Value and title of each; a plain option is its own title.
+    /// Iterates over value and title of each option. An option without a title is its own title.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values.iter().enumerate().map(|(i, value)| {
             let title = self.titles.get(i).unwrap_or(value);
@@ -33,12 +33,12 @@ impl Options {
         })
     }
 
-    /// Whether the options were given with titles.
+    /// Whether the options have titles.
     pub fn are_titled(&self) -> bool {
         !self.titles.is_empty()
     }
 
-    /// Whether this value can be chosen.
+    /// Whether this value is one of the options.
     pub fn contains(&self, value: &str) -> bool {
         if self.are_few() {
             self.position(value).is_some()
@@ -47,14 +47,14 @@ impl Options {
         }
     }
 
-    /// Whether there are so few that scanning them is the quickest.
+    /// Whether there are few enough that a linear scan is fastest.
     pub(crate) fn are_few(&self) -> bool {
         self.values.len() <= SCAN_UP_TO
     }
 
-    /// The place of an option, found by scanning.
+    /// The index of an option, found by a linear scan.
     pub(crate) fn position(&self, value: &str) -> Option<usize> {
-        self.values.iter().position(|option| same(option, value))
+        self.values.iter().position(|option| str_eq(option, value))
     }
 
     pub(crate) fn shared_values(&self) -> Arc<[Arc<str>]> {
@@ -102,7 +102,7 @@ impl Options {
         }
     }
 
-    /// An `enum` beside the options must say the same.
+    /// Reports an `enum` that differs from the options.
     pub(crate) fn check_enum<'v>(&self, reader: &mut Reader<'v>, validation: &'v Object) {
         let Some(listed) = reader.texts_at(validation, "enum") else {
             return;
@@ -122,7 +122,7 @@ fn read_option<'v>(
     let (value, title) = match option {
         Value::String(value) => (value.as_str(), None),
         Value::Object(option) => {
-            reader.known_keys(option, &["value", "title"]);
+            reader.check_keys(option, &["value", "title"]);
             let value = reader.required_text(option, "value", usize::MAX);
             let title = reader.required_text(option, "title", 256);
             return Some((value?, Some(title?)));

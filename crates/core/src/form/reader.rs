@@ -1,26 +1,26 @@
-//! Walks a definition and notes everything that is wrong with it, with its place.
+//! Walks a definition and collects every problem with its JSON pointer.
 //!
-//! Nothing here fails early: a getter that finds the wrong type reports it and answers
-//! `None`, so that one pass finds every problem.
+//! Nothing here fails early: a getter that finds the wrong type reports it and returns `None`,
+//! so that one pass finds every problem.
 
 use serde_json::{Map, Value};
 
 use crate::document::push_token;
 use crate::number::Number;
 use crate::pattern::{Pattern, PatternBudget};
-use crate::problem::{Found, Problem, ProblemCode, Problems};
+use crate::problem::{Problem, ProblemCode, ProblemList, Problems};
 use crate::suggestion::closest;
 
 /// A definition's JSON object.
 pub(crate) type Object = Map<String, Value>;
 
-/// Where the reader stands and what it has found.
+/// The reader's current path and the problems found so far.
 pub(crate) struct Reader<'v> {
     path: Vec<Step<'v>>,
-    problems: Found,
+    problems: ProblemList,
     pub(crate) budget: PatternBudget,
-    /// Set for a form that was made from a schema: the limits on names and counts bind
-    /// authors, not schemas (spec 1.1).
+    /// Set for a form imported from a schema, which is exempt from the limits on names and
+    /// counts (spec 1.1).
     pub(crate) imported: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'v> Reader<'v> {
     pub(crate) fn new(imported: bool) -> Self {
         Self {
             path: Vec::with_capacity(8),
-            problems: Found::default(),
+            problems: ProblemList::default(),
             budget: PatternBudget::default(),
             imported,
         }
@@ -56,11 +56,11 @@ impl<'v> Reader<'v> {
         self.problems.into_problems()
     }
 
-    pub(crate) fn found_none(&self) -> bool {
+    pub(crate) fn has_no_problems(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Runs `read` one step further down.
+    /// Runs `read` one step deeper in the definition.
     pub(crate) fn within<T>(
         &mut self,
         step: impl Into<Step<'v>>,
@@ -72,12 +72,12 @@ impl<'v> Reader<'v> {
         result
     }
 
-    /// Notes a problem where the reader stands.
+    /// Records a problem at the current path.
     pub(crate) fn report(&mut self, code: ProblemCode, message: impl Into<String>) {
-        self.note(code, message.into(), None);
+        self.record(code, message.into(), None);
     }
 
-    /// Notes a problem one step further down.
+    /// Records a problem one step below the current path.
     pub(crate) fn report_at(
         &mut self,
         step: impl Into<Step<'v>>,
@@ -87,7 +87,7 @@ impl<'v> Reader<'v> {
         self.within(step, |reader| reader.report(code, message));
     }
 
-    /// Notes that a word is not one of those known, with the likely one.
+    /// Records an unknown word and suggests the closest known one.
     pub(crate) fn report_unknown(
         &mut self,
         code: ProblemCode,
@@ -96,11 +96,11 @@ impl<'v> Reader<'v> {
         known: &[&str],
     ) {
         if !self.problems.is_full() {
-            self.note(code, message.into(), closest(word, known));
+            self.record(code, message.into(), closest(word, known));
         }
     }
 
-    fn note(&mut self, code: ProblemCode, message: String, suggestion: Option<&str>) {
+    fn record(&mut self, code: ProblemCode, message: String, suggestion: Option<&str>) {
         if self.problems.is_full() {
             return;
         }
@@ -119,8 +119,8 @@ impl<'v> Reader<'v> {
         });
     }
 
-    /// Reports every key that is not known here.
-    pub(crate) fn known_keys(&mut self, object: &'v Object, known: &[&str]) {
+    /// Reports every unknown key.
+    pub(crate) fn check_keys(&mut self, object: &'v Object, known: &[&str]) {
         for key in object.keys() {
             if !known.contains(&key.as_str()) {
                 self.within(key.as_str(), |reader| {
@@ -170,7 +170,7 @@ impl<'v> Reader<'v> {
         self.within(key, |reader| reader.text(value))
     }
 
-    /// A text that must be there, of 1 to `max` characters.
+    /// A required text of 1 to `max` characters.
     pub(crate) fn required_text(
         &mut self,
         object: &'v Object,
@@ -201,7 +201,7 @@ impl<'v> Reader<'v> {
         Some(text)
     }
 
-    /// A list of texts; an entry of another type is reported and left out.
+    /// A list of texts with their indices. An entry of another type is reported and skipped.
     pub(crate) fn texts_at(
         &mut self,
         object: &'v Object,
@@ -259,7 +259,7 @@ impl<'v> Reader<'v> {
         }
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
         self.within(key, |reader| {
-            let message = format!("`{text}` is not one of {}.", listing(&known));
+            let message = format!("`{text}` is not one of {}.", join_quoted(&known));
             reader.report_unknown(ProblemCode::BadValue, message, text, &known);
         });
         None
@@ -281,8 +281,8 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Reports a pair of bounds that leaves nothing in between.
-    pub(crate) fn ordered<T: PartialOrd>(
+    /// Reports a lower bound that exceeds the upper bound.
+    pub(crate) fn check_bounds<T: PartialOrd>(
         &mut self,
         (low_key, low): (&'v str, Option<T>),
         (high_key, high): (&'v str, Option<T>),
@@ -318,8 +318,8 @@ pub(crate) fn number(value: &Value) -> Option<Number> {
     value.as_number().and_then(Number::from_json)
 }
 
-/// Writes words as `a`, `b` and `c`, each in back quotes.
-pub(crate) fn listing(words: &[&str]) -> String {
+/// Joins words as `a`, `b` and `c`, each in backquotes.
+pub(crate) fn join_quoted(words: &[&str]) -> String {
     let mut text = String::new();
     for (i, word) in words.iter().enumerate() {
         if i > 0 {

@@ -1,8 +1,7 @@
-//! Hints for whoever shows a field.
+//! Hints on how to show a field.
 //!
-//! A hint never changes what is valid, with three exceptions that live elsewhere:
-//! `conditionalDisplay` (see [`crate::condition`]), `readonly` and `hidden` (see
-//! [`crate::check`]).
+//! A hint never changes what is valid, with three exceptions: `conditionalDisplay` (see
+//! [`crate::condition`]), `readonly` and `hidden` (see [`crate::check`]).
 
 use crate::form::kind::Kind;
 use crate::form::reader::{Object, Reader};
@@ -11,7 +10,7 @@ use crate::problem::ProblemCode;
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// How a field is drawn.
+    /// The control that shows a field.
     #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
     DisplayStyle {
         Dropdown = "dropdown",
@@ -30,7 +29,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// The kind of input that a page uses.
+    /// The type of the HTML input on a page.
     #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
     InputType {
         Text = "text",
@@ -46,7 +45,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// When a field is checked while it is filled in.
+    /// When a field is checked while a person fills it in.
     #[expect(missing_docs, reason = "the words of the form language; see docs/forms.md")]
     ValidationTrigger {
         OnChange = "on_change",
@@ -74,7 +73,7 @@ impl DisplayStyle {
     }
 }
 
-/// The hints of one field; what is absent is left to whoever shows it.
+/// The rendering hints of one field. Absent hints are up to the renderer.
 #[derive(Clone, Debug, Default)]
 #[expect(
     missing_docs,
@@ -91,8 +90,8 @@ pub struct Rendering {
     pub rows: Option<u64>,
     pub step: Option<Number>,
     pub searchable: Option<bool>,
-    pub grid_column: Option<GridPlace>,
-    pub grid_row: Option<GridPlace>,
+    pub grid_column: Option<GridPosition>,
+    pub grid_row: Option<GridPosition>,
     pub break_after: bool,
     pub validation_trigger: Option<ValidationTrigger>,
     pub debounce_ms: Option<u64>,
@@ -104,12 +103,12 @@ pub struct Rendering {
     pub enable_time: Option<bool>,
 }
 
-/// Where a field stands in a grid, and how many cells it takes.
+/// A field's position and span in a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GridPlace {
-    /// The line it starts at, counted from 1.
+pub struct GridPosition {
+    /// The line at which the field starts, counted from 1.
     pub start: Option<u64>,
-    /// The number of cells.
+    /// The number of cells that the field spans.
     pub span: u64,
 }
 
@@ -135,11 +134,11 @@ const FILE: &[&str] = &["acceptAttribute", "dragAndDrop", "preview"];
 const URL: &[&str] = &["testButton"];
 const DATE: &[&str] = &["displayFormat", "enableTime"];
 
-/// The longest pause before a field is checked while somebody types.
+/// The maximum debounce delay before a field is checked.
 const MAX_DEBOUNCE_MS: u64 = 60_000;
 
 impl Rendering {
-    /// Whether nobody can change the answer.
+    /// Whether the answer cannot be changed.
     pub(super) fn is_fixed(&self) -> bool {
         self.hidden || self.readonly
     }
@@ -158,8 +157,8 @@ impl Rendering {
             rows: reader.count_at(hints, "rows"),
             step: reader.number_at(hints, "step"),
             searchable: reader.flag_at(hints, "searchable"),
-            grid_column: read_grid_place(reader, hints, "gridColumn"),
-            grid_row: read_grid_place(reader, hints, "gridRow"),
+            grid_column: read_grid_position(reader, hints, "gridColumn"),
+            grid_row: read_grid_position(reader, hints, "gridRow"),
             break_after: reader.flag_at(hints, "breakAfter").unwrap_or(false),
             validation_trigger: reader.word_at(
                 hints,
@@ -196,7 +195,7 @@ impl Rendering {
         }
         if self
             .debounce_ms
-            .is_some_and(|pause| pause > MAX_DEBOUNCE_MS)
+            .is_some_and(|delay| delay > MAX_DEBOUNCE_MS)
         {
             let message = format!("`debounceMs` is at most {MAX_DEBOUNCE_MS}.");
             reader.report_at("debounceMs", ProblemCode::BadValue, message);
@@ -238,16 +237,16 @@ fn check_keys<'v>(reader: &mut Reader<'v>, hints: &'v Object, kind: &Kind) {
     }
 }
 
-/// A line number, `"span 2"`, or `"1 / span 2"`.
-fn read_grid_place<'v>(
+/// Reads a line number, `"span 2"`, or `"1 / span 2"`.
+fn read_grid_position<'v>(
     reader: &mut Reader<'v>,
     hints: &'v Object,
     key: &'v str,
-) -> Option<GridPlace> {
+) -> Option<GridPosition> {
     let value = hints.get(key)?;
     let cell = |text: &str| text.parse().ok().filter(|n| (1..=12_u64).contains(n));
     let span = |text: &str| text.strip_prefix("span ").and_then(|n| cell(n.trim()));
-    let place = match value {
+    let position = match value {
         serde_json::Value::Number(line) => cell(&line.to_string()).map(|line| (Some(line), 1)),
         serde_json::Value::String(text) => match text.split_once('/') {
             Some((start, end)) => match (cell(start.trim()), span(end.trim()), cell(end.trim())) {
@@ -261,16 +260,16 @@ fn read_grid_place<'v>(
         },
         _ => None,
     };
-    if place.is_none() {
+    if position.is_none() {
         let message = format!(
             "`{key}` is a line from 1 to 12, a span such as `span 2`, or both: `1 / span 2`."
         );
         reader.report_at(key, ProblemCode::BadValue, message);
     }
-    place.map(|(start, span)| GridPlace { start, span })
+    position.map(|(start, span)| GridPosition { start, span })
 }
 
-/// What assistive technology is told about one field.
+/// Hints for assistive technology about one field.
 #[derive(Clone, Debug, Default)]
 #[expect(
     missing_docs,
@@ -286,7 +285,7 @@ pub struct Accessibility {
 
 impl Accessibility {
     pub(crate) fn read<'v>(reader: &mut Reader<'v>, hints: &'v Object) -> Self {
-        reader.known_keys(
+        reader.check_keys(
             hints,
             &[
                 "ariaLabel",

@@ -1,4 +1,4 @@
-//! Rules over several fields: `validation.rules`.
+//! Rules across fields: `validation.rules`.
 
 use std::sync::Arc;
 
@@ -12,38 +12,38 @@ use crate::form::reader::{Object, Reader};
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected, Violation};
 
-/// A rule over several fields.
+/// A rule across fields.
 #[derive(Clone, Debug)]
 pub struct CrossRule {
     pub(crate) check: CrossCheck,
-    /// The field that an error is reported at: `left`, or the first listed.
+    /// The field at which violations are reported: `left`, or the first one listed.
     pub(crate) anchor: usize,
     message: Option<Arc<str>>,
     others: Arc<[Arc<str>]>,
 }
 
-/// What a rule over several fields wants; fields by their place in the form.
+/// The condition of a rule across fields. Fields are indices into the form.
 #[derive(Clone, Debug)]
 pub enum CrossCheck {
-    /// Two answers compare like this, where both are given.
+    /// Two answers compare in this way, if both fields are answered.
     Compare(usize, Comparison, usize),
-    /// One or more are answered.
+    /// At least one field is answered.
     AtLeastOne(Vec<usize>),
-    /// One is answered and no other.
+    /// Exactly one field is answered.
     ExactlyOne(Vec<usize>),
-    /// All are answered, or none.
+    /// All fields are answered, or none.
     AllOrNone(Vec<usize>),
 }
 
 const RULES: &[&str] = &["compare", "at_least_one", "exactly_one", "all_or_none"];
 
 impl CrossRule {
-    /// What it wants.
+    /// The condition that the rule checks.
     pub fn check(&self) -> &CrossCheck {
         &self.check
     }
 
-    /// The author's own words for when it is broken.
+    /// The author's message for a violation of the rule.
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
@@ -57,7 +57,7 @@ impl CrossRule {
         let rule = reader.required_text(object, "rule", usize::MAX)?;
         let message = reader.text_at(object, "message").map(Arc::from);
         if rule == "compare" {
-            reader.known_keys(object, &["rule", "left", "operator", "right", "message"]);
+            reader.check_keys(object, &["rule", "left", "operator", "right", "message"]);
             return Self::read_compare(reader, object, fields, message);
         }
         let make = match rule {
@@ -72,12 +72,12 @@ impl CrossRule {
                 return None;
             }
         };
-        reader.known_keys(object, &["rule", "fields", "message"]);
-        let places = read_fields(reader, object, fields)?;
-        let anchor = *places.first()?;
+        reader.check_keys(object, &["rule", "fields", "message"]);
+        let indices = read_fields(reader, object, fields)?;
+        let anchor = *indices.first()?;
         Some(Self {
-            others: fields.ids(places.iter().skip(1)),
-            check: make(places),
+            others: fields.ids(indices.iter().skip(1)),
+            check: make(indices),
             anchor,
             message,
         })
@@ -133,7 +133,7 @@ impl CrossRule {
         })
     }
 
-    /// The rule's name.
+    /// The constraint that a violation of the rule names.
     pub(crate) fn constraint(&self) -> Constraint {
         match self.check {
             CrossCheck::Compare(..) => Constraint::Compare,
@@ -143,16 +143,16 @@ impl CrossRule {
         }
     }
 
-    /// Notes the rule if it is broken. `has` tells whether a field has an answer,
-    /// `is_active` whether one could be given, `read` gives one that could be read.
-    pub(crate) fn judge<'s>(
+    /// Records a violation if the rule does not hold. `has` tells whether a field is answered,
+    /// `is_active` whether it can be, and `read` returns its parsed answer.
+    pub(crate) fn evaluate<'s>(
         &self,
         has: &impl Fn(usize) -> bool,
         is_active: &impl Fn(usize) -> bool,
         read: &impl Fn(usize) -> Option<&'s Answer<'s>>,
         list: &mut Vec<Violation>,
     ) {
-        let count = |places: &[usize]| places.iter().filter(|place| has(**place)).count();
+        let count = |indices: &[usize]| indices.iter().filter(|index| has(**index)).count();
         let holds = match &self.check {
             CrossCheck::Compare(left, comparison, right) => match (read(*left), read(*right)) {
                 (Some(left), Some(right)) => match (order(left, right), comparison) {
@@ -162,20 +162,20 @@ impl CrossRule {
                 },
                 _ => true,
             },
-            // Where every field is hidden, nobody could answer any.
-            CrossCheck::AtLeastOne(places) | CrossCheck::ExactlyOne(places)
-                if !places.iter().any(|place| is_active(*place)) =>
+            // If no field is active, none can be answered.
+            CrossCheck::AtLeastOne(indices) | CrossCheck::ExactlyOne(indices)
+                if !indices.iter().any(|index| is_active(*index)) =>
             {
                 true
             }
-            CrossCheck::AtLeastOne(places) => count(places) >= 1,
-            CrossCheck::ExactlyOne(places) => count(places) == 1,
-            CrossCheck::AllOrNone(places) => [0, places.len()].contains(&count(places)),
+            CrossCheck::AtLeastOne(indices) => count(indices) >= 1,
+            CrossCheck::ExactlyOne(indices) => count(indices) == 1,
+            CrossCheck::AllOrNone(indices) => [0, indices.len()].contains(&count(indices)),
         };
         if !holds {
             list.push(Violation {
                 field: Some(self.anchor),
-                stranger: None,
+                unknown_name: None,
                 constraint: self.constraint(),
                 expected: Expected::Names(self.others.clone()),
                 actual: None,
@@ -202,21 +202,21 @@ fn read_fields<'v>(
     }
     let listed = reader.texts_at(object, "fields")?;
     reader.within("fields", |reader| {
-        let mut places = Vec::new();
+        let mut indices = Vec::new();
         for (i, id) in &listed {
-            let Some((place, _)) = fields.find(reader, *i, id) else {
+            let Some((index, _)) = fields.find(reader, *i, id) else {
                 continue;
             };
-            if places.contains(&place) {
+            if indices.contains(&index) {
                 let message = format!("`{id}` is listed twice.");
                 reader.report_at(*i, ProblemCode::DuplicateId, message);
             }
-            places.push(place);
+            indices.push(index);
         }
         if listed.len() < 2 {
             let message = "A rule across fields needs at least two of them.";
             reader.report(ProblemCode::Empty, message);
         }
-        Some(places)
+        Some(indices)
     })
 }

@@ -6,12 +6,12 @@ use crate::violation::{Constraint, Expected};
 
 pub(crate) fn check(options: &Options, choice: &str, findings: &mut Findings<'_>) {
     if !options.contains(choice) {
-        refuse(options, choice, findings);
+        reject(options, choice, findings);
     }
 }
 
 #[cold]
-pub(crate) fn refuse(options: &Options, choice: &str, findings: &mut Findings<'_>) {
+pub(crate) fn reject(options: &Options, choice: &str, findings: &mut Findings<'_>) {
     let expected = Expected::Names(options.shared_values());
     findings.add_text(Constraint::Enum, expected, choice);
 }

@@ -11,7 +11,7 @@ use crate::parse::{Raw, Source};
 use crate::pattern::Pattern;
 use crate::violation::{Constraint, Expected};
 
-/// The most code points a text may have where the form does not say.
+/// The maximum length in code points, unless the form sets one.
 pub(crate) const DEFAULT_MAX_LENGTH: u64 = 64 * 1024;
 
 /// The rules of a `text` field.
@@ -19,7 +19,7 @@ pub(crate) const DEFAULT_MAX_LENGTH: u64 = 64 * 1024;
 pub struct TextRules {
     /// `minLength`, in code points.
     pub min_length: Option<u64>,
-    /// `maxLength`, in code points; 64 Ki where absent.
+    /// `maxLength`, in code points; 64 Ki if absent.
     pub max_length: Option<u64>,
     /// `pattern`.
     pub pattern: Option<Pattern>,
@@ -40,19 +40,24 @@ impl TextRules {
             format: reader.word_at(validation, "format", Format::WORDS),
             is_json: false,
         };
-        reader.ordered(
+        reader.check_bounds(
             ("minLength", rules.min_length),
-            ("maxLength", Some(rules.longest())),
+            ("maxLength", Some(rules.effective_max_length())),
         );
         rules
     }
 
-    fn longest(&self) -> u64 {
+    fn effective_max_length(&self) -> u64 {
         self.max_length.unwrap_or(DEFAULT_MAX_LENGTH)
     }
 
     pub(crate) fn check(&self, text: &str, findings: &mut Findings<'_>) {
-        check_length(self.min_length, Some(self.longest()), text, findings);
+        check_length(
+            self.min_length,
+            Some(self.effective_max_length()),
+            text,
+            findings,
+        );
         if let Some(pattern) = &self.pattern
             && !pattern.is_match(text)
         {
@@ -67,7 +72,7 @@ impl TextRules {
     }
 }
 
-/// Checks a length in code points, counting only where the bytes leave it open.
+/// Checks a length in code points, and counts them only if the byte length does not decide.
 #[inline]
 pub(crate) fn check_length(
     min: Option<u64>,
@@ -106,7 +111,7 @@ fn count_length(min: Option<u64>, max: Option<u64>, text: &str, findings: &mut F
     }
 }
 
-/// Reads a value that is a text.
+/// Parses a text.
 #[inline]
 pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Cow<'a, str>> {
     source
@@ -114,7 +119,7 @@ pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Cow<'a, str>> {
         .map_err(|other| Mistake::wrong_type("string").of(other))
 }
 
-/// A nested value: the value itself, or JSON text that a person typed.
+/// Parses a nested value: a JSON value, or text that contains JSON.
 pub(crate) fn parse_json<'a>(source: impl Source<'a>) -> Parsed<'a> {
     match source.text() {
         Ok(text) => match serde_json::from_str(&text) {

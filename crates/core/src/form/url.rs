@@ -1,4 +1,4 @@
-//! `url`: a text that the URL guard lets pass.
+//! `url`: a text that passes the URL guard.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::problem::ProblemCode;
 use crate::url_guard::{self, Blocked, Policy};
 use crate::violation::{Constraint, Expected};
 
-/// The most code points a URL may have where the form does not say.
+/// The maximum length in code points, unless the form sets one.
 pub(crate) const DEFAULT_MAX_LENGTH: u64 = 2048;
 
 /// The rules of a `url` field.
@@ -17,7 +17,7 @@ pub(crate) const DEFAULT_MAX_LENGTH: u64 = 2048;
 pub struct UrlRules {
     /// `allowedSchemes`, `blockPrivateIPs` and `blockLocalhost`.
     pub policy: Policy,
-    /// `maxLength`, in code points; 2048 where absent.
+    /// `maxLength`, in code points; 2048 if absent.
     pub max_length: Option<u64>,
     schemes: Arc<[Arc<str>]>,
 }
@@ -82,7 +82,7 @@ impl UrlRules {
     }
 }
 
-/// Schemes in lower case, each checked for being one.
+/// Validates the schemes and returns them in lower case.
 fn read_schemes(reader: &mut Reader<'_>, schemes: &[(usize, &str)]) -> Vec<Arc<str>> {
     reader.within("allowedSchemes", |reader| {
         if schemes.is_empty() {

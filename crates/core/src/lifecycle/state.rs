@@ -1,4 +1,4 @@
-//! Where an elicitation stands, and how it ended.
+//! The states and outcomes of an elicitation.
 
 use std::fmt;
 
@@ -6,56 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::UnixTime;
 
-/// Where an elicitation stands.
+/// The state of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum State {
-    /// Asked; nobody has begun to answer.
+    /// Asked; nobody has started to answer.
     Pending,
-    /// Somebody has begun.
+    /// Somebody has started to answer.
     Active {
-        /// Since when.
+        /// When they started.
         since: UnixTime,
     },
     /// Answered.
     Completed {
-        /// When.
+        /// When it was answered.
         at: UnixTime,
     },
     /// The respondent decided not to answer.
     Declined {
-        /// When.
+        /// When they decided.
         at: UnixTime,
     },
-    /// Nobody decided anything; an asker may well ask again, which is why this is not
-    /// the same as a decline.
+    /// Ended without a decision. Distinct from a decline, because an asker may ask again.
     Cancelled {
-        /// When.
+        /// When it was cancelled.
         at: UnixTime,
-        /// Why.
+        /// Why it was cancelled.
         reason: CancelReason,
     },
     /// The deadline passed.
     #[serde(rename = "timeout")]
     TimedOut {
-        /// When that was noticed, which may be after the deadline.
+        /// When the timeout was recorded, which may be after the deadline.
         at: UnixTime,
     },
 }
 
-/// A state by its name alone: what lists are filtered by.
+/// The name of a state, without its data. Lists can be filtered by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Asked; nobody has begun to answer.
+    /// Asked; nobody has started to answer.
     Pending,
-    /// Somebody has begun.
+    /// Somebody has started to answer.
     Active,
     /// Answered.
     Completed,
     /// The respondent decided not to answer.
     Declined,
-    /// Nobody decided anything.
+    /// Ended without a decision.
     Cancelled,
     /// The deadline passed.
     Timeout,
@@ -64,13 +63,13 @@ pub enum Status {
 /// How an elicitation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// With an answer.
+    /// It was answered.
     Completed,
-    /// By the respondent's decision.
+    /// The respondent decided not to answer.
     Declined,
-    /// Without a decision.
+    /// It ended without a decision.
     Cancelled(CancelReason),
-    /// By its deadline.
+    /// The deadline passed.
     TimedOut,
 }
 
@@ -78,17 +77,17 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelReason {
-    /// The respondent went away from it.
+    /// The respondent dismissed it.
     UserCancelled,
     /// The asker's connection ended.
     ClientDisconnected,
     /// The asker's MCP session ended.
     SessionExpired,
-    /// Its form was withdrawn.
+    /// The form was withdrawn.
     FormInvalidated,
-    /// The last attempt was not valid either.
+    /// The last allowed answer was not valid.
     MaxRetriesExceeded,
-    /// The asker does not need it any more.
+    /// The asker withdrew it.
     AskerCancelled,
 }
 
@@ -116,21 +115,21 @@ impl CancelReason {
     }
 }
 
-/// Whether a person was shown the question.
+/// Whether the question was shown to a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presented {
-    /// Nobody can tell.
+    /// Not known.
     #[default]
     Unknown,
-    /// It was on a screen.
+    /// It was shown on a screen.
     Yes,
-    /// It was answered faster than a person reads, or by a client without a screen.
+    /// It was answered faster than a person can read, or by a client without a screen.
     No,
 }
 
 impl State {
-    /// Its name alone.
+    /// The name of the state.
     pub fn status(&self) -> Status {
         match self {
             Self::Pending => Status::Pending,
@@ -178,8 +177,8 @@ impl Outcome {
         }
     }
 
-    /// What is said to whoever comes after: `already_completed` and its like.
-    pub fn already(self) -> &'static str {
+    /// The reason reported for a later command, such as `already_completed`.
+    pub fn settled_code(self) -> &'static str {
         match self {
             Self::Completed => "already_completed",
             Self::Declined => "already_declined",

@@ -1,121 +1,121 @@
-//! What is wanted, what changed, what follows from that, and why it may not happen.
+//! Commands, the changes they cause, the effects of changes, and rejections.
 
 use std::time::Duration;
 
 use super::state::{CancelReason, Outcome, Presented};
 use crate::time::UnixTime;
 
-/// What somebody wants to happen.
+/// A request to change an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The question was on a screen; that alone begins nothing.
+    /// The question was shown on a screen, which does not make it active.
     Show,
-    /// A person began: the first key stroke, POST or consent.
+    /// A person started to answer: the first key stroke, POST or consent.
     Open,
-    /// Part of an answer is to be kept.
+    /// Save a draft.
     Draft,
-    /// A whole answer came, and was checked.
+    /// Submit an answer that was checked.
     Submit(Verdict),
-    /// A result came from elsewhere.
+    /// Complete with a result from elsewhere.
     Complete,
     /// The respondent decides not to answer.
     Decline {
-        /// Whether it was shown, as far as the channel can tell.
+        /// Whether the question was shown, as far as the channel can tell.
         presented: Presented,
     },
-    /// It is to end without a decision.
+    /// End without a decision.
     Cancel {
-        /// Why.
+        /// Why it is cancelled.
         reason: CancelReason,
-        /// Whether it was shown, as far as the channel can tell.
+        /// Whether the question was shown, as far as the channel can tell.
         presented: Presented,
     },
-    /// More time is wanted: so much, or as much as the terms grant at once.
+    /// Extend the deadline by this duration, or by the maximum of one extension.
     Extend(Option<Duration>),
-    /// Time: the moment of the warning has come.
+    /// The timer for the warning is due.
     Warn,
-    /// Time: the deadline has come.
+    /// The deadline has passed.
     Expire,
 }
 
-/// What the form said to an answer.
+/// The result of checking an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It fits.
+    /// The answer is valid.
     Valid,
-    /// It breaks rules.
+    /// The answer breaks rules of the form.
     Invalid,
 }
 
-/// A fact about an elicitation: what changed, and when.
+/// A change of an elicitation and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When.
+    /// When it changed.
     pub at: UnixTime,
-    /// What.
+    /// What changed.
     pub change: Change,
 }
 
-/// What changed.
+/// A change of an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is known to have been shown.
+    /// The question was shown.
     Shown,
-    /// It became active.
+    /// The elicitation became active.
     Opened,
-    /// A draft was kept.
+    /// A draft was saved.
     Drafted,
-    /// An answer was refused, and another may come.
+    /// An answer was rejected; another may be submitted.
     Refused,
-    /// The last answer that was allowed was refused.
+    /// The last allowed answer was rejected.
     Exhausted,
     /// An answer was accepted.
     Answered,
     /// A result came from elsewhere.
     Completed,
-    /// It was declined.
+    /// The respondent declined.
     Declined {
-        /// Whether it was shown, as far as the channel could tell.
+        /// Whether the question was shown, as far as the channel could tell.
         presented: Presented,
     },
-    /// It was cancelled.
+    /// The elicitation was cancelled.
     Cancelled {
-        /// Why.
+        /// Why it was cancelled.
         reason: CancelReason,
-        /// Whether it was shown, as far as the channel could tell.
+        /// Whether the question was shown, as far as the channel could tell.
         presented: Presented,
     },
-    /// The deadline moved.
+    /// The deadline was extended.
     Extended {
-        /// To this.
+        /// The new deadline.
         deadline: UnixTime,
     },
-    /// The warning went out.
+    /// The warning was sent.
     Warned,
     /// The deadline passed.
     TimedOut,
 }
 
-/// What the caller has to perform once a change is kept.
+/// An effect that the caller performs after the change is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Move the alarm to [`Lifecycle::alarm`](super::Lifecycle::alarm).
-    Rearm,
-    /// Tell whoever follows this elicitation.
+    /// Set the timer to [`Lifecycle::timer`](super::Lifecycle::timer).
+    SetTimer,
+    /// Notify the subscribers of this elicitation.
     Announce,
-    /// Warn the asker that time runs out.
+    /// Warn the asker that the deadline is near.
     Warn,
-    /// It is over: wake who waits, tell the asker, give back its place under the limits.
+    /// The elicitation has settled: wake waiters, notify the asker, release its permits.
     Settle,
 }
 
 impl Change {
-    /// What has to be performed.
+    /// The effects that the caller has to perform.
     pub fn effects(&self) -> &'static [Effect] {
         match self {
             Self::Shown | Self::Drafted | Self::Refused | Self::Opened => &[Effect::Announce],
-            Self::Extended { .. } => &[Effect::Rearm, Effect::Announce],
-            Self::Warned => &[Effect::Rearm, Effect::Warn],
+            Self::Extended { .. } => &[Effect::SetTimer, Effect::Announce],
+            Self::Warned => &[Effect::SetTimer, Effect::Warn],
             Self::Exhausted
             | Self::Answered
             | Self::Completed
@@ -130,7 +130,7 @@ impl Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// It is over already.
+    /// The elicitation has settled already.
     #[error("the elicitation is already {}", .outcome.status().as_str())]
     Settled {
         /// How it ended.
@@ -139,22 +139,22 @@ pub enum Rejection {
     /// The deadline has passed, whether or not a timer has fired.
     #[error("the elicitation timed out")]
     Late,
-    /// Time cannot be extended like that.
+    /// The deadline cannot be extended in this way.
     #[error("the extension is refused: {}", .0.as_str())]
     Extension(ExtensionRefusal),
-    /// Time's own command came before its time.
+    /// A timer's command came before the timer was due.
     #[error("that is not due yet")]
     NotDue,
 }
 
-/// Why time is not extended.
+/// Why the deadline is not extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionRefusal {
-    /// This question's time cannot be extended.
+    /// The terms allow no extension.
     NotAllowed,
-    /// It was extended as often as it can be.
+    /// All extensions are used up.
     NoneLeft,
-    /// More was wanted than is granted at once.
+    /// The requested duration exceeds the maximum of one extension.
     TooLong,
 }
 

@@ -1,5 +1,5 @@
-# $label is the field's label, or the name that was sent where no field has it.
-# $expected is what the rule wanted: a number, a text, or a list joined by commas.
+# $label is the field's label, or the submitted name if the form has no such field.
+# $expected is what the rule expects: a number, a text, or a list joined by commas.
 # $operator is the comparison of a `compare` rule: lt, lte, eq, ne, gte or gt.
 
 error-required = { $label } is required

@@ -1,4 +1,4 @@
-//! Decimal numbers, exact where floats are not.
+//! Exact decimal arithmetic.
 
 use std::cmp::Ordering;
 
@@ -42,12 +42,12 @@ impl Decimal {
         Some(if self.negative { -magnitude } else { magnitude })
     }
 
-    /// Exact: neither side is ever rounded.
+    /// Exact: neither operand is rounded.
     pub(super) fn is_multiple_of(self, step: Self) -> bool {
         if self.digits == 0 {
             return true;
         }
-        // `digits` has no factor of ten left, so a coarser step cannot divide it.
+        // `digits` has no factor of ten, so a step with a larger exponent cannot divide it.
         let Ok(shift) = u32::try_from(self.exponent - step.exponent) else {
             return false;
         };
@@ -69,7 +69,7 @@ impl Decimal {
             let scale = |digits: u128| 10_u128.checked_pow(shift)?.checked_mul(digits);
             match self.exponent.cmp(&other.exponent) {
                 Ordering::Equal => self.digits.cmp(&other.digits),
-                // What overflows when brought to the other's scale is the larger one.
+                // The operand that overflows when scaled to the other is the larger one.
                 Ordering::Greater => {
                     scale(self.digits).map_or(Ordering::Greater, |d| d.cmp(&other.digits))
                 }
@@ -115,8 +115,8 @@ impl Decimal {
         let mut exponent: i32 = exponent.parse().unwrap_or(0);
         let mut digits: u128 = 0;
         let mut in_fraction = false;
-        // At most 17 significant digits: `digits` cannot overflow on a finite float, but
-        // zeros may follow them.
+        // A finite float has at most 17 significant digits, so only trailing zeros could
+        // saturate `digits`.
         for byte in mantissa.bytes() {
             match byte {
                 b'0'..=b'9' => {
@@ -150,7 +150,7 @@ fn multiply_mod(a: u128, b: u128, modulus: u128) -> u128 {
     if let Some(product) = a.checked_mul(b) {
         return product % modulus;
     }
-    // Too large for one multiplication: add and double, which stays below the modulus.
+    // The product overflows: double and add, which stays below the modulus.
     let add = |x: u128, y: u128| {
         if x >= modulus - y {
             x - (modulus - y)

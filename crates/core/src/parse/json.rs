@@ -1,4 +1,4 @@
-//! Reads answers from JSON text, without building a document tree.
+//! Parses answers from JSON text, without building a document tree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,20 +7,19 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-use super::{FORM_ID, Intake, RESPONSES, Raw};
+use super::{AnswerParser, FORM_ID, RESPONSES, Raw};
 use crate::form::Kind;
 use crate::number::Number;
 
-/// The members of an envelope.
+/// Whether the key is a member of an envelope.
 fn is_envelope_key(key: &str) -> bool {
     matches!(key, RESPONSES | FORM_ID | "metadata")
 }
 
-/// Reads an object of answers from JSON text; finding an envelope, it returns the text of
-/// the answers within.
+/// Parses an object of answers. If it is an envelope, returns the text of the answers inside.
 pub(super) struct JsonAnswers<'i, 'f, 'a> {
-    pub(super) intake: &'i mut Intake<'f, 'a>,
-    /// An envelope may stand here.
+    pub(super) parser: &'i mut AnswerParser<'f, 'a>,
+    /// Whether the object may be an envelope.
     pub(super) outermost: bool,
 }
 
@@ -40,9 +39,9 @@ impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let form = self.intake.form;
+        let form = self.parser.form;
         let mut next = 0;
-        // What is no answer, or may turn out to be a member of an envelope.
+        // Members that are not answers, or may turn out to belong to an envelope.
         let mut others: Vec<(Cow<'a, str>, Raw<'a>)> = Vec::new();
         let mut responses = None;
         while let Some(key) = entries.next_key_seed(JsonText)? {
@@ -52,44 +51,44 @@ impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
                     responses = Some(raw.get());
                     Raw::Absent
                 } else {
-                    JsonRaw.of(raw.get()).map_err(serde::de::Error::custom)?
+                    JsonRaw.parse(raw.get()).map_err(serde::de::Error::custom)?
                 };
                 others.push((key, value));
                 continue;
             }
-            if let Some((place, field)) = form.find(next, &key)
+            if let Some((index, field)) = form.find(next, &key)
                 && !(self.outermost && is_envelope_key(&key))
             {
-                next = place + 1;
+                next = index + 1;
                 let raw = match field.kind() {
                     Kind::Number(_) => entries.next_value_seed(JsonNumber)?,
                     _ => entries.next_value_seed(JsonRaw)?,
                 };
-                if !self.intake.put(place, field, raw) {
+                if !self.parser.set(index, field, raw) {
                     return Err(serde::de::Error::custom(DuplicateKey(&key)));
                 }
             } else {
                 others.push((key, entries.next_value_seed(JsonRaw)?));
             }
         }
-        refuse_duplicates(&others)?;
+        reject_duplicates(&others)?;
         if responses.is_some() {
             return Ok(responses);
         }
         for (key, value) in others {
             match form.find(0, &key) {
-                Some((place, field)) => {
-                    self.intake.put(place, field, value);
+                Some((index, field)) => {
+                    self.parser.set(index, field, value);
                 }
-                None => self.intake.strangers.push(key.into()),
+                None => self.parser.unknown.push(key.into()),
             }
         }
         Ok(None)
     }
 }
 
-/// Notes the members of an envelope beside its `responses`, in the order of the text.
-pub(super) struct JsonEnvelope<'i, 'f, 'a>(pub(super) &'i mut Intake<'f, 'a>);
+/// Records the members of an envelope other than `responses`, in document order.
+pub(super) struct JsonEnvelope<'i, 'f, 'a>(pub(super) &'i mut AnswerParser<'f, 'a>);
 
 impl<'a> DeserializeSeed<'a> for JsonEnvelope<'_, '_, 'a> {
     type Value = ();
@@ -120,8 +119,8 @@ impl<'a> Visitor<'a> for JsonEnvelope<'_, '_, 'a> {
     }
 }
 
-fn refuse_duplicates<E: serde::de::Error>(members: &[(Cow<'_, str>, Raw<'_>)]) -> Result<(), E> {
-    // A handful is compared faster than sorted.
+fn reject_duplicates<E: serde::de::Error>(members: &[(Cow<'_, str>, Raw<'_>)]) -> Result<(), E> {
+    // For a handful, comparing is faster than sorting.
     let is_repeated = |(i, (key, _)): (usize, &(Cow<'_, str>, _))| {
         members[..i].iter().any(|(other, _)| other == key)
     };
@@ -140,11 +139,11 @@ struct DuplicateKey<'k>(&'k str);
 
 impl fmt::Display for DuplicateKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the key `{}` stands here more than once", self.0)
+        write!(f, "the key `{}` appears more than once", self.0)
     }
 }
 
-/// A text, borrowed where it has no escapes.
+/// Parses a string, borrowed if it has no escapes.
 struct JsonText;
 
 impl<'a> DeserializeSeed<'a> for JsonText {
@@ -171,7 +170,7 @@ impl<'a> Visitor<'a> for JsonText {
     }
 }
 
-/// A value for a field that takes no number.
+/// Parses a value for a field that is not a number.
 struct JsonRaw;
 
 impl<'a> DeserializeSeed<'a> for JsonRaw {
@@ -230,19 +229,19 @@ impl<'a> Visitor<'a> for JsonRaw {
         while let Some(key) = entries.next_key_seed(JsonText)? {
             members.push((key, entries.next_value_seed(JsonRaw)?));
         }
-        refuse_duplicates(&members)?;
+        reject_duplicates(&members)?;
         Ok(Raw::Object(members))
     }
 }
 
 impl JsonRaw {
-    /// Reads a part of a text that is a value.
-    fn of(self, text: &str) -> Result<Raw<'_>, serde_json::Error> {
+    /// Parses a text that is a single value.
+    fn parse(self, text: &str) -> Result<Raw<'_>, serde_json::Error> {
         self.deserialize(&mut serde_json::Deserializer::from_str(text))
     }
 }
 
-/// A value for a number field: taken as it was written, so that no digit is lost.
+/// Parses a value for a number field from its source text, so that no digit is lost.
 struct JsonNumber;
 
 impl<'a> DeserializeSeed<'a> for JsonNumber {
@@ -254,6 +253,6 @@ impl<'a> DeserializeSeed<'a> for JsonNumber {
         if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
             return Ok(Number::parse(text).map_or(Raw::Unreadable(text), Raw::Number));
         }
-        JsonRaw.of(text).map_err(serde::de::Error::custom)
+        JsonRaw.parse(text).map_err(serde::de::Error::custom)
     }
 }

@@ -1,4 +1,4 @@
-//! Values as they came, and what can be asked of them.
+//! Untyped values, and accessors to parse them.
 
 use std::borrow::Cow;
 
@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use crate::number::Number;
 
-/// A value as it came, not yet of any type.
+/// An untyped value of a submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Raw<'a> {
-    /// The field was not mentioned.
+    /// The field is absent.
     #[default]
     Absent,
     Null,
     Boolean(bool),
     Number(Number),
-    /// A number that cannot be held without loss, as it was written.
+    /// The source text of a number that cannot be represented without loss.
     Unreadable(&'a str),
     Text(Cow<'a, str>),
     /// A list or an object of parsed JSON.
     Tree(&'a Value),
-    /// A list read from text.
+    /// A list parsed from text.
     List(Vec<Raw<'a>>),
-    /// An object read from text.
+    /// An object parsed from text.
     Object(Vec<(Cow<'a, str>, Raw<'a>)>),
 }
 
@@ -38,12 +38,12 @@ impl<'a> From<&'a Value> for Raw<'a> {
     }
 }
 
-/// A value as it came, from parsed JSON or from text.
+/// An untyped value, from parsed JSON or from text.
 ///
-/// Each type of field reads what it wants from one; only a value that cannot be read is kept
-/// as a [`Raw`], with the reason.
+/// Each field type calls the accessors it needs. A value is converted to a [`Raw`] only if it
+/// cannot be parsed.
 pub(crate) trait Source<'a>: Clone + Into<Raw<'a>> {
-    /// No answer is null, an empty text or an empty list (spec 1.2).
+    /// Whether the value counts as no answer: null, an empty text or an empty list (spec 1.2).
     fn is_empty(&self) -> bool;
 
     fn is_null(&self) -> bool;
@@ -52,16 +52,16 @@ pub(crate) trait Source<'a>: Clone + Into<Raw<'a>> {
 
     fn number(&self) -> Option<Number>;
 
-    /// The text, or the value back if it is none.
+    /// The text, or the value itself if it is not a text.
     fn text(self) -> Result<Cow<'a, str>, Self>;
 
-    /// The texts of a list of nothing else, or the value back.
+    /// The items of a list of texts, or the value itself if it is not one.
     fn texts(self) -> Result<Vec<Cow<'a, str>>, Self>;
 
     /// The items of a list.
     fn items(&self) -> Option<Vec<Self>>;
 
-    /// Calls `visit` with each member of an object; false if it is none.
+    /// Calls `visit` with each member of an object. Returns false if the value is not an object.
     fn each_member(&self, visit: impl FnMut(&str, Self)) -> bool;
 
     fn to_json(&self) -> Value;
@@ -70,7 +70,7 @@ pub(crate) trait Source<'a>: Clone + Into<Raw<'a>> {
 impl<'a> Source<'a> for &'a Value {
     #[inline]
     fn is_empty(&self) -> bool {
-        // Most are texts; a `match` would look the type up in a table each time.
+        // Most values are texts; a `match` would go through a jump table each time.
         if let Value::String(text) = self {
             text.is_empty()
         } else if let Value::Array(items) = self {

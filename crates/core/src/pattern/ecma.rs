@@ -1,7 +1,7 @@
-//! Rewrites ECMA-262 patterns (Unicode mode) into `regex-syntax`'s notation.
+//! Translates ECMA-262 patterns (Unicode mode) into the syntax of `regex-syntax`.
 //!
 //! Lenient where browsers are (`{` and `]` as literals, escaped punctuation), strict where
-//! leniency would hide a slip (unknown escapes, a repetition of a repetition).
+//! leniency would hide a mistake (unknown escapes, a repetition of a repetition).
 
 use std::fmt::Write;
 use std::iter::Peekable;
@@ -14,14 +14,14 @@ const SPACE: &str =
 const DIGIT: &str = "0-9";
 const WORD: &str = "A-Za-z0-9_";
 
-/// A pattern in `regex-syntax`'s notation.
+/// A pattern in the syntax of `regex-syntax`.
 pub(super) struct Translation {
     pub(super) text: String,
-    /// How many code points have to be looked at to disregard case.
+    /// The number of code points subject to case folding.
     pub(super) folded: usize,
 }
 
-/// Rewrites the whole pattern. Groups become non-capturing: nobody reads captures.
+/// Translates a pattern. Groups become non-capturing, since captures are never read.
 pub(super) fn translate(source: &str) -> Result<Translation, PatternError> {
     let mut translator = Translator {
         rest: source.chars().peekable(),
@@ -40,25 +40,25 @@ pub(super) fn translate(source: &str) -> Result<Translation, PatternError> {
     })
 }
 
-/// About as many code points as the largest property has, and as there are.
+/// About the number of code points in the largest Unicode property.
 const PROPERTY_POINTS: usize = 140_000;
 const ALL_POINTS: usize = 0x11_0000;
 
 struct Translator<'s> {
     rest: Peekable<Chars<'s>>,
     out: String,
-    /// Whether case is disregarded anywhere.
+    /// Whether any part ignores case.
     folds: bool,
-    /// The code points of all sets and ranges.
+    /// The number of code points in all sets and ranges.
     points: usize,
 }
 
 /// One member of a character class, or one escape.
 enum Atom {
     Char(char),
-    /// The inside of a class and whether it is negated.
+    /// The content of a class, and whether it is negated.
     Set(String, bool),
-    /// An assertion, ready to be written.
+    /// An assertion, translated.
     Assertion(&'static str),
 }
 
@@ -95,14 +95,15 @@ impl Translator<'_> {
                 '(' => self.group()?,
                 '.' => self.push_set(r"\n\r\u{2028}\u{2029}", true),
                 ')' | '|' | '^' | '$' => self.out.push(c),
-                // A `{` that starts no repetition was not consumed as one: a literal.
+                // A `{` that does not start a repetition is a literal.
                 c => self.push_char(c),
             }
         }
         Ok(())
     }
 
-    /// Writes `{2}`, `{2,}` or `{2,3}` whose brace was just read; anything else is a literal.
+    /// Translates `{2}`, `{2,}` or `{2,3}` after its opening brace. Returns false for anything
+    /// else, which is a literal.
     fn counted_repetition(&mut self) -> bool {
         let mut ahead = self.rest.clone();
         let mut text = String::from("{");
@@ -199,7 +200,7 @@ impl Translator<'_> {
                     inside.push('-');
                     write_atom(&mut inside, &end);
                 }
-                // A set cannot start or end a range: the hyphen is a hyphen.
+                // A set cannot start or end a range: the hyphen is a literal.
                 _ => {
                     write_atom(&mut inside, &start);
                     inside.push_str(r"\-");
@@ -226,7 +227,7 @@ impl Translator<'_> {
         Ok(atom)
     }
 
-    /// What follows a backslash.
+    /// Translates what follows a backslash.
     fn escape(&mut self, in_class: bool) -> Result<Atom, PatternError> {
         let Some(c) = self.rest.next() else {
             return Err(syntax("it ends with a backslash"));
@@ -244,7 +245,7 @@ impl Translator<'_> {
             }
             'b' if in_class => Atom::Char('\u{8}'),
             'b' => Atom::Assertion(r"(?-u:\b)"),
-            // An ASCII-only `\B` could match inside a character, which the engine refuses.
+            // An ASCII-only `\B` could match inside a code point, which the engine rejects.
             'B' if !in_class => Atom::Assertion(r"\B"),
             't' => Atom::Char('\t'),
             'n' => Atom::Char('\n'),
@@ -339,7 +340,7 @@ fn write_atom(class: &mut String, atom: &Atom) {
             class.push_str(inside);
             class.push(']');
         }
-        // `\b` is a character in a class and `\B` is refused there.
+        // In a class, `\b` is a character and `\B` is rejected.
         Atom::Assertion(_) => {}
     }
 }

@@ -1,29 +1,28 @@
-//! A quick way to match the patterns that people mostly write.
+//! A fast matcher for the most common patterns.
 //!
-//! `^[a-z][a-z0-9-]*$` is one run of bytes after another from the first byte to the last,
-//! and where each run ends is plain to see. Such patterns are matched in one pass over the
-//! text; all others, and those that say something about characters beyond ASCII, are left to
-//! the automata.
+//! `^[a-z][a-z0-9-]*$` is a sequence of byte runs from start to end, each with an unambiguous
+//! end. Such patterns are matched in one pass over the text. All others, including those with
+//! characters beyond ASCII, are left to the automata.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// So many runs are worth their tables.
+/// Beyond this many runs, the tables take too much memory.
 const MAX_RUNS: usize = 16;
 
-/// A pattern that is runs of bytes and nothing else.
+/// A pattern that is a sequence of byte runs.
 #[derive(Debug)]
 pub(super) struct Runs(Vec<Run>);
 
 #[derive(Clone, Debug)]
 struct Run {
-    /// Which bytes belong to it.
+    /// Which bytes belong to the run.
     has: [bool; 256],
     min: usize,
     max: usize,
 }
 
 impl Runs {
-    /// The runs that a pattern consists of, if it is that simple.
+    /// Splits a pattern into runs, if it is simple enough.
     pub(super) fn of(hir: &Hir) -> Option<Self> {
         let HirKind::Concat(parts) = hir.kind() else {
             return None;
@@ -50,18 +49,20 @@ impl Runs {
                 _ => runs.push(Run::of_one(part)?),
             }
         }
-        let is_plain = runs.windows(2).all(|pair| pair[0].ends_plainly(&pair[1]));
-        (is_whole && is_plain && runs.len() <= MAX_RUNS).then_some(Self(runs))
+        let is_unambiguous = runs
+            .windows(2)
+            .all(|pair| pair[0].is_greedy_exact(&pair[1]));
+        (is_whole && is_unambiguous && runs.len() <= MAX_RUNS).then_some(Self(runs))
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
         let mut rest = text.as_bytes();
         for run in &self.0 {
-            let most = run.max.min(rest.len());
-            let end = rest[..most]
+            let limit = run.max.min(rest.len());
+            let end = rest[..limit]
                 .iter()
                 .position(|byte| !run.has[usize::from(*byte)]);
-            let length = end.unwrap_or(most);
+            let length = end.unwrap_or(limit);
             if length < run.min {
                 return false;
             }
@@ -84,7 +85,7 @@ impl Run {
         }
     }
 
-    /// The run of a single ASCII character or class of them.
+    /// Converts a single ASCII character or class.
     fn of_one(hir: &Hir) -> Option<Self> {
         match hir.kind() {
             HirKind::Literal(literal) => match literal.0[..] {
@@ -103,11 +104,11 @@ impl Run {
         }
     }
 
-    /// Whether this run is over where it cannot go on: if it could as well end earlier, the
-    /// next byte would have to begin the next run, and that has no byte in common with it.
-    fn ends_plainly(&self, next: &Self) -> bool {
-        let is_apart = || self.has.iter().zip(&next.has).all(|(a, b)| !(a & b));
-        self.min == self.max || next.min > 0 && is_apart()
+    /// Whether matching this run greedily is exact: it has a fixed length, or the next run is
+    /// not empty and shares no byte with it.
+    fn is_greedy_exact(&self, next: &Self) -> bool {
+        let is_disjoint = || self.has.iter().zip(&next.has).all(|(a, b)| !(a & b));
+        self.min == self.max || next.min > 0 && is_disjoint()
     }
 }
 

@@ -1,8 +1,8 @@
-//! Bounds on days, as patterns.
+//! Date bounds, expressed as patterns.
 //!
-//! JSON Schema has no keyword that compares dates, and validators ignore the ones that
-//! others invented, `formatMinimum` among them. But days are written with fixed digits, so
-//! a pattern can compare them. Moments cannot be compared that way: their offsets differ.
+//! JSON Schema has no keyword that compares dates, and validators ignore non-standard ones such
+//! as `formatMinimum`. But dates have a fixed width, so a pattern can compare them. Date-times
+//! cannot be compared that way: their offsets differ.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::condition::Comparison;
 
-/// A pattern for days (`2026-02-28`) that compare like this with the given one.
+/// Returns a pattern that matches dates (`2026-02-28`) that compare with `day` in this way.
 pub(super) fn date_pattern(comparison: Comparison, day: &str) -> String {
     let (above, equal) = match comparison {
         Comparison::Lt => (false, false),
@@ -40,7 +40,7 @@ pub(super) fn date_pattern(comparison: Comparison, day: &str) -> String {
     pattern
 }
 
-/// The patterns for a pair of inclusive bounds; `None` when there are no bounds.
+/// Returns the patterns for inclusive bounds, or `None` if there are no bounds.
 pub(super) fn date_patterns(minimum: Option<&str>, maximum: Option<&str>) -> Option<Value> {
     let minimum = minimum.map(|day| date_pattern(Comparison::Gte, day));
     let maximum = maximum.map(|day| date_pattern(Comparison::Lte, day));

@@ -1,16 +1,16 @@
-//! A form as JSON Schema 2020-12.
+//! Exports a form as JSON Schema 2020-12.
 //!
-//! The schema speaks of answers as the form reads them (see [`Form::normalise`]): defaults
-//! filled in, cleared and inactive fields left out. Bounds on days are written twice, as
-//! patterns that every validator runs and as `formatMinimum` and its kin for those who know
-//! them; bounds on moments in the second way only. What no schema can say (comparing two
-//! fields, custom validators, the URL guard, what is in a file) is left out and still
-//! checked.
+//! The schema describes normalised answers (see [`Form::normalise`]): defaults filled in,
+//! cleared and inactive fields left out. Bounds on days are expressed twice: as patterns, which
+//! every validator runs, and as `formatMinimum` and related keywords, for validators that
+//! support them. Bounds on date-times use the keywords only. What a schema cannot express
+//! (comparing two fields, custom validators, the URL guard, the content of files) is left out;
+//! the form still checks it.
 
 use serde_json::{Value, json};
 
 use super::date_pattern::{date_pattern, date_patterns};
-use super::imported::Mark;
+use super::imported::ImportMetadata;
 use super::property::{
     Schema, annotations, default_json, items, number_type, put, put_options, restore,
 };
@@ -21,10 +21,10 @@ use crate::form::{text, url};
 use crate::number::Number;
 use crate::pattern::Pattern;
 
-/// A character that can be seen: a required text needs one.
+/// Matches a visible character, which a required text must have.
 pub(super) const NOT_BLANK: &str = r"[^\s\u0085]";
 
-/// Writes a form as JSON Schema 2020-12, conditions as `if`/`then`.
+/// Exports a form as JSON Schema 2020-12, with conditions as `if`/`then`.
 ///
 /// ```
 /// use entreat_core::{Form, schema::json_schema};
@@ -52,7 +52,7 @@ pub fn json_schema(form: &Form) -> Value {
     let mut properties = Schema::new();
     let mut required = Vec::new();
     let mut all_of = Vec::new();
-    for (place, field) in form.fields().iter().enumerate() {
+    for (index, field) in form.fields().iter().enumerate() {
         let mut property = annotations(field);
         put(&mut property, "default", default_json(field));
         if field.is_sensitive() {
@@ -60,11 +60,11 @@ pub fn json_schema(form: &Form) -> Value {
         }
         if field.active_when().is_empty() && field.checked_when().is_empty() {
             property.append(&mut rules(form, field));
-            if is_demanded(form, field) {
+            if must_be_present(form, field) {
                 required.push(Value::from(field.id()));
             }
         } else {
-            add_conditional(form, place, &mut property, &mut all_of);
+            add_conditional(form, index, &mut property, &mut all_of);
         }
         properties.insert(field.id().into(), property.into());
     }
@@ -81,8 +81,8 @@ pub fn json_schema(form: &Form) -> Value {
         schema.insert("allOf".into(), all_of.into());
     }
     put(&mut schema, "$defs", definitions(form));
-    for (key, value) in Mark::of_form(form)
-        .and_then(Mark::keywords)
+    for (key, value) in ImportMetadata::of_form(form)
+        .and_then(ImportMetadata::keywords)
         .into_iter()
         .flatten()
     {
@@ -91,62 +91,62 @@ pub fn json_schema(form: &Form) -> Value {
     schema.into()
 }
 
-/// Whether leaving the field out is an error while it is active.
-fn is_demanded(form: &Form, field: &Field) -> bool {
+/// Whether an active field must be present in an answer.
+fn must_be_present(form: &Form, field: &Field) -> bool {
     field.is_required() && !field.is_fixed() && !form.allows_partial()
 }
 
-/// Writes a conditional field: only while its conditions hold do its rules apply.
-fn add_conditional(form: &Form, place: usize, property: &mut Schema, all_of: &mut Vec<Value>) {
-    let field = &form.fields()[place];
+/// Adds a conditional field, whose rules apply only while its conditions hold.
+fn add_conditional(form: &Form, index: usize, property: &mut Schema, all_of: &mut Vec<Value>) {
+    let field = &form.fields()[index];
     let active = conjunction(form, field.active_when());
     let checked = conjunction(form, field.checked_when());
-    let then = |mut rules: Schema, demanded: bool| {
+    let then = |mut rules: Schema, required: bool| {
         let mut then = Schema::new();
         let mut properties = Schema::new();
         properties.insert(field.id().into(), std::mem::take(&mut rules).into());
         then.insert("properties".into(), properties.into());
-        if demanded {
+        if required {
             then.insert("required".into(), json!([field.id()]));
         }
         Value::from(then)
     };
-    let demanded = is_demanded(form, field);
+    let required = must_be_present(form, field);
     match (active, checked) {
         (Some(active), None) => {
-            all_of.push(json!({"if": active, "then": then(rules(form, field), demanded)}));
+            all_of.push(json!({"if": active, "then": then(rules(form, field), required)}));
         }
         (Some(active), Some(checked)) => {
             all_of.push(json!({"if": active, "then": then(type_only(form, field), false)}));
             let both = json!({"allOf": [active, checked]});
-            all_of.push(json!({"if": both, "then": then(rules(form, field), demanded)}));
+            all_of.push(json!({"if": both, "then": then(rules(form, field), required)}));
         }
         (None, Some(checked)) => {
             property.append(&mut type_only(form, field));
-            all_of.push(json!({"if": checked, "then": then(rules(form, field), demanded)}));
+            all_of.push(json!({"if": checked, "then": then(rules(form, field), required)}));
         }
         (None, None) => {}
     }
 }
 
-/// Everything that makes an answer to this field right or wrong.
+/// All rules of a field.
 fn rules(form: &Form, field: &Field) -> Schema {
     let mut schema = Schema::new();
-    let demanded = is_demanded(form, field);
+    let required = must_be_present(form, field);
     match field.kind() {
         Kind::Text(text) if text.is_json => {}
         Kind::Text(text) => {
             schema.insert("type".into(), "string".into());
             put(&mut schema, "minLength", text.min_length);
-            let longest = text.max_length.unwrap_or(text::DEFAULT_MAX_LENGTH);
-            put(&mut schema, "maxLength", Some(longest));
+            let max_length = text.max_length.unwrap_or(text::DEFAULT_MAX_LENGTH);
+            put(&mut schema, "maxLength", Some(max_length));
             put(
                 &mut schema,
                 "pattern",
                 text.pattern.as_ref().map(Pattern::as_str),
             );
             put(&mut schema, "format", text.format.map(crate::Format::name));
-            if demanded {
+            if required {
                 put_not_blank(&mut schema);
             }
         }
@@ -189,7 +189,7 @@ fn rules(form: &Form, field: &Field) -> Schema {
             schema.insert("type".into(), "array".into());
             schema.insert("items".into(), items(&rules.options));
             schema.insert("uniqueItems".into(), true.into());
-            let at_least = match (rules.min_items, demanded) {
+            let at_least = match (rules.min_items, required) {
                 (min, false) => min,
                 (min, true) => Some(min.unwrap_or(1).max(1)),
             };
@@ -199,9 +199,9 @@ fn rules(form: &Form, field: &Field) -> Schema {
         Kind::Url(rules) => {
             schema.insert("type".into(), "string".into());
             schema.insert("format".into(), "uri".into());
-            let longest = rules.max_length.unwrap_or(url::DEFAULT_MAX_LENGTH);
-            put(&mut schema, "maxLength", Some(longest));
-            if demanded {
+            let max_length = rules.max_length.unwrap_or(url::DEFAULT_MAX_LENGTH);
+            put(&mut schema, "maxLength", Some(max_length));
+            if required {
                 put_not_blank(&mut schema);
             }
         }
@@ -222,7 +222,7 @@ fn put_not_blank(schema: &mut Schema) {
     }
 }
 
-/// A readonly field must not change; a hidden one is ignored whatever is sent.
+/// Restricts a read-only or hidden field to its default.
 fn put_fixed(field: &Field, schema: &mut Schema) {
     if !field.rendering().hidden {
         schema.insert("readOnly".into(), true.into());
@@ -233,7 +233,7 @@ fn put_fixed(field: &Field, schema: &mut Schema) {
     };
 }
 
-/// What is asked of a value even while the field's rules do not apply.
+/// The type of a field, which applies even while its rules do not.
 fn type_only(form: &Form, field: &Field) -> Schema {
     if field.is_fixed() {
         return rules(form, field);
@@ -291,7 +291,7 @@ fn file(rules: &FileRules) -> Schema {
 }
 
 fn dependent_required(form: &Form) -> Option<Value> {
-    let id = |place: &usize| Value::from(form.fields()[*place].id());
+    let id = |index: &usize| Value::from(form.fields()[*index].id());
     let dependents: Schema = form
         .fields()
         .iter()
@@ -305,84 +305,84 @@ fn dependent_required(form: &Form) -> Option<Value> {
 }
 
 fn cross_rule(form: &Form, rule: &CrossCheck) -> Option<Value> {
-    let id = |place: &usize| Value::from(form.fields()[*place].id());
-    let each = |places: &[usize]| -> Vec<Value> {
-        places
+    let id = |index: &usize| Value::from(form.fields()[*index].id());
+    let each = |indices: &[usize]| -> Vec<Value> {
+        indices
             .iter()
-            .map(|place| json!({"required": [id(place)]}))
+            .map(|index| json!({"required": [id(index)]}))
             .collect()
     };
     match rule {
-        CrossCheck::AtLeastOne(places) => Some(where_answerable(
+        CrossCheck::AtLeastOne(indices) => Some(if_any_active(
             form,
-            places,
-            json!({"anyOf": each(places)}),
+            indices,
+            json!({"anyOf": each(indices)}),
         )),
-        CrossCheck::ExactlyOne(places) => Some(where_answerable(
+        CrossCheck::ExactlyOne(indices) => Some(if_any_active(
             form,
-            places,
-            json!({"oneOf": each(places)}),
+            indices,
+            json!({"oneOf": each(indices)}),
         )),
-        CrossCheck::AllOrNone(places) => {
-            let all: Vec<Value> = places.iter().map(id).collect();
-            Some(json!({"if": {"anyOf": each(places)}, "then": {"required": all}}))
+        CrossCheck::AllOrNone(indices) => {
+            let all: Vec<Value> = indices.iter().map(id).collect();
+            Some(json!({"if": {"anyOf": each(indices)}, "then": {"required": all}}))
         }
         CrossCheck::Compare(..) => None,
     }
 }
 
-/// A rule that wants an answer is void while all of its fields are hidden.
-fn where_answerable(form: &Form, places: &[usize], rule: Value) -> Value {
-    if !all_conditional(form, places) {
+/// Disables a rule that requires an answer while all of its fields are inactive.
+fn if_any_active(form: &Form, indices: &[usize], rule: Value) -> Value {
+    if !all_conditional(form, indices) {
         return rule;
     }
-    let active: Vec<Value> = places.iter().map(|place| reference(*place)).collect();
+    let active: Vec<Value> = indices.iter().map(|index| reference(*index)).collect();
     json!({"if": {"anyOf": active}, "then": rule})
 }
 
-fn all_conditional(form: &Form, places: &[usize]) -> bool {
-    places
+fn all_conditional(form: &Form, indices: &[usize]) -> bool {
+    indices
         .iter()
-        .all(|place| !form.fields()[*place].active_when().is_empty())
+        .all(|index| !form.fields()[*index].active_when().is_empty())
 }
 
-/// One definition for each conditional field that other conditions look at: while it is
-/// hidden, they see it as empty. Sharing them keeps chains of conditions linear in size.
+/// One definition for each conditional field that other conditions refer to: an inactive field
+/// counts as empty. Sharing the definitions keeps chains of conditions linear in size.
 fn definitions(form: &Form) -> Option<Value> {
-    let mut looked_at = vec![false; form.fields().len()];
+    let mut referenced = vec![false; form.fields().len()];
     for field in form.fields() {
         for condition in field.active_when().iter().chain(field.checked_when()) {
-            condition.each_field(&mut |place| looked_at[place] = true);
+            condition.each_field(&mut |index| referenced[index] = true);
         }
     }
     for rule in form.rules() {
-        if let CrossCheck::AtLeastOne(places) | CrossCheck::ExactlyOne(places) = rule.check()
-            && all_conditional(form, places)
+        if let CrossCheck::AtLeastOne(indices) | CrossCheck::ExactlyOne(indices) = rule.check()
+            && all_conditional(form, indices)
         {
-            for place in places {
-                looked_at[*place] = true;
+            for index in indices {
+                referenced[*index] = true;
             }
         }
     }
     let definitions: Schema = form
         .conditional()
         .iter()
-        .filter(|place| looked_at[**place])
-        .filter_map(|place| {
-            let active = conjunction(form, form.fields()[*place].active_when())?;
-            Some((definition_name(*place), active))
+        .filter(|index| referenced[**index])
+        .filter_map(|index| {
+            let active = conjunction(form, form.fields()[*index].active_when())?;
+            Some((definition_name(*index), active))
         })
         .collect();
     (!definitions.is_empty()).then(|| definitions.into())
 }
 
-fn definition_name(place: usize) -> String {
-    format!("active-{place}")
+fn definition_name(index: usize) -> String {
+    format!("active-{index}")
 }
 
-/// Holds while a conditional field is active.
-fn reference(place: usize) -> Value {
-    json!({"$ref": format!("#/$defs/{}", definition_name(place))})
+/// A schema that is valid while a conditional field is active.
+fn reference(index: usize) -> Value {
+    json!({"$ref": format!("#/$defs/{}", definition_name(index))})
 }
 
 fn conjunction(form: &Form, conditions: &[Condition]) -> Option<Value> {
@@ -409,9 +409,9 @@ fn condition_schema(form: &Form, condition: &Condition) -> Value {
     }
 }
 
-fn test_schema(form: &Form, place: usize, test: &Test) -> Value {
-    let field = &form.fields()[place];
-    // Positive tests are false for a field that is hidden; the negative ones turn them round.
+fn test_schema(form: &Form, index: usize, test: &Test) -> Value {
+    let field = &form.fields()[index];
+    // Positive tests are false for an inactive field; negative tests negate them.
     let positive = |value: Option<Value>| {
         let mut schema = Schema::new();
         if let Some(value) = value {
@@ -423,7 +423,7 @@ fn test_schema(form: &Form, place: usize, test: &Test) -> Value {
         if field.active_when().is_empty() {
             Value::from(schema)
         } else {
-            json!({"allOf": [reference(place), schema]})
+            json!({"allOf": [reference(index), schema]})
         }
     };
     let list = |answers: &[Answer<'static>]| -> Vec<Value> {
@@ -477,7 +477,7 @@ fn order_schema(field: &Field, comparison: Comparison, value: &Answer<'static>) 
     schema.into()
 }
 
-/// A pattern that finds exactly this text.
+/// Escapes a text so that the pattern matches it literally.
 fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {

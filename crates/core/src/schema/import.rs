@@ -1,9 +1,9 @@
-//! A form from any `requestedSchema`.
+//! Imports any `requestedSchema` as a form.
 //!
-//! Nothing in a schema makes it unshowable. What the form language can say becomes part of
-//! the form; what it cannot is kept beside it (see `imported.rs`), with a notice where that
-//! means that it is not enforced. Nested types are answered as JSON text. The schemas that
-//! [`json_schema`](super::json_schema) writes come back whole, conditions included.
+//! Any schema can be shown. What the form language can express becomes part of the form; the
+//! rest is preserved in its metadata (see `imported.rs`), with a notice if it is not enforced.
+//! Nested types are answered as JSON text. Schemas exported by
+//! [`json_schema`](super::json_schema) round-trip, conditions included.
 
 use std::collections::HashSet;
 
@@ -18,27 +18,27 @@ use crate::problem::{Problem, ProblemCode, Problems};
 mod condition;
 mod property;
 
-/// A form that was made from a schema.
+/// A form imported from a schema.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The form; its definition can be printed and loaded again.
+    /// The form. Its definition can be saved and loaded again.
     pub form: Form,
-    /// What the person who answers should know about it.
+    /// Differences from the schema that the respondent should know of.
     pub notices: Vec<Notice>,
 }
 
-/// Something in a schema that a form shows differently or does not enforce.
+/// A part of a schema that the form shows differently or does not enforce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Notice {
-    /// JSON pointer into the schema.
+    /// A JSON pointer into the schema.
     pub pointer: String,
-    /// A sentence about it.
+    /// A message for people.
     pub message: String,
 }
 
-/// Makes a form of a schema, titled by the schema's own title.
+/// Imports a schema as a form with the title of the schema.
 ///
-/// Fails only when the value is not a schema for an object at all.
+/// Fails only if the value is not a schema of an object.
 ///
 /// ```
 /// use entreat_core::schema::import;
@@ -57,17 +57,18 @@ pub fn import(schema: &Value) -> Result<Import, Problems> {
     import_as(schema, "imported", "Question")
 }
 
-/// Makes a form of a schema under this id, and this title unless the schema has one.
+/// Imports a schema as a form with this id, and this title unless the schema has one.
+///
+/// Fails only if the value is not a schema of an object.
 pub fn import_as(schema: &Value, id: &str, title: &str) -> Result<Import, Problems> {
     let Some(schema) = schema.as_object() else {
-        return refuse("A schema is an object.");
+        return reject("A schema is an object.");
     };
     if schema.get("type").is_some_and(|kind| kind != "object") {
-        return refuse("A `requestedSchema` has the type `object`.");
+        return reject("A `requestedSchema` has the type `object`.");
     }
     let mut draft = Draft::read(schema, id, title);
-    // Whatever the loader finds wrong is moved out of the form and kept; each round leaves
-    // less to complain about.
+    // Each round moves what the loader rejects from the form to the metadata.
     for _ in 0..MAX_REPAIRS {
         match Form::from_value(&draft.definition()) {
             Ok(form) => {
@@ -79,7 +80,7 @@ pub fn import_as(schema: &Value, id: &str, title: &str) -> Result<Import, Proble
             Err(problems) => draft.repair(&problems),
         }
     }
-    draft.give_up_on_fields();
+    draft.fall_back_to_json();
     let form = Form::from_value(&draft.definition())?;
     Ok(Import {
         form,
@@ -87,24 +88,24 @@ pub fn import_as(schema: &Value, id: &str, title: &str) -> Result<Import, Proble
     })
 }
 
-/// Each repair of a field takes a key away; a field has few that can be wrong.
+/// Each repair removes a key of a field, and a field has few keys that can be invalid.
 const MAX_REPAIRS: usize = 6;
 
-fn refuse(message: &str) -> Result<Import, Problems> {
+fn reject(message: &str) -> Result<Import, Problems> {
     Err(Problems::one("", ProblemCode::WrongType, message))
 }
 
-/// A definition in the making.
+/// A definition under construction.
 struct Draft {
     head: Map<String, Value>,
     fields: Vec<Map<String, Value>>,
-    /// Conditions and rules over the form.
+    /// Conditions and rules across fields.
     validation: Map<String, Value>,
-    /// What the conditions were read from, should they have to go back.
+    /// The keywords that the conditions were read from, to restore them if they are rejected.
     conditions: Map<String, Value>,
-    /// The schema's own properties, should a field have to be answered as JSON text.
+    /// The properties of the schema, to fall back to JSON text.
     properties: Map<String, Value>,
-    kept: SourceKeywords,
+    unplaced: SourceKeywords,
     notices: Notices,
 }
 
@@ -131,7 +132,7 @@ impl Draft {
             validation: Map::new(),
             conditions: Map::new(),
             properties: Map::new(),
-            kept: SourceKeywords::default(),
+            unplaced: SourceKeywords::default(),
             notices: Notices::default(),
         };
         match rest.remove("properties") {
@@ -153,7 +154,7 @@ impl Draft {
                 draft.notices.add(&[key], message);
             }
         }
-        draft.kept.keywords = rest;
+        draft.unplaced.keywords = rest;
         draft
     }
 
@@ -178,10 +179,10 @@ impl Draft {
                 property.field.insert("dependencies".into(), others.clone());
             }
             if property.is_json {
-                self.kept.json.push(id.as_str().into());
+                self.unplaced.json.push(id.as_str().into());
             }
             if !property.rest.is_empty() {
-                self.kept
+                self.unplaced
                     .properties
                     .insert(id.clone(), property.rest.into());
             }
@@ -199,22 +200,22 @@ impl Draft {
         if !self.validation.is_empty() {
             definition.insert("validation".into(), self.validation.clone().into());
         }
-        definition.insert("metadata".into(), self.kept.clone().into_metadata());
+        definition.insert("metadata".into(), self.unplaced.clone().into_metadata());
         definition.into()
     }
 
-    /// Moves what the loader refused out of the form.
+    /// Moves what the loader rejected from the form to the metadata.
     fn repair(&mut self, problems: &Problems) {
         for problem in problems {
             if self.repair_field(problem) {
                 continue;
             }
-            // The problem lies in what ties fields together: all of that goes back.
+            // The problem is in the references between fields: restore all of their keywords.
             self.validation.clear();
             for (key, value) in std::mem::take(&mut self.conditions) {
                 let message = format!("`{key}` is kept but not enforced.");
                 self.notices.add(&[&key], message);
-                self.kept.keywords.insert(key, value);
+                self.unplaced.keywords.insert(key, value);
             }
             for field in &mut self.fields {
                 field.remove("dependencies");
@@ -223,13 +224,13 @@ impl Draft {
         }
     }
 
-    /// Takes one rule or the default away from a field; false if that is not where it is.
+    /// Removes a rule or the default of a field. Returns false if the problem is elsewhere.
     fn repair_field(&mut self, problem: &Problem) -> bool {
         let mut steps = problem.pointer.split('/').skip(1);
-        let (Some("fields"), Some(place)) = (steps.next(), steps.next()) else {
+        let (Some("fields"), Some(index)) = (steps.next(), steps.next()) else {
             return false;
         };
-        let Some(field) = place
+        let Some(field) = index
             .parse()
             .ok()
             .and_then(|i: usize| self.fields.get_mut(i))
@@ -246,27 +247,31 @@ impl Draft {
             _ => return false,
         };
         let Some(value) = value else {
-            // Taken away already, because of another problem.
+            // Already removed because of another problem.
             return true;
         };
         let keyword = property::keyword(field, keyword);
         let message = format!("`{keyword}` is kept but not enforced: {}", problem.message);
         self.notices.add(&["properties", &id, keyword], message);
-        let kept = self.kept.properties.entry(id).or_insert_with(|| json!({}));
-        kept[keyword] = value;
+        let keywords = self
+            .unplaced
+            .properties
+            .entry(id)
+            .or_insert_with(|| json!({}));
+        keywords[keyword] = value;
         true
     }
 
-    /// The last resort: everything is answered as JSON text.
-    fn give_up_on_fields(&mut self) {
+    /// The last resort: makes every field JSON text.
+    fn fall_back_to_json(&mut self) {
         self.validation.clear();
-        self.kept.json.clear();
-        self.kept.properties.clear();
+        self.unplaced.json.clear();
+        self.unplaced.properties.clear();
         self.fields.clear();
         for (id, schema) in &self.properties {
             let property = property::as_json(id, schema);
-            self.kept.json.push(id.as_str().into());
-            self.kept
+            self.unplaced.json.push(id.as_str().into());
+            self.unplaced
                 .properties
                 .insert(id.clone(), property.rest.into());
             self.fields.push(property.field);
@@ -274,14 +279,14 @@ impl Draft {
     }
 }
 
-/// Notices as they come up, bounded by their size as problems are.
+/// Collects notices up to a total size.
 #[derive(Default)]
 struct Notices {
     list: Vec<Notice>,
     bytes: usize,
 }
 
-/// More would help nobody.
+/// The total size at which collecting stops.
 const MAX_NOTICE_BYTES: usize = 8 * 1024 * 1024;
 
 impl Notices {
@@ -305,7 +310,7 @@ fn take_text(schema: &mut Map<String, Value>, key: &str) -> Option<String> {
     Some(text)
 }
 
-/// The required properties; names that are no property stay where they are.
+/// Takes the required properties out of a schema, unless `required` names unknown properties.
 fn take_required(
     schema: &mut Map<String, Value>,
     properties: &Map<String, Value>,
@@ -322,7 +327,7 @@ fn take_required(
         schema.remove("required");
         return names;
     }
-    // Kept as it is for whoever asked; those that exist are required all the same.
+    // Left in the schema for the asker; the properties that exist are still required.
     let listed = listed.into_iter().flatten().filter_map(Value::as_str);
     listed
         .filter(|name| properties.contains_key(*name))

@@ -1,8 +1,8 @@
-//! What an imported schema leaves in a form's metadata, so that nothing is lost.
+//! Metadata that preserves the parts of an imported schema that a form cannot express.
 //!
-//! Keywords that the form language has no place for are kept under one metadata key. A
-//! definition that carries it is bound by no author's limits (spec 1.1) and, projected
-//! again, gets the keywords back.
+//! Keywords without an equivalent in the form language are stored under one metadata key. A
+//! definition with that key is exempt from the limits on authors (spec 1.1), and projecting it
+//! restores the keywords.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::form::Form;
 /// The metadata key; its presence marks a form as imported.
 const KEY: &str = "entreat:imported";
 
-/// What was kept of a schema.
+/// The preserved keywords of a schema.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceKeywords {
     /// Keywords of the schema itself.
@@ -36,11 +36,11 @@ impl SourceKeywords {
     }
 }
 
-/// What a definition keeps of the schema it came from; `None` for one that was written.
+/// The metadata of an imported definition.
 #[derive(Clone, Copy)]
-pub(crate) struct Mark<'d>(&'d Map<String, Value>);
+pub(crate) struct ImportMetadata<'d>(&'d Map<String, Value>);
 
-impl<'d> Mark<'d> {
+impl<'d> ImportMetadata<'d> {
     pub(crate) fn of(definition: &'d Value) -> Option<Self> {
         definition.get("metadata")?.get(KEY)?.as_object().map(Self)
     }

@@ -1,13 +1,14 @@
-//! A form as the flat `requestedSchema` of MCP elicitation.
+//! Exports a form as the flat `requestedSchema` of MCP elicitation.
 //!
-//! Writes only the keywords that the era knows: some clients refuse a request over a single
-//! one they do not. What is lost is told, and is still enforced when the answer comes back.
+//! Uses only the keywords of the era: some clients reject a request because of a single unknown
+//! keyword. Losses are reported, and the lost rules are still enforced when the answer comes
+//! back.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Era;
-use super::imported::Mark;
+use super::imported::ImportMetadata;
 use super::property::{
     Schema, annotations, default_json, items, number_type, put, put_options, restore,
 };
@@ -16,28 +17,28 @@ use crate::format::Format;
 use crate::number::Number;
 use crate::pattern::Pattern;
 
-/// A form as far as an era's `requestedSchema` can say it.
+/// A form as the `requestedSchema` of an era.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Projection {
     /// The `requestedSchema`.
     pub requested_schema: Value,
-    /// What it does not say.
+    /// What the schema cannot express.
     pub losses: Vec<Loss>,
-    /// Whether the question cannot be asked by a form-mode request at all: a secret or a
-    /// file, or a required field that the era has no type for.
+    /// Whether the question cannot be asked in form mode: it has a sensitive field, a file, or a
+    /// required field without a type in the era.
     pub needs_url: bool,
 }
 
-/// Something that a `requestedSchema` cannot say.
+/// A part of a form that a `requestedSchema` cannot express.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// The field's id; absent for what concerns the whole form.
+    /// The id of the field; absent for the form as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// The rule or property that is lost, such as `pattern` or `sensitive`.
     pub rule: String,
-    /// A sentence about it.
+    /// A message for people.
     pub message: String,
 }
 
@@ -64,7 +65,7 @@ pub fn project(form: &Form, era: Era) -> Projection {
     let mut writer = Writer {
         form,
         era,
-        is_imported: Mark::of_form(form).is_some(),
+        is_imported: ImportMetadata::of_form(form).is_some(),
         losses: Vec::new(),
         needs_url: false,
     };
@@ -74,7 +75,7 @@ pub fn project(form: &Form, era: Era) -> Projection {
         let Some(mut property) = writer.property(field) else {
             continue;
         };
-        // First, as everybody writes it: readers decide by it how to take the rest.
+        // `type` first, as is customary: it tells readers how to interpret the rest.
         if let Some(kind) = property.shift_remove("type") {
             property.shift_insert(0, "type".to_owned(), kind);
         }
@@ -84,15 +85,15 @@ pub fn project(form: &Form, era: Era) -> Projection {
             required.push(Value::from(field.id()));
         }
     }
-    writer.note_form_losses();
+    writer.add_form_losses();
     let mut schema = Schema::new();
     schema.insert("type".into(), "object".into());
     schema.insert("properties".into(), properties.into());
     if !required.is_empty() {
         schema.insert("required".into(), required.into());
     }
-    for (key, value) in Mark::of_form(form)
-        .and_then(Mark::keywords)
+    for (key, value) in ImportMetadata::of_form(form)
+        .and_then(ImportMetadata::keywords)
         .into_iter()
         .flatten()
     {
@@ -108,14 +109,14 @@ pub fn project(form: &Form, era: Era) -> Projection {
 struct Writer<'f> {
     form: &'f Form,
     era: Era,
-    /// What the form says came from somebody's schema, and goes back as it was.
+    /// The form was imported from a schema, whose keywords are restored.
     is_imported: bool,
     losses: Vec<Loss>,
     needs_url: bool,
 }
 
 impl Writer<'_> {
-    fn lose(&mut self, field: &Field, rule: &str, message: impl Into<String>) {
+    fn add_loss(&mut self, field: &Field, rule: &str, message: impl Into<String>) {
         self.losses.push(Loss {
             field: Some(field.id().to_owned()),
             rule: rule.to_owned(),
@@ -123,13 +124,17 @@ impl Writer<'_> {
         });
     }
 
-    fn lose_rule(&mut self, field: &Field, rule: &str) {
-        let message = format!("`{rule}` of `{}` is not said in {}.", field.id(), self.era);
-        self.lose(field, rule, message);
+    fn add_rule_loss(&mut self, field: &Field, rule: &str) {
+        let message = format!(
+            "`{rule}` of `{}` cannot be expressed in {}.",
+            field.id(),
+            self.era
+        );
+        self.add_loss(field, rule, message);
     }
 
-    /// Writes a keyword that is beyond the era's subset back to a schema that it came from;
-    /// for a form of our own it is lost.
+    /// Restores a keyword beyond the era's subset if the form is imported; reports a loss
+    /// otherwise.
     fn put_or_lose<V: Into<Value>>(
         &mut self,
         schema: &mut Schema,
@@ -141,12 +146,12 @@ impl Writer<'_> {
             Some(value) if self.is_imported => {
                 schema.insert(keyword.into(), value.into());
             }
-            Some(_) => self.lose_rule(field, rule),
+            Some(_) => self.add_rule_loss(field, rule),
             None => {}
         }
     }
 
-    /// The field as a property; `None` when it does not go into a form-mode request.
+    /// Converts a field to a property; `None` if it cannot be part of a form-mode request.
     fn property(&mut self, field: &Field) -> Option<Schema> {
         if field.rendering().hidden {
             return None;
@@ -157,7 +162,7 @@ impl Writer<'_> {
                 "`{}` is a secret, and secrets do not go through forms.",
                 field.id()
             );
-            self.lose(field, "sensitive", message);
+            self.add_loss(field, "sensitive", message);
             return None;
         }
         let mut schema = annotations(field);
@@ -213,7 +218,7 @@ impl Writer<'_> {
             Kind::MultiSelect(_) if self.era == Era::V2025_06_18 && !self.is_imported => {
                 self.needs_url |= field.is_required();
                 let message = format!("{} has no type for `{}`.", self.era, field.id());
-                self.lose(field, "multi_select", message);
+                self.add_loss(field, "multi_select", message);
                 return None;
             }
             Kind::MultiSelect(rules) => {
@@ -226,12 +231,12 @@ impl Writer<'_> {
                 schema.insert("type".into(), "string".into());
                 schema.insert("format".into(), "uri".into());
                 put(&mut schema, "maxLength", rules.max_length);
-                self.lose_rule(field, "allowedSchemes");
+                self.add_rule_loss(field, "allowedSchemes");
                 if rules.policy.blocks_private() {
-                    self.lose_rule(field, "blockPrivateIPs");
+                    self.add_rule_loss(field, "blockPrivateIPs");
                 }
                 if rules.policy.blocks_localhost() {
-                    self.lose_rule(field, "blockLocalhost");
+                    self.add_rule_loss(field, "blockLocalhost");
                 }
             }
             Kind::File(_) => {
@@ -240,23 +245,23 @@ impl Writer<'_> {
                     "`{}` is a file, and files do not go through forms.",
                     field.id()
                 );
-                self.lose(field, "file", message);
+                self.add_loss(field, "file", message);
                 return None;
             }
         }
         self.put_default(&mut schema, field);
-        self.note_field_losses(field);
+        self.add_field_losses(field);
         restore(self.form, field, &mut schema);
         Some(schema)
     }
 
     fn put_select(&self, schema: &mut Schema, field: &Field, options: &Options) {
         schema.insert("type".into(), "string".into());
-        let came_with_names = Mark::of_form(self.form)
+        let had_enum_names = ImportMetadata::of_form(self.form)
             .and_then(|mark| mark.property(field.id()))
             .is_some_and(|kept| kept.contains_key("enumNames"));
-        let by_names = self.era == Era::V2025_06_18 || came_with_names;
-        if by_names && options.are_titled() {
+        let use_enum_names = self.era == Era::V2025_06_18 || had_enum_names;
+        if use_enum_names && options.are_titled() {
             let values = options.values().collect();
             let titles = options.iter().map(|(_, title)| title).collect();
             schema.insert("enum".into(), values);
@@ -277,29 +282,29 @@ impl Writer<'_> {
         }
     }
 
-    fn note_field_losses(&mut self, field: &Field) {
+    fn add_field_losses(&mut self, field: &Field) {
         if field.rendering().readonly {
-            self.lose_rule(field, "readonly");
+            self.add_rule_loss(field, "readonly");
         }
         if !field.active_when().is_empty() {
-            self.lose_rule(field, "conditionalDisplay");
+            self.add_rule_loss(field, "conditionalDisplay");
         }
         if !field.checked_when().is_empty() {
-            self.lose_rule(field, "validate");
+            self.add_rule_loss(field, "validate");
         }
         if !field.dependencies().is_empty() {
-            self.lose_rule(field, "dependencies");
+            self.add_rule_loss(field, "dependencies");
         }
     }
 
-    fn note_form_losses(&mut self) {
+    fn add_form_losses(&mut self) {
         let rules = self.form.rules().iter().map(CrossRule::constraint);
         let rules = rules.map(|constraint| constraint.key().to_owned());
         let validators = self.form.validators().iter().map(|v| v.name.to_string());
         let lost: Vec<String> = rules.chain(validators).collect();
         for rule in lost {
             let message = format!(
-                "The rule `{rule}` over the form is not said in {}.",
+                "The rule `{rule}` across fields cannot be expressed in {}.",
                 self.era
             );
             self.losses.push(Loss {

@@ -1,14 +1,14 @@
-//! One field as one property: what the full schema and the projections share.
+//! Exports one field as a property: the code shared by the full schema and the projections.
 
 use serde_json::{Map, Value, json};
 
-use super::imported::Mark;
+use super::imported::ImportMetadata;
 use crate::form::{Field, Form, NumberRules, Options};
 
 /// A schema object.
 pub(super) type Schema = Map<String, Value>;
 
-/// Title and description; a label that is only the id says nothing.
+/// Title and description. A label that equals the id is left out.
 pub(super) fn annotations(field: &Field) -> Schema {
     let mut schema = Schema::new();
     if field.label() != field.id() {
@@ -24,7 +24,7 @@ pub(super) fn put<V: Into<Value>>(schema: &mut Schema, key: &str, value: Option<
     }
 }
 
-/// `integer` when only whole numbers pass.
+/// `integer` if only whole numbers are valid, else `number`.
 pub(super) fn number_type(rules: &NumberRules) -> &'static str {
     if rules.is_integer() {
         "integer"
@@ -33,7 +33,7 @@ pub(super) fn number_type(rules: &NumberRules) -> &'static str {
     }
 }
 
-/// `enum` for plain options, else the titled form under `titled`.
+/// Adds `enum` for plain options, else the titled options under the keyword `titled`.
 pub(super) fn put_options(schema: &mut Schema, options: &Options, titled: &str) {
     if options.are_titled() {
         let list = options
@@ -47,7 +47,7 @@ pub(super) fn put_options(schema: &mut Schema, options: &Options, titled: &str) 
     }
 }
 
-/// The items of a multi-select.
+/// The `items` of a multi-select.
 pub(super) fn items(options: &Options) -> Value {
     let mut items = Schema::new();
     if !options.are_titled() {
@@ -61,10 +61,10 @@ pub(super) fn default_json(field: &Field) -> Option<Value> {
     field.default().map(crate::answer::Answer::to_json)
 }
 
-/// Puts back what an import could not place.
+/// Restores the keywords that an import could not convert.
 pub(super) fn restore(form: &Form, field: &Field, schema: &mut Schema) {
-    let kept = Mark::of_form(form).and_then(|mark| mark.property(field.id()));
-    for (key, value) in kept.into_iter().flatten() {
+    let keywords = ImportMetadata::of_form(form).and_then(|mark| mark.property(field.id()));
+    for (key, value) in keywords.into_iter().flatten() {
         schema.insert(key.clone(), value.clone());
     }
 }

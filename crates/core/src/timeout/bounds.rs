@@ -1,4 +1,4 @@
-//! What a timeout may be, and the terms that come of one.
+//! The bounds of timeouts, and the terms that a requested timeout resolves to.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::{Extensions, MAX_EXTENSIONS, Timeout};
 use crate::mode::Mode;
 
-/// The shortest timeout and extension that is ever granted, unless a setting says otherwise.
+/// The default minimum of timeouts and extensions, in milliseconds.
 pub(super) const MINIMUM: u32 = 1_000;
-/// A warning comes at least this long before the end, where the timeout allows it: the time
-/// that WCAG 2.2.1 gives a person to ask for more.
-const WARNING_AT_LEAST: u32 = 20_000;
+/// The minimum time between warning and deadline, in milliseconds, if the timeout allows it:
+/// what WCAG 2.2.1 grants a person to ask for an extension.
+const MIN_WARNING: u32 = 20_000;
 
-/// The timeouts of one mode: the default lies within the bounds, always.
+/// The default, minimum and maximum timeout of one mode. The default is within the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeoutBounds {
     default: u32,
@@ -22,36 +22,40 @@ pub struct TimeoutBounds {
     maximum: u32,
 }
 
-/// Bounds that contradict themselves.
+/// The error for bounds that are invalid or do not contain the default.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a default timeout of {default} ms does not lie within {minimum} to {maximum} ms, \
      or these are no bounds between 1 ms and 49 days"
 )]
-pub struct BadBounds {
+pub struct InvalidBounds {
     default: u128,
     minimum: u128,
     maximum: u128,
 }
 
 impl TimeoutBounds {
-    /// Bounds with a default that lies within them.
-    pub fn new(default: Duration, minimum: Duration, maximum: Duration) -> Result<Self, BadBounds> {
-        let bad = || BadBounds {
+    /// Creates bounds. Fails if the default is not within them.
+    pub fn new(
+        default: Duration,
+        minimum: Duration,
+        maximum: Duration,
+    ) -> Result<Self, InvalidBounds> {
+        let invalid = || InvalidBounds {
             default: default.as_millis(),
             minimum: minimum.as_millis(),
             maximum: maximum.as_millis(),
         };
-        let read = |duration: Duration| u32::try_from(duration.as_millis()).map_err(|_| bad());
+        let read = |duration: Duration| u32::try_from(duration.as_millis()).map_err(|_| invalid());
         let bounds = Self {
             default: read(default)?,
             minimum: read(minimum)?,
             maximum: read(maximum)?,
         };
-        let is_sound = bounds.minimum > 0
+        let is_valid = bounds.minimum > 0
             && bounds.minimum <= bounds.default
             && bounds.default <= bounds.maximum;
-        if is_sound { Ok(bounds) } else { Err(bad()) }
+        if is_valid { Ok(bounds) } else { Err(invalid()) }
     }
 
     const fn of_mode(mode: Mode) -> Self {
@@ -67,23 +71,23 @@ impl TimeoutBounds {
         }
     }
 
-    /// The timeout when none is asked for, in milliseconds.
+    /// The default timeout, in milliseconds.
     pub fn default_ms(&self) -> u64 {
         self.default.into()
     }
 
-    /// The shortest timeout, in milliseconds.
+    /// The minimum timeout, in milliseconds.
     pub fn min_ms(&self) -> u64 {
         self.minimum.into()
     }
 
-    /// The longest timeout, in milliseconds.
+    /// The maximum timeout, in milliseconds.
     pub fn max_ms(&self) -> u64 {
         self.maximum.into()
     }
 }
 
-/// What timeouts may be asked for, by mode: a setting of the host, and of each asker.
+/// The timeouts that may be requested in each mode. A setting of the host and of each asker.
 ///
 /// ```
 /// use entreat_core::{Mode, TimeoutPolicy};
@@ -102,7 +106,7 @@ pub struct TimeoutPolicy {
     terminal: Rules,
 }
 
-/// What holds in one mode.
+/// The policy of one mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rules {
     bounds: TimeoutBounds,
@@ -140,12 +144,12 @@ impl TimeoutPolicy {
         self.rules_mut(mode).bounds = bounds;
     }
 
-    /// The extensions of a mode, where the asker does not say.
+    /// The default extensions of a mode.
     pub fn extensions(&self, mode: Mode) -> &Extensions {
         &self.rules(mode).extensions
     }
 
-    /// Sets the extensions of a mode.
+    /// Sets the default extensions of a mode.
     pub fn set_extensions(&mut self, mode: Mode, extensions: Extensions) {
         self.rules_mut(mode).extensions = extensions;
     }
@@ -168,12 +172,14 @@ impl TimeoutPolicy {
         }
     }
 
-    /// Whether the bounds of a mode are those that Entreat comes with.
+    /// Whether the bounds of a mode are the built-in ones.
     pub fn is_default(&self, mode: Mode) -> bool {
         *self.bounds(mode) == TimeoutBounds::of_mode(mode)
     }
 
     /// Reads the `timeout` of a request: a whole number of milliseconds, or an object.
+    ///
+    /// Fails if a value is invalid or outside the bounds.
     pub fn read(&self, mode: Mode, value: &Value) -> Result<Timeout, TimeoutError> {
         let bounds = self.bounds(mode);
         let invalid = |key: &'static str, requested: Value| TimeoutError::Invalid {
@@ -215,7 +221,9 @@ impl TimeoutPolicy {
         Ok(timeout)
     }
 
-    /// The terms that a request comes to in a mode; what it leaves open is default.
+    /// Resolves a requested timeout to terms, with defaults for absent values.
+    ///
+    /// Fails if a value is outside the bounds.
     pub fn terms(&self, mode: Mode, request: Timeout) -> Result<Terms, TimeoutError> {
         let Rules { bounds, extensions } = self.rules(mode);
         let initial = request.initial.unwrap_or(bounds.default_ms());
@@ -275,62 +283,62 @@ fn within(
     Ok(clamp(requested))
 }
 
-/// Bounds fit, so what lies within them does.
+/// Converts to `u32`. Saturates, but values within bounds always fit.
 fn clamp(millis: u64) -> u32 {
     u32::try_from(millis).unwrap_or(u32::MAX)
 }
 
-/// How long before the end the warning goes out (spec 3.3).
+/// The time between warning and deadline (spec 3.3).
 fn warning_lead(timeout: u32, warn_before: u32) -> u32 {
     let lead = if u64::from(timeout) < 2 * u64::from(warn_before) {
         timeout / 2
     } else {
         warn_before
     };
-    if timeout > WARNING_AT_LEAST {
-        lead.max(WARNING_AT_LEAST)
+    if timeout > MIN_WARNING {
+        lead.max(MIN_WARNING)
     } else {
         lead
     }
 }
 
-/// Why a timeout cannot be had.
+/// Why a requested timeout is rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeoutError {
-    /// Below what is allowed.
+    /// A value is below the minimum.
     #[error("`{key}` is {requested}{u}, below the minimum of {minimum}{u}", u = unit(key))]
     TooSmall {
-        /// What was asked for.
+        /// The key of the value.
         key: &'static str,
-        /// How much of it.
+        /// The requested value.
         requested: u64,
-        /// The least there is.
+        /// The minimum.
         minimum: u64,
     },
-    /// Above what is allowed.
+    /// A value is above the maximum.
     #[error("`{key}` is {requested}{u}, above the maximum of {maximum}{u}", u = unit(key))]
     TooLarge {
-        /// What was asked for.
+        /// The key of the value.
         key: &'static str,
-        /// How much of it.
+        /// The requested value.
         requested: u64,
-        /// The most there is.
+        /// The maximum.
         maximum: u64,
     },
-    /// No whole, positive number.
+    /// A value is not a whole, positive number.
     #[error(
         "`{key}` must be a whole number, and a timeout one of {minimum} to {maximum} ms; \
          {requested} is not"
     )]
     Invalid {
-        /// What was asked for.
+        /// The key of the value.
         key: &'static str,
-        /// What stood there.
+        /// The requested value.
         requested: Value,
-        /// The shortest timeout.
+        /// The minimum timeout.
         minimum: u64,
-        /// The longest timeout.
+        /// The maximum timeout.
         maximum: u64,
     },
 }
@@ -340,7 +348,7 @@ fn unit(key: &str) -> &'static str {
 }
 
 impl TimeoutError {
-    /// The error's kind on the wire and in metrics.
+    /// The kind of the error, as it appears on the wire and in metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::TooSmall { .. } => "timeout_too_small",
@@ -350,34 +358,34 @@ impl TimeoutError {
     }
 }
 
-/// The terms on which one elicitation runs, in milliseconds.
+/// The timeout terms of one elicitation, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     pub(crate) initial: u32,
     pub(crate) extension: u32,
-    /// How long before the deadline the warning goes out.
+    /// The time between warning and deadline.
     pub(crate) warning: u32,
     pub(crate) max_extensions: u8,
     pub(crate) extension_allowed: bool,
 }
 
 impl Terms {
-    /// How long the question waits at first.
+    /// The time to answer before any extension.
     pub fn initial(&self) -> Duration {
         Duration::from_millis(self.initial.into())
     }
 
-    /// The longest extension.
+    /// The maximum duration of one extension.
     pub fn extension(&self) -> Duration {
         Duration::from_millis(self.extension.into())
     }
 
-    /// How long before the deadline the warning goes out.
+    /// The time between warning and deadline.
     pub fn warning(&self) -> Duration {
         Duration::from_millis(self.warning.into())
     }
 
-    /// How often time can be extended: never, unless extensions are allowed.
+    /// The maximum number of extensions; 0 unless extensions are allowed.
     pub fn max_extensions(&self) -> u8 {
         if self.extension_allowed {
             self.max_extensions
@@ -386,7 +394,7 @@ impl Terms {
         }
     }
 
-    /// Whether time can be extended at all.
+    /// Whether the deadline can be extended.
     pub fn extension_allowed(&self) -> bool {
         self.extension_allowed
     }

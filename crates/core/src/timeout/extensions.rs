@@ -1,11 +1,11 @@
-//! What holds for extensions and warnings when an asker does not say.
+//! The defaults of extensions and warnings.
 
 use std::time::Duration;
 
 use super::MAX_EXTENSIONS;
 use super::bounds::MINIMUM;
 
-/// The extensions and the warning of one mode, where the asker does not say otherwise.
+/// The default extensions and warning of one mode. Askers may request others.
 ///
 /// ```
 /// use std::time::Duration;
@@ -13,12 +13,12 @@ use super::bounds::MINIMUM;
 /// use entreat_core::{Extensions, Mode, TimeoutPolicy};
 ///
 /// let mut policy = TimeoutPolicy::default();
-/// // What WCAG 2.2.1 asks for.
+/// // What WCAG 2.2.1 requires.
 /// policy.set_extensions(Mode::Form, Extensions::default().with_max(10)?);
 /// assert_eq!(policy.extensions(Mode::Form).max(), 10);
 /// assert_eq!(policy.extensions(Mode::Url).max(), 2);
 /// assert!(Extensions::default().with_duration(Duration::ZERO).is_err());
-/// # Ok::<(), entreat_core::BadExtensions>(())
+/// # Ok::<(), entreat_core::InvalidExtensions>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extensions {
@@ -28,17 +28,17 @@ pub struct Extensions {
     warn_before: Duration,
 }
 
-/// Extensions that nobody could be granted.
+/// Why extensions are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadExtensions {
-    /// Too short to be of use.
+pub enum InvalidExtensions {
+    /// The duration is below the minimum.
     #[error("an extension takes at least {MINIMUM} ms")]
     TooShort,
-    /// More than anybody is granted.
+    /// The number is above the maximum.
     #[error("there are at most {MAX_EXTENSIONS} extensions")]
     TooMany,
-    /// A warning at the end is none.
+    /// The warning would be sent at the deadline.
     #[error("a warning comes more than 0 ms before the end")]
     NoWarning,
 }
@@ -55,32 +55,32 @@ impl Default for Extensions {
 }
 
 impl Extensions {
-    /// Whether time can be extended.
+    /// Sets whether the deadline can be extended.
     #[must_use]
     pub fn with_allowed(self, allowed: bool) -> Self {
         Self { allowed, ..self }
     }
 
-    /// How long an extension is; never longer than the longest timeout of the mode.
-    pub fn with_duration(self, duration: Duration) -> Result<Self, BadExtensions> {
+    /// Sets the duration of an extension, which is capped at the maximum timeout of the mode.
+    pub fn with_duration(self, duration: Duration) -> Result<Self, InvalidExtensions> {
         if duration < Duration::from_millis(MINIMUM.into()) {
-            return Err(BadExtensions::TooShort);
+            return Err(InvalidExtensions::TooShort);
         }
         Ok(Self { duration, ..self })
     }
 
-    /// How often time can be extended.
-    pub fn with_max(self, max: u8) -> Result<Self, BadExtensions> {
+    /// Sets the maximum number of extensions.
+    pub fn with_max(self, max: u8) -> Result<Self, InvalidExtensions> {
         if u64::from(max) > MAX_EXTENSIONS {
-            return Err(BadExtensions::TooMany);
+            return Err(InvalidExtensions::TooMany);
         }
         Ok(Self { max, ..self })
     }
 
-    /// How long before the end a warning goes out.
-    pub fn with_warn_before(self, warn_before: Duration) -> Result<Self, BadExtensions> {
+    /// Sets the time between warning and deadline.
+    pub fn with_warn_before(self, warn_before: Duration) -> Result<Self, InvalidExtensions> {
         if warn_before.is_zero() {
-            return Err(BadExtensions::NoWarning);
+            return Err(InvalidExtensions::NoWarning);
         }
         Ok(Self {
             warn_before,
@@ -88,22 +88,22 @@ impl Extensions {
         })
     }
 
-    /// Whether time can be extended.
+    /// Whether the deadline can be extended.
     pub fn allowed(&self) -> bool {
         self.allowed
     }
 
-    /// How long an extension is.
+    /// The duration of an extension.
     pub fn duration(&self) -> Duration {
         self.duration
     }
 
-    /// How often time can be extended, if it can be.
+    /// The maximum number of extensions, if they are allowed.
     pub fn max(&self) -> u8 {
         self.max
     }
 
-    /// How long before the end a warning goes out.
+    /// The time between warning and deadline.
     pub fn warn_before(&self) -> Duration {
         self.warn_before
     }

@@ -1,7 +1,7 @@
-//! Which Rust types a field can have, and what each asks for.
+//! The Rust types that a field can have.
 //!
-//! A type adds the rules without which an answer could not be converted: `u16` adds its
-//! bounds and whole steps. So a checked answer always converts.
+//! A type adds the rules that its conversion needs: `u16` adds its bounds and `multipleOf` 1. So
+//! a checked answer always converts.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -16,10 +16,10 @@ use crate::upload::Upload;
 
 /// A type that a field of a [`TypedForm`](super::TypedForm) can have.
 ///
-/// | Rust type | field type | besides |
+/// | Rust type | field type | notes |
 /// |---|---|---|
 /// | `String` | `text` | |
-/// | `u8` to `u128`, `i8` to `i128`, `usize`, `isize` | `number` | `multipleOf` 1 and the type's own bounds, where the attributes have no tighter ones |
+/// | `u8` to `u128`, `i8` to `i128`, `usize`, `isize` | `number` | `multipleOf` 1 and the bounds of the type, unless the attributes have tighter ones |
 /// | `f32`, `f64`, [`Number`] | `number` | `f32` adds its bounds |
 /// | `bool` | `boolean` | |
 /// | [`jiff::civil::Date`] | `date` | |
@@ -28,12 +28,12 @@ use crate::upload::Upload;
 /// | [`Upload<'static>`](Upload) | `file` | |
 /// | a [`Choice`] | `select` | |
 /// | `Vec` of a [`Choice`] | `multi_select` | not required; no answer is an empty `Vec` |
-/// | `Vec<Upload<'static>>` | `file` | `maxItems` above 1 must be given; not required |
+/// | `Vec<Upload<'static>>` | `file` | needs `maxItems` above 1; not required |
 /// | `Option` of any of these | the same | not required; no answer is `None` |
 ///
 /// A `Vec` with `minItems` of 1 or more is required.
 ///
-/// Other types can join by leaning on one of these:
+/// Other types can implement the trait by delegating to one of these:
 ///
 /// ```
 /// use entreat_core::{Answer, FieldDraft, FieldType};
@@ -58,28 +58,28 @@ use crate::upload::Upload;
             other types are listed at `FieldType`, which can be implemented too"
 )]
 pub trait FieldType: Sized {
-    /// Says what the type asks for: the field's type, options and rules.
+    /// Sets the type, options and rules of the field.
     fn describe(field: &mut FieldDraft);
 
-    /// Turns the checked answer into a value; `None` when it does not fit.
+    /// Converts a checked answer; `None` if it does not fit.
     fn from_answer(answer: Option<Answer<'_>>) -> Option<Self>;
 }
 
-/// A type of which a field can take several, as a `Vec`.
+/// A type whose `Vec` is a [`FieldType`].
 #[diagnostic::on_unimplemented(
     message = "a form cannot ask for several values of type `{Self}`",
     label = "a `Vec` is for choices and uploads",
     note = "put `#[derive(Form)]` on `{Self}` if it is an enum without data"
 )]
 pub trait ListItem: Sized {
-    /// Says what a list of this type asks for.
+    /// Sets the type, options and rules of a field that takes a list.
     fn describe_list(field: &mut FieldDraft);
 
-    /// Turns the checked answer into values; `None` when it does not fit.
+    /// Converts a checked answer into a list; `None` if it does not fit.
     fn from_list(answer: Answer<'_>) -> Option<Vec<Self>>;
 }
 
-/// A field's definition, while attributes and Rust type come together.
+/// A field's definition under construction, from its attributes and its Rust type.
 #[derive(Debug)]
 pub struct FieldDraft {
     type_name: &'static str,
@@ -103,24 +103,24 @@ impl FieldDraft {
         self.type_name = name;
     }
 
-    /// Sets whether the field must be answered; it must where nobody says.
+    /// Sets whether the field must be answered, which is the default.
     pub fn set_required(&mut self, required: bool) {
         self.required = required;
     }
 
-    /// What the `validation` of the field says under a key so far.
+    /// Returns the current value of a `validation` rule.
     pub fn rule(&self, key: &str) -> Option<&Value> {
         self.rules.get(key)
     }
 
-    /// Adds to the `validation` of the field, where the attributes have not said it.
+    /// Adds a `validation` rule, unless the attributes set it.
     pub fn add_rule(&mut self, key: &str, value: impl Into<Value>) {
         if !self.rules.contains_key(key) {
             self.rules.insert(key.to_owned(), value.into());
         }
     }
 
-    /// Makes the options of `T` those of the field.
+    /// Sets the options of the field to those of `T`.
     pub fn set_options<T: Choice>(&mut self) {
         let are_titled = T::OPTIONS.iter().any(|(_, title)| title.is_some());
         let option = |(value, title): &(&str, Option<&str>)| match title {
@@ -130,8 +130,8 @@ impl FieldDraft {
         self.options = Some(T::OPTIONS.iter().map(option).collect());
     }
 
-    /// Keeps answers within bounds, where the attributes have no tighter ones.
-    fn keep_within(&mut self, low: Number, high: Number) {
+    /// Adds bounds, unless the attributes set tighter ones.
+    fn limit_to(&mut self, low: Number, high: Number) {
         let number = |key| self.rules.get(key).and_then(reader::number);
         let lows = [number("minimum"), number("exclusiveMinimum")];
         let highs = [number("maximum"), number("exclusiveMaximum")];
@@ -143,7 +143,7 @@ impl FieldDraft {
         }
     }
 
-    /// Writes the draft into a definition that may force `required` already.
+    /// Writes the draft into a definition, which may set `required` already.
     pub(super) fn fill(self, field: &mut Map<String, Value>) {
         field.insert("type".to_owned(), self.type_name.into());
         if self.required {
@@ -175,8 +175,8 @@ impl<T: FieldType> FieldType for Option<T> {
 impl<T: ListItem> FieldType for Vec<T> {
     fn describe(field: &mut FieldDraft) {
         T::describe_list(field);
-        let fewest = field.rule("minItems").and_then(Value::as_u64);
-        field.set_required(fewest.is_some_and(|fewest| fewest > 0));
+        let min_items = field.rule("minItems").and_then(Value::as_u64);
+        field.set_required(min_items.is_some_and(|min_items| min_items > 0));
     }
 
     fn from_answer(answer: Option<Answer<'_>>) -> Option<Self> {
@@ -229,7 +229,7 @@ impl ListItem for Upload<'static> {
     }
 }
 
-/// Types that need nothing but a name, perhaps a rule, and the right kind of answer.
+/// Implements [`FieldType`] for types that map to one kind of answer, with at most one rule.
 macro_rules! plain {
     ($($type:ty: $name:literal $(, $rule:literal = $value:literal)?; $answer:pat => $result:expr;)*) => {$(
         impl FieldType for $type {
@@ -256,7 +256,7 @@ plain! {
     Date: "date"; Answer::Date(date) => Some(date);
     Timestamp: "date", "format" = "date-time"; Answer::Moment(moment) => Some(moment.instant());
     Moment<'static>: "date", "format" = "date-time"; Answer::Moment(moment) => Some(moment.into_owned());
-    // The URL guard lets nothing pass that this parser refuses.
+    // The URL guard accepts nothing that this parser rejects.
     Url: "url"; Answer::Url(text) => Url::parse(&text).ok();
     Upload<'static>: "file"; Answer::Files(files) => match <[_; 1]>::try_from(files) {
         Ok([file]) => Some(file.into_owned()),
@@ -269,7 +269,7 @@ impl FieldType for f32 {
         field.set_type("number");
         let bounds = [Self::MIN, Self::MAX].map(|bound| Number::from_f64(bound.into()));
         if let [Some(low), Some(high)] = bounds {
-            field.keep_within(low, high);
+            field.limit_to(low, high);
         }
     }
 
@@ -286,11 +286,11 @@ macro_rules! whole {
     ($($type:ty)*) => {$(
         impl FieldType for $type {
             fn describe(field: &mut FieldDraft) {
-                // `u128` reaches further than any number that can be answered.
+                // `u128` exceeds the range of `Number`.
                 let bound = |bound: $type| i128::try_from(bound).unwrap_or(i128::MAX);
                 field.set_type("number");
                 field.add_rule("multipleOf", 1);
-                field.keep_within(
+                field.limit_to(
                     Number::from(bound(<$type>::MIN)),
                     Number::from(bound(<$type>::MAX)),
                 );

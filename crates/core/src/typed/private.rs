@@ -1,9 +1,9 @@
-//! What the code written by `#[derive(Form)]` calls. Not for people: it changes freely.
+//! Support for the code that `#[derive(Form)]` generates. Not part of the public API.
 
 use serde_json::{Map, Value};
 
 use super::field_type::{FieldDraft, FieldType};
-use super::{Choice, NotThisForm};
+use super::{Choice, FormMismatch};
 use crate::answer::Answers;
 use crate::form::Form;
 use crate::form::definition::FIELD_KEYS;
@@ -31,27 +31,27 @@ pub fn variant<T: Choice>(choice: &T) -> Value {
     choice.value().into()
 }
 
-/// A field's definition: what its attributes say, completed by what its type says.
+/// Builds a field's definition from its attributes and its type.
 pub fn field<T: FieldType>(attributes: Value) -> Value {
-    let Value::Object(mut said) = attributes else {
+    let Value::Object(mut definition) = attributes else {
         return attributes;
     };
-    let rules = match said.remove("validation") {
+    let rules = match definition.remove("validation") {
         Some(Value::Object(rules)) => rules,
         _ => Map::new(),
     };
     let mut draft = FieldDraft::new(rules);
     T::describe(&mut draft);
-    draft.fill(&mut said);
+    draft.fill(&mut definition);
     let mut field = Map::new();
     for key in FIELD_KEYS {
-        field.extend(said.remove_entry(*key));
+        field.extend(definition.remove_entry(*key));
     }
-    field.extend(said);
+    field.extend(definition);
     Value::Object(field)
 }
 
-/// Loads a form from what stands on the struct and on its fields.
+/// Loads a form from the definitions of the struct and of its fields.
 pub fn load<const N: usize>(form: Value, fields: [Value; N]) -> Result<Form, Problems> {
     let mut definition = form;
     if let Value::Object(definition) = &mut definition {
@@ -60,18 +60,18 @@ pub fn load<const N: usize>(form: Value, fields: [Value; N]) -> Result<Form, Pro
     Form::from_value(&definition)
 }
 
-/// Takes the answer to a field out as the field's Rust type.
+/// Removes the answer to a field and converts it to the field's Rust type.
 pub fn take<T: FieldType>(
     answers: &mut Answers<'_>,
     field: &'static str,
-) -> Result<T, NotThisForm> {
-    T::from_answer(answers.take(field)).ok_or_else(|| NotThisForm {
+) -> Result<T, FormMismatch> {
+    T::from_answer(answers.take(field)).ok_or_else(|| FormMismatch {
         form: answers.form().id().to_owned(),
         field,
     })
 }
 
-/// A type that has a value for a field that was not shown.
+/// A type that can represent the missing answer of a field that was not shown.
 #[diagnostic::on_unimplemented(
     message = "a field with `show_if` may have no answer, and `{Self}` always needs one",
     label = "make this `Option<{Self}>`"
@@ -81,5 +81,5 @@ pub trait MayBeAbsent {}
 impl<T> MayBeAbsent for Option<T> {}
 impl<T> MayBeAbsent for Vec<T> {}
 
-/// Compiles for the types that a field with `show_if` can have.
+/// Compiles only for types that a field with `show_if` can have.
 pub const fn may_be_absent<T: MayBeAbsent>() {}

@@ -1,27 +1,26 @@
 //! Which addresses are public: policy points 5 and 6.
 //!
-//! IPv4 is a list of what is refused, IPv6 a list of what is allowed: nearly all of the IPv6
-//! space is unallocated, so anything outside `2000::/3` has no business in a URL. Addresses
-//! that carry an IPv4 address inside (mapped, compatible, NAT64, 6to4, Teredo) are refused
-//! whatever they carry; there is no honest reason to write one.
+//! IPv4 has a blocklist, IPv6 an allowlist: most of the IPv6 space is unallocated, so nothing
+//! outside `2000::/3` belongs in a URL. Addresses that embed an IPv4 address (mapped,
+//! compatible, NAT64, 6to4, Teredo) are always blocked; they have no legitimate use in a URL.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Blocked, Policy, Reason};
 
-/// Judges one address, as a literal or as part of a resolver's answer.
+/// Checks one address, from a literal or from a resolver.
 ///
-/// Fails with the kind of address it is.
+/// Fails with the kind of address.
 ///
 /// ```
-/// use entreat_core::url_guard::{Policy, judge_address};
+/// use entreat_core::url_guard::{Policy, check_address};
 ///
 /// let policy = Policy::web();
-/// assert!(judge_address("1.1.1.1".parse().unwrap(), &policy).is_ok());
-/// let blocked = judge_address("169.254.169.254".parse().unwrap(), &policy).unwrap_err();
+/// assert!(check_address("1.1.1.1".parse().unwrap(), &policy).is_ok());
+/// let blocked = check_address("169.254.169.254".parse().unwrap(), &policy).unwrap_err();
 /// assert_eq!(blocked.reason().code(), "link_local");
 /// ```
-pub fn judge_address(address: IpAddr, policy: &Policy) -> Result<(), Blocked> {
+pub fn check_address(address: IpAddr, policy: &Policy) -> Result<(), Blocked> {
     let Some(finding) = classify(address) else {
         return Ok(());
     };
@@ -37,7 +36,7 @@ pub fn judge_address(address: IpAddr, policy: &Policy) -> Result<(), Blocked> {
     }
 }
 
-/// An address as it stands in a URL: IPv6 in brackets.
+/// Formats an address as in a URL, with IPv6 in brackets.
 pub(super) fn display(address: IpAddr) -> String {
     match address {
         IpAddr::V4(v4) => v4.to_string(),
@@ -52,13 +51,13 @@ struct Finding {
     reach: Reach,
 }
 
-/// Which setting of a policy speaks about an address.
+/// Where an address leads, which decides the policy setting that applies.
 enum Reach {
-    /// The machine itself.
+    /// This machine.
     ThisMachine,
     /// Another host that is not public.
     Elsewhere,
-    /// Loopback behind a translator's prefix: either setting refuses it.
+    /// Loopback behind the prefix of a translator: blocked by either setting.
     Disguised,
 }
 
@@ -71,7 +70,7 @@ fn classify(address: IpAddr) -> Option<Finding> {
 
 fn classify_v4(address: Ipv4Addr) -> Option<Finding> {
     let bits = address.to_bits();
-    if means_this_machine(address) {
+    if is_this_machine(address) {
         let range = if bits == 0 {
             "0.0.0.0/8"
         } else {
@@ -93,15 +92,15 @@ fn classify_v4(address: Ipv4Addr) -> Option<Finding> {
         })
 }
 
-/// 0.0.0.0 counts: Linux connects it to the loopback interface.
-fn means_this_machine(address: Ipv4Addr) -> bool {
+/// Includes 0.0.0.0, which Linux connects to the loopback interface.
+fn is_this_machine(address: Ipv4Addr) -> bool {
     address.is_loopback() || address.is_unspecified()
 }
 
 fn classify_v6(address: Ipv6Addr) -> Option<Finding> {
     let bits = address.to_bits();
     if let Some((range, inner, reach)) = embedded_v4(bits)
-        && means_this_machine(inner)
+        && is_this_machine(inner)
     {
         return Some(Finding {
             reason: Reason::Loopback,
@@ -133,10 +132,10 @@ fn classify_v6(address: Ipv6Addr) -> Option<Finding> {
     })
 }
 
-/// The IPv4 address inside, for the forms that keep it in one place.
+/// The embedded IPv4 address, for the forms that have it at a fixed position.
 ///
-/// Mapped and compatible addresses reach the machine itself. A translator's prefix leads to
-/// the translator, which is somebody else's loopback at best.
+/// Mapped and compatible addresses reach this machine. A translator's prefix leads to the
+/// translator, so its loopback is that of another host.
 fn embedded_v4(bits: u128) -> Option<(&'static str, Ipv4Addr, Reach)> {
     let low = Ipv4Addr::from_bits(u32::try_from(bits & 0xffff_ffff).ok()?);
     let found = match bits >> 32 {
@@ -160,7 +159,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// Policy point 5, in its order.
+/// Policy point 5, in order.
 #[rustfmt::skip]
 const V4_BLOCKED: &[Row<Ipv4Addr>] = &[
     (v4(0, 0, 0, 0), 8, Reason::ReservedAddress, "0.0.0.0/8"),
@@ -188,7 +187,7 @@ const fn v6(a: u16, b: u16, c: u16) -> Ipv6Addr {
     Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)
 }
 
-/// The holes of `2000::/3` from policy point 6, then names for well-known ranges outside it.
+/// The exceptions within `2000::/3` from policy point 6, then well-known ranges outside it.
 #[rustfmt::skip]
 const V6_BLOCKED: &[Row<Ipv6Addr>] = &[
     (v6(0x2001, 0, 0), 23, Reason::ReservedAddress, "2001::/23"),
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
 
     fn blocked(address: &str, policy: &Policy) -> Option<Reason> {
-        judge_address(address.parse().unwrap(), policy)
+        check_address(address.parse().unwrap(), policy)
             .err()
             .map(|blocked| blocked.reason())
     }

@@ -1,8 +1,8 @@
 //! Collects the warnings about one URL.
 //!
-//! In two stages. If the raw text is such that programs disagree about its host, only that is
-//! said: warnings about a host that may not be the host would mislead. Otherwise everything is
-//! collected, so that a person sees all of it at once.
+//! In two stages: if the raw text is ambiguous, so that parsers disagree about its host, only
+//! that is reported, because warnings about the wrong host would mislead. Otherwise all warnings
+//! are collected.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use percent_encoding::percent_decode_str;
 use url::{Url, form_urlencoded};
 
 use super::site::Site;
-use super::{Action, Card, Host, Warning, judge, personal, port, script, secret, site, syntax};
+use super::{Action, Card, Host, Warning, check, personal, port, script, secret, site, syntax};
 
-/// Looks at a URL that a person is asked to open.
+/// Inspects a URL that a person is asked to open.
 ///
-/// `server` is whoever asks: a host, a host with a port, or a URL. Nothing is blocked for its
-/// address here, since a person may well be sent to a local page; see
-/// [`judge`](super::judge()) for that.
+/// `server` is the host of the asking server, a host with a port, or a URL. No address is
+/// blocked here, since a person may be sent to a local page; use [`check_url`](super::check_url) to
+/// block addresses.
 ///
 /// ```
 /// use entreat_core::url_guard::{Action, Warning, inspect};
@@ -38,11 +38,11 @@ pub fn inspect(url: &str, server: Option<&str>) -> Card {
     if raw.has_userinfo() {
         found.insert(Warning::Userinfo);
     }
-    // Decoding a host that is too long to exist could take quadratic time.
+    // Decoding an overlong host could take quadratic time.
     if raw.is_oversized() {
         return card(&found, None, true);
     }
-    let Ok((parsed, host)) = judge::parse(url) else {
+    let Ok((parsed, host)) = check::parse(url) else {
         return card(&found, None, true);
     };
     found.extend(connection_warnings(&parsed));
@@ -58,8 +58,8 @@ pub fn inspect(url: &str, server: Option<&str>) -> Card {
         Host::Name(name) => site::owner(name).to_owned(),
         Host::Address(_) => host.to_string(),
     };
-    let nameless = matches!(&host, Host::Name(name) if name.split('.').any(str::is_empty));
-    card(&found, Some(highlight), nameless)
+    let has_empty_label = matches!(&host, Host::Name(name) if name.split('.').any(str::is_empty));
+    card(&found, Some(highlight), has_empty_label)
 }
 
 fn card(found: &BTreeSet<Warning>, highlight: Option<String>, unusable: bool) -> Card {
@@ -75,7 +75,7 @@ fn card(found: &BTreeSet<Warning>, highlight: Option<String>, unusable: bool) ->
     }
 }
 
-/// What makes the raw text mean different things to different readers.
+/// Warnings about text that parsers interpret differently.
 fn raw_warnings(url: &str) -> BTreeSet<Warning> {
     let mut found: BTreeSet<Warning> = url.chars().filter_map(script::warning_of_char).collect();
     let web = syntax::scheme_of(url).is_some_and(|scheme| matches!(&*scheme, "http" | "https"));
@@ -87,7 +87,7 @@ fn raw_warnings(url: &str) -> BTreeSet<Warning> {
     found
 }
 
-/// What can be said of the text without parsing it.
+/// Warnings that need no parsing.
 fn text_warnings(url: &str) -> impl Iterator<Item = Warning> {
     [
         (url.chars().nth(2000).is_some(), Warning::LongUrl),
@@ -97,10 +97,10 @@ fn text_warnings(url: &str) -> impl Iterator<Item = Warning> {
     .filter_map(|(found, warning)| found.then_some(warning))
 }
 
-/// Characters that end a quoted argument, run a command or redirect one, and that no URL needs
-/// raw.
+/// Whether the text has characters that end a quoted argument, run a command or redirect one,
+/// and that no URL needs unescaped.
 ///
-/// `&`, `;`, `'` and `(` are ordinary in URLs; whoever starts a browser must not pass a URL
+/// `&`, `;`, `'` and `(` are common in URLs. Code that starts a browser must not pass a URL
 /// through a shell in any case.
 fn has_shell_metachar(url: &str) -> bool {
     url.contains(['`', '|', '"', '<', '>']) || url.contains("$(") || url.contains("${")
@@ -114,7 +114,7 @@ fn connection_warnings(parsed: &Url) -> BTreeSet<Warning> {
     }
     match parsed.port() {
         Some(port) if port::is_blocked(port, scheme) => found.insert(Warning::BlockedPort),
-        // The alternatives that web servers use when the usual port is taken.
+        // Common alternative ports of web servers.
         None | Some(8080 | 8443) => false,
         Some(_) => found.insert(Warning::OddPort),
     };
@@ -163,7 +163,7 @@ fn name_warnings(name: &str) -> BTreeSet<Warning> {
     found
 }
 
-/// What the path, the query and the fragment give away.
+/// Warnings about secrets, personal data and URLs in path, query and fragment.
 fn content_warnings(parsed: &Url) -> BTreeSet<Warning> {
     let mut found = BTreeSet::new();
     for segment in parsed.path().split('/') {
@@ -176,7 +176,7 @@ fn content_warnings(parsed: &Url) -> BTreeSet<Warning> {
         }
     }
     let query = parsed.query().unwrap_or("");
-    // `#/page?token=x` is how single-page sites write a query.
+    // Single-page apps put a query into the fragment: `#/page?token=x`.
     let fragment = parsed.fragment().unwrap_or("");
     let fragment = fragment
         .split_once('?')
@@ -203,14 +203,14 @@ fn content_warnings(parsed: &Url) -> BTreeSet<Warning> {
     found
 }
 
-/// Whether a parameter holds a URL, possibly encoded once more than it has to be.
+/// Whether a parameter is a URL, possibly percent-encoded twice.
 fn is_url(text: &str) -> bool {
     let decoded = percent_decode_str(text).decode_utf8_lossy();
     let text = decoded.trim_start();
     let has_scheme = text.match_indices("://").any(|(at, _)| {
         text[..at].ends_with(|c: char| c.is_ascii_alphanumeric()) && text.len() > at + 3
     });
-    // Browsers take these for `//host` in a redirect.
+    // Browsers treat these as `//host` in a redirect.
     let scheme_relative = ["//", "/\\", "\\\\", "\\/"].iter().any(|start| {
         text.strip_prefix(start)
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['))

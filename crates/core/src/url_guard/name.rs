@@ -1,21 +1,20 @@
 //! Which host names are public: policy point 4.
 //!
-//! Works on names as a URL parser leaves them: ASCII, lower case, IDNA applied, and without
-//! the one trailing dot that is ignored.
+//! Expects names as a URL parser returns them: ASCII, lower case, after IDNA, without a trailing
+//! dot.
 
 use super::{Policy, Reason};
 
-/// Judges a host name.
+/// Checks a host name.
 ///
-/// Shape is checked under every policy: a resolver cannot even be asked for a malformed name.
-pub(super) fn judge_name(name: &str, policy: &Policy) -> Result<(), Reason> {
+/// Malformed names are blocked by every policy, since they cannot be resolved.
+pub(super) fn check_name(name: &str, policy: &Policy) -> Result<(), Reason> {
     let (labels, last) = check_shape(name)?;
-    judge_shaped(name, labels, last, policy)
+    check_public(name, labels, last, policy)
 }
 
-/// Judges a host name of which the shape is known to be good, given how many labels it has and
-/// the last of them.
-pub(super) fn judge_shaped(
+/// Checks a well-formed host name, given the number of its labels and the last one.
+pub(super) fn check_public(
     name: &str,
     labels: usize,
     last: &[u8],
@@ -29,14 +28,13 @@ pub(super) fn judge_shaped(
     }
 }
 
-/// What makes a name local or private, if anything does.
-pub(super) fn private(name: &str) -> Option<Reason> {
+/// Returns why a name is local or private, if it is.
+pub(super) fn private_reason(name: &str) -> Option<Reason> {
     let last = name.rsplit('.').next().unwrap_or(name);
     classify(name, name.split('.').count(), last.as_bytes())
 }
 
-/// Checks what DNS demands of any name, counts its labels and finds the last. WHATWG leaves
-/// this to others.
+/// Checks the DNS limits, which URL parsers do not. Returns the number of labels and the last one.
 fn check_shape(name: &str) -> Result<(usize, &[u8]), Reason> {
     if name.len() > 253 {
         return Err(Reason::NameTooLong);
@@ -58,7 +56,7 @@ fn classify(name: &str, labels: usize, last: &[u8]) -> Option<Reason> {
     let name = name.as_bytes();
     match last {
         b"localhost" | b"localdomain" | b"localdomain6" => return Some(Reason::Localhost),
-        // Debian's hosts file gives these to the loopback address.
+        // Debian's hosts file maps these to the loopback address.
         b"ip6-localhost" | b"ip6-loopback" if labels == 1 => return Some(Reason::Localhost),
         b"local" | b"internal" | b"test" | b"invalid" | b"example" | b"onion" | b"alt" | b"svc"
         | b"lan" | b"corp" | b"intranet" | b"private" | b"home" => {
@@ -67,14 +65,14 @@ fn classify(name: &str, labels: usize, last: &[u8]) -> Option<Reason> {
         b"arpa"
             if [&b"home.arpa"[..], b"in-addr.arpa", b"ip6.arpa"]
                 .iter()
-                .any(|suffix| is_or_ends_in(name, suffix)) =>
+                .any(|suffix| is_in_domain(name, suffix)) =>
         {
             return Some(Reason::ReservedName);
         }
-        b"goog" if is_or_ends_in(name, b"metadata.goog") => return Some(Reason::MetadataName),
+        b"goog" if is_in_domain(name, b"metadata.goog") => return Some(Reason::MetadataName),
         b"com"
-            if is_or_ends_in(name, b"api.metadata.cloud.ibm.com")
-                || is_or_ends_in(name, b"metadata.tencentyun.com") =>
+            if is_in_domain(name, b"api.metadata.cloud.ibm.com")
+                || is_in_domain(name, b"metadata.tencentyun.com") =>
         {
             return Some(Reason::MetadataName);
         }
@@ -83,7 +81,7 @@ fn classify(name: &str, labels: usize, last: &[u8]) -> Option<Reason> {
     (labels == 1).then_some(Reason::SingleLabel)
 }
 
-fn is_or_ends_in(name: &[u8], suffix: &[u8]) -> bool {
+fn is_in_domain(name: &[u8], suffix: &[u8]) -> bool {
     name.strip_suffix(suffix)
         .is_some_and(|rest| rest.is_empty() || rest.ends_with(b"."))
 }
@@ -93,7 +91,7 @@ mod tests {
     use super::*;
 
     fn verdict(name: &str) -> Result<(), Reason> {
-        judge_name(name, &Policy::web())
+        check_name(name, &Policy::web())
     }
 
     #[test]
@@ -169,14 +167,14 @@ mod tests {
         ] {
             assert_eq!(verdict(name), Err(Reason::Localhost), "{name}");
             let local_open = Policy::web().block_localhost(false);
-            assert_eq!(judge_name(name, &local_open), Ok(()), "{name}");
+            assert_eq!(check_name(name, &local_open), Ok(()), "{name}");
         }
         assert_eq!(verdict("kubernetes"), Err(Reason::SingleLabel));
         let private_open = Policy::web().block_private(false);
-        assert_eq!(judge_name("kubernetes", &private_open), Ok(()));
-        assert_eq!(judge_name("nas.lan", &private_open), Ok(()));
+        assert_eq!(check_name("kubernetes", &private_open), Ok(()));
+        assert_eq!(check_name("nas.lan", &private_open), Ok(()));
         assert_eq!(
-            judge_name("a.localhost", &private_open),
+            check_name("a.localhost", &private_open),
             Err(Reason::Localhost)
         );
     }
@@ -196,7 +194,7 @@ mod tests {
     fn malformed_names_stay_blocked_when_everything_private_is_allowed() {
         let open = Policy::web().block_private(false).block_localhost(false);
         for name in ["", ".", "a..b", ".a.b", "localhost."] {
-            assert_eq!(judge_name(name, &open), Err(Reason::EmptyLabel), "{name}");
+            assert_eq!(check_name(name, &open), Err(Reason::EmptyLabel), "{name}");
         }
     }
 }

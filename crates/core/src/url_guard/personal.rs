@@ -1,14 +1,15 @@
 //! Personal data in a URL: e-mail addresses, card numbers, social security numbers.
 //!
-//! Guesses on the careful side: a warning that is often wrong is soon ignored. Numbers count
-//! only if their check digits and prefixes agree; others only under a telling name.
+//! Avoids false positives: a warning that is often wrong is soon ignored. Numbers count only if
+//! their prefixes and check digits are valid, or under a parameter name that suggests personal
+//! data.
 
-/// Whether a parameter carries personal data, by its name or by the look of its value.
+/// Whether a parameter contains personal data, by its name or by the format of its value.
 pub(super) fn is_personal(name: &str, value: &str) -> bool {
     has_personal_data(value) || (!value.is_empty() && names_personal_data(name, value))
 }
 
-/// Whether a text holds an e-mail address, a card number or a social security number.
+/// Whether a text contains an e-mail address, a card number or a social security number.
 pub(super) fn has_personal_data(text: &str) -> bool {
     has_email(text) || digit_groups(text).any(|group| is_card(group) || is_ssn(group))
 }
@@ -32,12 +33,12 @@ const NUMBER_NAMES: &[&str] = &[
 
 const TEXT_NAMES: &[&str] = &["firstname", "lastname", "fullname", "surname", "givenname"];
 
-/// Looks around every `@`. Each side ends at the next `@`, so the whole is linear.
+/// Examines both sides of every `@`. Each side ends at the next `@`, so this is linear.
 fn has_email(text: &str) -> bool {
     text.match_indices('@').any(|(at, _)| {
         let before = &text[..at];
         let local = before.len() - before.trim_end_matches(is_local_char).len();
-        // `@user@server` is a handle of the Fediverse, public by nature.
+        // `@user@server` is a Fediverse handle, which is public.
         let is_handle = before[..at - local].ends_with('@');
         let after = &text[at + 1..];
         let end = after
@@ -51,7 +52,7 @@ fn is_local_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '.' | '_' | '%' | '+' | '-' | '\'')
 }
 
-/// Whether a domain ends in a listed suffix: `react@18.2.0` and `app@2x.png` do not.
+/// Whether a domain ends in a known public suffix. `react@18.2.0` and `app@2x.png` do not.
 fn is_public_domain(domain: &str) -> bool {
     let domain = domain.trim_end_matches('.');
     if domain.len() > 253 || domain.split('.').any(str::is_empty) {
@@ -61,7 +62,7 @@ fn is_public_domain(domain: &str) -> bool {
     domain.contains('.') && psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.is_known())
 }
 
-/// Runs of digits with single blanks or hyphens between them, not part of a longer word.
+/// Runs of digits, separated by single spaces or hyphens, that are not part of a longer word.
 fn digit_groups(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | ' ' | '_')))
         .map(|word| word.trim_matches([' ', '-']))
@@ -73,7 +74,7 @@ fn digit_groups(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// `123-45-6789`, less the numbers that are never given out.
+/// Whether a group is `123-45-6789`, excluding numbers that are never assigned.
 fn is_ssn(group: &str) -> bool {
     let parts: Vec<&str> = group.split('-').collect();
     match parts[..] {
@@ -89,7 +90,7 @@ fn is_ssn(group: &str) -> bool {
     }
 }
 
-/// A number with the length and prefix of a card scheme and a right check digit.
+/// Whether a group has the length and prefix of a card scheme and a valid check digit.
 fn is_card(group: &str) -> bool {
     let digits: Vec<u8> = group
         .bytes()

@@ -1,18 +1,18 @@
-//! What the guard is asked to refuse.
+//! The policy of the guard.
 
-use crate::same::same;
+use crate::str_eq::str_eq;
 
-/// Which schemes may pass, and whether private and local hosts are refused.
+/// The allowed schemes, and whether private and local hosts are blocked.
 ///
-/// The syntax rules (no control characters, no user info, no bad ports, …) are not part of
-/// it: they hold under every policy.
+/// The syntax rules (no control characters, no user info, no bad ports, …) apply under every
+/// policy.
 ///
 /// ```
-/// use entreat_core::url_guard::{Policy, judge};
+/// use entreat_core::url_guard::{Policy, check_url};
 ///
 /// let policy = Policy::new(["ssh", "https"]).block_private(false);
-/// assert!(judge("ssh://10.0.0.7/repo.git", &policy).is_ok());
-/// assert!(judge("ssh://127.0.0.1/repo.git", &policy).is_err());
+/// assert!(check_url("ssh://10.0.0.7/repo.git", &policy).is_ok());
+/// assert!(check_url("ssh://127.0.0.1/repo.git", &policy).is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -40,37 +40,37 @@ impl Policy {
         Self::new(["http", "https"])
     }
 
-    /// Sets whether addresses and names that are not public are refused.
+    /// Sets whether non-public addresses and names are blocked.
     ///
-    /// Loopback addresses and localhost names are not meant by it; see
+    /// Does not cover loopback addresses and localhost names; see
     /// [`block_localhost`](Self::block_localhost).
     pub fn block_private(mut self, block: bool) -> Self {
         self.block_private = block;
         self
     }
 
-    /// Sets whether loopback addresses and localhost names are refused.
+    /// Sets whether loopback addresses and localhost names are blocked.
     pub fn block_localhost(mut self, block: bool) -> Self {
         self.block_localhost = block;
         self
     }
 
-    /// Whether a scheme, in lower case, may pass.
+    /// Whether a scheme, in lower case, is allowed.
     pub fn allows_scheme(&self, scheme: &str) -> bool {
-        self.schemes.iter().any(|allowed| same(allowed, scheme))
+        self.schemes.iter().any(|allowed| str_eq(allowed, scheme))
     }
 
-    /// The schemes that may pass, in lower case.
+    /// The allowed schemes, in lower case.
     pub fn schemes(&self) -> impl Iterator<Item = &str> {
         self.schemes.iter().map(String::as_str)
     }
 
-    /// Whether addresses and names that are not public are refused.
+    /// Whether non-public addresses and names are blocked.
     pub fn blocks_private(&self) -> bool {
         self.block_private
     }
 
-    /// Whether loopback addresses and localhost names are refused.
+    /// Whether loopback addresses and localhost names are blocked.
     pub fn blocks_localhost(&self) -> bool {
         self.block_localhost
     }

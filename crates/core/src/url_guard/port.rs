@@ -1,9 +1,9 @@
-//! Which ports may be named: policy point 3.
+//! Which ports are allowed: policy point 3.
 
 /// Whether a port is 0 or on the Fetch standard's list of bad ports.
 ///
-/// A scheme's own port is never bad for it: port 22 is refused for https, which could be
-/// made to speak to an SSH server, and is what ssh is for.
+/// The default port of a scheme is always allowed for it: port 22 is blocked for https, which
+/// could be made to talk to an SSH server, but not for ssh.
 pub(super) fn is_blocked(port: u16, scheme: &str) -> bool {
     match scheme {
         "http" | "https" => is_bad(port),
@@ -11,7 +11,7 @@ pub(super) fn is_blocked(port: u16, scheme: &str) -> bool {
     }
 }
 
-/// The port that a scheme uses when none is named.
+/// The default port of a scheme.
 pub(super) fn default_of(scheme: &str) -> Option<u16> {
     let port = match scheme {
         "https" | "wss" => 443,

@@ -1,13 +1,13 @@
-//! Why a URL was refused, for programs ([`Reason`]) and for people ([`Blocked`]).
+//! Why a URL was blocked, for programs ([`Reason`]) and for people ([`Blocked`]).
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $code:literal $constraint:literal $sentence:literal;)*) => {
-        /// Why a URL was refused.
+        /// Why a URL was blocked.
         ///
-        /// `Display` says it without naming the URL or its host, so that it may be shown
-        /// beside a sensitive field.
+        /// `Display` contains neither the URL nor its host, so it can be shown beside a
+        /// sensitive field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Reason {
             $($(#[$doc])* $name,)*
@@ -22,7 +22,7 @@ macro_rules! reasons {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// The rule of a URL field that this reason breaks.
+            /// The rule of a `url` field that the URL breaks.
             pub fn constraint(&self) -> &'static str {
                 match self { $(Self::$name => $constraint,)* }
             }
@@ -35,81 +35,81 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// It is no URL by the WHATWG standard.
+    /// The text is not a URL by the WHATWG standard.
     Parse "parse" "format"
         "it is not a valid URL";
-    /// A control character, a space or DEL stands in it.
+    /// The text contains a control character, a space or DEL.
     RawControl "raw_control" "format"
         "it contains a space or a control character";
-    /// A backslash stands in it.
+    /// The text contains a backslash.
     RawBackslash "raw_backslash" "format"
         "it contains a backslash";
-    /// It does not read `scheme://authority`.
+    /// The text does not start with `scheme://authority`.
     NotAuthority "not_authority" "format"
         "it does not begin like scheme://host";
-    /// It names no host.
+    /// The URL has no host.
     NoHost "no_host" "format"
         "it names no host";
-    /// An `@` stands before the host.
+    /// The URL has user info.
     Userinfo "userinfo" "format"
         "it carries user info before the host";
-    /// Its scheme is not on the list.
+    /// The scheme is not allowed.
     Scheme "scheme" "allowedSchemes"
         "its scheme is not allowed";
-    /// Its port is 0 or one that browsers refuse.
+    /// The port is 0 or blocked by browsers.
     Port "port" "format"
         "its port is not allowed";
-    // A name that no resolver can be asked for is malformed, not private: it stays refused
-    // when private hosts are allowed.
-    /// The name holds an empty label.
+    // A name that cannot be resolved is malformed, not private: it is blocked even if private
+    // hosts are allowed.
+    /// The name has an empty label.
     EmptyLabel "empty_label" "format"
         "the host name has an empty part between dots";
-    /// A label of the name is over 63 octets.
+    /// A label of the name is longer than 63 octets.
     LabelTooLong "label_too_long" "format"
         "a part of the host name is longer than 63 characters";
-    /// The name is over 253 octets.
+    /// The name is longer than 253 octets.
     NameTooLong "name_too_long" "format"
         "the host name is longer than 253 characters";
-    /// The name has one label only.
+    /// The name has only one label.
     SingleLabel "single_label" "blockPrivateIPs"
         "the host name has no dot, so it is a name of a local network";
-    /// The name means this machine.
+    /// The name denotes this machine.
     Localhost "localhost" "blockLocalhost"
         "the host name means this computer";
-    /// The name belongs to a suffix that is not for public hosts.
+    /// The name has a suffix that is reserved for non-public hosts.
     ReservedName "reserved_name" "blockPrivateIPs"
         "the host name is reserved and not public";
-    /// The name is that of a cloud's metadata service.
+    /// The name is that of a cloud metadata service.
     MetadataName "metadata_name" "blockPrivateIPs"
         "the host name belongs to a cloud metadata service";
-    /// The address means this machine.
+    /// The address denotes this machine.
     Loopback "loopback" "blockLocalhost"
         "the address means this computer";
-    /// The address is for private networks.
+    /// The address belongs to a private network.
     PrivateAddress "private_address" "blockPrivateIPs"
         "the address belongs to a private network";
-    /// The address is for the local link, where clouds keep their metadata services.
+    /// The address is link-local, where clouds have their metadata services.
     LinkLocal "link_local" "blockPrivateIPs"
         "the address belongs to the local link";
-    /// The address belongs to a cloud's inner services.
+    /// The address belongs to internal services of a cloud.
     CloudAddress "cloud_address" "blockPrivateIPs"
         "the address belongs to a cloud's inner services";
-    /// The address is a group of hosts.
+    /// The address is a multicast group.
     Multicast "multicast" "blockPrivateIPs"
         "the address is a multicast group";
-    /// The address is reserved, for documentation, for translation, or not allocated.
+    /// The address is reserved, used for documentation or translation, or unallocated.
     ReservedAddress "reserved_address" "blockPrivateIPs"
         "the address is reserved and not public";
-    /// The name has no address.
+    /// The name resolves to no address.
     DnsEmpty "dns_empty" "blockPrivateIPs"
         "the host name has no address";
-    /// The name has an address that means this machine.
+    /// The name resolves to this machine.
     DnsLoopback "dns_loopback" "blockLocalhost"
         "the host name leads to this computer";
-    /// The name has an address that is not public.
+    /// The name resolves to an address that is not public.
     DnsPrivate "dns_private" "blockPrivateIPs"
         "the host name leads to an address that is not public";
-    /// A redirect leads from https to http.
+    /// A redirect goes from https to http.
     RedirectDowngrade "redirect_downgrade" "allowedSchemes"
         "it redirects from https to http";
 }
@@ -120,10 +120,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A refused URL: why, and which host if it got as far as having one.
+/// The error for a blocked URL, with the reason and the host if it could be parsed.
 ///
-/// `Display` is one sentence for a person. It names the host and nothing else of the URL,
-/// since paths and queries carry secrets.
+/// `Display` is one sentence for people. It contains the host but no other part of the URL,
+/// since paths and queries may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
     reason: Reason,
@@ -132,12 +132,12 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// Why it was refused.
+    /// Why the URL was blocked.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// The host, as parsed, if the URL got as far as having one.
+    /// The parsed host, if parsing got that far.
     pub fn host(&self) -> Option<&str> {
         self.host.as_deref()
     }

@@ -1,47 +1,47 @@
-//! Where a redirect leads: policy point 8.
+//! Checks redirects: policy point 8.
 
 use url::Url;
 
-use super::{Blocked, Policy, Reason, judge, syntax};
+use super::{Blocked, Policy, Reason, check_url, syntax};
 
-/// Judges one hop of a redirect and returns the absolute URL it leads to.
+/// Checks one hop of a redirect and returns the absolute target URL.
 ///
-/// `location` is the header's value as it came. The target has to pass like any URL, and
-/// https never gives way to http. The caller resolves the target's host and judges the answer
-/// as for the first URL.
+/// `location` is the raw value of the header. The target must pass like any URL, and a redirect
+/// from https to http is blocked. The caller resolves the host of the target and checks the
+/// addresses, as for the first URL.
 ///
 /// ```
-/// use entreat_core::url_guard::{Policy, judge_redirect};
+/// use entreat_core::url_guard::{Policy, check_redirect};
 ///
 /// let policy = Policy::web();
-/// let next = judge_redirect("https://example.com/a/b", "../c?d=1", &policy)?;
+/// let next = check_redirect("https://example.com/a/b", "../c?d=1", &policy)?;
 /// assert_eq!(next, "https://example.com/c?d=1");
-/// assert!(judge_redirect("https://example.com/", "//10.0.0.1/", &policy).is_err());
-/// assert!(judge_redirect("https://example.com/", "http://example.com/", &policy).is_err());
+/// assert!(check_redirect("https://example.com/", "//10.0.0.1/", &policy).is_err());
+/// assert!(check_redirect("https://example.com/", "http://example.com/", &policy).is_err());
 /// # Ok::<(), entreat_core::url_guard::Blocked>(())
 /// ```
-pub fn judge_redirect(from: &str, location: &str, policy: &Policy) -> Result<String, Blocked> {
+pub fn check_redirect(from: &str, location: &str, policy: &Policy) -> Result<String, Blocked> {
     let raw = syntax::read(from)?;
-    // The raw text is judged before it is joined: joining would repair what is refused.
+    // The raw text is checked before joining, which would repair what must be blocked.
     if syntax::scheme_of(location).is_some() {
-        judge(location, policy)?;
+        check_url(location, policy)?;
     } else if location.starts_with("//") {
-        judge(&format!("{}:{location}", raw.scheme), policy)?;
+        check_url(&format!("{}:{location}", raw.scheme), policy)?;
     } else if let Some(fault) = syntax::fault_of(location) {
         return Err(fault.into());
     }
-    // Bounds what the parser is given; `location` was bounded when it was judged.
+    // Bounds the input of the parser; the check of `location` has bounded that already.
     if raw.is_oversized() {
         return Err(Reason::NameTooLong.into());
     }
     let target = Url::parse(from)
         .and_then(|base| base.join(location))
         .map_err(|_| Reason::Parse)?;
-    let judged = judge(target.as_str(), policy)?;
-    if raw.scheme == "https" && judged.scheme() == "http" {
-        return Err(Blocked::from(Reason::RedirectDowngrade).with_host(judged.host()));
+    let checked = check_url(target.as_str(), policy)?;
+    if raw.scheme == "https" && checked.scheme() == "http" {
+        return Err(Blocked::from(Reason::RedirectDowngrade).with_host(checked.host()));
     }
-    drop(judged);
+    drop(checked);
     Ok(target.into())
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn hop(from: &str, location: &str) -> Result<String, &'static str> {
-        judge_redirect(from, location, &Policy::web()).map_err(|blocked| blocked.reason().code())
+        check_redirect(from, location, &Policy::web()).map_err(|blocked| blocked.reason().code())
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         #[test]
         fn a_target_that_passes_passes_again_by_itself(location in "[ -~]{0,24}") {
             if let Ok(target) = hop("https://example.com/a", &location) {
-                prop_assert!(judge(&target, &Policy::web()).is_ok(), "{}", target);
+                prop_assert!(check_url(&target, &Policy::web()).is_ok(), "{}", target);
                 prop_assert!(target.starts_with("https://"));
             }
         }

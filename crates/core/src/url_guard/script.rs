@@ -1,7 +1,7 @@
-//! Letters that are not what they seem: scripts and look-alikes in a host, characters in the
-//! raw text that cannot be seen.
+//! Detects deceptive characters: mixed scripts and look-alikes in a host, invisible characters
+//! in the raw text.
 //!
-//! Works by UTS 39. Look-alikes within ASCII are out of reach; see the module's own page.
+//! Follows UTS 39. Look-alikes within ASCII are not detected; see [`url_guard`](super).
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_script::Script;
@@ -10,23 +10,23 @@ use unicode_security::{GeneralSecurityProfile, skeleton};
 
 use super::Warning;
 
-/// What to say about one label of a name, given in Unicode.
+/// Returns the warnings about one label of a name, in Unicode.
 ///
-/// The two confusable codes exclude each other: a label that is wholly of another script may
-/// be honest, and is said to look like Latin; anything else that reads as ASCII was made to.
+/// The two confusable codes are mutually exclusive: a label entirely in another script may be
+/// legitimate, and only looks like Latin; any other label that looks like ASCII is suspicious.
 pub(super) fn warnings_of_label(label: &str) -> impl Iterator<Item = Warning> {
     let mixed = is_mixed(label);
-    let look = look_of(label);
+    let confusable = confusable_warning(label);
     mixed
         .then_some(Warning::MixedScript)
         .into_iter()
-        .chain(look)
+        .chain(confusable)
 }
 
-/// Whether a label fails the highly restrictive level, judged by its scripts alone.
+/// Whether the scripts of a label fail the highly restrictive level.
 ///
-/// `detect_restriction_level` is not used: it calls any label with a restricted letter
-/// unrestricted, so that a phonetic letter among Latin ones would count as mixed.
+/// `detect_restriction_level` is not used: it reports any label with a restricted letter as
+/// unrestricted, so a phonetic letter among Latin ones would count as mixed.
 fn is_mixed(label: &str) -> bool {
     let mut all = AugmentedScriptSet::default();
     let mut beside_latin = AugmentedScriptSet::default();
@@ -40,13 +40,13 @@ fn is_mixed(label: &str) -> bool {
     all.is_empty() && !east_asian
 }
 
-fn look_of(label: &str) -> Option<Warning> {
+fn confusable_warning(label: &str) -> Option<Warning> {
     if label.is_ascii() {
         return None;
     }
     let reads_as_ascii = skeleton(label).all(|c| c.is_ascii());
     let scripts = AugmentedScriptSet::for_str(label);
-    // Punctuation and digits alone belong to every script, Latin included.
+    // Punctuation and digits belong to every script, Latin included.
     let other_script = !scripts.is_empty() && !scripts.base.contains_script(Script::Latin);
     if reads_as_ascii && other_script {
         return Some(Warning::WholeScriptConfusable);
@@ -57,11 +57,10 @@ fn look_of(label: &str) -> Option<Warning> {
     (reads_as_ascii || restricted).then_some(Warning::Confusable)
 }
 
-/// Whether a host as written says something else than the host it was parsed to, beyond case
-/// and IDNA.
+/// Whether the raw host differs from the parsed host by more than case and IDNA.
 ///
-/// Full-width letters, percent-encoding, ideographic dots and numbers in odd bases do: all are
-/// ways to write a host that nobody would read as that host.
+/// Full-width letters, percent-encoding, ideographic dots and numbers in other bases do: all
+/// hide the actual host from a reader.
 pub(super) fn is_rewritten(raw: &str, parsed: &str) -> bool {
     let mut raw = raw.split('.');
     let mut parsed = parsed.split('.');
@@ -81,7 +80,7 @@ fn is_same_label(raw: &str, parsed: &str) -> bool {
     if raw.is_ascii() {
         return false;
     }
-    // The Kelvin sign and its like are letters of the basic alphabet in disguise.
+    // The Kelvin sign and similar characters lower-case to ASCII letters.
     if raw
         .chars()
         .any(|c| !c.is_ascii() && c.to_lowercase().all(|lower| lower.is_ascii()))
@@ -92,11 +91,11 @@ fn is_same_label(raw: &str, parsed: &str) -> bool {
     raw.nfc().flat_map(char::to_lowercase).eq(unicode.chars())
 }
 
-/// What to say about a character of the raw text.
+/// Returns the warning about a character of the raw text.
 pub(super) fn warning_of_char(c: char) -> Option<Warning> {
     match c {
         '\\' => Some(Warning::RawBackslash),
-        // C1 controls too: a terminal acts on them.
+        // C1 controls too: terminals interpret them.
         '\0'..=' ' | '\u{7f}'..='\u{9f}' => Some(Warning::RawControl),
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             Some(Warning::BidiControl)
@@ -106,7 +105,7 @@ pub(super) fn warning_of_char(c: char) -> Option<Warning> {
     }
 }
 
-/// Default-ignorable code points, and blanks outside ASCII.
+/// Whether a character is a default-ignorable code point or a space outside ASCII.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{1680}'

@@ -1,11 +1,11 @@
-//! Secrets in a URL, which end up in histories, logs and `Referer` headers.
+//! Detects secrets in a URL, which end up in histories, logs and `Referer` headers.
 
-/// Whether a parameter carries a secret, by its name or by the look of its value.
+/// Whether a parameter contains a secret, by its name or by the format of its value.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && (names_a_secret(name) || is_token(value))
 }
 
-/// Whether a text has the form of a well-known kind of token.
+/// Whether a text has the format of a well-known kind of token.
 pub(super) fn is_token(text: &str) -> bool {
     let long = text.len() >= 20;
     (long && PREFIXES.iter().any(|prefix| text.starts_with(prefix))) || is_jwt(text)
@@ -16,19 +16,21 @@ fn is_jwt(text: &str) -> bool {
 }
 
 fn names_a_secret(name: &str) -> bool {
-    // `api_key`, `apiKey`, `X-API-Key` and `user[password]` are one name each.
+    // Normalises `api_key`, `apiKey` and `X-API-Key` to one name.
     let name: String = name
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
     NAMES.contains(&name.as_str())
-        || (ENDINGS.iter().any(|ending| name.ends_with(ending))
-            && !HARMLESS.iter().any(|ending| name.ends_with(ending)))
+        || (SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+            && !HARMLESS_SUFFIXES
+                .iter()
+                .any(|suffix| name.ends_with(suffix)))
 }
 
-/// OAuth's `code`, `state`, `nonce` and `client_id` are absent on purpose: every login has
-/// them, and they are worth nothing alone. So is `key`, which is mostly a key into something.
+/// OAuth's `code`, `state`, `nonce` and `client_id` are absent on purpose: every login has them,
+/// and they are useless on their own. So is `key`, which is usually a lookup key.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     "accesskeyid", "authorization", "awsaccesskeyid", "bearer", "credential", "credentials", "jwt",
@@ -36,7 +38,7 @@ const NAMES: &[&str] = &[
     "signature", "userpass", "userpwd", "xamzcredential", "xamzsignature", "xgoogsignature",
 ];
 
-const ENDINGS: &[&str] = &[
+const SUFFIXES: &[&str] = &[
     "token",
     "secret",
     "password",
@@ -49,8 +51,8 @@ const ENDINGS: &[&str] = &[
     "authkey",
 ];
 
-/// Tokens of pages and forms, which open nothing.
-const HARMLESS: &[&str] = &[
+/// Tokens of pagination and CSRF protection, which grant no access.
+const HARMLESS_SUFFIXES: &[&str] = &[
     "csrftoken",
     "xsrftoken",
     "csrfmiddlewaretoken",

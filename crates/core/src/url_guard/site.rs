@@ -1,8 +1,8 @@
-//! Whom a host name belongs to, by the Public Suffix List.
+//! The owner of a host name, by the Public Suffix List.
 
-use super::{Host, Warning, judge, name};
+use super::{Host, Warning, check, name};
 
-/// A name, split where its owner begins. Names are ASCII, lower case, without trailing dot.
+/// A name split at its registrable domain. Names are ASCII, lower case, without trailing dot.
 pub(super) struct Site<'a> {
     name: &'a str,
     suffix: &'a str,
@@ -11,7 +11,7 @@ pub(super) struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// Reads a name; one that DNS could not hold has no site.
+    /// Parses a name; `None` if it is malformed.
     pub(super) fn read(name: &'a str) -> Option<Self> {
         if name.len() > 253 || name.split('.').any(str::is_empty) {
             return None;
@@ -25,15 +25,15 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// The part that says whom the name belongs to.
+    /// The registrable domain, or the whole name if there is none.
     pub(super) fn owner(&self) -> &'a str {
         self.registrable.unwrap_or(self.name)
     }
 
-    /// The labels that somebody chose: all left of a suffix that is on the list.
+    /// The labels to the left of the public suffix.
     ///
-    /// Suffixes are left out when letters are judged. Registries vetted them, and several
-    /// honest ones, such as Serbia's, read as Latin.
+    /// Public suffixes are exempt from the checks of scripts: registries vet them, and several
+    /// legitimate ones, such as Serbia's, look like Latin.
     pub(super) fn chosen_labels(&self) -> impl Iterator<Item = &'a str> {
         let chosen = match self.listed {
             Some(_) => self.left_of_suffix(),
@@ -42,12 +42,12 @@ impl<'a> Site<'a> {
         chosen.split('.').filter(|label| !label.is_empty())
     }
 
-    /// What to say about whom the name belongs to.
+    /// Returns the warnings about the owner of the name.
     pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
         let is_platform = self.listed == Some(psl::Type::Private);
         [
             (self.depth() >= 4, Warning::DeepSubdomain),
-            (self.has_inner_ending(), Warning::TldInSubdomain),
+            (self.has_inner_tld(), Warning::TldInSubdomain),
             (is_shortener(self.name), Warning::Shortener),
             (
                 is_platform && self.registrable.is_some(),
@@ -69,20 +69,20 @@ impl<'a> Site<'a> {
             .unwrap_or("")
     }
 
-    /// How many labels stand left of the registrable domain.
+    /// The number of labels to the left of the registrable domain.
     fn depth(&self) -> usize {
         self.registrable.map_or(0, |registrable| {
             self.name.split('.').count() - registrable.split('.').count()
         })
     }
 
-    /// Whether a label left of the suffix looks like the end of a name.
-    fn has_inner_ending(&self) -> bool {
+    /// Whether a label to the left of the suffix looks like a top-level domain.
+    fn has_inner_tld(&self) -> bool {
         let left = self.left_of_suffix();
         let mut labels = left.split('.').peekable();
         while let Some(label) = labels.next() {
             let country_follows = labels.peek().is_some_and(|next| next.len() == 2);
-            if INNER_ENDINGS.contains(&label)
+            if INNER_TLDS.contains(&label)
                 || label.starts_with("com-")
                 || (label == "co" && country_follows)
             {
@@ -93,10 +93,10 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Whether a host belongs to somebody else than the server that asks.
+/// Whether a host has another owner than the asking server.
 ///
-/// `server` is a host, a host with a port, or a URL. One that cannot be read is somebody else:
-/// nothing shows that it is not.
+/// `server` is a host, a host with a port, or a URL. One that cannot be parsed counts as another
+/// owner.
 pub(super) fn is_third_party(host: &Host<'_>, server: &str) -> bool {
     let text;
     let url = if server.contains("://") {
@@ -105,27 +105,27 @@ pub(super) fn is_third_party(host: &Host<'_>, server: &str) -> bool {
         text = format!("https://{server}");
         &text
     };
-    // Nothing that could equal a host is longer, and parsing takes quadratic time.
+    // No valid host is longer, and parsing takes quadratic time.
     if url.len() > 4096 {
         return true;
     }
-    match (host, judge::parse(url)) {
+    match (host, check::parse(url)) {
         (Host::Name(host), Ok((_, Host::Name(server)))) => owner(host) != owner(&server),
         (Host::Address(host), Ok((_, Host::Address(server)))) => *host != server,
         _ => true,
     }
 }
 
-/// The part of a name that says whom it belongs to: the name itself if nothing does.
+/// The registrable domain of a name, or the name itself if it has none.
 pub(super) fn owner(name: &str) -> &str {
     Site::read(name).map_or(name, |site| site.owner())
 }
 
-/// Whether a host would be blocked for where it leads.
+/// Whether a host is local or private.
 pub(super) fn is_private(host: &Host<'_>) -> bool {
     match host {
-        Host::Name(name) => name::private(name).is_some(),
-        Host::Address(address) => super::judge_address(*address, &super::Policy::web()).is_err(),
+        Host::Name(name) => name::private_reason(name).is_some(),
+        Host::Address(address) => super::check_address(*address, &super::Policy::web()).is_err(),
     }
 }
 
@@ -136,11 +136,11 @@ fn is_shortener(name: &str) -> bool {
     })
 }
 
-/// Generic endings old enough that people take them for the end of a name. `info`, newer ones
-/// such as `app`, and country codes are left out: they are ordinary subdomains.
-const INNER_ENDINGS: &[&str] = &["com", "net", "org", "edu", "gov", "mil", "biz"];
+/// Generic top-level domains that people take for the end of a name. `info`, newer ones such as
+/// `app`, and country codes are left out: they are common subdomains.
+const INNER_TLDS: &[&str] = &["com", "net", "org", "edu", "gov", "mil", "biz"];
 
-/// Public link shorteners, where anyone can hide any address.
+/// Public link shorteners, which can hide any URL.
 #[rustfmt::skip]
 const SHORTENERS: &[&str] = &[
     "adf.ly", "aka.ms", "amzn.to", "bit.do", "bit.ly", "bitly.com", "bl.ink", "buff.ly", "clck.ru",
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn is_third(host: &str, server: &str) -> bool {
-        let (_, host) = judge::parse(&format!("https://{host}/")).unwrap();
+        let (_, host) = check::parse(&format!("https://{host}/")).unwrap();
         is_third_party(&host, server)
     }
 

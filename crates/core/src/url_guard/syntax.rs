@@ -1,30 +1,30 @@
-//! What the raw text of a URL must look like, before any parser cleans it up: policy point 2.
+//! Checks the raw text of a URL before a parser normalises it: policy point 2.
 //!
 //! WHATWG parsers drop tabs, trim spaces, turn backslashes into slashes and ignore surplus
-//! ones. Other programs do not, and reach another host with the same text. What parsers could
-//! read differently is therefore refused, not repaired.
+//! slashes. Other programs do not, and reach another host with the same text. So text that
+//! parsers interpret differently is blocked, not repaired.
 
 use std::borrow::Cow;
 
 use super::Reason;
 
-/// The longest authority that is parsed.
+/// The maximum length of an authority.
 ///
-/// A name of 253 octets needs at most twelve bytes for each of its characters (a code point
-/// above U+FFFF, percent-encoded), so no name that could pass is longer. Decoding Punycode
-/// takes quadratic time; this keeps it small.
+/// A name has at most 253 octets, and each of its characters at most twelve bytes (a code point
+/// above U+FFFF, percent-encoded), so no valid name is longer. The limit bounds the quadratic
+/// time of decoding Punycode.
 const MAX_AUTHORITY: usize = 4096;
 
-/// A URL whose raw text is sound.
+/// A URL whose raw text is valid.
 pub(super) struct Raw<'a> {
     /// The scheme, in lower case.
     pub(super) scheme: Cow<'a, str>,
-    /// What stands between `//` and the path.
+    /// The text between `//` and the path.
     pub(super) authority: &'a str,
 }
 
 impl<'a> Raw<'a> {
-    /// The host as written: without user info and port, still encoded.
+    /// The raw host, without user info and port.
     pub(super) fn host(&self) -> &'a str {
         let host = match self.authority.rsplit_once('@') {
             Some((_, host)) => host,
@@ -37,20 +37,21 @@ impl<'a> Raw<'a> {
         end.map_or(host, |end| &host[..end])
     }
 
-    /// Whether user info stands before the host, even an empty one.
+    /// Whether the URL has user info, even if empty.
     pub(super) fn has_userinfo(&self) -> bool {
         self.authority.contains('@')
     }
 
-    /// Whether the authority is longer than any that could pass.
+    /// Whether the authority is longer than any valid one.
     pub(super) fn is_oversized(&self) -> bool {
         self.authority.len() > MAX_AUTHORITY
     }
 }
 
-/// Reads the raw text of a URL.
+/// Splits the raw text of a URL.
 ///
-/// Fails if it is no `scheme://authority` or holds a character that parsers disagree about.
+/// Fails if it does not start with `scheme://authority`, or has a character that parsers
+/// disagree about.
 pub(super) fn read(url: &str) -> Result<Raw<'_>, Reason> {
     if let Some(fault) = fault_of(url) {
         return Err(fault);
@@ -60,10 +61,10 @@ pub(super) fn read(url: &str) -> Result<Raw<'_>, Reason> {
     Ok(Raw { scheme, authority })
 }
 
-/// The scheme that a WHATWG parser would see, in lower case.
+/// The scheme as a WHATWG parser reads it, in lower case.
 ///
-/// It sees through the white space and the control characters that parsers drop, so that
-/// `java\nscript:` is known for what a browser makes of it.
+/// Ignores the white space and control characters that parsers drop, so that `java\nscript:` is
+/// `javascript`, as in a browser.
 pub(super) fn scheme_of(url: &str) -> Option<Cow<'_, str>> {
     let text = url.trim_start_matches(|c| c <= ' ');
     let (scheme, _) = text.split_once(':')?;
@@ -77,19 +78,19 @@ pub(super) fn scheme_of(url: &str) -> Option<Cow<'_, str>> {
         .filter(|c| !matches!(c, '\t' | '\n' | '\r'))
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    let sound = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+    let is_valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-    sound.then_some(Cow::Owned(scheme))
+    is_valid.then_some(Cow::Owned(scheme))
 }
 
-/// The first character that no URL may hold.
+/// Returns why the first forbidden character is forbidden.
 pub(super) fn fault_of(url: &str) -> Option<Reason> {
     url.bytes().find_map(fault_of_byte)
 }
 
-/// Why a byte may not stand anywhere in a URL.
+/// Returns why a byte is forbidden in a URL.
 pub(super) const fn fault_of_byte(byte: u8) -> Option<Reason> {
     match byte {
         0..=b' ' | 0x7f => Some(Reason::RawControl),
@@ -98,7 +99,7 @@ pub(super) const fn fault_of_byte(byte: u8) -> Option<Reason> {
     }
 }
 
-/// What stands between exactly two slashes and the path.
+/// The text between exactly two slashes and the path.
 pub(super) fn authority_of(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once(':')?;
     let rest = rest.strip_prefix("//")?;

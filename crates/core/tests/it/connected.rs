@@ -1,6 +1,6 @@
 //! What ties fields together: conditions, defaults, dependencies, rules over the form.
 
-use entreat_core::{Answer, Catalogue, Form, Objection, Validators};
+use entreat_core::{Answer, Catalogue, Form, ValidatorError, Validators};
 use serde_json::{Value, json};
 
 use crate::answers::{assert_breaks, assert_passes, assert_value_breaks, check, field, form};
@@ -298,7 +298,7 @@ fn custom_validators_run_last_and_speak_for_themselves() {
     let mut validators = Validators::default();
     validators.register("even", |answers| match answers.get("n") {
         Some(Answer::Number(n)) if n.as_integer().is_some_and(|n| n % 2 != 0) => {
-            Err(Objection::new("n", "An even number, please"))
+            Err(ValidatorError::new("n", "An even number, please"))
         }
         _ => Ok(()),
     });

@@ -10,7 +10,7 @@ use entreat_core::document::{Notation, read};
 use entreat_core::schema::{Era, import, json_schema, project};
 use entreat_core::url_guard::{Reason, Warning};
 use entreat_core::{
-    Catalogue, CheckSettings, Constraint, Field, Form, Objection, ReferenceKind, Unknown,
+    Catalogue, CheckSettings, Constraint, Field, Form, ReferenceKind, Unknown, ValidatorError,
     Validators, Violations,
 };
 use serde_json::{Value, json};
@@ -185,7 +185,7 @@ fn validators() -> Validators {
     let mut validators = Validators::default();
     validators.register("not_reserved", |answers| match answers.get("user") {
         Some(user) if user.as_str() == Some("root") => {
-            Err(Objection::new("user", "That name is taken"))
+            Err(ValidatorError::new("user", "That name is taken"))
         }
         _ => Ok(()),
     });

@@ -129,8 +129,8 @@ fn looking_begins_nothing_and_a_draft_does() {
 #[test]
 fn each_deadline_is_warned_of_once() {
     let mut question = lifecycle(Mode::Form);
-    let alarm = question.alarm().unwrap();
-    assert_eq!((alarm.at, alarm.command), (after(240), Command::Warn));
+    let timer = question.timer().unwrap();
+    assert_eq!((timer.at, timer.command), (after(240), Command::Warn));
     assert_eq!(
         carry_out(&mut question, Command::Warn, after(239)),
         Err(Rejection::NotDue)
@@ -140,9 +140,9 @@ fn each_deadline_is_warned_of_once() {
         carry_out(&mut question, Command::Warn, after(241)),
         Err(Rejection::NotDue)
     );
-    assert_eq!(question.alarm().unwrap().command, Command::Expire);
+    assert_eq!(question.timer().unwrap().command, Command::Expire);
     carry_out(&mut question, Command::Extend(None), after(250)).unwrap();
-    assert_eq!(question.alarm().unwrap().at, after(540));
+    assert_eq!(question.timer().unwrap().at, after(540));
 }
 
 #[test]
@@ -240,7 +240,7 @@ proptest! {
                     prop_assert!(question.extensions() <= terms.max_extensions());
                     if !question.is_live() {
                         settled += 1;
-                        prop_assert_eq!(question.alarm(), None);
+                        prop_assert_eq!(question.timer(), None);
                         let is_timeout = question.outcome() == Some(Outcome::TimedOut);
                         prop_assert_eq!(is_timeout, now >= before.deadline());
                     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use entreat_core::url_guard::{Blocked, Policy, Warning, inspect, judge, judge_redirect};
+use entreat_core::url_guard::{Blocked, Policy, Warning, check_redirect, check_url, inspect};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -40,14 +40,14 @@ fn fetch(case: &VerdictCase) -> Result<(), Blocked> {
     let mut url = case.url.clone();
     let mut locations = case.redirects.iter();
     loop {
-        let judged = judge(&url, &policy)?;
-        if judged.is_name() {
+        let checked = check_url(&url, &policy)?;
+        if checked.is_name() {
             for answer in answers {
-                judged.addresses_pass(answer, &policy)?;
+                checked.check_addresses(answer, &policy)?;
             }
         }
         match locations.next() {
-            Some(location) => url = judge_redirect(&url, location, &policy)?,
+            Some(location) => url = check_redirect(&url, location, &policy)?,
             None => return Ok(()),
         }
     }
@@ -125,8 +125,8 @@ fn hostile_urls_of_any_size_are_settled() {
             format!("https://example.com/?{part}"),
             format!("https://example.com/#{part}"),
         ] {
-            let _ = judge(&url, &Policy::web());
-            let _ = judge_redirect("https://example.com/", &url, &Policy::web());
+            let _ = check_url(&url, &Policy::web());
+            let _ = check_redirect("https://example.com/", &url, &Policy::web());
             let _ = inspect(&url, Some(&part));
         }
     }

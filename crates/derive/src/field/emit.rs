@@ -1,4 +1,4 @@
-//! A field as the code that the macro writes.
+//! Generates the code of a field.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -10,10 +10,10 @@ use super::FieldSpec;
 use crate::condition::{self, Condition};
 use crate::errors::Errors;
 use crate::json::Json;
-use crate::keys::Place;
+use crate::keys::Section;
 
 impl FieldSpec {
-    /// The field in a definition, as an expression.
+    /// An expression that builds the definition of the field.
     pub(crate) fn definition(
         &self,
         errors: &mut Errors,
@@ -34,20 +34,23 @@ impl FieldSpec {
         if let Some(default) = &self.default {
             field.push(("default", default.to_json(&self.shape.inner)));
         }
-        let at = |place: Place| {
-            let here = self.given.iter().filter(move |(key, _)| key.place == place);
+        let at = |section: Section| {
+            let here = self
+                .literals
+                .iter()
+                .filter(move |(key, _)| key.section == section);
             here.map(|(key, literal)| (key.json, literal.to_json(&self.shape.inner)))
         };
-        field.extend(at(Place::Field));
-        let mut rules: Vec<_> = at(Place::Rule).collect();
+        field.extend(at(Section::Field));
+        let mut rules: Vec<_> = at(Section::Rule).collect();
         if !self.messages.is_empty() {
-            let words = self
+            let messages = self
                 .messages
                 .iter()
-                .map(|(rule, words)| (*rule, words.clone()));
-            rules.push(("messages", Json::Object(words.collect())));
+                .map(|(rule, message)| (*rule, message.clone()));
+            rules.push(("messages", Json::Object(messages.collect())));
         }
-        let mut hints: Vec<_> = at(Place::Hint).collect();
+        let mut hints: Vec<_> = at(Section::Hint).collect();
         if let Some(condition) = condition {
             hints.push(("conditionalDisplay", condition.json));
         }

@@ -1,15 +1,15 @@
-//! The attributes of the table in `keys.rs`: each one's value, judged by what it wants.
+//! Reads and checks the attributes of the table in `keys.rs`.
 
 use super::FieldSpec;
 use crate::attribute::{Entry, EntryValue};
 use crate::errors::Errors;
-use crate::keys::{Key, Wants};
+use crate::keys::{Key, ValueKind};
 use crate::literal::{Literal, LiteralValue};
 use crate::shape::{Family, TypeName};
-use crate::words::{did_you_mean, enumeration, listing};
+use crate::words::{did_you_mean, join_quoted, join_words};
 
 impl FieldSpec {
-    /// Reads an attribute of the table.
+    /// Reads an attribute of the table in `keys.rs`.
     pub(super) fn read_plain(
         &mut self,
         errors: &mut Errors,
@@ -17,62 +17,62 @@ impl FieldSpec {
         entry: &Entry,
     ) -> syn::Result<()> {
         if !key.fits.is_empty() && !self.shape.may_be(key.fits) {
-            let is = self.shape.family().map_or("something else", Family::noun);
-            let fits = enumeration(key.fits.iter().map(|family| family.noun().to_owned()));
+            let actual = self.shape.family().map_or("something else", Family::noun);
+            let fits = join_words(key.fits.iter().map(|family| family.noun().to_owned()));
             let message = format!(
-                "`{}` is for {fits}, and this field takes {is}; remove it or change the type",
+                "`{}` is for {fits}, and this field takes {actual}; remove it or change the type",
                 key.name
             );
             errors.add(entry.span(), message);
             return Ok(());
         }
-        let literal = match (&entry.value, key.wants) {
-            (EntryValue::Is(value), Wants::Switch) => {
+        let literal = match (&entry.value, key.value_kind) {
+            (EntryValue::Value(value), ValueKind::Switch) => {
                 let literal = Literal::read(value)?;
                 if !matches!(literal.value, LiteralValue::Flag(_)) {
                     return Err(entry.expected("true"));
                 }
                 literal
             }
-            (EntryValue::Flag, Wants::Flag(_) | Wants::Switch) => Literal {
-                value: LiteralValue::Flag(!matches!(key.wants, Wants::Flag(false))),
+            (EntryValue::Flag, ValueKind::Flag(_) | ValueKind::Switch) => Literal {
+                value: LiteralValue::Flag(!matches!(key.value_kind, ValueKind::Flag(false))),
                 span: entry.span(),
             },
-            (_, Wants::Flag(_)) => {
+            (_, ValueKind::Flag(_)) => {
                 flag(entry)?;
                 return Ok(());
             }
-            (EntryValue::Is(value), wants) => {
+            (EntryValue::Value(value), value_kind) => {
                 let literal = Literal::read(value)?;
-                self.check_wanted(errors, key, wants, entry, &literal)?;
+                self.check_literal(errors, key, value_kind, entry, &literal)?;
                 literal
             }
-            (_, wants) => return Err(entry.expected(example(wants))),
+            (_, value_kind) => return Err(entry.expected(example(value_kind))),
         };
-        self.given.push((key, literal));
+        self.literals.push((key, literal));
         Ok(())
     }
 
-    fn check_wanted(
+    fn check_literal(
         &self,
         errors: &mut Errors,
         key: &Key,
-        wants: Wants,
+        value_kind: ValueKind,
         entry: &Entry,
         literal: &Literal,
     ) -> syn::Result<()> {
-        match (wants, &literal.value) {
-            (Wants::Word(words), LiteralValue::Text(word)) => {
+        match (value_kind, &literal.value) {
+            (ValueKind::Word(words), LiteralValue::Text(word)) => {
                 if !words.contains(&word.as_str()) {
                     let hint = did_you_mean(word, words.iter().copied());
-                    let known = listing(words.iter().copied());
+                    let known = join_quoted(words.iter().copied());
                     let message = format!("`{}` is one of {known}{hint}", key.name);
                     errors.add(literal.span, message);
                 }
             }
-            (Wants::Count, LiteralValue::Whole(_)) if literal.as_count().is_some() => {}
-            // A whole number moves in whole steps, or the answer would not fit the type.
-            (Wants::Number, LiteralValue::Fraction(_))
+            (ValueKind::Count, LiteralValue::Whole(_)) if literal.as_count().is_some() => {}
+            // A fractional step would allow answers that do not fit the type.
+            (ValueKind::Number, LiteralValue::Fraction(_))
                 if matches!(self.shape.name, TypeName::Whole(..)) =>
             {
                 errors.add(
@@ -80,13 +80,13 @@ impl FieldSpec {
                     "this field takes whole numbers; write one here too",
                 );
             }
-            (Wants::Text, LiteralValue::Text(_))
-            | (Wants::Number, LiteralValue::Whole(_) | LiteralValue::Fraction(_)) => {}
-            (Wants::Bound, _) => self.shape.check_item(errors, literal),
-            (Wants::Texts, _) => {
+            (ValueKind::Text, LiteralValue::Text(_))
+            | (ValueKind::Number, LiteralValue::Whole(_) | LiteralValue::Fraction(_)) => {}
+            (ValueKind::Bound, _) => self.shape.check_item(errors, literal),
+            (ValueKind::Texts, _) => {
                 texts(entry)?;
             }
-            _ => return Err(entry.expected(example(wants))),
+            _ => return Err(entry.expected(example(value_kind))),
         }
         Ok(())
     }
@@ -104,24 +104,24 @@ pub(super) fn flag(entry: &Entry) -> syn::Result<()> {
 }
 
 pub(super) fn texts(entry: &Entry) -> syn::Result<Vec<Literal>> {
-    let wrong = || entry.expected(example(Wants::Texts));
-    let EntryValue::Is(value) = &entry.value else {
-        return Err(wrong());
+    let invalid = || entry.expected(example(ValueKind::Texts));
+    let EntryValue::Value(value) = &entry.value else {
+        return Err(invalid());
     };
     let is_text = |item: &Literal| matches!(item.value, LiteralValue::Text(_));
     match Literal::read(value)?.value {
         LiteralValue::List(items) if !items.is_empty() && items.iter().all(is_text) => Ok(items),
-        _ => Err(wrong()),
+        _ => Err(invalid()),
     }
 }
 
-fn example(wants: Wants) -> &'static str {
-    match wants {
-        Wants::Text | Wants::Word(_) => "\"…\"",
-        Wants::Count => "<a whole number of at least 0>",
-        Wants::Number => "<a number>",
-        Wants::Bound => "<a value of the field's type>",
-        Wants::Texts => "[\"…\", \"…\"]",
-        Wants::Flag(_) | Wants::Switch => "true",
+fn example(value_kind: ValueKind) -> &'static str {
+    match value_kind {
+        ValueKind::Text | ValueKind::Word(_) => "\"…\"",
+        ValueKind::Count => "<a whole number of at least 0>",
+        ValueKind::Number => "<a number>",
+        ValueKind::Bound => "<a value of the field's type>",
+        ValueKind::Texts => "[\"…\", \"…\"]",
+        ValueKind::Flag(_) | ValueKind::Switch => "true",
     }
 }

@@ -203,7 +203,7 @@ fn what_only_the_loader_can_judge_is_reported_completely() {
 }
 
 #[test]
-#[should_panic(expected = "Unsound` do not describe a sound form:\n/fields/0/validation/pattern")]
+#[should_panic(expected = "Unsound` do not describe a valid form:\n/fields/0/validation/pattern")]
 fn an_unsound_form_panics_with_its_name_and_problems() {
     Unsound::form();
 }

@@ -1,4 +1,4 @@
-//! What a person has typed so far: kept, changed, told again.
+//! Drafts: what a person has typed so far.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::error::ActError;
 use crate::payload::{editable, known_answers};
 use crate::record::{Payload, Record};
 
-/// What became of a part of an answer.
+/// The result of storing a partial answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drafted {
-    /// Where the elicitation stands.
+    /// The status of the elicitation.
     pub status: Status,
-    /// Required fields that have no answer yet.
+    /// Required fields without an answer.
     pub missing: Vec<String>,
-    /// What is wrong with this part.
+    /// Validation errors in this part.
     pub errors: Vec<FieldError>,
 }
 
 impl Elicitation {
-    /// Keeps a part of an answer, merged into what was kept before. Uses up no attempt; what is
-    /// wrong with it is told, and kept all the same.
+    /// Merges a partial answer into the draft. Uses up no attempt; invalid values are reported and
+    /// stored nevertheless.
     pub async fn draft(&self, part: &Value) -> Result<Drafted, ActError> {
         self.charge()?;
         let inner = self.inner();
@@ -34,7 +34,7 @@ impl Elicitation {
         let part = known_answers(&form, part);
         let merge = |draft: &mut Map<String, Value>| draft.extend(part.clone());
         let (record, mut merged) = self.redraft(record, &form, merge).await?;
-        // Names of no field are not kept, but told.
+        // Unknown fields are reported, but not stored.
         for name in sent.keys().filter(|name| form.field(name).is_none()) {
             merged.insert(name.clone(), Value::Null);
         }
@@ -50,11 +50,10 @@ impl Elicitation {
         })
     }
 
-    /// Changes what was typed so far, and tells what it is now, secrets included.
+    /// Edits the draft and returns the new one, secrets included.
     ///
-    /// `edit` is given the draft as it is when the change is kept: if somebody else's step came
-    /// between, it is called again with what that made of it, so that of changes at the same time
-    /// none is lost. Only what its last call did is kept.
+    /// `edit` runs inside a compare-and-swap loop: on a conflict it is called again with the latest
+    /// draft, so that no concurrent edit is lost. Only the last call's changes are stored.
     pub async fn edit_draft(
         &self,
         edit: impl FnMut(&mut Map<String, Value>),
@@ -75,7 +74,7 @@ impl Elicitation {
         let inner = self.inner();
         let mut edited = Map::new();
         let keep = |record: &Record, _: &_| {
-            let mut held = editable(record.held.as_ref());
+            let mut held = editable(record.answer_state.as_ref());
             edited = held.draft(&inner.vault, record.id)?;
             edit(&mut edited);
             let draft = Payload::of_draft(&inner.vault, record.id, form, &edited);
@@ -92,28 +91,28 @@ impl Elicitation {
         Ok((record, edited))
     }
 
-    /// Whether this is still what was typed.
+    /// Fails if the draft has changed.
     pub(super) fn check_draft(
         &self,
         record: &Record,
         draft: &Map<String, Value>,
     ) -> Result<(), ActError> {
-        let now = match &record.held {
+        let current = match &record.answer_state {
             Some(held) => held.draft(&self.inner().vault, self.id)?,
             None => Map::new(),
         };
-        if now == *draft {
+        if current == *draft {
             Ok(())
         } else {
             Err(ActError::DraftChanged)
         }
     }
 
-    /// What was typed so far, secrets included: for the person who typed it.
-    pub async fn drafted(&self) -> Result<Map<String, Value>, ActError> {
+    /// Returns the draft, secrets included, for the person who typed it.
+    pub async fn read_draft(&self) -> Result<Map<String, Value>, ActError> {
         let inner = self.inner();
         let record = inner.load(&self.access, self.id).await?;
-        match &record.held {
+        match &record.answer_state {
             Some(held) => Ok(held.draft(&inner.vault, self.id)?),
             None => Ok(Map::new()),
         }

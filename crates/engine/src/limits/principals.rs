@@ -1,7 +1,7 @@
-//! What the principals of one asker have used up, each of its share.
+//! Usage of one asker's principals, each within its share.
 //!
-//! A principal is remembered while it has live elicitations or a rate that has not recovered, and
-//! only once the asker's own limits have let it in: whoever can invent principals fills nothing.
+//! A principal has an entry while it has live elicitations or a rate limit that has not recovered,
+//! and only after the asker's own limits admitted it: made-up principals cannot fill memory.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -9,28 +9,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::UnixTime;
-use governor::{Quota, RateLimiter};
 use parking_lot::Mutex;
 
-use super::{LatestCall, Limiter, Limits, check};
+use super::{LatestCall, Limits};
 use crate::error::AskError;
+use crate::rate::{Rate, RateLimiter};
 
 #[derive(Default)]
-pub(super) struct Principals(Mutex<HashMap<Arc<str>, Used>>);
+pub(super) struct Principals(Mutex<HashMap<Arc<str>, Usage>>);
 
-/// What one principal has used up. A rate that it never used has no limiter.
+/// The usage of one principal. Limiters are created on first use.
 #[derive(Default)]
-struct Used {
+struct Usage {
     live: usize,
-    /// Creations that were charged and then came to nothing.
+    /// Refunded creations.
     credit: usize,
-    creations: Option<Limiter>,
-    requests: Option<Limiter>,
+    creations: Option<RateLimiter>,
+    requests: Option<RateLimiter>,
     latest: LatestCall,
 }
 
 impl Principals {
-    /// Charges a request to a principal and, if it has not used up its share, to its asker.
+    /// Charges a request to a principal and, if it is within its share, to its asker.
     pub(super) fn charge_request(
         &self,
         principal: &str,
@@ -45,31 +45,31 @@ impl Principals {
         if let Some(used) = known.get(principal) {
             used.latest.set(now);
             if let Some(limiter) = &used.requests {
-                check(limiter, &used.latest)?;
+                limiter.check(now)?;
                 return charge_asker();
             }
         }
         charge_asker()?;
         let used = known.entry(principal.into()).or_default();
         used.latest.set(now);
-        let limiter = used.limiter(Quota::per_second(rate));
-        // The first of a rate, which is at least one.
-        let charged = check(&limiter, &used.latest);
+        let limiter = RateLimiter::new(Rate::per_second(rate));
+        // Never fails: it is the first of a rate of at least one.
+        let charged = limiter.check(now);
         used.requests = Some(limiter);
         charged
     }
 
-    /// Takes a place of a principal's share and charges a creation to it, if its asker is let in
-    /// as well.
+    /// Counts a live elicitation and charges a creation to a principal, if its asker is admitted
+    /// too.
     pub(super) fn admit(
         &self,
         principal: &str,
         limits: &Limits,
-        in_all: usize,
+        engine_limit: usize,
         now: UnixTime,
         admit_asker: impl FnOnce() -> Result<(), AskError>,
     ) -> Result<(), AskError> {
-        let limit = share_of(limits.live.min(in_all), limits);
+        let limit = share_of(limits.live.min(engine_limit), limits);
         let rate = share_of_rate(limits.creations_per_minute, limits);
         let refused = |retry_after| AskError::RateLimited { retry_after };
         let mut known = self.0.lock();
@@ -79,7 +79,7 @@ impl Principals {
             if used.live >= limit {
                 return Err(AskError::TooManyLive { limit });
             }
-            is_charged = used.charge_creation(rate).map_err(refused)?;
+            is_charged = used.charge_creation(rate, now).map_err(refused)?;
         }
         if let Err(error) = admit_asker() {
             if let Some(used) = known.get_mut(principal).filter(|_| is_charged) {
@@ -91,14 +91,14 @@ impl Principals {
         used.latest.set(now);
         used.live += 1;
         if let Some(rate) = rate.filter(|_| !is_charged) {
-            let limiter = used.limiter(Quota::per_minute(rate));
-            check(&limiter, &used.latest).map_err(refused)?;
+            let limiter = RateLimiter::new(Rate::per_minute(rate));
+            limiter.check(now).map_err(refused)?;
             used.creations = Some(limiter);
         }
         Ok(())
     }
 
-    /// Takes an admission back that came to nothing.
+    /// Reverts an admission whose creation failed.
     pub(super) fn refund(&self, principal: &str) {
         let mut known = self.0.lock();
         if let Some(used) = known.get_mut(principal) {
@@ -108,7 +108,7 @@ impl Principals {
         self.release(principal);
     }
 
-    /// Gives back the place of an elicitation that has settled.
+    /// Uncounts an elicitation that has settled.
     pub(super) fn release(&self, principal: &str) {
         let mut known = self.0.lock();
         if let Some(used) = known.get_mut(principal) {
@@ -120,32 +120,32 @@ impl Principals {
     }
 
     /// Counts elicitations that are live already.
-    pub(super) fn count_in(&self, principal: &str, live: usize) {
+    pub(super) fn add_live(&self, principal: &str, live: usize) {
         self.0.lock().entry(principal.into()).or_default().live += live;
     }
 
-    /// Forgets those whose rates have recovered.
-    pub(super) fn close_quiet(&self, recently: UnixTime) {
+    /// Drops idle principals.
+    pub(super) fn drop_idle(&self, recently: UnixTime) {
         let mut known = self.0.lock();
         known.retain(|_, used| used.live > 0 || !used.latest.is_before(recently));
         known.shrink_to_fit();
     }
 }
 
-impl Used {
-    fn limiter(&self, quota: Quota) -> Limiter {
-        RateLimiter::direct_with_clock(quota, self.latest.clone())
-    }
-
-    /// Charges a creation; false if the rate was not used before, or there is none.
-    fn charge_creation(&mut self, rate: Option<NonZeroU32>) -> Result<bool, Duration> {
+impl Usage {
+    /// Charges a creation; false if there is no limit, or no limiter yet.
+    fn charge_creation(
+        &mut self,
+        rate: Option<NonZeroU32>,
+        now: UnixTime,
+    ) -> Result<bool, Duration> {
         let Some(limiter) = self.creations.as_ref().filter(|_| rate.is_some()) else {
             return Ok(false);
         };
         if self.credit > 0 {
             self.credit -= 1;
         } else {
-            check(limiter, &self.latest)?;
+            limiter.check(now)?;
         }
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! The system's resolver, with bounds on time and threads.
+//! The system's resolver, with a timeout and a limit on threads.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -10,46 +10,45 @@ use tokio::time::timeout;
 
 use crate::fair_queue::FairQueue;
 
-use super::{LookUp, ResolveError, Resolver};
+use super::{Lookup, ResolveError, Resolver};
 
-/// Asks as every program on the machine does: its hosts file, then its name servers.
+/// Resolves with the system's `getaddrinfo`: hosts file, then name servers.
 ///
-/// A look-up occupies a thread that cannot be stopped, and with a name server that is silent it
-/// does so for long. So few are under way at once, and a share of them for each asker; each counts
-/// until its thread is free again, even if nobody waits for the answer any more.
+/// A lookup blocks a thread that cannot be cancelled, for long if a name server does not answer. So
+/// lookups in flight are limited in total and per asker, and each counts until its thread returns,
+/// even after its caller timed out.
 ///
-/// Names are looked up as they are, so the machine's search list applies. Whatever address
-/// comes of that is judged like any other.
+/// The system's search list applies to names. The resulting addresses are checked like any others.
 #[derive(Clone, Debug)]
 pub struct SystemResolver {
     threads: FairQueue<Box<str>>,
     limit: usize,
-    patience: Duration,
-    ask: fn(&str) -> io::Result<Vec<IpAddr>>,
+    timeout: Duration,
+    lookup: fn(&str) -> io::Result<Vec<IpAddr>>,
 }
 
-/// Of the 512 blocking threads that tokio has, which a store needs too.
+/// Limit on lookups in flight. Tokio has 512 blocking threads, which the store needs too.
 const LIMIT: usize = 32;
-/// Of which one asker has so many.
+/// One asker's share.
 const SHARE: usize = 8;
 
-/// A resolver that tries a second server does so earlier; people wait for a form no longer.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Long enough for a resolver to try a second server, short enough for a waiting person.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 impl SystemResolver {
-    /// Waits 3 seconds for an answer, and has 32 look-ups under way at most, 8 for one asker.
+    /// Creates a resolver with a timeout of 3 seconds and 32 lookups in flight, 8 per asker.
     pub fn new() -> Self {
         Self {
             threads: FairQueue::new(LIMIT, SHARE),
             limit: LIMIT,
-            patience: PATIENCE,
-            ask,
+            timeout: TIMEOUT,
+            lookup: getaddrinfo,
         }
     }
 
-    /// Sets how long a caller waits for an answer, its turn included.
-    pub fn with_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets the timeout, including time in the queue.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 }
@@ -61,46 +60,46 @@ impl Default for SystemResolver {
 }
 
 impl Resolver for SystemResolver {
-    fn resolve(&self, host: &str) -> LookUp<'_> {
-        // The program's own share.
+    fn resolve(&self, host: &str) -> Lookup<'_> {
+        // The host program has a share too.
         self.resolve_for("", host)
     }
 
-    fn resolve_for(&self, asker: &str, host: &str) -> LookUp<'_> {
+    fn resolve_for(&self, asker: &str, host: &str) -> Lookup<'_> {
         let (asker, host) = (asker.into(), host.to_owned());
         Box::pin(async move {
-            let mut has_begun = false;
-            let look_up = async {
+            let mut has_started = false;
+            let lookup = async {
                 let permit = self.threads.acquire(asker).await;
-                has_begun = true;
-                let ask = self.ask;
-                // What `tokio::net::lookup_host` does, but the permit goes with the thread: a
-                // look-up that was given up still holds it.
+                has_started = true;
+                let resolve = self.lookup;
+                // Not `tokio::net::lookup_host`: the thread must hold the permit even after the
+                // caller timed out.
                 let thread = spawn_blocking(move || {
-                    let answer = ask(&host);
+                    let answer = resolve(&host);
                     drop(permit);
                     answer
                 });
                 thread.await.map_err(failed)?.map_err(read_error)
             };
-            match timeout(self.patience, look_up).await {
+            match timeout(self.timeout, lookup).await {
                 Ok(answer) => answer,
-                Err(_) if has_begun => Err(ResolveError::TimedOut {
-                    after: self.patience,
+                Err(_) if has_started => Err(ResolveError::TimedOut {
+                    after: self.timeout,
                 }),
                 Err(_) => Err(ResolveError::Busy {
                     limit: self.limit,
-                    after: self.patience,
+                    after: self.timeout,
                 }),
             }
         })
     }
 }
 
-fn ask(host: &str) -> io::Result<Vec<IpAddr>> {
+fn getaddrinfo(host: &str) -> io::Result<Vec<IpAddr>> {
     let mut addresses = Vec::new();
     for socket in (host, 0).to_socket_addrs()? {
-        // The system lists an address once for each kind of socket.
+        // The system lists an address once per socket type.
         if !addresses.contains(&socket.ip()) {
             addresses.push(socket.ip());
         }
@@ -108,11 +107,10 @@ fn ask(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// Tells "no such name" from a resolver that could not say.
+/// Distinguishes "no such name" from a failure of the resolver.
 ///
-/// The standard library keeps the resolver's code to itself and shows its words only. Words that
-/// are not known here count as a failure: that is the cautious reading, and all that hangs on
-/// it is whether asking again makes sense.
+/// The standard library exposes only the resolver's message, not its code. Unknown messages count
+/// as failures; the distinction only decides whether a retry makes sense.
 fn read_error(error: io::Error) -> ResolveError {
     const NOT_FOUND: &[&str] = &[
         // glibc
@@ -173,7 +171,7 @@ mod tests {
         assert_eq!(error.to_string(), "the resolver failed");
     }
 
-    /// Holds every look-up until it is opened.
+    /// Blocks every lookup until it is opened.
     static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
     static ASKED: AtomicUsize = AtomicUsize::new(0);
 
@@ -184,7 +182,7 @@ mod tests {
             GATE.1.wait(&mut is_open);
         }
         drop(is_open);
-        ask(host)
+        getaddrinfo(host)
     }
 
     /// Opens the gate, also when a test fails: the runtime waits for its threads.
@@ -197,14 +195,14 @@ mod tests {
         }
     }
 
-    // One test, since the gate is shared. Tokio's paused time does not run by itself while a
-    // thread hangs, so it is moved by hand.
+    // One test, since the gate is shared. Tokio's paused time does not auto-advance while a
+    // blocking thread runs, so the test advances it.
     #[tokio::test(start_paused = true)]
-    async fn a_hanging_look_up_is_given_up_but_keeps_its_place_until_its_thread_is_free() {
+    async fn a_hanging_lookup_is_given_up_but_keeps_its_place_until_its_thread_is_free() {
         let resolver = SystemResolver {
             threads: FairQueue::new(1, 1),
             limit: 1,
-            ask: hang,
+            lookup: hang,
             ..SystemResolver::new()
         };
         let start = |host: &'static str| {
@@ -212,7 +210,7 @@ mod tests {
             tokio::spawn(async move { resolver.resolve_for("asker", host).await })
         };
         let step = async |millis| {
-            // Tasks get to run before and after time moves.
+            // Lets tasks run before and after time advances.
             yield_now().await;
             tokio::time::advance(Duration::from_millis(millis)).await;
             yield_now().await;
@@ -222,7 +220,7 @@ mod tests {
         let first = start("127.0.0.1");
         step(2_999).await;
         assert!(!first.is_finished());
-        // The thread is real: without this it might begin after all is over.
+        // The thread is real: without this it might start after the test is over.
         while ASKED.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
@@ -235,7 +233,7 @@ mod tests {
         let error = second.await.unwrap().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "1 look-ups were under way for 3s, and no more are started"
+            "1 lookups were in flight for 3s, which is the limit"
         );
 
         let third = start("127.0.0.1");
@@ -247,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn one_asker_does_not_take_the_look_ups_of_others() {
+    fn one_asker_does_not_take_the_lookups_of_others() {
         let resolver = SystemResolver::new();
         let acquire = |asker: &str| resolver.threads.acquire(asker.into()).now_or_never();
         let hanging: Vec<_> = (0..SHARE).map(|_| acquire("greedy").unwrap()).collect();

@@ -1,40 +1,40 @@
-//! Claims: what may be used once, and what came of it.
+//! Claims on single-use values, and their outcomes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use entreat_core::UnixTime;
 
-/// What a claim is known by: random, and so never that of another.
+/// The key of a claim: random, and so unique.
 pub type ClaimKey = [u8; 24];
 
-/// Something that was used, and must not be used again in another way.
+/// A record that a single-use value was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// What was used.
+    /// The value that was used.
     pub key: ClaimKey,
-    /// A digest of what it was used with.
+    /// A digest of the inputs it was used with.
     pub inputs: [u8; 16],
-    /// From then on nobody can use it, and the claim can be forgotten.
+    /// When the value itself expires, and the claim can be deleted.
     pub expires: UnixTime,
-    /// What came of it, in the words of whoever claimed it; `None` until it is known.
+    /// The result, opaque to the store; `None` until it is known.
     pub outcome: Option<Arc<[u8]>>,
 }
 
 /// Claims in memory.
 #[derive(Debug, Default)]
-pub(super) struct ClaimBook {
+pub(super) struct Claims {
     claims: HashMap<ClaimKey, Claim>,
-    /// Those that end first come first.
-    ends: BTreeSet<(UnixTime, ClaimKey)>,
+    /// Keys ordered by expiry.
+    by_expiry: BTreeSet<(UnixTime, ClaimKey)>,
 }
 
-impl ClaimBook {
+impl Claims {
     pub(super) fn claim(&mut self, claim: Claim) -> Option<Claim> {
         if let Some(first) = self.claims.get(&claim.key) {
             return Some(first.clone());
         }
-        self.ends.insert((claim.expires, claim.key));
+        self.by_expiry.insert((claim.expires, claim.key));
         self.claims.insert(claim.key, claim);
         None
     }
@@ -55,7 +55,7 @@ impl ClaimBook {
     pub(super) fn purge(&mut self, expired_by: UnixTime, limit: usize) -> usize {
         let mut purged = 0;
         while purged < limit
-            && let Some((expires, key)) = self.ends.first().copied()
+            && let Some((expires, key)) = self.by_expiry.first().copied()
             && expires <= expired_by
         {
             self.remove(key);
@@ -66,7 +66,7 @@ impl ClaimBook {
 
     fn remove(&mut self, key: ClaimKey) {
         if let Some(claim) = self.claims.remove(&key) {
-            self.ends.remove(&(claim.expires, key));
+            self.by_expiry.remove(&(claim.expires, key));
         }
     }
 }

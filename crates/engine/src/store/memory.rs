@@ -1,8 +1,8 @@
-//! Keeps records in memory: for tests, and for programs whose questions may die with them.
+//! The memory store, for tests and for programs that need no durability.
 //!
-//! Sharded by the random part of the id, so that two cores seldom want the same lock. Within a
-//! shard, records lie in one slab; a table finds them, a wheel knows whose alarm is next, and a
-//! list holds the settled ones in order. The links of wheel and list are in the slots.
+//! Sharded by the random part of the id to reduce lock contention. A shard has a slab of records, a
+//! hash table by id, a timer wheel, and a list of settled records in order. Wheel and list are
+//! intrusive: their links are in the slab's slots.
 
 mod shard;
 mod slab;
@@ -16,27 +16,26 @@ use entreat_core::{ElicitationId, UnixTime};
 use parking_lot::Mutex;
 
 use self::shard::Shard;
-use super::claims::{Claim, ClaimBook, ClaimKey};
+use super::claims::{Claim, ClaimKey, Claims};
 use super::{Created, Due, PrincipalCount, Promise, Query, Reply, Store};
 use crate::record::Record;
 
-/// Keeps records in memory.
+/// A store in memory.
 pub struct MemoryStore {
     shards: Box<[Mutex<Shard>]>,
-    /// First uses of idempotency keys, by asker; apart from the shards, because the same key
-    /// comes with another id.
+    /// Idempotency keys by asker. Not sharded, because a repeated key comes with a different id.
     keys: Mutex<HashMap<Key, ElicitationId>>,
     notes: Mutex<HashMap<&'static str, String>>,
-    claims: Mutex<ClaimBook>,
+    claims: Mutex<Claims>,
 }
 
 type Key = (Arc<str>, Box<str>);
 
-/// Enough for the cores of a large machine; each costs the memory of a wheel.
+/// Enough for the cores of a large machine; each has its own timer wheel.
 const SHARDS: usize = 16;
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -46,7 +45,7 @@ impl MemoryStore {
         }
     }
 
-    /// A record, without a promise: what is in memory is there at once.
+    /// Returns a record synchronously.
     pub fn get(&self, id: ElicitationId) -> Option<Record> {
         self.shard(id).lock().get(id).cloned()
     }
@@ -55,7 +54,7 @@ impl MemoryStore {
         &self.shards[id.shard(SHARDS)]
     }
 
-    fn forget_key(&self, record: &Record) {
+    fn remove_key(&self, record: &Record) {
         if let Some(key) = key_of(record) {
             self.keys.lock().remove(&key);
         }
@@ -77,16 +76,16 @@ impl Store for MemoryStore {
     fn create(&self, record: Record) -> Reply<Created> {
         let Some(key) = key_of(&record) else {
             self.shard(record.id).lock().insert(record);
-            return Promise::ready(Ok(Created::Fresh));
+            return Promise::ready(Ok(Created::New));
         };
-        // Locked until the record is there: whoever finds the key finds the record.
+        // Locked until the record is inserted: whoever finds the key must find the record.
         let mut keys = self.keys.lock();
         if let Some(first) = keys.get(&key) {
-            return Promise::ready(Ok(Created::Before(*first)));
+            return Promise::ready(Ok(Created::Existing(*first)));
         }
         keys.insert(key, record.id);
         self.shard(record.id).lock().insert(record);
-        Promise::ready(Ok(Created::Fresh))
+        Promise::ready(Ok(Created::New))
     }
 
     fn load(&self, id: ElicitationId) -> Reply<Option<Record>> {
@@ -98,8 +97,8 @@ impl Store for MemoryStore {
     }
 
     fn due(&self, now: UnixTime, limit: usize) -> Reply<Due> {
-        // A fair share of each shard: the oldest alarms of all come before younger ones of one.
-        // Where some have less than their share, the others get more.
+        // An equal share of each shard, so that results are roughly oldest first overall. If some
+        // shards have fewer, the others get more.
         let mut share = (limit / SHARDS).max(1);
         loop {
             let mut due = Due::default();
@@ -119,13 +118,13 @@ impl Store for MemoryStore {
     }
 
     fn list(&self, query: Query) -> Reply<Vec<Record>> {
-        // The newest so far, the oldest of them on top.
+        // A min-heap of the newest so far.
         let mut newest: BinaryHeap<Reverse<ElicitationId>> = BinaryHeap::new();
         for shard in &self.shards {
             for record in shard.lock().records() {
                 let is_newer = newest.len() < query.limit
                     || newest.peek().is_some_and(|oldest| record.id > oldest.0);
-                if is_newer && query.admits(record) {
+                if is_newer && query.matches(record) {
                     newest.push(Reverse(record.id));
                     if newest.len() > query.limit {
                         newest.pop();
@@ -138,7 +137,7 @@ impl Store for MemoryStore {
         Promise::ready(Ok(ids.iter().filter_map(load).collect()))
     }
 
-    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+    fn live_counts(&self) -> Reply<Vec<(Arc<str>, usize)>> {
         let mut live: HashMap<Arc<str>, usize> = HashMap::new();
         for shard in &self.shards {
             for record in shard.lock().records() {
@@ -150,7 +149,7 @@ impl Store for MemoryStore {
         Promise::ready(Ok(live.into_iter().collect()))
     }
 
-    fn census_of_principals(&self) -> Reply<Vec<PrincipalCount>> {
+    fn live_counts_by_principal(&self) -> Reply<Vec<PrincipalCount>> {
         let mut live: HashMap<(Arc<str>, Box<str>), usize> = HashMap::new();
         for shard in &self.shards {
             for record in shard.lock().records() {
@@ -173,17 +172,17 @@ impl Store for MemoryStore {
             let taken = shard.lock().take_settled(settled_before, limit - purged);
             purged += taken.len();
             for record in &taken {
-                self.forget_key(record);
+                self.remove_key(record);
             }
         }
         Promise::ready(Ok(purged))
     }
 
-    fn note(&self, name: &'static str) -> Reply<Option<String>> {
+    fn load_note(&self, name: &'static str) -> Reply<Option<String>> {
         Promise::ready(Ok(self.notes.lock().get(name).cloned()))
     }
 
-    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
+    fn save_note(&self, name: &'static str, text: String) -> Reply<()> {
         self.notes.lock().insert(name, text);
         Promise::ready(Ok(()))
     }
@@ -206,8 +205,8 @@ impl Store for MemoryStore {
         Promise::ready(Ok(self.claims.lock().purge(expired_by, limit)))
     }
 
-    fn held_in_memory(&self, at_least: usize) -> Reply<Vec<Record>> {
-        let is_heavy = |record: &&Record| record.weight() >= at_least;
+    fn resident_records(&self, min_weight: usize) -> Reply<Vec<Record>> {
+        let is_heavy = |record: &&Record| record.weight() >= min_weight;
         let mut heavy = Vec::new();
         for shard in &self.shards {
             heavy.extend(shard.lock().records().filter(is_heavy).cloned());

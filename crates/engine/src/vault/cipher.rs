@@ -1,7 +1,7 @@
-//! One key, and what is done with it: XChaCha20-Poly1305 over one buffer.
+//! XChaCha20-Poly1305 with one key.
 //!
-//! A sealed message is nonce, ciphertext and tag in a row. Nonces are random: at 24 bytes they
-//! do not repeat by chance, so nobody has to count.
+//! A message is nonce, ciphertext and tag. Nonces are random: at 24 bytes they do not collide, so
+//! no counter is needed.
 
 use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
@@ -12,15 +12,15 @@ const KEY: usize = 32;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
-/// How much longer a message is when it is sealed.
+/// Length of nonce and tag.
 pub(super) const OVERHEAD: usize = NONCE + TAG;
 
-/// How long a sealed key is.
+/// Length of an encrypted key.
 pub(super) const WRAPPED_KEY: usize = KEY + OVERHEAD;
 
-/// A key, wiped when it is dropped.
+/// A key, wiped on drop.
 ///
-/// Boxed, since a move would leave a copy where it was.
+/// Boxed, because a move would leave a copy behind.
 pub(super) struct Key(Box<Zeroizing<[u8; KEY]>>);
 
 impl Key {
@@ -30,7 +30,7 @@ impl Key {
         key
     }
 
-    /// The key of these bytes, if they are as many as a key has.
+    /// Returns a key if the length is right.
     pub(super) fn from_slice(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != KEY {
             return None;
@@ -44,7 +44,7 @@ impl Key {
         &self.0
     }
 
-    /// Encrypts and binds to the associated data.
+    /// Encrypts, and authenticates the associated data.
     #[expect(
         clippy::expect_used,
         reason = "the cipher only fails beyond 256 GiB, which no answer reaches"
@@ -57,7 +57,7 @@ impl Key {
     ) -> Box<[u8]> {
         let mut nonce = XNonce::default();
         entropy.fill(&mut nonce);
-        // As long as it will get: growing would leave a copy of the plaintext behind.
+        // Full capacity: growing would leave a copy of the plaintext behind.
         let mut message = Vec::with_capacity(plaintext.len() + OVERHEAD);
         message.extend_from_slice(&nonce);
         message.extend_from_slice(plaintext);
@@ -69,7 +69,7 @@ impl Key {
         message.into_boxed_slice()
     }
 
-    /// Decrypts; nothing if a bit of the message or of the associated data is not as it was.
+    /// Decrypts; `None` if message or associated data were altered.
     pub(super) fn decrypt(&self, associated: &[u8], message: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, rest) = message.split_first_chunk::<NONCE>()?;
         let (ciphertext, tag) = rest.split_last_chunk::<TAG>()?;
@@ -85,7 +85,7 @@ impl Key {
         Some(buffer)
     }
 
-    /// A tag that only this key makes for these data. A nonce serves for one text only, ever.
+    /// Authenticates data without encrypting. A nonce must never be used for two texts.
     #[expect(
         clippy::expect_used,
         reason = "the cipher only fails beyond 256 GiB, and nothing is encrypted here"
@@ -93,18 +93,18 @@ impl Key {
     pub(super) fn tag(&self, nonce: [u8; NONCE], associated: &[u8]) -> [u8; TAG] {
         self.cipher()
             .encrypt_inout_detached(&nonce.into(), associated, (&mut [][..]).into())
-            .expect("nothing is shorter than 256 GiB")
+            .expect("an empty plaintext is shorter than 256 GiB")
             .into()
     }
 
-    /// Whether [`tag`](Self::tag) makes this tag, found out in constant time.
+    /// Verifies a [`tag`](Self::tag) in constant time.
     pub(super) fn has_tag(&self, nonce: [u8; NONCE], associated: &[u8], tag: &[u8; TAG]) -> bool {
         self.cipher()
             .decrypt_inout_detached(&nonce.into(), associated, (&mut [][..]).into(), tag.into())
             .is_ok()
     }
 
-    /// Wiped when dropped, by the cipher's feature `zeroize`.
+    /// Wiped on drop by the cipher's feature `zeroize`.
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(self.expose().into())
     }

@@ -1,16 +1,16 @@
-//! What can go wrong with sealed answers and with keys. No error holds either.
+//! Errors of sealed answers and keys. They contain neither.
 
-/// Why something sealed stays closed.
+/// Why sealed data cannot be decrypted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VaultError {
-    /// Put the key back into the ring.
+    /// The ring lacks a key; restore it.
     #[error("the key ring has no key v{version}; put its line back into the key file")]
     MissingKey {
         /// The key's version.
         version: u32,
     },
-    /// Restore the key that had this version; a new key takes a new version.
+    /// The key of this version differs; restore it, and give a new key a new version.
     #[error(
         "key v{version} is not the key that the store was sealed with; restore its line in the \
          key file, and give a new key a new version"
@@ -19,7 +19,7 @@ pub enum VaultError {
         /// The key's version.
         version: u32,
     },
-    /// The answers of this elicitation are lost, unless another key has this version.
+    /// The wrapped key cannot be decrypted: the elicitation's secrets are lost.
     #[error(
         "the wrapped key does not open with key v{version}: it was altered, belongs to another \
          elicitation, or was made with another key"
@@ -28,7 +28,7 @@ pub enum VaultError {
         /// The key's version.
         version: u32,
     },
-    /// The answer to this field is lost; others may open.
+    /// The field cannot be decrypted; others may be intact.
     #[error(
         "the sealed field `{name}` does not open: it was altered, or belongs to another field or \
          elicitation"
@@ -39,34 +39,34 @@ pub enum VaultError {
     },
 }
 
-/// Why a text is no key ring, or a ring takes no more keys.
+/// Why a key ring could not be parsed or extended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyRingError {
-    /// Correct the line.
+    /// A line is invalid.
     #[error("line {line} of the key file: {fault}")]
     Line {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         fault: KeyLineFault,
     },
-    /// Add a key.
+    /// The text has no key.
     #[error("the key file has no key; a key is a line such as `v1 <32 bytes in base64>`")]
     Empty,
-    /// Start a new ring.
+    /// Versions are exhausted; start a new ring.
     #[error("no version is left after v{}", u32::MAX)]
     Full,
 }
 
-/// What is wrong with a line of a key file.
+/// Why a line of a key file is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyLineFault {
     /// It is not a version and a key.
     #[error("expected a version and a key, such as `v1 <32 bytes in base64>`")]
     Shape,
-    /// The first word is no version.
+    /// The first word is not a version.
     #[error(
         "the version is `v` and a number from 1 to {}, without leading zeros",
         u32::MAX
@@ -75,13 +75,13 @@ pub enum KeyLineFault {
     /// The second word is not base64.
     #[error("the key is not base64 (the standard alphabet, padded)")]
     Base64,
-    /// The key is of another length.
+    /// The key has the wrong length.
     #[error("the key has {0} bytes instead of 32")]
     Length(usize),
     /// An earlier line has this version.
     #[error("v{0} was given before")]
     VersionTwice(u32),
-    /// An earlier line has this key, so that changing to it would change nothing.
+    /// An earlier line has the same key, so that rotating to it would have no effect.
     #[error("the key is the same as that of v{0}")]
     KeyTwice(u32),
 }

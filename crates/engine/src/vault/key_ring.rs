@@ -1,4 +1,4 @@
-//! The keys that wrap keys, by version.
+//! The key-encryption keys, by version.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +11,9 @@ use super::cipher::Key;
 use super::{KeyLineFault, KeyRingError, Secret};
 use crate::Entropy;
 
-/// Keys by version; the one with the highest version is the newest, and wraps.
+/// Key-encryption keys by version; the highest version is the newest, and wraps.
 ///
-/// As text, one key a line, in any order; lines that are empty or begin with `#` say nothing:
+/// As text, one key per line, in any order; empty lines and comments (`#`) are ignored:
 ///
 /// ```
 /// use entreat_engine::KeyRing;
@@ -28,13 +28,13 @@ use crate::Entropy;
 /// # Ok::<(), entreat_engine::KeyRingError>(())
 /// ```
 pub struct KeyRing {
-    // Apart from the others, so that there always is one.
+    // Separate from the others, so that there always is one.
     newest: (u32, Key),
     older: BTreeMap<u32, Key>,
 }
 
 impl KeyRing {
-    /// A ring with one new key, v1.
+    /// Generates a ring with one key, v1.
     pub fn generate(entropy: &dyn Entropy) -> Self {
         Self {
             newest: (1, Key::random(entropy)),
@@ -42,10 +42,10 @@ impl KeyRing {
         }
     }
 
-    /// Reads what [`to_text`](Self::to_text) wrote, or a person.
+    /// Parses the format of [`to_text`](Self::to_text).
     ///
-    /// Fails at the first line that is neither a key nor a comment, that repeats a version or
-    /// a key, and if there is no key at all. No error quotes the text.
+    /// Fails at the first line that is neither a key nor a comment or that repeats a version or a
+    /// key, and if there is no key. Errors never quote the text.
     pub fn from_text(text: &str) -> Result<Self, KeyRingError> {
         let mut keys = BTreeMap::new();
         for (place, line) in text.lines().enumerate() {
@@ -65,14 +65,14 @@ impl KeyRing {
         })
     }
 
-    /// All keys as text, oldest first, to be kept where only the service can read it.
+    /// Returns all keys as text, oldest first. Store it where only the service can read it.
     pub fn to_text(&self) -> Secret {
         // `v`, ten digits, a space, 44 characters, a line break; growing would leave copies.
         const LINE: usize = 1 + 10 + 1 + KEY_IN_BASE64 + 1;
         let mut text = Zeroizing::new(Vec::with_capacity((self.older.len() + 1) * LINE));
         for (version, key) in self.iter() {
             let mut encoded = Zeroizing::new([0; KEY_IN_BASE64]);
-            // The buffer is as long as 32 bytes need; nothing is left to go wrong.
+            // The buffer has the exact length for 32 bytes, so this cannot fail.
             let length = STANDARD
                 .encode_slice(key.expose(), &mut encoded[..])
                 .unwrap_or_default();
@@ -83,9 +83,9 @@ impl KeyRing {
         text.into()
     }
 
-    /// Adds a new key, which wraps from now on, and returns its version.
+    /// Generates a new key, which wraps from now on, and returns its version.
     ///
-    /// Fails if there is no higher version.
+    /// Fails if versions are exhausted.
     pub fn add_newest(&mut self, entropy: &dyn Entropy) -> Result<u32, KeyRingError> {
         let version = self.newest.0.checked_add(1).ok_or(KeyRingError::Full)?;
         let (old, key) = std::mem::replace(&mut self.newest, (version, Key::random(entropy)));
@@ -93,20 +93,20 @@ impl KeyRing {
         Ok(version)
     }
 
-    /// The version of the key that wraps.
+    /// Returns the version of the key that wraps.
     pub fn newest_version(&self) -> u32 {
         self.newest.0
     }
 
-    /// All versions, lowest first.
+    /// Returns all versions, lowest first.
     pub fn versions(&self) -> impl Iterator<Item = u32> {
         self.iter().map(|(version, _)| version)
     }
 
-    /// Keys for another purpose, one for each of the ring's and of the same version, newest first.
+    /// Derives keys for another purpose, one per version, newest first.
     ///
-    /// The purpose is a constant that nothing else uses; it may say `entreat 2026-11 page links`.
-    /// Who has one of these learns nothing about the ring.
+    /// The purpose is a unique constant, such as `entreat 2026-11 page links`. A derived key
+    /// reveals nothing about the ring.
     pub fn derive(&self, purpose: &'static str) -> Vec<(u32, Zeroizing<[u8; 32]>)> {
         let derive = |(version, key): (u32, &Key)| {
             let derived = blake3::derive_key(purpose, key.expose());
@@ -164,7 +164,7 @@ fn read_line(line: &str, keys: &mut BTreeMap<u32, Key>) -> Result<(), KeyLineFau
 
 fn read_version(word: &str) -> Option<u32> {
     let digits = word.strip_prefix('v')?;
-    // Also keeps out the sign that `parse` would take.
+    // Also rejects the sign that `parse` would accept.
     if !digits.starts_with(|first: char| matches!(first, '1'..='9')) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Notices a wrong key before anything is opened or sealed with it.
+//! Detects a wrong key before anything is encrypted or decrypted with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,28 +6,27 @@ use super::cipher::Key;
 use super::wire::{Base64, Format1};
 use super::{KeyRing, VaultError};
 
-/// Shows that a ring has certain keys, without giving them away.
+/// Proves that a ring has certain keys, without revealing them.
 ///
-/// A store keeps one beside what is sealed. At each start the vault
-/// [verifies](super::Vault::verify) it; then, if the ring has more versions than the proof, the
-/// store keeps a [new one](super::Vault::proof).
+/// Stored beside the sealed data. At each start the vault [verifies](super::Vault::verify) it, and
+/// replaces it by a [new one](super::Vault::proof) if the ring has more versions.
 ///
-/// It guards against mistakes: the key file of another installation, a line that was changed.
-/// Whoever can write to the store can put another proof in its place, and gains nothing by it.
+/// It guards against mistakes, such as the key file of another installation or an edited line. An
+/// attacker who replaces it in the store gains nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Wire", try_from = "Wire")]
 pub struct KeyProof {
-    /// By version, lowest first.
+    /// Sorted by version.
     tags: Vec<(u32, [u8; 16])>,
 }
 
 impl KeyProof {
-    /// The versions that the proof speaks of, lowest first.
+    /// Returns the versions in the proof, lowest first.
     pub fn versions(&self) -> impl Iterator<Item = u32> {
         self.tags.iter().map(|(version, _)| *version)
     }
 
-    /// The proof without a version, for a key that nothing is sealed with any more.
+    /// Removes a version, for a key that is no longer in use.
     pub fn without(mut self, version: u32) -> Self {
         self.tags.retain(|(known, _)| *known != version);
         self
@@ -61,15 +60,15 @@ fn tag(version: u32, key: &Key) -> [u8; 16] {
     key.tag(nonce(version), DOMAIN)
 }
 
-/// The version and zeros: the same proof every time, and no nonce serves for two texts. That
-/// chance brings a wrapped key such a nonce is as unlikely as that it repeats one.
+/// The version, padded with zeros: deterministic, and never used for two texts. A collision with
+/// the random nonce of a wrapped key is as unlikely as any other.
 fn nonce(version: u32) -> [u8; 24] {
     let mut nonce = [0; 24];
     nonce[..4].copy_from_slice(&version.to_be_bytes());
     nonce
 }
 
-/// [`KeyProof`] as it is written.
+/// The JSON form of [`KeyProof`].
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {
@@ -105,7 +104,7 @@ impl TryFrom<Wire> for KeyProof {
     }
 }
 
-/// What no vault writes.
+/// An invalid proof.
 #[derive(Debug, thiserror::Error)]
 #[error("a key proof lists each version once, lowest first, with a tag of 16 bytes")]
 struct NotAProof;

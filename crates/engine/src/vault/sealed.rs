@@ -1,4 +1,4 @@
-//! Sealed fields, as a store keeps them.
+//! Encrypted fields, as a store keeps them.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::cipher::{OVERHEAD, WRAPPED_KEY};
 use super::wire::{Base64, Format1};
 
-/// The sealed fields of an elicitation, with the wrapped key that opens them.
+/// The encrypted fields of an elicitation, with their wrapped data key.
 ///
-/// All of it is ciphertext, but for the names and the key's version. As JSON:
+/// Only field names and the key version are in clear text. As JSON:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -36,17 +36,17 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// The version of the ring's key that is needed to open this.
+    /// Returns the version of the ring's key that decrypts this.
     pub fn key_version(&self) -> u32 {
         self.key_version
     }
 
-    /// The names of the fields, in the order in which they were sealed.
+    /// Returns the names of the fields, in the order in which they were sealed.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| &**name)
     }
 
-    /// How many bytes were sealed, and a few more for each field.
+    /// Returns the size of the ciphertexts in bytes.
     pub fn size(&self) -> usize {
         self.fields.iter().map(|(_, sealed)| sealed.0.len()).sum()
     }
@@ -59,7 +59,7 @@ impl Sealed {
         }
     }
 
-    /// The same fields, with their key wrapped anew.
+    /// Returns the same fields with a rewrapped key.
     pub(super) fn rewrapped(&self, key_version: u32, wrapped_key: Box<[u8]>) -> Self {
         Self {
             key_version,
@@ -98,7 +98,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Fields by name, with no more than the sizes of their ciphertexts.
+/// Debug output of fields: names and ciphertext sizes only.
 struct Sizes<'a>(&'a Sealed);
 
 impl fmt::Debug for Sizes<'_> {
@@ -118,11 +118,11 @@ impl fmt::Debug for Size {
     }
 }
 
-/// [`Sealed`] as it is written.
+/// The JSON form of [`Sealed`].
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {
-    /// First, so that a reader of another format complains of that and of nothing else.
+    /// First, so that a reader of another format reports that error.
     v: Format1,
     kek: u32,
     key: Base64,
@@ -164,7 +164,7 @@ impl TryFrom<Wire> for Sealed {
     }
 }
 
-/// What no vault writes.
+/// Invalid sealed data.
 #[derive(Debug, thiserror::Error)]
 enum Malformed {
     #[error("the wrapped key has the wrong length")]

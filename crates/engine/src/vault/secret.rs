@@ -1,4 +1,4 @@
-//! A value that gets nowhere by accident.
+//! A plaintext secret that cannot leak by accident.
 
 use std::fmt;
 
@@ -6,9 +6,8 @@ use zeroize::Zeroizing;
 
 /// Plaintext of a sensitive field, or of a key.
 ///
-/// It cannot be displayed, serialised, compared or cloned; `Debug` shows that there is one and
-/// no more. It is wiped when dropped. The one way to the bytes is [`expose`](Self::expose), a
-/// word to look for when reviewing.
+/// It cannot be displayed, serialised, compared or cloned; `Debug` prints a placeholder. It is
+/// wiped on drop. The only access is [`expose`](Self::expose), which is easy to find in reviews.
 ///
 /// ```
 /// use entreat_engine::Secret;
@@ -25,7 +24,7 @@ use zeroize::Zeroizing;
 /// let _ = format!("{}", secret);
 /// ```
 ///
-/// Neither can it be serialised:
+/// It cannot be serialised:
 ///
 /// ```compile_fail,E0277
 /// let secret = entreat_engine::Secret::from("hunter2".to_owned());
@@ -34,7 +33,7 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// The bytes. What becomes of them is the caller's to answer for.
+    /// Returns the plaintext bytes.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

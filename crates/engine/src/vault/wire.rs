@@ -1,15 +1,15 @@
-//! How sealed things are written: JSON with a format number and base64.
+//! The JSON encoding of sealed data: a format number and base64.
 //!
-//! Readers are strict: a format that they do not know and a member that they do not know are
-//! refused. Dropping what a newer Entreat wrote would lose answers for good, and refusing
-//! only until this one is updated. Whatever is added gets a new format number.
+//! Readers are strict: unknown formats and unknown members are errors. Ignoring what a newer
+//! Entreat wrote would lose answers permanently; an error only lasts until the upgrade. Additions
+//! get a new format number.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The format number 1, and no other.
+/// The constant format number 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format1;
 
@@ -30,7 +30,7 @@ impl<'de> Deserialize<'de> for Format1 {
     }
 }
 
-/// Bytes, as base64.
+/// Bytes encoded as base64.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Base64(pub(super) Box<[u8]>);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entreat_core::{CancelReason, Form, Outcome, Status, Timeout};
-use entreat_engine::{ActError, Ask, AskError, Snapshot, Which};
+use entreat_engine::{ActError, Ask, AskError, Snapshot, StatusFilter};
 use serde_json::{Value, json};
 
 use crate::world::{START, World, answer, form};
@@ -68,7 +68,7 @@ async fn an_invalid_answer_is_told_whole_and_kept_as_a_draft() {
     assert_eq!(fields, ["target", "replicas", "stray"]);
     assert!(refusal.retry_allowed);
     assert_eq!((refusal.retry_count, refusal.retry_limit), (1, 3));
-    let draft = Value::Object(host.drafted().await.unwrap());
+    let draft = Value::Object(host.read_draft().await.unwrap());
     assert_eq!(
         draft,
         json!({"target": "moon", "replicas": 12, "token": "s3cret"})
@@ -116,7 +116,7 @@ async fn parts_of_an_answer_are_merged_checked_and_use_up_nothing() {
         drafted.errors[0].field, "replica",
         "it is told, and not kept"
     );
-    let draft = Value::Object(host.drafted().await.unwrap());
+    let draft = Value::Object(host.read_draft().await.unwrap());
     assert_eq!(draft, json!({"replicas": 50, "target": "staging"}));
     assert_eq!(question.status().await.unwrap().lifecycle().attempts(), 0);
 }
@@ -228,24 +228,28 @@ async fn lists_are_paged_newest_first_without_results() {
         .await
         .unwrap();
     ids.reverse();
-    let page = world.asker.list(Which::All, 3, None).await.unwrap();
+    let page = world.asker.list(StatusFilter::All, 3, None).await.unwrap();
     assert_eq!(page.next, Some(ids[2]));
     let page = page.elicitations;
     assert_eq!(page.iter().map(Snapshot::id).collect::<Vec<_>>(), ids[..3]);
     assert_eq!(page[0].result(), None);
     let rest = world
         .asker
-        .list(Which::All, 3, Some(page[2].id()))
+        .list(StatusFilter::All, 3, Some(page[2].id()))
         .await
         .unwrap();
     assert_eq!(rest.next, None);
     let rest = rest.elicitations;
     assert_eq!(rest.iter().map(Snapshot::id).collect::<Vec<_>>(), ids[3..]);
-    let live = world.asker.list(Which::Live, 200, None).await.unwrap();
+    let live = world
+        .asker
+        .list(StatusFilter::Live, 200, None)
+        .await
+        .unwrap();
     assert_eq!(live.elicitations.len(), 4);
     let done = world
         .asker
-        .list(Which::Only(Status::Completed), 200, None)
+        .list(StatusFilter::Only(Status::Completed), 200, None)
         .await
         .unwrap();
     assert_eq!(done.elicitations.len(), 1);

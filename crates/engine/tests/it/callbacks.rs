@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, Status};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{Ask, Asker, Courier, Engine, Parcel, Receipt, Store};
+use entreat_engine::{Ask, Asker, CallbackDelivery, CallbackSender, DeliveryResult, Engine, Store};
 use entreat_testkit::{Call, Fault, FaultyStore, ScriptedResolver, SeededEntropy, VirtualClock};
 use tokio::sync::Notify;
 
@@ -20,7 +20,7 @@ struct Post(Arc<Notes>);
 #[derive(Default)]
 struct Notes {
     delivered: Mutex<Vec<(String, Status)>>,
-    says: Mutex<Vec<Receipt>>,
+    says: Mutex<Vec<DeliveryResult>>,
     came: Notify,
     /// Never ends an attempt.
     hangs: AtomicBool,
@@ -28,15 +28,24 @@ struct Notes {
     hangs_for: Mutex<Option<String>>,
 }
 
-impl Courier for Post {
-    fn deliver(&self, parcel: Parcel) -> Pin<Box<dyn Future<Output = Receipt> + Send>> {
+impl CallbackSender for Post {
+    fn deliver(
+        &self,
+        parcel: CallbackDelivery,
+    ) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>> {
         let url = parcel.to.url().to_owned();
         let hangs_for = self.0.hangs_for.lock().unwrap().clone();
         let hangs = hangs_for.is_some_and(|asker| *asker == *parcel.settled.record().request.asker);
         let mut delivered = self.0.delivered.lock().unwrap();
         delivered.push((url, parcel.settled.status()));
         drop(delivered);
-        let receipt = self.0.says.lock().unwrap().pop().unwrap_or(Receipt::Taken);
+        let receipt = self
+            .0
+            .says
+            .lock()
+            .unwrap()
+            .pop()
+            .unwrap_or(DeliveryResult::Delivered);
         self.0.came.notify_one();
         if hangs || self.0.hangs.load(Ordering::Relaxed) {
             return Box::pin(std::future::pending());
@@ -46,7 +55,7 @@ impl Courier for Post {
 }
 
 impl Post {
-    fn says(&self, receipts: &[Receipt]) {
+    fn says(&self, receipts: &[DeliveryResult]) {
         let says = receipts.iter().rev().copied().collect();
         *self.0.says.lock().unwrap() = says;
     }
@@ -84,7 +93,7 @@ async fn world_on(
         .entropy(SeededEntropy::new(7))
         .resolver(resolver)
         .settings(unlimited())
-        .courier(post.clone())
+        .callback_sender(post.clone())
         .start()
         .await
         .unwrap();
@@ -149,7 +158,7 @@ async fn every_outcome_is_delivered_once_and_nothing_that_never_settled() {
 #[tokio::test]
 async fn what_was_not_taken_is_tried_again_with_growing_pauses_and_given_up_at_last() {
     let world = World::new().await;
-    world.post.says(&[Receipt::Failed; 12]);
+    world.post.says(&[DeliveryResult::Failed; 12]);
     let question = world.asker.ask(ask()).await.unwrap();
     question.decline().await.unwrap();
     world.pass(Duration::from_millis(1)).await;
@@ -171,7 +180,9 @@ async fn what_was_not_taken_is_tried_again_with_growing_pauses_and_given_up_at_l
 #[tokio::test]
 async fn who_is_gone_is_left_alone() {
     let world = World::new().await;
-    world.post.says(&[Receipt::Failed, Receipt::Gone]);
+    world
+        .post
+        .says(&[DeliveryResult::Failed, DeliveryResult::Gone]);
     let question = world.asker.ask(ask()).await.unwrap();
     question.decline().await.unwrap();
     for _ in 0..20 {

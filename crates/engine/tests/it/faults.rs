@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, Outcome, Status};
-use entreat_engine::store::{MemoryStore, Query, Which};
-use entreat_engine::{ActError, Ask, Asker, Engine, Heard, Store, StoreError};
+use entreat_engine::store::{MemoryStore, Query, StatusFilter};
+use entreat_engine::{ActError, Ask, Asker, Engine, Store, StoreError, SubscriptionItem};
 use entreat_testkit::{Call, Fault, FaultyStore, SeededEntropy, VirtualClock};
 
 use crate::world::{START, answer, form, unlimited};
@@ -56,7 +56,7 @@ async fn a_full_disk_is_told_reads_go_on_and_it_recovers() {
         ActError::Store(StoreError::Unavailable { .. })
     ));
     assert_eq!(question.status().await.unwrap().status(), Status::Pending);
-    let listed = shaky.asker.list(Which::All, 10, None).await.unwrap();
+    let listed = shaky.asker.list(StatusFilter::All, 10, None).await.unwrap();
     assert_eq!(listed.elicitations.len(), 1);
     shaky.store.heal();
     host.submit(&answer()).await.unwrap();
@@ -150,17 +150,25 @@ async fn under_any_faults_each_settles_once_and_the_count_is_right() {
             before: None,
             limit: 200,
         };
-        let live = shaky.store.list(everything(Which::Live)).await.unwrap();
+        let live = shaky
+            .store
+            .list(everything(StatusFilter::Live))
+            .await
+            .unwrap();
         assert_eq!(shaky.engine.live(), live.len(), "seed {seed}");
         let mut settled: HashMap<ElicitationId, usize> = HashMap::new();
-        while let Ok(Some(Heard::Event(event))) =
+        while let Ok(Some(SubscriptionItem::Event(event))) =
             tokio::time::timeout(Duration::ZERO, heard.next()).await
         {
             if event.record().lifecycle.outcome().is_some() {
                 *settled.entry(event.id()).or_default() += 1;
             }
         }
-        let all = shaky.store.list(everything(Which::All)).await.unwrap();
+        let all = shaky
+            .store
+            .list(everything(StatusFilter::All))
+            .await
+            .unwrap();
         assert!(all.len() < 200, "the whole of it was looked at");
         for record in all.iter().filter(|record| !record.lifecycle.is_live()) {
             assert_eq!(settled.get(&record.id), Some(&1), "seed {seed}");

@@ -7,7 +7,8 @@ use std::time::Duration;
 use entreat_core::{CancelReason, Timeout, UnixTime};
 use entreat_engine::store::MemoryStore;
 use entreat_engine::{
-    ActError, Ask, AskError, Engine, EngineSettings, Heard, KeyRing, Limits, Which,
+    ActError, Ask, AskError, Engine, EngineSettings, KeyRing, Limits, StatusFilter,
+    SubscriptionItem,
 };
 use entreat_testkit::{SeededEntropy, VirtualClock};
 
@@ -120,7 +121,7 @@ async fn a_flood_of_requests_of_any_kind_is_stopped() {
     }
     let error = question.status().await.unwrap_err();
     assert!(matches!(error, ActError::RateLimited { .. }));
-    let listed = world.asker.list(Which::All, 10, None).await;
+    let listed = world.asker.list(StatusFilter::All, 10, None).await;
     assert!(matches!(listed, Err(ActError::RateLimited { .. })));
     // The respondent is not the asker.
     world
@@ -316,14 +317,14 @@ async fn a_principal_sees_its_own_elicitations_and_no_others() {
         assert!(matches!(told, ActError::NotFound), "{told}");
     }
     assert!(
-        eve.list(Which::All, 10, None)
+        eve.list(StatusFilter::All, 10, None)
             .await
             .unwrap()
             .elicitations
             .is_empty()
     );
     assert_eq!(
-        ada.list(Which::All, 10, None)
+        ada.list(StatusFilter::All, 10, None)
             .await
             .unwrap()
             .elicitations
@@ -339,7 +340,7 @@ async fn a_principal_sees_its_own_elicitations_and_no_others() {
         .cancel(CancelReason::AskerCancelled)
         .await
         .unwrap();
-    let Some(Heard::Event(event)) = heard.next().await else {
+    let Some(SubscriptionItem::Event(event)) = heard.next().await else {
         panic!("an event");
     };
     assert_eq!(event.id(), own.id());

@@ -76,7 +76,7 @@ async fn the_drafts_of_one_asker_take_its_share_of_memory_and_no_more() {
     let fourth = asked(&greedy).await;
     assert_refused(fourth.draft(&part(100 * KIB)).await, 100 * KIB, 0);
     // It stays open, what was there stays, and small parts are no matter.
-    assert!(fourth.drafted().await.unwrap().is_empty());
+    assert!(fourth.read_draft().await.unwrap().is_empty());
     fourth.draft(&json!({"why": "because"})).await.unwrap();
     // Nor can it be had by answers that are kept as a draft, or by a result.
     let invalid = fourth.submit(&part(100 * KIB)).await;
@@ -144,9 +144,9 @@ async fn what_was_held_before_a_restart_is_counted_after_it() {
     // As a store that comes from disk: nothing was counted in it.
     let copy = MemoryStore::new();
     let mut record = store.load(id).await.unwrap().unwrap();
-    let held = record.held.as_deref().cloned().unwrap();
-    record.to_mut().held = Some(Arc::new(entreat_engine::Held {
-        place: entreat_engine::HeldPlace::default(),
+    let held = record.answer_state.as_deref().cloned().unwrap();
+    record.to_mut().answer_state = Some(Arc::new(entreat_engine::AnswerState {
+        memory: entreat_engine::MemoryPermit::default(),
         ..held
     }));
     copy.create(record).await.unwrap();

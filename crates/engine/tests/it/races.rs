@@ -167,7 +167,7 @@ async fn changes_to_a_draft_at_the_same_time_are_all_kept() {
     while let Some(done) = edits.join_next().await {
         done.unwrap();
     }
-    let draft = question.drafted().await.unwrap();
+    let draft = question.read_draft().await.unwrap();
     assert_eq!(draft["replicas"], 4 * EDITS);
 }
 
@@ -176,7 +176,7 @@ async fn answers_of_a_draft_that_has_changed_are_not_taken() {
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
     question.draft(&json!({"replicas": 2})).await.unwrap();
-    let draft = question.drafted().await.unwrap();
+    let draft = question.read_draft().await.unwrap();
     question.draft(&json!({"target": "staging"})).await.unwrap();
     let right = json!({"target": "staging", "replicas": 2});
     let wrong = json!({"replicas": 99});
@@ -185,13 +185,13 @@ async fn answers_of_a_draft_that_has_changed_are_not_taken() {
         assert!(matches!(stale, Err(ActError::DraftChanged)));
     }
     // Answers that break rules leave the draft as it is, and count.
-    let draft = question.drafted().await.unwrap();
+    let draft = question.read_draft().await.unwrap();
     let refused = question.submit_draft(&draft, &wrong, None).await;
     let Err(ActError::Invalid(refusal)) = refused else {
         panic!("it was to be refused");
     };
     assert_eq!(refusal.retry_count, 1);
-    assert_eq!(question.drafted().await.unwrap(), draft);
+    assert_eq!(question.read_draft().await.unwrap(), draft);
     let settled = question.submit_draft(&draft, &right, None).await.unwrap();
     assert_eq!(settled.outcome(), Some(Outcome::Completed));
 }

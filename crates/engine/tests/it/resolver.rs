@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use entreat_core::UnixTime;
 use entreat_core::url_guard::Policy;
-use entreat_engine::{Cleared, ResolveError, Unresolved, UrlError, judge_resolved};
+use entreat_engine::{ResolveError, Unresolved, UrlError, VettedUrl, resolve_and_check};
 use entreat_testkit::{CapturedLog, ScriptedResolver, VirtualClock};
 
 const PUBLIC: &str = "93.184.215.14";
 const PUBLIC_V6: &str = "2606:2800:21f:cb07:6820:80da:af6b:8b2c";
 
-async fn refuse(resolver: &ScriptedResolver, url: &str) -> Result<Cleared, UrlError> {
-    judge_resolved(resolver, url, &Policy::web(), Unresolved::Refuse).await
+async fn refuse(resolver: &ScriptedResolver, url: &str) -> Result<VettedUrl, UrlError> {
+    resolve_and_check(resolver, url, &Policy::web(), Unresolved::Refuse).await
 }
 
-async fn accept(resolver: &ScriptedResolver, url: &str) -> Result<Cleared, UrlError> {
-    judge_resolved(resolver, url, &Policy::web(), Unresolved::Accept).await
+async fn accept(resolver: &ScriptedResolver, url: &str) -> Result<VettedUrl, UrlError> {
+    resolve_and_check(resolver, url, &Policy::web(), Unresolved::Accept).await
 }
 
-fn sockets(cleared: &Cleared) -> Vec<String> {
+fn sockets(cleared: &VettedUrl) -> Vec<String> {
     cleared
         .socket_addrs()
         .map(|socket: SocketAddr| socket.to_string())
@@ -45,10 +45,10 @@ async fn a_host_that_turns_private_is_still_reached_where_it_was_judged() {
     assert_eq!(sockets(&cleared), [format!("{PUBLIC}:8443")]);
     assert_eq!(sockets(&cleared), [format!("{PUBLIC}:8443")]);
     assert_eq!((cleared.url(), cleared.host()), (url, "rebind.example.com"));
-    assert_eq!(resolver.all_look_ups(), 1);
+    assert_eq!(resolver.all_lookups(), 1);
 
     let error = refuse(&resolver, url).await.unwrap_err();
-    assert_eq!((error.code(), resolver.all_look_ups()), ("dns_loopback", 2));
+    assert_eq!((error.code(), resolver.all_lookups()), ("dns_loopback", 2));
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn every_address_has_to_pass() {
                 Err(error) => assert_eq!(error.code(), expected, "{answer:?}"),
             }
         }
-        assert_eq!(resolver.all_look_ups(), 2);
+        assert_eq!(resolver.all_lookups(), 2);
     }
 }
 
@@ -140,7 +140,7 @@ async fn what_the_guard_blocks_is_never_looked_up() {
             "{url}"
         );
     }
-    assert_eq!(resolver.all_look_ups(), 0);
+    assert_eq!(resolver.all_lookups(), 0);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn an_address_is_not_looked_up() {
         .unwrap();
     assert_eq!(sockets(&cleared), ["[2606:4700::1111]:444"]);
     assert_eq!(cleared.host(), "[2606:4700::1111]");
-    assert_eq!(resolver.all_look_ups(), 0);
+    assert_eq!(resolver.all_lookups(), 0);
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn names_are_asked_for_in_one_spelling() {
         assert_eq!(sockets(&cleared), [format!("{PUBLIC}:443")], "{url}");
         assert_eq!(cleared.url(), url);
     }
-    assert_eq!(resolver.look_ups("example.com"), 2);
+    assert_eq!(resolver.lookups("example.com"), 2);
 }
 
 #[tokio::test]
@@ -180,13 +180,13 @@ async fn an_open_policy_lets_local_names_through_to_local_addresses() {
         .answers("localhost", &["127.0.0.1", "::1"]);
     let open = Policy::web().block_private(false).block_localhost(false);
     for (url, count) in [("http://nas.lan/", 1), ("http://localhost:3000/", 2)] {
-        let cleared = judge_resolved(&resolver, url, &open, Unresolved::Refuse).await;
+        let cleared = resolve_and_check(&resolver, url, &open, Unresolved::Refuse).await;
         assert_eq!(cleared.unwrap().socket_addrs().count(), count, "{url}");
     }
     // What is open for private hosts is not for this machine.
     let half_open = Policy::web().block_private(false);
     let resolver = ScriptedResolver::new().answers("nas.lan", &["192.168.1.9", "127.0.0.1"]);
-    let outcome = judge_resolved(&resolver, "http://nas.lan/", &half_open, Unresolved::Accept);
+    let outcome = resolve_and_check(&resolver, "http://nas.lan/", &half_open, Unresolved::Accept);
     assert_eq!(outcome.await.unwrap_err().code(), "dns_loopback");
 }
 
@@ -194,7 +194,7 @@ async fn an_open_policy_lets_local_names_through_to_local_addresses() {
 async fn a_scheme_without_a_port_leads_nowhere() {
     let resolver = ScriptedResolver::new().answers("example.com", &[PUBLIC]);
     let policy = Policy::new(["foo"]);
-    let cleared = judge_resolved(&resolver, "foo://example.com/", &policy, Unresolved::Refuse);
+    let cleared = resolve_and_check(&resolver, "foo://example.com/", &policy, Unresolved::Refuse);
     let cleared = cleared.await.unwrap();
     assert_eq!((cleared.port(), cleared.addresses().len()), (None, 1));
     assert_eq!(cleared.socket_addrs().count(), 0);
@@ -224,7 +224,7 @@ async fn a_look_up_without_end_can_be_given_up() {
             .await
             .is_err()
     );
-    assert_eq!(resolver.all_look_ups(), 1);
+    assert_eq!(resolver.all_lookups(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use entreat_core::{ElicitationId, Form, UnixTime};
 use entreat_engine::store::{Claim, ClaimKey, Created, Due, MemoryStore, Query, Reply};
 use entreat_engine::{
-    ActError, Ask, Engine, Heard, KeyRing, Record, StartError, Store, VaultError,
+    ActError, Ask, Engine, KeyRing, Record, StartError, Store, SubscriptionItem, VaultError,
 };
 use entreat_testkit::{CapturedLog, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ struct Witness {
 
 impl Witness {
     fn see(&self, record: &Record) {
-        let held = serde_json::to_string(&record.held.as_deref()).unwrap();
+        let held = serde_json::to_string(&record.answer_state.as_deref()).unwrap();
         write!(self.seen.lock().unwrap(), "{record:?} {held}").unwrap();
     }
 }
@@ -53,21 +53,21 @@ impl Store for Witness {
     fn list(&self, query: Query) -> Reply<Vec<Record>> {
         self.kept.list(query)
     }
-    fn census(&self) -> Reply<Vec<(Arc<str>, usize)>> {
-        self.kept.census()
+    fn live_counts(&self) -> Reply<Vec<(Arc<str>, usize)>> {
+        self.kept.live_counts()
     }
-    fn census_of_principals(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
-        self.kept.census_of_principals()
+    fn live_counts_by_principal(&self) -> Reply<Vec<entreat_engine::store::PrincipalCount>> {
+        self.kept.live_counts_by_principal()
     }
     fn purge(&self, settled_before: UnixTime, limit: usize) -> Reply<usize> {
         self.kept.purge(settled_before, limit)
     }
-    fn note(&self, name: &'static str) -> Reply<Option<String>> {
-        self.kept.note(name)
+    fn load_note(&self, name: &'static str) -> Reply<Option<String>> {
+        self.kept.load_note(name)
     }
-    fn keep_note(&self, name: &'static str, text: String) -> Reply<()> {
+    fn save_note(&self, name: &'static str, text: String) -> Reply<()> {
         write!(self.seen.lock().unwrap(), "{text}").unwrap();
-        self.kept.keep_note(name, text)
+        self.kept.save_note(name, text)
     }
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.kept.claim(claim)
@@ -112,7 +112,7 @@ async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
     write!(told, "{seen:?} {}", serde_json::to_string(&seen).unwrap()).unwrap();
     for item in world
         .asker
-        .list(entreat_engine::Which::All, 10, None)
+        .list(entreat_engine::StatusFilter::All, 10, None)
         .await
         .unwrap()
         .elicitations
@@ -121,7 +121,7 @@ async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
     }
     world.pass(400).await;
     while let Ok(event) = tokio::time::timeout(std::time::Duration::ZERO, heard.next()).await {
-        let Some(Heard::Event(event)) = event else {
+        let Some(SubscriptionItem::Event(event)) = event else {
             panic!("nothing was missed")
         };
         write!(told, "{event:?}").unwrap();
@@ -270,7 +270,7 @@ async fn keys_are_rotated_by_wrapping_anew() {
         .unwrap()
         .result();
     assert_eq!(result, Some(with_secret()));
-    let draft = engine.elicitation(begun.id()).drafted().await.unwrap();
+    let draft = engine.elicitation(begun.id()).read_draft().await.unwrap();
     assert_eq!(draft["token"], CANARY);
     asker.elicitation(plain.id()).status().await.unwrap();
 }
@@ -293,7 +293,7 @@ async fn a_sealed_answer_moved_to_another_question_does_not_open() {
         records.push(store.load(question.id()).await.unwrap().unwrap());
     }
     let mut forged = records[0].clone();
-    forged.to_mut().held = records[1].held.clone();
+    forged.to_mut().answer_state = records[1].answer_state.clone();
     forged.to_mut().version = forged.version.next();
     store.commit(forged).await.unwrap();
     let error = asker.elicitation(records[0].id).status().await.unwrap_err();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entreat_core::{Change, Mode, Outcome, Status, Timeout, TimeoutBounds};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{ActError, Ask, AskError, Engine, Heard, KeyRing, Store};
+use entreat_engine::{ActError, Ask, AskError, Engine, KeyRing, Store, SubscriptionItem};
 use entreat_testkit::{SeededEntropy, VirtualClock};
 
 use crate::world::{START, World, answer, asker_settings, form, unlimited};
@@ -98,7 +98,7 @@ async fn a_warning_goes_out_once_for_each_deadline() {
     world.pass(60).await;
     let mut changes = Vec::new();
     while let Ok(event) = tokio::time::timeout(Duration::ZERO, heard.next()).await {
-        let Some(Heard::Event(event)) = event else {
+        let Some(SubscriptionItem::Event(event)) = event else {
             panic!("nothing was missed");
         };
         changes.push(

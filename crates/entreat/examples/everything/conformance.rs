@@ -1,4 +1,4 @@
-//! Tools and prompts that the official conformance suite of MCP calls.
+//! Tools and prompts called by the official MCP conformance suite.
 
 use entreat::mcp::{Ask, rmcp};
 use rmcp::handler::server::wrapper::Parameters;
@@ -156,7 +156,7 @@ impl Everything {
 
     #[tool(description = "Asks by whatever the client can do")]
     async fn test_input_required_result_capabilities(&self, ask: Ask) -> Result<String, ErrorData> {
-        if ask.abilities().form {
+        if ask.capabilities().form {
             let schema = object(&json!({"name": {"type": "string"}}));
             let answer = ask
                 .schema("user_name", "What is your name?", &schema)
@@ -209,7 +209,7 @@ impl Everything {
     }
 }
 
-/// A question to the client's model.
+/// The parameters of a sampling request.
 fn question_to_model(text: &str, most: u32) -> Value {
     let content = json!({"type": "text", "text": text});
     json!({"messages": [{"role": "user", "content": content}], "maxTokens": most})

@@ -1,7 +1,7 @@
-//! One MCP server that asks in every way there is, for clients of every era.
+//! An MCP server that asks in every possible way, for clients of all protocol versions.
 //!
-//! `everything stdio` speaks on standard input and output; `everything --port N` serves Streamable
-//! HTTP under `/mcp` on loopback, on any free port if N is 0. Every tool is written once.
+//! `everything stdio` serves stdio; `everything --port N` serves Streamable HTTP under `/mcp` on
+//! loopback, on a free port if N is 0. Every tool is written once.
 
 mod conformance;
 mod tools;
@@ -32,7 +32,7 @@ struct Arguments {
     port: Option<u16>,
 }
 
-/// The server. What it does is in `tools.rs` and `conformance.rs`.
+/// The server; its tools are in `tools.rs` and `conformance.rs`.
 #[derive(Clone)]
 pub(crate) struct Everything {
     tools: ToolRouter<Self>,
@@ -68,7 +68,7 @@ impl ServerHandler for Everything {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // rmcp logs whole messages, and links and answers are in them.
+    // rmcp logs complete messages, which contain links and answers.
     let filter = Targets::new()
         .with_default(LevelFilter::WARN)
         .with_target("rmcp", LevelFilter::OFF);
@@ -80,7 +80,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .init();
     let arguments = Arguments::parse();
-    // Pages for secrets, files, and clients that show no forms.
+    // Pages for secrets, files, and clients that cannot show forms.
     let entreat = Entreat::builder()
         .listen(([127, 0, 0, 1], 0))
         .mcp_asker("everything")

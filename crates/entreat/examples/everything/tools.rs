@@ -1,4 +1,4 @@
-//! Tools that ask their person something.
+//! Tools that ask a person.
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::Everything;
 /// Who are you?
 static PERSON: LazyLock<Form> = LazyLock::new(|| {
     let text = include_str!("person.yaml");
-    Form::from_text(text, Notation::Yaml).expect("the form beside this file is sound")
+    Form::from_text(text, Notation::Yaml).expect("person.yaml is a valid form")
 });
 
 /// A name.
@@ -120,7 +120,7 @@ impl Everything {
     }
 }
 
-/// JSON text with the members in the order of their names.
+/// JSON text with sorted members.
 pub(crate) fn sorted(content: Map<String, Value>) -> String {
     let mut members: Vec<_> = content.into_iter().collect();
     members.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -1,4 +1,4 @@
-//! Questions of servers, on a page of this machine.
+//! Shows a server's questions on a local page.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use entreat_core::schema::import_as;
 use entreat_core::{CancelReason, Form, Mode, Outcome, TimeoutBounds};
 use entreat_engine::{Ask, Channel, Elicitation, EngineSettings};
 use entreat_mcp::answer::{
-    Answer, Consent, Followed, FormQuestion, Present, PresentError, UrlCard,
+    Answer, Consent, FormQuestion, Presenter, PresenterError, UrlCard, VisitReply,
 };
 use entreat_service::PageSettings;
 use futures_util::FutureExt as _;
@@ -18,63 +18,63 @@ use tokio::sync::OnceCell;
 use super::Opener;
 use crate::{Entreat, EntreatError};
 
-/// A question waits so long. Whoever asks may set a shorter time.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+/// How long a question stays open. The client may set a shorter limit.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
 
-/// Shows questions on pages of this machine, which open in the browser.
-pub struct BrowserPages {
-    /// Nothing is served before something is asked.
+/// Shows questions on local pages, opened in the browser.
+pub struct BrowserPresenter {
+    /// Started by the first question.
     entreat: OnceCell<Entreat>,
     open: Opener,
-    say: Box<dyn Fn(&str) + Send + Sync>,
+    notify: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-impl BrowserPages {
-    /// Serves pages on a port of loopback. `open` opens them; `say` tells the person where they
-    /// are, and whatever else they should know.
-    pub fn new(open: Opener, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
+impl BrowserPresenter {
+    /// Creates a presenter that serves pages on a loopback port. `open` opens them; `notify` shows
+    /// their URLs and other messages to the person.
+    pub fn new(open: Opener, notify: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             entreat: OnceCell::new(),
             open,
-            say: Box::new(say),
+            notify: Box::new(notify),
         }
     }
 
-    /// Ends the pages.
+    /// Shuts down the pages.
     pub async fn shutdown(self) {
         if let Some(entreat) = self.entreat.into_inner() {
             entreat.shutdown().await;
         }
     }
 
-    async fn entreat(&self) -> Result<&Entreat, PresentError> {
+    async fn entreat(&self) -> Result<&Entreat, PresenterError> {
         let entreat = self.entreat.get_or_try_init(start).await;
-        entreat.map_err(|error| PresentError::new(format!("no page can be served: {error}")))
+        entreat.map_err(|error| PresenterError::new(format!("no page can be served: {error}")))
     }
 
-    /// Puts a form on a page and waits until it is over.
+    /// Asks a form on a page and waits for the outcome.
     async fn ask(
         &self,
         server: &str,
         message: &str,
         form: Form,
         draft: Map<String, Value>,
-    ) -> Result<Answer, PresentError> {
-        let failed = |error: &dyn std::error::Error| PresentError::new(error.to_string());
+    ) -> Result<Answer, PresenterError> {
+        let failed = |error: &dyn std::error::Error| PresenterError::new(error.to_string());
         let ask = Ask::form(form).message(message).channel(Channel::Page);
         let entreat = self.entreat().await?;
         let asker = entreat.asker(server);
         let question = asker.ask(ask).await.map_err(|error| failed(&error))?;
         let respondent = entreat.engine().elicitation(question.id());
-        // The page begins with what is known; that it cannot does not keep anybody from typing.
+        // Prefills the page; without it, the person can still type.
         let _ = respondent.draft(&draft.into()).await;
-        let _withdrawn = Withdrawn(Some(respondent));
+        let _cancel = CancelOnDrop(Some(respondent));
         let Some(pages) = entreat.pages() else {
-            return Err(PresentError::new("there is no page"));
+            return Err(PresenterError::new("there is no page"));
         };
         let link = pages.link(question.id());
-        (self.say)(&format!("{server} asks: {link}"));
-        // Whoever has no browser here has the link.
+        (self.notify)(&format!("{server} asks: {link}"));
+        // Without a browser, the person follows the printed link.
         let _ = (self.open)(&link);
         let settled = question.outcome().await.map_err(|error| failed(&error))?;
         Ok(match settled.outcome() {
@@ -90,10 +90,10 @@ impl BrowserPages {
 
 async fn start() -> Result<Entreat, EntreatError> {
     let mut settings = EngineSettings::default();
-    if let Ok(bounds) = TimeoutBounds::new(PATIENCE, Duration::from_secs(1), PATIENCE) {
+    if let Ok(bounds) = TimeoutBounds::new(MAX_WAIT, Duration::from_secs(1), MAX_WAIT) {
         settings.asker.timeouts.set_bounds(Mode::Form, bounds);
     }
-    // How often a server may ask is the client's to say.
+    // The client limits how often a server may ask.
     settings.asker.limits.creations_per_minute = None;
     settings.asker.limits.requests_per_second = None;
     let pages = PageSettings {
@@ -108,33 +108,33 @@ async fn start() -> Result<Entreat, EntreatError> {
         .await
 }
 
-impl std::fmt::Debug for BrowserPages {
+impl std::fmt::Debug for BrowserPresenter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BrowserPages").finish_non_exhaustive()
+        f.debug_struct("BrowserPresenter").finish_non_exhaustive()
     }
 }
 
-/// A question whose page closes when nobody waits for it any more.
-struct Withdrawn(Option<Elicitation>);
+/// Cancels a question when dropped, which closes its page.
+struct CancelOnDrop(Option<Elicitation>);
 
-impl Drop for Withdrawn {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(question) = self.0.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(async move {
-                // It is over already, if it was answered.
+                // Fails if it has already settled.
                 let _ = question.cancel(CancelReason::AskerCancelled).await;
             });
         }
     }
 }
 
-impl Present for BrowserPages {
+impl Presenter for BrowserPresenter {
     fn form<'a>(
         &'a self,
         question: &'a FormQuestion,
-    ) -> BoxFuture<'a, Result<Answer, PresentError>> {
+    ) -> BoxFuture<'a, Result<Answer, PresenterError>> {
         let mut message = question
             .message_beside_title()
             .unwrap_or_default()
@@ -152,7 +152,7 @@ impl Present for BrowserPages {
         .boxed()
     }
 
-    fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresentError>> {
+    fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresenterError>> {
         let mut text = format!("Address: {}", card.url);
         if let Some(host) = &card.card.highlight {
             text.push_str("\nIt leads to: ");
@@ -179,14 +179,17 @@ impl Present for BrowserPages {
         asked.boxed()
     }
 
-    fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresentError>> {
+    fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         if (self.open)(&card.url).is_err() {
-            (self.say)("No browser opened here: open the address by hand.");
+            (self.notify)("No browser opened here: open the address by hand.");
         }
         std::future::ready(Ok(())).boxed()
     }
 
-    fn opened<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Followed, PresentError>> {
+    fn opened<'a>(
+        &'a self,
+        card: &'a UrlCard,
+    ) -> BoxFuture<'a, Result<VisitReply, PresenterError>> {
         let asked = async move {
             let choices = json!([{"const": "done", "title": "I am done there"},
                 {"const": "again", "title": "Open it again"}]);
@@ -197,22 +200,22 @@ impl Present for BrowserPages {
             let answer = self.ask(&card.server, &card.message, form, Map::new());
             Ok(match answer.await? {
                 Answer::Accept(then) if then.get("then") == Some(&json!("again")) => {
-                    Followed::Again
+                    VisitReply::Again
                 }
-                Answer::Accept(_) => Followed::Done,
-                Answer::Decline | Answer::Cancel => Followed::Cancel,
+                Answer::Accept(_) => VisitReply::Done,
+                Answer::Decline | Answer::Cancel => VisitReply::Cancel,
             })
         };
         asked.boxed()
     }
 
     fn notice(&self, line: &str) {
-        (self.say)(line);
+        (self.notify)(line);
     }
 }
 
-/// A form in Entreat's own words. From a schema, since only those may be without fields.
-fn own_form(title: &str, description: &str, properties: &Value) -> Result<Form, PresentError> {
+/// A form with Entreat's own text, made from a schema because only those may have no fields.
+fn own_form(title: &str, description: &str, properties: &Value) -> Result<Form, PresenterError> {
     let required: Vec<_> = properties
         .as_object()
         .into_iter()
@@ -223,5 +226,5 @@ fn own_form(title: &str, description: &str, properties: &Value) -> Result<Form, 
     let import = import_as(&schema, "address", title);
     import
         .map(|import| import.form)
-        .map_err(|problems| PresentError::new(problems.to_string()))
+        .map_err(|problems| PresenterError::new(problems.to_string()))
 }

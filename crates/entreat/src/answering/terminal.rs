@@ -1,29 +1,31 @@
-//! Questions of servers, at a terminal.
+//! Shows a server's questions at the terminal.
 
 use entreat_core::Messages;
 use entreat_mcp::answer::{
-    Answer, Consent, Followed, FormQuestion, Present, PresentError, Progress, UrlCard,
+    Answer, Consent, FormQuestion, Presenter, PresenterError, Progress, UrlCard, VisitReply,
 };
-use entreat_terminal::{CardReply, Filled, OpenedReply, Terminal, TerminalQuestion, Wire};
+use entreat_terminal::{
+    CardReply, FormReply, OpenedReply, PromptChannel, Terminal, TerminalQuestion,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use super::Opener;
 
-/// Shows how far a call is, or nothing.
-type Shown = Box<dyn Fn(Option<&Progress>) + Send + Sync>;
+/// Shows the progress of a call, or hides it.
+type ProgressFn = Box<dyn Fn(Option<&Progress>) + Send + Sync>;
 
-/// Shows questions at the terminal that the program was started in.
-pub struct AtTerminal {
+/// Shows questions at the program's terminal.
+pub struct TerminalPresenter {
     terminal: Mutex<Terminal>,
     messages: Messages,
     open: Opener,
-    progress: Shown,
+    progress: ProgressFn,
 }
 
-impl AtTerminal {
-    /// Asks at a terminal, and opens addresses that the person agrees to.
+impl TerminalPresenter {
+    /// Creates a presenter for a terminal; `open` opens URLs after consent.
     pub fn new(terminal: Terminal, messages: Messages, open: Opener) -> Self {
         Self {
             terminal: Mutex::new(terminal),
@@ -33,7 +35,7 @@ impl AtTerminal {
         }
     }
 
-    /// Has somebody show how far calls are; `None` is told before the terminal is used otherwise.
+    /// Sets how progress is shown; called with `None` before the terminal is used otherwise.
     #[must_use]
     pub fn on_progress(
         mut self,
@@ -44,17 +46,17 @@ impl AtTerminal {
     }
 }
 
-impl std::fmt::Debug for AtTerminal {
+impl std::fmt::Debug for TerminalPresenter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AtTerminal").finish_non_exhaustive()
+        f.debug_struct("TerminalPresenter").finish_non_exhaustive()
     }
 }
 
-impl Present for AtTerminal {
+impl Presenter for TerminalPresenter {
     fn form<'a>(
         &'a self,
         question: &'a FormQuestion,
-    ) -> BoxFuture<'a, Result<Answer, PresentError>> {
+    ) -> BoxFuture<'a, Result<Answer, PresenterError>> {
         let asking = async {
             (self.progress)(None);
             let mut shown = TerminalQuestion::new(question.form.clone(), self.messages.clone())
@@ -68,19 +70,29 @@ impl Present for AtTerminal {
                 shown = shown.notice(notice);
             }
             let mut terminal = self.terminal.lock().await;
-            Ok(match terminal.fill(&shown, &mut Wire::none()).await? {
-                Filled::Answered(answers) => Answer::Accept(answers),
-                Filled::Declined => Answer::Decline,
-                Filled::Cancelled => Answer::Cancel,
-            })
+            Ok(
+                match terminal
+                    .fill(&shown, &mut PromptChannel::disconnected())
+                    .await?
+                {
+                    FormReply::Answered(answers) => Answer::Accept(answers),
+                    FormReply::Declined => Answer::Decline,
+                    FormReply::Cancelled => Answer::Cancel,
+                },
+            )
         };
         asking.boxed()
     }
 
-    fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresentError>> {
+    fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresenterError>> {
         let asking = async {
             (self.progress)(None);
-            let reply = self.terminal.lock().await.card(&drawn(card)).await?;
+            let reply = self
+                .terminal
+                .lock()
+                .await
+                .card(&terminal_card(card))
+                .await?;
             Ok(match reply {
                 CardReply::Open => Consent::Open,
                 CardReply::Decline => Consent::Decline,
@@ -90,22 +102,30 @@ impl Present for AtTerminal {
         asking.boxed()
     }
 
-    fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresentError>> {
+    fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         if (self.open)(&card.url).is_err() {
-            let words = "No browser opened here: open the address by hand.";
-            self.notice(words);
+            let message = "No browser opened here: open the address by hand.";
+            self.notice(message);
         }
         std::future::ready(Ok(())).boxed()
     }
 
-    fn opened<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Followed, PresentError>> {
+    fn opened<'a>(
+        &'a self,
+        card: &'a UrlCard,
+    ) -> BoxFuture<'a, Result<VisitReply, PresenterError>> {
         let asking = async {
             (self.progress)(None);
-            let reply = self.terminal.lock().await.opened(&drawn(card)).await?;
+            let reply = self
+                .terminal
+                .lock()
+                .await
+                .opened(&terminal_card(card))
+                .await?;
             Ok(match reply {
-                OpenedReply::Done => Followed::Done,
-                OpenedReply::Again => Followed::Again,
-                OpenedReply::Cancel => Followed::Cancel,
+                OpenedReply::Done => VisitReply::Done,
+                OpenedReply::Again => VisitReply::Again,
+                OpenedReply::Cancel => VisitReply::Cancel,
             })
         };
         asking.boxed()
@@ -113,9 +133,9 @@ impl Present for AtTerminal {
 
     fn notice(&self, line: &str) {
         (self.progress)(None);
-        // Whoever sits at a prompt is not to be disturbed; it is told beside it otherwise.
+        // Do not interrupt a prompt; log the message instead.
         if let Ok(mut terminal) = self.terminal.try_lock() {
-            // A terminal that is gone has nobody at it.
+            // Ignore the error if the terminal is closed.
             let _ = terminal.notice(line);
         } else {
             tracing::info!("{line}");
@@ -129,7 +149,7 @@ impl Present for AtTerminal {
     }
 }
 
-fn drawn(card: &UrlCard) -> entreat_terminal::UrlCard {
+fn terminal_card(card: &UrlCard) -> entreat_terminal::UrlCard {
     entreat_terminal::UrlCard {
         asker: card.server.clone(),
         message: card.message.clone(),

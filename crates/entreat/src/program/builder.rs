@@ -1,4 +1,4 @@
-//! What a program says before everything starts, and the order in which it does.
+//! Configures the parts and starts them in order.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
 use entreat_service::upload::UploadError;
 use entreat_service::{
-    Askers, Brand, Callbacks, PageSettings, Pages, Reach, TemplateFolder, Tls, UploadSettings,
+    Askers, Brand, Callbacks, Exposure, PageSettings, Pages, TemplateFolder, Tls, UploadSettings,
     Uploads,
 };
 #[cfg(feature = "embedded")]
@@ -20,13 +20,13 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 #[cfg(feature = "mcp")]
-use super::mcp::McpParts;
+use super::mcp::McpOptions;
 use super::{Entreat, EntreatError, Server};
 
-/// The name of whoever asks without a key, from this machine.
+/// The name of the asker for local programs without a key.
 const LOCAL: &str = "local";
 
-/// Puts an [`Entreat`] together.
+/// Builds an [`Entreat`].
 #[derive(Default)]
 #[must_use = "nothing runs until it is started"]
 pub struct Builder {
@@ -39,7 +39,7 @@ pub struct Builder {
     validators: Validators,
     listen: Option<SocketAddr>,
     http: HttpSettings,
-    askers: Vec<Keyed>,
+    askers: Vec<KeyedAsker>,
     local_without_key: Option<bool>,
     public_url: Option<String>,
     callbacks: Option<Callbacks>,
@@ -49,80 +49,79 @@ pub struct Builder {
     upload_settings: UploadSettings,
     metrics: Option<Metrics>,
     #[cfg(feature = "mcp")]
-    mcp: McpParts,
+    mcp: McpOptions,
 }
 
-/// An asker who is known by a key.
-struct Keyed {
+/// An asker identified by a key.
+struct KeyedAsker {
     key: String,
     name: String,
     settings: AskerSettings,
 }
 
 impl Builder {
-    /// Where elicitations are kept; in memory if nobody says. It stays the caller's to close.
+    /// Sets the store of elicitations; in memory by default. The caller has to close it.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Keeps elicitations in a file, which is made if it is not there. Whoever has the keys can
-    /// read the secrets in it, and without them nobody can.
+    /// Stores elicitations in a file, created if missing. Secrets in it can be read only with the
+    /// keys.
     #[cfg(feature = "embedded")]
     pub fn embedded(mut self, path: impl Into<PathBuf>, keys: KeyRing) -> Self {
         self.embedded = Some(path.into());
         self.sealing_keys(keys)
     }
 
-    /// The keys that secrets in the store are sealed with. Without any, keys are made that end
-    /// with this program.
+    /// Sets the keys that seal secrets in the store. By default, keys are generated and lost when
+    /// this program ends.
     pub fn sealing_keys(mut self, keys: KeyRing) -> Self {
         self.sealing = Some(keys);
         self
     }
 
-    /// What holds for everybody who asks.
+    /// Sets the engine's settings, which apply to all askers.
     pub fn settings(mut self, settings: EngineSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// A folder of forms that can be asked by name. Changes are taken over as they are made.
+    /// Sets a folder of forms that can be asked by name. Changes are picked up as they are made.
     pub fn templates(mut self, folder: impl Into<PathBuf>) -> Self {
         self.templates = Some(folder.into());
         self
     }
 
-    /// Functions that forms may name in `custom_validators`, whether an asker sends them, they lie
-    /// in the folder of templates, or the embedded store has kept them. A store of one's own needs
-    /// them too.
+    /// Sets the functions that forms may name in `custom_validators`: forms sent by askers,
+    /// templates, and forms in the embedded store. A custom store has to be given them separately.
     pub fn validators(mut self, validators: Validators) -> Self {
         self.validators = validators;
         self
     }
 
-    /// Serves the control API at this address; port 0 is any that is free. Without this, nothing
-    /// is served.
+    /// Serves the control API at this address; port 0 picks a free one. By default, nothing is
+    /// served.
     pub fn listen(mut self, address: impl Into<SocketAddr>) -> Self {
         self.listen = Some(address.into());
         self
     }
 
-    /// What the server allows its clients.
+    /// Sets the limits of HTTP clients.
     pub fn http(mut self, settings: HttpSettings) -> Self {
         self.http = settings;
         self
     }
 
-    /// Lets whoever has this key ask, under a name and settings of its own. Several keys may have
-    /// one name, as while one of them is being replaced.
+    /// Adds an asker that authenticates with this key, with its own name and settings. Several keys
+    /// may share a name, for example during key rotation.
     pub fn key(
         mut self,
         key: impl Into<String>,
         name: impl Into<String>,
         settings: AskerSettings,
     ) -> Self {
-        self.askers.push(Keyed {
+        self.askers.push(KeyedAsker {
             key: key.into(),
             name: name.into(),
             settings,
@@ -130,147 +129,147 @@ impl Builder {
         self
     }
 
-    /// Whether programs on this machine may ask without a key, as `local`. They may where nothing
-    /// but this machine is served: the server listens on loopback, the public URL is there too, it
-    /// speaks no TLS, and no proxy names people. Elsewhere a proxy on this machine would look like
-    /// one of its programs.
+    /// Sets whether programs on this machine may ask without a key, as `local`. By default, they
+    /// may if only this machine is served: the server listens on loopback, so does the public URL,
+    /// there is no TLS, and no proxy identifies people. Otherwise, requests through a proxy on this
+    /// machine would count as local.
     pub fn local_without_key(mut self, may: bool) -> Self {
         self.local_without_key = Some(may);
         self
     }
 
-    /// Where the service is reached from outside, if that is not where it listens. If that is another
-    /// machine, a proxy has to name the people who answer; see [`identity`](Self::identity).
+    /// Sets the URL at which the service is reached from outside, if different from where it
+    /// listens. If it is on another machine, a proxy has to identify the people who answer; see
+    /// [`identity`](Self::identity).
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into());
         self
     }
 
-    /// Who calls askers back when their questions settle; without this, questions with a callback
-    /// are refused. [`EngineSettings::callbacks`] says whom it may call.
+    /// Sets how outcomes are delivered to callback URLs; by default, questions with a callback are
+    /// refused. [`EngineSettings::callbacks`] sets which URLs are allowed.
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.callbacks = Some(callbacks);
         self
     }
 
-    /// Speaks TLS, and nothing else.
+    /// Serves TLS only.
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// How pages are served, on which people answer; what was said about them before is replaced.
+    /// Sets how pages are served, replacing earlier page settings.
     pub fn pages(mut self, settings: PageSettings) -> Self {
         self.pages = settings;
         self
     }
 
-    /// How the people who answer on pages are told apart; without this they sit at this machine.
+    /// Sets how respondents on pages are identified; by default, they are on this machine.
     pub fn identity(mut self, identity: Identity) -> Self {
         self.pages.identity = identity;
         self
     }
 
-    /// How an asker is shown to people.
+    /// Sets how an asker is shown to people.
     pub fn brand(mut self, asker: impl Into<String>, brand: Brand) -> Self {
         self.pages.brands.insert(asker.into(), brand);
         self
     }
 
-    /// Where files are kept that people send. Without this it is beside the file of an embedded
-    /// store that was named here, or else a folder that ends with this program.
+    /// Sets the folder of uploaded files. By default, it is next to the embedded store's file if
+    /// set here, or else a temporary folder.
     pub fn uploads(mut self, folder: impl Into<PathBuf>) -> Self {
         self.uploads = Some(folder.into());
         self
     }
 
-    /// What people may send, and how askers get it.
+    /// Sets which files people may upload, and how askers receive them.
     pub fn upload_settings(mut self, settings: UploadSettings) -> Self {
         self.upload_settings = settings;
         self
     }
 
-    /// What the page `/metrics` says; without this there is none.
+    /// Sets the content of `/metrics`, which is not served by default.
     pub fn metrics(mut self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
         self.metrics = Some(Box::new(metrics));
         self
     }
 
-    /// What holds for questions of MCP servers.
+    /// Sets the limits and timeouts of MCP servers.
     #[cfg(feature = "mcp")]
     pub fn mcp(mut self, settings: entreat_mcp::McpSettings) -> Self {
         self.mcp.settings = settings;
         self
     }
 
-    /// The name under which MCP servers of this program ask; `mcp` unless said.
+    /// Sets the name under which this program's MCP servers ask; `mcp` by default.
     #[cfg(feature = "mcp")]
     pub fn mcp_asker(mut self, name: impl Into<String>) -> Self {
         self.mcp.asker = Some(name.into());
         self
     }
 
-    /// Who a request over HTTP to an MCP server is from; see
+    /// Sets how the principal of an HTTP request to an MCP server is derived; see
     /// [`entreat_mcp::Builder::principal`].
     #[cfg(feature = "mcp")]
     pub fn mcp_principal(
         mut self,
-        who: impl Fn(&entreat_mcp::Parts) -> String + Send + Sync + 'static,
+        derive: impl Fn(&entreat_mcp::Parts) -> String + Send + Sync + 'static,
     ) -> Self {
-        self.mcp.principal = Some(Arc::new(who));
+        self.mcp.principal = Some(Arc::new(derive));
         self
     }
 
-    /// Whether clients that speak HTTP to an MCP server are on this machine, as they are when it
-    /// listens on loopback only.
+    /// Sets whether HTTP clients of an MCP server are on this machine, which holds if it listens on
+    /// loopback only.
     #[cfg(feature = "mcp")]
     pub fn mcp_local_clients(mut self, are_local: bool) -> Self {
         self.mcp.are_local = are_local;
         self
     }
 
-    /// Sends people to the pages of another Entreat, which knows this program by a key: for MCP
-    /// servers in a program that serves no pages itself. Their questions are asked there too, and
-    /// what is answered there is answered here.
+    /// Uses the pages of another Entreat service, authenticated by a key: for MCP servers in a
+    /// program that serves no pages. Questions are mirrored there, and their answers back here.
     #[cfg(feature = "mcp")]
     pub fn remote_pages(mut self, url: impl Into<String>, key: impl Into<String>) -> Self {
         self.mcp.remote = Some((url.into(), key.into()));
         self
     }
 
-    /// Sends people to the pages of another Entreat that was set up with
-    /// [`RemotePages`](entreat_service::RemotePages), rules about people included.
+    /// Uses the pages of another Entreat service through a configured
+    /// [`RemotePages`](entreat_service::RemotePages), including its rules about respondents.
     #[cfg(feature = "mcp")]
     pub fn pages_of(mut self, remote: entreat_service::RemotePages) -> Self {
         self.mcp.remote_pages = Some(remote);
         self
     }
 
-    /// Opens a page in a browser of this machine, for MCP servers on the machine of the person
-    /// whose client can show neither forms nor URLs.
+    /// Sets how to open a page in the browser of this machine: for MCP servers on the person's
+    /// machine, whose client can show neither forms nor URLs.
     #[cfg(feature = "mcp")]
     pub fn browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.mcp.browser = Some(Arc::new(open));
         self
     }
 
-    /// Starts everything, on the runtime that this is called from.
+    /// Starts everything on the current runtime.
     ///
-    /// When this returns, the store is open, what expired while nobody was there is expired, the
-    /// templates are loaded, and the server answers.
+    /// When this returns, the store is open, questions that expired in the meantime are settled,
+    /// templates are loaded, and the server accepts requests.
     pub async fn start(mut self) -> Result<Entreat, EntreatError> {
         #[cfg(feature = "mcp")]
-        let remote = self.mcp.find_remote()?;
+        let remote = self.mcp.set_up_remote()?;
         #[cfg(feature = "mcp")]
         {
-            // A message is a body like any other.
+            // MCP messages are subject to the same limit.
             self.mcp.settings.body_timeout = self.http.body_timeout;
         }
         let listener = self.bind()?;
         let store = self.store;
         let uploads = self.uploads;
         #[cfg(feature = "embedded")]
-        let uploads = uploads.or_else(|| self.embedded.as_deref().map(Uploads::folder_beside));
+        let uploads = uploads.or_else(|| self.embedded.as_deref().map(Uploads::folder_for_store));
         #[cfg(feature = "embedded")]
         let embedded = self.embedded.map(|path| open(path, &self.validators));
         #[cfg(feature = "embedded")]
@@ -288,7 +287,7 @@ impl Builder {
             public_url: self.public_url,
             folder: None,
             #[cfg(feature = "mcp")]
-            mcp: self.mcp.join(&rpc, None),
+            mcp: self.mcp.build(&rpc, None),
             #[cfg(feature = "mcp")]
             http: self.http.clone(),
             #[cfg(feature = "mcp")]
@@ -305,14 +304,14 @@ impl Builder {
                 Some(folder) => Uploads::open(folder, engine.clone(), self.upload_settings),
                 None => Uploads::temporary(engine.clone(), self.upload_settings),
             };
-            // A form is a body like any other.
+            // Posted forms are subject to the same limits.
             self.pages.body_timeout = self.http.body_timeout;
             self.pages.body_memory = self.http.body_memory;
             match make_pages(&engine, &url, self.pages, uploads) {
                 Ok(pages) => {
                     #[cfg(feature = "mcp")]
-                    entreat.let_servers_ask(self.mcp.join(&entreat.rpc, Some(&pages)));
-                    entreat.show(pages);
+                    entreat.set_mcp(self.mcp.build(&entreat.rpc, Some(&pages)));
+                    entreat.set_pages(pages);
                 }
                 Err(error) => {
                     entreat.shutdown().await;
@@ -332,20 +331,20 @@ impl Builder {
         let Some((listener, address)) = listener else {
             return Ok(entreat);
         };
-        let reach = Reach {
+        let reach = Exposure {
             listen: address,
             public_url: entreat.public_url.as_deref(),
             speaks_tls: self.tls.is_some(),
             names_people,
         };
         let needs_no_key = self.local_without_key;
-        let needs_no_key = needs_no_key.unwrap_or_else(|| reach.why_keys().is_none());
-        let askers = who_may_ask(&engine, self.askers, needs_no_key);
+        let needs_no_key = needs_no_key.unwrap_or_else(|| reach.why_key_required().is_none());
+        let askers = build_askers(&engine, self.askers, needs_no_key);
         let http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
-        let http = equipped(http, self.tls, self.metrics, entreat.pages.clone());
+        let http = configure_http(http, self.tls, self.metrics, entreat.pages.clone());
         let (end, ended) = oneshot::channel();
         let serving = http.serve(listener, async {
-            // Dropping the sender ends the server too.
+            // Dropping the sender also stops the server.
             let _ = ended.await;
         });
         entreat.server = Some(Server {
@@ -357,19 +356,19 @@ impl Builder {
         Ok(entreat)
     }
 
-    /// Listens, first of all: whoever comes early waits a moment, and if the address is taken,
+    /// Binds before anything else starts: early connections wait, and if the address is in use,
     /// nothing has to be undone.
     fn bind(&self) -> Result<Option<(TcpListener, SocketAddr)>, EntreatError> {
         let Some(address) = self.listen else {
             return Ok(None);
         };
-        let may_go_without = is_loopback(address) && self.local_without_key != Some(false);
-        if self.askers.is_empty() && !may_go_without {
+        let may_skip_key = is_loopback(address) && self.local_without_key != Some(false);
+        if self.askers.is_empty() && !may_skip_key {
             return Err(EntreatError::NoKey { address });
         }
-        let refused = |source| EntreatError::Listen { address, source };
-        let listener = http::listen(address).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
+        let listen_error = |source| EntreatError::Listen { address, source };
+        let listener = http::listen(address).map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
         Ok(Some((listener, address)))
     }
 }
@@ -387,8 +386,7 @@ fn make_pages(
 }
 
 impl Entreat {
-    /// Where people reach the pages: under the public URL, or where the service listens. Nobody
-    /// could follow a link to all addresses at once.
+    /// The base URL of pages: the public URL, or the listening address unless it is unspecified.
     fn page_url(&self, scheme: &str, address: Option<SocketAddr>) -> Option<String> {
         let address = address?;
         let listening = || format!("{scheme}://{address}");
@@ -396,8 +394,8 @@ impl Entreat {
         self.public_url.clone().or_else(|| is_one.then(listening))
     }
 
-    /// Lets askers know of the pages.
-    fn show(&mut self, pages: Pages) {
+    /// Sets the pages, and lets askers link to them.
+    fn set_pages(&mut self, pages: Pages) {
         self.rpc = self.rpc.clone().with_links(pages.clone());
         self.pages = Some(pages);
     }
@@ -405,7 +403,7 @@ impl Entreat {
 
 #[cfg(feature = "mcp")]
 impl Entreat {
-    fn let_servers_ask(&mut self, mcp: entreat_mcp::Mcp) {
+    fn set_mcp(&mut self, mcp: entreat_mcp::Mcp) {
         self.mcp = mcp;
     }
 }
@@ -419,7 +417,7 @@ fn open(path: PathBuf, validators: &Validators) -> Result<Arc<EmbeddedStore>, Op
     EmbeddedStore::open(path, options).map(Arc::new)
 }
 
-/// Text for whoever measures the service.
+/// Renders the metrics.
 type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
 async fn start_engine(
@@ -433,7 +431,7 @@ async fn start_engine(
         engine = engine.keys(keys);
     }
     if let Some(callbacks) = callbacks {
-        engine = engine.courier(callbacks);
+        engine = engine.callback_sender(callbacks);
     }
     if let Some(store) = store {
         engine = engine.shared_store(store);
@@ -441,7 +439,7 @@ async fn start_engine(
     engine.start().await
 }
 
-fn equipped(
+fn configure_http(
     mut http: Http,
     tls: Option<Tls>,
     metrics: Option<Metrics>,
@@ -459,9 +457,9 @@ fn equipped(
     http
 }
 
-/// Those with a key, and programs on this machine if they need none.
-fn who_may_ask(engine: &Engine, keyed: Vec<Keyed>, needs_no_key: bool) -> Askers {
-    let add = |askers: Askers, keyed: Keyed| {
+/// Askers with keys, and local programs if they need none.
+fn build_askers(engine: &Engine, keyed: Vec<KeyedAsker>, needs_no_key: bool) -> Askers {
+    let add = |askers: Askers, keyed: KeyedAsker| {
         let asker = engine.asker_with(&keyed.name, keyed.settings);
         askers.with_key(&keyed.key, asker)
     };

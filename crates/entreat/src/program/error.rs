@@ -1,4 +1,4 @@
-//! Why it did not start, told apart by what can be done.
+//! Start-up errors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,42 +7,42 @@ use entreat_engine::StartError;
 use entreat_service::FolderError;
 use entreat_service::upload::UploadError;
 
-/// Why a program's [`Entreat`](super::Entreat) did not start.
+/// Why [`Entreat`](super::Entreat) did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntreatError {
-    /// Whoever can reach the address could ask, or nobody could: give an asker a key.
-    #[error("there is no key for those who would ask at {address}")]
+    /// The address is open to others, but no asker has a key: add one.
+    #[error("no asker has a key, which {address} requires")]
     NoKey {
-        /// Where to listen.
+        /// The address to listen on.
         address: SocketAddr,
     },
-    /// Nothing can listen there: another program does, or it is no address of this machine.
+    /// The address is in use, or is not an address of this machine.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where to listen.
+        /// The address to listen on.
         address: SocketAddr,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The store cannot be opened.
     #[cfg(feature = "embedded")]
     #[error("the store cannot be opened")]
     Open(#[from] entreat_stores::OpenError),
-    /// The engine did not start on its store.
+    /// The engine did not start.
     #[error("the engine cannot start")]
     Engine(#[from] StartError),
-    /// There is no place for files that people send.
+    /// The folder for uploads cannot be used.
     #[error(transparent)]
     Uploads(#[from] UploadError),
-    /// The system gives no randomness, without which links could be guessed.
+    /// The system's random source failed, without which links could be guessed.
     #[error("the system gives no randomness")]
     Entropy(#[source] io::Error),
     /// The pages of another service cannot be used.
     #[cfg(feature = "mcp")]
     #[error("the pages of another service cannot be used")]
     Remote(#[from] entreat_service::RemoteError),
-    /// The folder of templates cannot be read.
+    /// The template folder cannot be read.
     #[error(transparent)]
     Templates(#[from] FolderError),
 }

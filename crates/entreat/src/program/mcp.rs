@@ -1,4 +1,4 @@
-//! What a program says about the MCP servers that it wraps.
+//! The options of wrapped MCP servers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use entreat_service::{RemoteError, RemotePages};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// Where a server is found.
+/// The path of a server.
 const PATH: &str = "/mcp";
 
-/// Everything that is said, to be joined with parts that exist only later.
+/// Options, combined with the other parts when those have started.
 #[derive(Default)]
-pub(super) struct McpParts {
+pub(super) struct McpOptions {
     pub(super) settings: McpSettings,
     pub(super) asker: Option<String>,
-    pub(super) principal: Option<Arc<Who>>,
+    pub(super) principal: Option<Arc<PrincipalFn>>,
     pub(super) are_local: bool,
     pub(super) browser: Option<Arc<Browser>>,
-    /// Address and key of a service whose pages are used.
+    /// URL and key of the service whose pages are used.
     pub(super) remote: Option<(String, String)>,
     pub(super) remote_pages: Option<RemotePages>,
 }
 
-type Who = dyn Fn(&Parts) -> String + Send + Sync;
+type PrincipalFn = dyn Fn(&Parts) -> String + Send + Sync;
 type Browser = dyn Fn(&str) + Send + Sync;
 
-impl McpParts {
-    /// Makes out which pages of another service are used.
-    pub(super) fn find_remote(&mut self) -> Result<Option<RemotePages>, RemoteError> {
+impl McpOptions {
+    /// Sets up the pages of another service, if configured.
+    pub(super) fn set_up_remote(&mut self) -> Result<Option<RemotePages>, RemoteError> {
         if let Some((url, key)) = &self.remote {
             self.remote_pages = Some(RemotePages::new(url, key)?);
         }
         Ok(self.remote_pages.clone())
     }
 
-    pub(super) fn join(&self, rpc: &Rpc, pages: Option<&Pages>) -> Mcp {
+    pub(super) fn build(&self, rpc: &Rpc, pages: Option<&Pages>) -> Mcp {
         let asker = self.asker(rpc.engine());
         let control = ControlApi {
             rpc: rpc.clone(),
@@ -54,14 +54,14 @@ impl McpParts {
             .settings(self.settings.clone())
             .local_clients(self.are_local)
             .control(control)
-            .templates(ByName(rpc.templates().clone()));
+            .templates(TemplateForms(rpc.templates().clone()));
         if let Some(remote) = &self.remote_pages {
             mcp = mcp.pages(Arc::new(remote.clone()));
         } else if let Some(pages) = pages {
             mcp = mcp.pages(Arc::new(pages.clone()));
         }
-        if let Some(who) = self.principal.clone() {
-            mcp = mcp.principal(move |parts| who(parts));
+        if let Some(derive) = self.principal.clone() {
+            mcp = mcp.principal(move |parts| derive(parts));
         }
         if let Some(open) = self.browser.clone() {
             mcp = mcp.browser(move |url| open(url));
@@ -69,8 +69,8 @@ impl McpParts {
         mcp.build()
     }
 
-    /// Who asks: this program itself, for any number of clients. How often each may be asked is
-    /// theirs to say, so only what holds for all is a limit.
+    /// The asker for MCP servers. The client side limits how often each person is asked, so only
+    /// the engine's global limits apply.
     fn asker(&self, engine: &Engine) -> Asker {
         let mut settings = engine.asker_settings().clone();
         settings.limits.creations_per_minute = None;
@@ -80,7 +80,7 @@ impl McpParts {
     }
 }
 
-/// Serves a server of MCP under its path.
+/// Serves an MCP server at its path.
 pub(super) async fn serve<S: ServerHandler>(
     server: Wrapped<S>,
     settings: HttpSettings,
@@ -92,16 +92,16 @@ pub(super) async fn serve<S: ServerHandler>(
     let router = Router::new().route_service(PATH, server.http(config));
     let end = async {
         end.await;
-        // Streams would keep it waiting for ever.
+        // Open streams would delay shutdown indefinitely.
         ended.cancel();
     };
     Server::new(settings).serve(router, listener, end).await;
 }
 
-/// The service's templates, as MCP servers know them.
-struct ByName(Templates);
+/// The service's templates as a source of forms.
+struct TemplateForms(Templates);
 
-impl Forms for ByName {
+impl Forms for TemplateForms {
     fn find(&self, name: &str) -> Option<Form> {
         self.0.get(name)?.form
     }
@@ -111,7 +111,7 @@ impl Forms for ByName {
     }
 }
 
-/// The control API, as clients of MCP servers may call it.
+/// The control API for clients of MCP servers.
 struct ControlApi {
     rpc: Rpc,
     session: Session,

@@ -19,7 +19,7 @@ mod single_use;
 
 use std::net::SocketAddr;
 
-use entreat::core::{Objection, Validators};
+use entreat::core::{ValidatorError, Validators};
 use entreat::engine::{ActError, SystemEntropy};
 use entreat::service::Brand;
 use entreat::service::identity::{HeaderIdentity, Identity};
@@ -255,7 +255,7 @@ async fn templates_and_what_a_store_kept_know_the_validators_of_the_program() {
     let mut validators = Validators::default();
     validators.register("no_admin", |answers| match answers.get("user") {
         Some(user) if user.as_str() == Some("admin") => {
-            Err(Objection::new("user", "Not as admin."))
+            Err(ValidatorError::new("user", "Not as admin."))
         }
         _ => Ok(()),
     });

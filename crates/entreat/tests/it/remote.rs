@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entreat::core::schema::Era;
 use entreat::core::{ReferenceKind, Upload};
-use entreat::engine::Heard;
+use entreat::engine::SubscriptionItem;
 use entreat::{AskerSettings, CancelReason, ElicitationId, Entreat, Form, Outcome, Subscription};
 use entreat_testkit::mcp::{Client, Kind, decline, visit};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn both() -> (Entreat, Entreat) {
 /// The next question that was asked at the service.
 async fn asked(events: &mut Subscription) -> ElicitationId {
     loop {
-        if let Some(Heard::Event(event)) = events.next().await
+        if let Some(SubscriptionItem::Event(event)) = events.next().await
             && event.snapshot().outcome().is_none()
         {
             return event.snapshot().id();
@@ -58,7 +58,7 @@ async fn asked(events: &mut Subscription) -> ElicitationId {
 async fn ended(events: &mut Subscription) -> Outcome {
     let end = async {
         loop {
-            if let Some(Heard::Event(event)) = events.next().await
+            if let Some(SubscriptionItem::Event(event)) = events.next().await
                 && let Some(outcome) = event.snapshot().outcome()
             {
                 return outcome;
@@ -148,7 +148,7 @@ async fn a_file_comes_from_the_other_service_whole_or_as_its_link() {
         let file = json!({"filename": "a.txt", "content_type": "text/plain", "size": 3,
             "content": content});
         // As the page does with what it was sent.
-        let there = there.vouching_for(ReferenceKind::Url);
+        let there = there.accepting_references(ReferenceKind::Url);
         there.submit(&json!({"document": file})).await.unwrap();
         let reply = client.reply_to(call, |_| unreachable!()).await;
         assert_eq!(reply.text(), "a.txt 3");

@@ -1,4 +1,4 @@
-//! A server that is a program, started here.
+//! A server started as a child process.
 
 use std::io;
 use std::process::Stdio;
@@ -11,13 +11,13 @@ use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Com
 
 use super::pipe::Pipe;
 
-/// How long a server has to end once its input has.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long a server may take to exit after its stdin is closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Starts a server and speaks with it by its standard input and output.
+/// Starts a server and connects to its stdin and stdout.
 ///
-/// What it says on standard error goes where the command sends it; with [`Stdio::piped`] it can
-/// be [taken](Child::take_stderr). The program ends with this transport.
+/// Its stderr goes where the command directs it; with [`Stdio::piped`], [take](Child::take_stderr)
+/// it. The process is killed when the transport is dropped.
 pub fn child(mut command: Command) -> io::Result<Child> {
     command
         .stdin(Stdio::piped())
@@ -33,7 +33,7 @@ pub fn child(mut command: Command) -> io::Result<Child> {
     })
 }
 
-/// A server that runs as a child; made by [`child()`].
+/// A server that runs as a child process; returned by [`child()`].
 #[derive(Debug)]
 pub struct Child {
     pipe: Pipe<ChildStdout, ChildStdin>,
@@ -41,7 +41,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// What the server says on standard error, if the command pipes it.
+    /// Takes the server's stderr, if the command pipes it.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.process.stderr.take()
     }
@@ -63,7 +63,7 @@ impl Transport<RoleClient> for Child {
 
     async fn close(&mut self) -> io::Result<()> {
         self.pipe.close().await?;
-        if tokio::time::timeout(FAREWELL, self.process.wait())
+        if tokio::time::timeout(EXIT_TIMEOUT, self.process.wait())
             .await
             .is_err()
         {

@@ -1,29 +1,29 @@
-//! Forms: from a server's schema to content that fits it.
+//! Asks a form: from a server's schema to valid content.
 
 use entreat_core::schema::import_as;
 use serde_json::{Map, Value};
 
-use super::desk::{Decision, Desk, DeskError};
-use super::present::{Answer, FormQuestion};
+use super::presenter::{Answer, FormQuestion};
+use super::queue::{Decision, QuestionError, QuestionQueue};
 use crate::wire::{ElicitRequest, ElicitResult};
 
-/// The title of a form that neither the schema nor the message names.
+/// The title of a form if neither the schema nor the message has one.
 const UNTITLED: &str = "Question";
 
-impl Desk {
+impl QuestionQueue {
     pub(super) async fn ask_form(
         &self,
         server: &str,
         request: &ElicitRequest,
         schema: &Value,
-    ) -> Result<ElicitResult, DeskError> {
+    ) -> Result<ElicitResult, QuestionError> {
         let message = request.message();
         let title = if message.trim().is_empty() {
             UNTITLED
         } else {
             message
         };
-        let import = import_as(schema, "question", title).map_err(DeskError::Schema)?;
+        let import = import_as(schema, "question", title).map_err(QuestionError::Schema)?;
         let notices = import.notices.into_iter().map(|notice| notice.message);
         let mut question = FormQuestion {
             server: server.to_owned(),
@@ -34,25 +34,25 @@ impl Desk {
             notices: notices.collect(),
         };
         for _ in 0..self.settings.attempts.max(1) {
-            let answers = match self.present.form(&question).await? {
+            let answers = match self.presenter.form(&question).await? {
                 Answer::Accept(answers) => answers,
-                Answer::Decline => return Ok(self.decided(Decision::Declined)),
-                Answer::Cancel => return Ok(self.decided(Decision::Cancelled)),
+                Answer::Decline => return Ok(self.record_decision(Decision::Declined)),
+                Answer::Cancel => return Ok(self.record_decision(Decision::Cancelled)),
             };
-            let given = Value::Object(answers);
-            let violations = match question.form.check(&given) {
+            let answers = Value::Object(answers);
+            let violations = match question.form.check(&answers) {
                 Ok(checked) => {
-                    self.decided(Decision::Accepted);
+                    self.record_decision(Decision::Accepted);
                     return Ok(ElicitResult::accept(checked.reveal().to_json()));
                 }
                 Err(violations) => violations,
             };
             question.errors = violations.errors(&self.settings.messages);
-            let Value::Object(answers) = given else {
-                return Err(DeskError::Unfit);
+            let Value::Object(answers) = answers else {
+                return Err(QuestionError::InvalidAnswer);
             };
             question.draft = answers;
         }
-        Err(DeskError::Unfit)
+        Err(QuestionError::InvalidAnswer)
     }
 }

@@ -1,4 +1,4 @@
-//! The handler that a client of rmcp is given.
+//! The rmcp client handler that answers questions.
 #![expect(deprecated, reason = "servers still send samples, roots and log lines")]
 
 use std::collections::HashSet;
@@ -19,26 +19,26 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::desk::{AnswerSettings, Decision, Desk};
-use super::present::{Present, Progress, UrlCard};
+use super::presenter::{Presenter, Progress, UrlCard};
+use super::queue::{AnswerSettings, Decision, QuestionQueue};
 use super::raw::RAW_CREATE;
-use super::visit::Visit;
-use crate::wire::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult, Wanted};
+use super::visit::UrlVisit;
+use crate::wire::{Action, COMPLETE, CREATE, ElicitMode, ElicitRequest, ElicitResult};
 
-/// A handler that answers what servers ask, around one of your own for everything else.
+/// An rmcp client handler that answers questions, and delegates everything else to another handler.
 ///
-/// One for each connection: what it counts and remembers is of one server.
+/// Create one per connection: its rate limit and state are those of one server.
 pub struct Answering<H = ()> {
     pub(super) shared: Arc<Shared>,
     pub(super) other: Arc<H>,
 }
 
-/// Ends what was begun when the last handler goes.
+/// State shared by clones. Background tasks are cancelled when the last clone is dropped.
 pub(super) struct Shared {
-    pub(super) desk: Arc<Desk>,
-    /// Requests that are being answered.
+    pub(super) queue: Arc<QuestionQueue>,
+    /// Requests being answered.
     open: watch::Sender<HashSet<RequestId>>,
-    pub(super) lingering: TaskTracker,
+    pub(super) tasks: TaskTracker,
     closed: CancellationToken,
 }
 
@@ -64,19 +64,19 @@ impl<H> std::fmt::Debug for Answering<H> {
 }
 
 impl Answering {
-    /// A handler with Entreat's own settings, for elicitation alone.
-    pub fn new(present: impl Present) -> Self {
-        Self::with(Arc::new(present), AnswerSettings::default(), ())
+    /// Creates a handler with default settings, for elicitation only.
+    pub fn new(presenter: impl Presenter) -> Self {
+        Self::with(Arc::new(presenter), AnswerSettings::default(), ())
     }
 }
 
 impl<H: ClientHandler> Answering<H> {
-    /// A handler around another one, which is asked for everything but elicitation.
-    pub fn with(present: Arc<dyn Present>, settings: AnswerSettings, other: H) -> Self {
+    /// Creates a handler that delegates everything but elicitation to `other`.
+    pub fn with(presenter: Arc<dyn Presenter>, settings: AnswerSettings, other: H) -> Self {
         let shared = Shared {
-            desk: Arc::new(Desk::new(present, settings)),
+            queue: Arc::new(QuestionQueue::new(presenter, settings)),
             open: watch::Sender::default(),
-            lingering: TaskTracker::new(),
+            tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
         };
         Self {
@@ -85,24 +85,24 @@ impl<H: ClientHandler> Answering<H> {
         }
     }
 
-    /// What became of the last question; `None` if there was none. That one was refused because
-    /// the server asked too often stays, whatever is answered later.
+    /// Returns the decision on the last question; `None` before the first. A rate-limit refusal is
+    /// not overwritten by a later acceptance.
     pub fn last_decision(&self) -> Option<Decision> {
-        self.shared.desk.last_decision()
+        self.shared.queue.last_decision()
     }
 
-    /// The name of the server at the other end.
+    /// The name of the connected server.
     pub(super) fn server(&self, peer: &Peer<RoleClient>) -> String {
         let info = peer.peer_info();
         let server = info.as_deref().and_then(|info| info.server_info.as_ref());
         let name = server.map(|server| server.title.as_ref().unwrap_or(&server.name));
         let name = name.filter(|name| !name.trim().is_empty());
-        name.unwrap_or(&self.shared.desk.settings.server_name)
+        name.unwrap_or(&self.shared.queue.settings.server_name)
             .clone()
     }
 
-    /// Answers a question that the server pushed.
-    async fn pushed(
+    /// Answers a question pushed by the server.
+    async fn answer_pushed(
         &self,
         params: Value,
         context: RequestContext<RoleClient>,
@@ -115,12 +115,12 @@ impl<H: ClientHandler> Answering<H> {
         let request = ElicitRequest::from_params(params)
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         let server = self.server(&context.peer);
-        let desk = &self.shared.desk;
-        let visit = match request.wanted() {
-            // Before anything is opened, since the server may be quick to say that it is done.
-            Ok(Wanted::Url { url, id }) => {
-                let card = desk.card(&server, request.message(), url);
-                Some((card, desk.expect(id)))
+        let queue = &self.shared.queue;
+        let visit = match request.mode() {
+            // Registered before the URL is opened, since completion may be reported immediately.
+            Ok(ElicitMode::Url { url, id }) => {
+                let card = queue.card(&server, request.message(), url);
+                Some((card, queue.expect_completion(id)))
             }
             _ => None,
         };
@@ -129,30 +129,29 @@ impl<H: ClientHandler> Answering<H> {
                 let message = "the server withdrew the question";
                 return Err(ErrorData::internal_error(message, None));
             }
-            answered = desk.answer(&server, &request) => answered?,
+            answered = queue.answer(&server, &request) => answered?,
         };
         if let Some((card, visit)) = visit
             && answered.action() == Action::Accept
         {
-            self.shared.linger(card, visit);
+            self.shared.follow_up(card, visit);
         }
         Ok(answered)
     }
 }
 
 impl Shared {
-    /// Waits, beside everything else, until the person is done with a URL.
-    pub(super) fn linger(&self, card: UrlCard, visit: Visit) {
-        let (desk, closed) = (self.desk.clone(), self.closed.clone());
-        // From here on: the call may have ended before the task runs.
-        let calls_ended = desk.calls_ended.subscribe();
-        let lingering = async move { desk.linger(card, visit, calls_ended).await };
-        self.lingering
-            .spawn(closed.run_until_cancelled_owned(lingering));
+    /// Waits in the background until the person is done with a URL.
+    pub(super) fn follow_up(&self, card: UrlCard, visit: UrlVisit) {
+        let (queue, closed) = (self.queue.clone(), self.closed.clone());
+        // Subscribed here, since the call may end before the task runs.
+        let calls_ended = queue.calls_ended.subscribe();
+        let waiting = async move { queue.follow_up(card, visit, calls_ended).await };
+        self.tasks.spawn(closed.run_until_cancelled_owned(waiting));
     }
 
-    /// Refuses a second request of the same id, whose answers could not be told apart. Not before
-    /// the first has its answer: rmcp sends one for each id and forgets the rest.
+    /// Refuses a second request with the same id, since the responses would be indistinguishable.
+    /// Waits for the first response before that: rmcp sends one response per id and drops the rest.
     async fn open_request(&self, id: &RequestId) -> Result<OpenRequest<'_>, ErrorData> {
         if self.open.send_if_modified(|open| open.insert(id.clone())) {
             return Ok(OpenRequest {
@@ -161,9 +160,9 @@ impl Shared {
             });
         }
         let mut open = self.open.subscribe();
-        // The sender is here, so that it cannot be gone.
+        // Cannot fail: `self` holds the sender.
         let _ = open.wait_for(|open| !open.contains(id)).await;
-        let message = "a request of this id was being answered already";
+        let message = "a request with this id was already being answered";
         Err(ErrorData::invalid_request(message, None))
     }
 }
@@ -181,7 +180,7 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
-/// Whether a server asks within results.
+/// Whether the server asks in results (since 2026-07-28).
 pub(super) fn has_rounds(peer: &Peer<RoleClient>) -> bool {
     let info = peer.peer_info();
     info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
@@ -213,10 +212,11 @@ impl<H: ClientHandler> ClientHandler for Answering<H> {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<RmcpResult, ErrorData> {
-        // As far as rmcp's types keep it; our own transports bring it by the custom request.
+        // Limited to what rmcp's types preserve; our own transports deliver a custom request
+        // instead.
         let params = serde_json::to_value(request)
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
-        let result = self.pushed(params, context).await?;
+        let result = self.answer_pushed(params, context).await?;
         serde_json::from_value(result.into_value())
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
@@ -230,7 +230,7 @@ impl<H: ClientHandler> ClientHandler for Answering<H> {
             return self.other.on_custom_request(request, context).await;
         }
         let params = request.params.unwrap_or_default();
-        let result = self.pushed(params, context).await?;
+        let result = self.answer_pushed(params, context).await?;
         Ok(CustomResult::new(result.into_value()))
     }
 
@@ -248,7 +248,7 @@ impl<H: ClientHandler> ClientHandler for Answering<H> {
         let params = notification.params.as_ref();
         let id = params.and_then(|params| params.get("elicitationId")?.as_str());
         if let Some(id) = id {
-            self.shared.desk.completed(id);
+            self.shared.queue.mark_done(id);
         }
     }
 
@@ -258,13 +258,13 @@ impl<H: ClientHandler> ClientHandler for Answering<H> {
         context: NotificationContext<RoleClient>,
     ) {
         let progress = Progress::new(params.progress, params.total, params.message.clone());
-        self.shared.desk.present.progress(&progress);
+        self.shared.queue.presenter.progress(&progress);
         self.other.on_progress(params, context).await;
     }
 
     fn get_info(&self) -> ClientConfig {
         let mut info = self.other.get_info();
-        let modes = self.shared.desk.present.modes();
+        let modes = self.shared.queue.presenter.modes();
         let mut elicitation = ElicitationCapability::new();
         if modes.form {
             elicitation = elicitation.with_form(FormElicitationCapability::default());

@@ -1,7 +1,7 @@
-//! Streamable HTTP, which hands questions over as they came.
+//! A Streamable HTTP client transport that preserves messages.
 //!
-//! rmcp's own backend reads messages into types before anybody sees them. This one is the same
-//! protocol over the same client, with what [`Raw`] does in between.
+//! rmcp's own backend parses messages into its types directly. This one speaks the same protocol
+//! over the same HTTP client, with [`Raw`] in between.
 
 use std::collections::HashMap;
 use std::io;
@@ -34,35 +34,34 @@ use url::Url;
 
 use super::raw::Raw;
 
-/// The longest event or body that is taken.
-const LONGEST: usize = 64 << 20;
-/// So much of a page that is no message is told.
-const TOLD: usize = 256;
-/// How long a request waits for the stream on which its server may ask. Servers answer at once,
-/// if only that they have none.
-const STREAM: Duration = Duration::from_secs(2);
-/// So many redirects are followed.
-const REDIRECTS: usize = 5;
+/// The maximum length of an event or body, in bytes.
+const MAX_MESSAGE: usize = 64 << 20;
+/// How many bytes of an unexpected body are quoted in the error.
+const EXCERPT: usize = 256;
+/// How long a request waits for the session's event stream, on which the server may ask. Servers
+/// respond immediately, even if they have no stream.
+const STREAM_WAIT: Duration = Duration::from_secs(2);
+const MAX_REDIRECTS: usize = 5;
 
-/// Why there is no connection to a server.
+/// Why a connection to a server cannot be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// It is not an address.
+    /// Not a URL.
     #[error("`{0}` is not a URL")]
     NotAUrl(String),
-    /// It is not an address of the web.
+    /// Not an HTTP URL.
     #[error("the URL of a server begins with http:// or https://")]
     Scheme,
-    /// What this system trusts cannot be found out.
+    /// The platform's certificate verifier is unavailable.
     #[error("cannot set up encrypted connections")]
     Tls(#[source] rustls::Error),
-    /// The client cannot be set up.
+    /// The HTTP client cannot be built.
     #[error("cannot set up the HTTP client")]
     Client(#[source] reqwest::Error),
 }
 
-/// Connects to a server by its address. The headers are sent with every request.
+/// Connects to a server by URL, sending `headers` with every request.
 pub fn http(
     url: &str,
     headers: HeaderMap,
@@ -79,11 +78,11 @@ pub fn http(
         .with_no_client_auth();
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)
-        .redirect(Policy::custom(redirected))
-        // Answers are small and somebody waits for each.
+        .redirect(Policy::custom(redirect_policy))
+        // Messages are small, and latency matters.
         .tcp_nodelay(true);
-    if entreat_core::url_guard::judge(url, &entreat_core::url_guard::Policy::web()).is_err() {
-        // What is on this machine or beside it is not for a proxy to reach.
+    if entreat_core::url_guard::check_url(url, &entreat_core::url_guard::Policy::web()).is_err() {
+        // A proxy must not be used for this machine or the local network.
         builder = builder.no_proxy();
     }
     let client = Http {
@@ -96,33 +95,33 @@ pub fn http(
         .into_iter()
         .filter_map(|(name, value)| Some((name?, value)))
         .collect();
-    config.max_sse_event_size = LONGEST;
+    config.max_sse_event_size = MAX_MESSAGE;
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// A redirect is followed to the same place alone, and only where the message goes along.
-fn redirected(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+/// Follows redirects within one origin only, and only those that preserve the method and body.
+fn redirect_policy(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps_message = matches!(
         attempt.status(),
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
     );
     let previous = attempt.previous();
-    let same_place = previous
+    let same_origin = previous
         .last()
         .is_some_and(|before| before.origin() == attempt.url().origin());
-    if keeps_message && same_place && previous.len() <= REDIRECTS {
+    if keeps_message && same_origin && previous.len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
         attempt.stop()
     }
 }
 
-/// The HTTP of a client; see [`http()`].
+/// The HTTP client of a transport; see [`http()`].
 #[derive(Clone)]
 pub struct Http {
     client: Client,
     raw: Raw,
-    /// Whether the stream of a session was opened, or cannot be.
+    /// Whether the session's event stream was opened, or cannot be.
     has_stream: Arc<watch::Sender<bool>>,
 }
 
@@ -132,19 +131,19 @@ impl std::fmt::Debug for Http {
     }
 }
 
-type Failed = StreamableHttpError<reqwest::Error>;
+type TransportError = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 impl Http {
-    /// Waits until a server can be heard. Some ask on the stream of the session, and what they
-    /// ask before it is there is lost, and the call waits for ever.
-    async fn listened(&self) {
+    /// Waits until the session's event stream is open. Some servers ask on it, and a question sent
+    /// before that is lost, leaving the call hanging.
+    async fn stream_opened(&self) {
         let mut has_stream = self.has_stream.subscribe();
-        // One that is slow to open may never be used.
-        let _ = tokio::time::timeout(STREAM, has_stream.wait_for(|has| *has)).await;
+        // Continue without a stream that is slow to open: it may never be used.
+        let _ = tokio::time::timeout(STREAM_WAIT, has_stream.wait_for(|has| *has)).await;
     }
 
-    /// The events of a response, each changed so that rmcp leaves it alone.
+    /// The events of a response, rewritten by [`Raw`].
     fn events(&self, response: Response) -> Events {
         let raw = self.raw.clone();
         let limited = limited(response.bytes_stream().map_err(io::Error::other));
@@ -159,7 +158,10 @@ impl Http {
         events.boxed()
     }
 
-    async fn message(&self, response: Response) -> Result<ServerJsonRpcMessage, Failed> {
+    async fn read_message(
+        &self,
+        response: Response,
+    ) -> Result<ServerJsonRpcMessage, TransportError> {
         let body = body_of(response).await?;
         let Ok(message) = self.raw.read(&body) else {
             return Err(unexpected(StatusCode::OK, &body));
@@ -178,12 +180,12 @@ impl StreamableHttpClient for Http {
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        self.raw.sent(&message);
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
+        self.raw.note_sent(&message);
         let has_session = session_id.is_some();
         let wants_reply = matches!(message, JsonRpcMessage::Request(_));
         if has_session && wants_reply {
-            self.listened().await;
+            self.stream_opened().await;
         }
         let request = self.client.post(&*uri);
         let response = with_headers(request, session_id, auth_header, custom_headers)
@@ -191,31 +193,31 @@ impl StreamableHttpClient for Http {
             .body(serde_json::to_vec(&message)?)
             .send()
             .await
-            .map_err(Failed::Client)?;
+            .map_err(TransportError::Client)?;
         let status = response.status();
         let session = header(&response, HEADER_SESSION_ID);
-        refused_for_rights(&response)?;
+        check_authorization(&response)?;
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if status == StatusCode::NOT_FOUND && has_session {
-            return Err(Failed::SessionExpired);
+            return Err(TransportError::SessionExpired);
         }
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         if !status.is_success() {
-            return not_a_success(&message, has_session, response).await;
+            return error_status(&message, has_session, response).await;
         }
         if kind.starts_with(EVENT_STREAM_MIME_TYPE) {
             let events = self.events(response);
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        match self.message(response).await {
+        match self.read_message(response).await {
             Ok(reply) if kind.starts_with(JSON_MIME_TYPE) => {
                 Ok(StreamableHttpPostResponse::Json(reply, session))
             }
-            // Some servers say more than that they took it.
+            // Some servers send a body with their acknowledgement.
             _ if !wants_reply => Ok(StreamableHttpPostResponse::Accepted),
-            Ok(_) => Err(Failed::UnexpectedContentType(Some(kind))),
+            Ok(_) => Err(TransportError::UnexpectedContentType(Some(kind))),
             Err(error) => Err(error),
         }
     }
@@ -226,14 +228,16 @@ impl StreamableHttpClient for Http {
         session_id: Arc<str>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), TransportError> {
         let request = self.client.delete(&*uri);
         let request = with_headers(request, Some(session_id), auth_header, custom_headers);
-        let response = request.send().await.map_err(Failed::Client)?;
+        let response = request.send().await.map_err(TransportError::Client)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
-        response.error_for_status().map_err(Failed::Client)?;
+        response
+            .error_for_status()
+            .map_err(TransportError::Client)?;
         Ok(())
     }
 
@@ -244,7 +248,7 @@ impl StreamableHttpClient for Http {
         last_event_id: Option<String>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, Failed> {
+    ) -> Result<Events, TransportError> {
         let request = self.client.get(&*uri);
         let mut request = with_headers(request, session_id, auth_header, custom_headers);
         if let Some(last) = last_event_id {
@@ -252,15 +256,17 @@ impl StreamableHttpClient for Http {
         }
         let response = request.send().await;
         self.has_stream.send_replace(true);
-        let response = response.map_err(Failed::Client)?;
-        refused_for_rights(&response)?;
+        let response = response.map_err(TransportError::Client)?;
+        check_authorization(&response)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-            return Err(Failed::ServerDoesNotSupportSse);
+            return Err(TransportError::ServerDoesNotSupportSse);
         }
         if let Some(error) = busy(&response) {
             return Err(error.into());
         }
-        let response = response.error_for_status().map_err(Failed::Client)?;
+        let response = response
+            .error_for_status()
+            .map_err(TransportError::Client)?;
         let kind = header(&response, CONTENT_TYPE.as_str());
         if kind
             .as_deref()
@@ -268,7 +274,7 @@ impl StreamableHttpClient for Http {
         {
             return Ok(self.events(response));
         }
-        Err(Failed::UnexpectedContentType(kind))
+        Err(TransportError::UnexpectedContentType(kind))
     }
 }
 
@@ -295,16 +301,18 @@ fn header(response: &Response, name: &str) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// The server wants to know who asks, or lets somebody else ask.
-fn refused_for_rights(response: &Response) -> Result<(), Failed> {
+/// Maps 401 and 403 responses with a challenge to rmcp's errors.
+fn check_authorization(response: &Response) -> Result<(), TransportError> {
     let Some(challenge) = header(response, WWW_AUTHENTICATE.as_str()) else {
         return Ok(());
     };
     match response.status() {
-        StatusCode::UNAUTHORIZED => Err(Failed::AuthRequired(AuthRequiredError::new(challenge))),
+        StatusCode::UNAUTHORIZED => Err(TransportError::AuthRequired(AuthRequiredError::new(
+            challenge,
+        ))),
         StatusCode::FORBIDDEN => {
             let error = InsufficientScopeError::new(challenge, None);
-            Err(Failed::InsufficientScope(error))
+            Err(TransportError::InsufficientScope(error))
         }
         _ => Ok(()),
     }
@@ -317,37 +325,37 @@ fn busy(response: &Response) -> Option<HttpStatusError> {
     is_busy.then(|| HttpStatusError::new(status.as_u16(), after()))
 }
 
-/// What a server says with another status than success may still be an answer.
-async fn not_a_success(
+/// Handles an error status, whose body may still be a JSON-RPC response.
+async fn error_status(
     message: &ClientJsonRpcMessage,
     has_session: bool,
     response: Response,
-) -> Result<StreamableHttpPostResponse, Failed> {
+) -> Result<StreamableHttpPostResponse, TransportError> {
     let (status, busy) = (response.status(), busy(&response));
     let body = body_of(response).await?;
-    let told = match serde_json::from_slice(&body) {
-        Ok(ServerJsonRpcMessage::Error(told)) => Some(told),
+    let reported = match serde_json::from_slice(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
         _ => None,
     };
-    let is_for_rights = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    if !is_for_rights
+    let is_authorization = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if !is_authorization
         && !has_session
         && status.is_client_error()
         && let JsonRpcMessage::Request(request) = message
         && matches!(request.request, ClientRequest::DiscoverRequest(_))
     {
-        // An older server does not know what it was asked, and says so in many ways. Told as an
-        // answer, it lets the client go on with the older handshake.
-        let error = match told {
-            Some(told) => told.error,
+        // Older servers reject the unknown `discover` request in various ways. Passed on as a
+        // response, the error makes rmcp fall back to the older handshake.
+        let error = match reported {
+            Some(error) => error.error,
             None => ErrorData::invalid_request(format!("HTTP {status}"), None),
         };
         let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
         return Ok(StreamableHttpPostResponse::Json(message, None));
     }
-    match (told, busy) {
-        (Some(told), _) if !is_for_rights => {
-            let message = ServerJsonRpcMessage::Error(told);
+    match (reported, busy) {
+        (Some(error), _) if !is_authorization => {
+            let message = ServerJsonRpcMessage::Error(error);
             Ok(StreamableHttpPostResponse::Json(message, None))
         }
         (_, Some(busy)) => Err(busy.into()),
@@ -355,52 +363,52 @@ async fn not_a_success(
     }
 }
 
-fn unexpected(status: StatusCode, body: &[u8]) -> Failed {
-    let told = String::from_utf8_lossy(&body[..body.len().min(TOLD)]);
-    Failed::UnexpectedServerResponse(format!("HTTP {status}: {told}").into())
+fn unexpected(status: StatusCode, body: &[u8]) -> TransportError {
+    let excerpt = String::from_utf8_lossy(&body[..body.len().min(EXCERPT)]);
+    TransportError::UnexpectedServerResponse(format!("HTTP {status}: {excerpt}").into())
 }
 
-async fn body_of(response: Response) -> Result<Vec<u8>, Failed> {
+async fn body_of(response: Response) -> Result<Vec<u8>, TransportError> {
     let mut stream = response.bytes_stream();
     let mut body = Vec::new();
     while let Some(chunk) = stream.next().await {
-        body.extend_from_slice(&chunk.map_err(Failed::Client)?);
-        if body.len() > LONGEST {
+        body.extend_from_slice(&chunk.map_err(TransportError::Client)?);
+        if body.len() > MAX_MESSAGE {
             return Err(too_long().into());
         }
     }
     Ok(body)
 }
 
-/// Fails when an event does not end.
+/// Fails if an event gets too long.
 fn limited(
     stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let mut event = Event::default();
+    let mut event = EventLength::default();
     stream.map(move |chunk| {
         let chunk = chunk?;
         event.read(&chunk);
-        if event.length > LONGEST {
+        if event.length > MAX_MESSAGE {
             return Err(too_long());
         }
         Ok(chunk)
     })
 }
 
-/// The event that is coming in: it ends with an empty line.
+/// Measures the current event, which ends with an empty line.
 #[derive(Default)]
-struct Event {
+struct EventLength {
     length: usize,
     line: usize,
     last: u8,
 }
 
-impl Event {
+impl EventLength {
     fn read(&mut self, chunk: &[u8]) {
         for byte in chunk {
             self.length += 1;
             match (self.last, byte) {
-                // The second half of the end of a line.
+                // The second byte of a line ending.
                 (b'\r', b'\n') => {}
                 (_, b'\r' | b'\n') => {
                     if self.line == 0 {
@@ -416,7 +424,7 @@ impl Event {
 }
 
 fn too_long() -> io::Error {
-    io::Error::other(format!("a message is longer than {LONGEST} bytes"))
+    io::Error::other(format!("a message is longer than {MAX_MESSAGE} bytes"))
 }
 
 #[cfg(test)]
@@ -429,7 +437,7 @@ mod tests {
             let text = format!("data: a{end}data: b{end}{end}data: c{end}");
             let left = format!("data: c{end}").len();
             for cut in 0..text.len() {
-                let mut event = Event::default();
+                let mut event = EventLength::default();
                 event.read(&text.as_bytes()[..cut]);
                 event.read(&text.as_bytes()[cut..]);
                 let slack = end.len() - 1;
@@ -449,8 +457,8 @@ mod tests {
         let mut events = std::pin::pin!(limited(endless));
         while let Some(Ok(chunk)) = events.next().await {
             taken += chunk.len();
-            assert!(taken <= 2 * LONGEST, "it is never cut off");
+            assert!(taken <= 2 * MAX_MESSAGE, "it is never cut off");
         }
-        assert!(taken > LONGEST / 2);
+        assert!(taken > MAX_MESSAGE / 2);
     }
 }

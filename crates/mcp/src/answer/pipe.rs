@@ -1,4 +1,4 @@
-//! A transport of one message a line, which hands questions over as they came.
+//! A newline-delimited client transport that preserves messages.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
 use crate::lines::{LineReader, LineWriter};
-use crate::requests::{OpenRequests, Writing, answered};
+use crate::requests::{OpenRequests, PendingWrite, answered_id};
 
-/// A connection of lines, such as a child's standard input and output.
+/// A newline-delimited transport, such as a child's stdin and stdout.
 pub struct Pipe<R, W> {
     reader: LineReader<R>,
     writer: LineWriter<W>,
     raw: Raw,
     open: OpenRequests,
-    refusing: Writing,
+    error_write: PendingWrite,
 }
 
 impl<R, W> Pipe<R, W>
@@ -25,47 +25,47 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Reads messages from one end and writes them to the other.
+    /// Creates a transport that reads messages from `reader` and writes them to `writer`.
     pub fn new(reader: R, writer: W) -> Self {
         Self {
             reader: LineReader::new(reader),
             writer: LineWriter::new(writer),
             raw: Raw::default(),
             open: OpenRequests::default(),
-            refusing: Writing::default(),
+            error_write: PendingWrite::default(),
         }
     }
 
-    /// Whether a message may be worked on; if not, the server is told so before anything else is
-    /// read.
-    fn admits(&mut self, message: &ServerJsonRpcMessage) -> bool {
-        let refused = match message {
+    /// Registers a request, or starts to reject it if too many are open. Returns whether to handle
+    /// the message.
+    fn admit(&mut self, message: &ServerJsonRpcMessage) -> bool {
+        let rejection = match message {
             JsonRpcMessage::Request(request) => self.open.open(&request.id),
             JsonRpcMessage::Notification(notification) => {
                 if let ServerNotification::CancelledNotification(cancelled) =
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // It is not answered.
+                    // A cancelled request gets no response.
                     drop(self.open.close(id));
                 }
                 Ok(())
             }
             _ => Ok(()),
         };
-        let Err(refused) = refused else {
+        let Err(rejection) = rejection else {
             return true;
         };
-        let (error, id) = *refused;
+        let (error, id) = *rejection;
         if id.is_none() {
-            // The first is still to be answered, and an answer without its id says nothing.
+            // The first request is still open, and an error without its id would mean nothing.
             tracing::debug!("a request has the id of one that is open");
             return false;
         }
         let message = ClientJsonRpcMessage::error(error, id);
         let writer = self.writer.clone();
-        self.refusing
-            .begin(async move { writer.send(serde_json::to_vec(&message)?).await });
+        self.error_write
+            .start(async move { writer.send(serde_json::to_vec(&message)?).await });
         false
     }
 }
@@ -74,7 +74,7 @@ fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
     match raw.read(line).and_then(serde_json::from_value) {
         Ok(message) => Some(message),
         Err(error) => {
-            // Servers print all kinds of things there. What they print is not ours to log.
+            // Servers print all kinds of text on stdout, which must not be logged.
             tracing::debug!(
                 column = error.column(),
                 "a line of the server is no message"
@@ -101,9 +101,9 @@ where
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.raw.sent(&message);
+        self.raw.note_sent(&message);
         let writer = self.writer.clone();
-        let closing = answered(&message).and_then(|id| self.open.close(id));
+        let closing = answered_id(&message).and_then(|id| self.open.close(id));
         async move {
             let sent = writer.send(serde_json::to_vec(&message)?).await;
             drop(closing);
@@ -113,11 +113,11 @@ where
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            self.refusing.end().await.ok()?;
+            self.error_write.finish().await.ok()?;
             match self.reader.next().await {
                 Ok(line) => {
                     if let Some(message) = read(line?, &self.raw)
-                        && self.admits(&message)
+                        && self.admit(&message)
                     {
                         return Some(message);
                     }

@@ -1,7 +1,7 @@
-//! Keeps messages from rmcp's types, which drop keywords and the order of fields.
+//! Shields messages from rmcp's types, which drop schema keywords and member order.
 //!
-//! A question goes by a name that rmcp does not know, and the result of a request that we sent
-//! as it stands comes back wrapped: rmcp hands both on as they are.
+//! Questions get a method name that rmcp does not know, and results of custom requests are wrapped
+//! in one member: rmcp passes both through unmodified.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
-use crate::values::{TooManyValues, Values};
+use crate::values::{TooManyValues, ValueCounter};
 use crate::wire::CREATE;
 
-/// The name under which questions come to the handler.
+/// The method under which questions reach the handler.
 pub(super) const RAW_CREATE: &str = "dev.entreat/raw/elicitation/create";
 /// The only member of a wrapped result.
 const RAW: &str = "dev.entreat/raw";
 
-/// Knows which results are to stay as they are.
+/// Rewrites incoming messages.
 #[derive(Clone, Default)]
 pub(super) struct Raw {
-    /// The ids of requests that rmcp has no type for.
-    ours: Arc<Mutex<HashSet<String>>>,
+    /// The ids of custom requests in flight, whose results are wrapped.
+    pending: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Raw {
-    /// A message goes out.
-    pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
+    /// Tracks an outgoing message.
+    pub(super) fn note_sent(&self, message: &ClientJsonRpcMessage) {
         match message {
             JsonRpcMessage::Request(request) => {
                 if matches!(request.request, ClientRequest::CustomRequest(_)) {
-                    self.ours.lock().insert(request.id.to_string());
+                    self.pending.lock().insert(request.id.to_string());
                 }
             }
             JsonRpcMessage::Notification(notification) => {
@@ -44,28 +44,28 @@ impl Raw {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.ours.lock().remove(&id.to_string());
+                    self.pending.lock().remove(&id.to_string());
                 }
             }
             _ => {}
         }
     }
 
-    /// A message comes in; it is changed so that rmcp leaves it alone. An answer of too many values
-    /// becomes an error, so that whoever waits for it hears of it.
+    /// Parses an incoming message and rewrites it so that rmcp passes it through. A response with
+    /// too many values becomes an error, so that its caller does not hang.
     pub(super) fn read(&self, text: &[u8]) -> Result<Value, serde_json::Error> {
-        let mut message = match Values::check(text) {
+        let mut message = match ValueCounter::check(text) {
             Ok(()) => serde_json::from_slice(text)?,
             Err(error) => {
                 tracing::warn!(%error, "a message of the server is left out");
-                refused(text, &error)?
+                error_for(text, &error)?
             }
         };
-        self.keep(&mut message);
+        self.shield(&mut message);
         Ok(message)
     }
 
-    fn keep(&self, message: &mut Value) {
+    fn shield(&self, message: &mut Value) {
         let Some(message) = message.as_object_mut() else {
             return;
         };
@@ -80,16 +80,16 @@ impl Raw {
             Some(id) => id.to_string(),
             None => return,
         };
-        let is_ours = self.ours.lock().remove(&id);
-        if is_ours && let Some(result) = message.remove("result") {
+        let is_pending = self.pending.lock().remove(&id);
+        if is_pending && let Some(result) = message.remove("result") {
             let wrapped: Map<_, _> = [(RAW.to_owned(), result)].into_iter().collect();
             message.insert("result".into(), wrapped.into());
         }
     }
 }
 
-/// What stands in the place of a message that has too many values; nothing if nobody waits for it.
-fn refused(text: &[u8], error: &TooManyValues) -> Result<Value, serde_json::Error> {
+/// The error that replaces a response with too many values; null for other messages.
+fn error_for(text: &[u8], error: &TooManyValues) -> Result<Value, serde_json::Error> {
     #[derive(Deserialize)]
     struct Envelope {
         id: Option<Value>,
@@ -105,9 +105,9 @@ fn refused(text: &[u8], error: &TooManyValues) -> Result<Value, serde_json::Erro
     })
 }
 
-/// A result as it came, or as much of it as rmcp has kept.
-pub(super) fn unwrapped(result: ServerResult) -> Value {
-    // A type of rmcp that cannot be written does not exist.
+/// The original result, if it was wrapped; otherwise what rmcp preserved.
+pub(super) fn unwrap_raw(result: ServerResult) -> Value {
+    // rmcp's types always serialize.
     let mut value = serde_json::to_value(result).unwrap_or_default();
     match value.as_object_mut().and_then(|object| object.remove(RAW)) {
         Some(raw) => raw,
@@ -120,11 +120,11 @@ mod tests {
     use rmcp::model::{CustomRequest, RequestId, ServerJsonRpcMessage};
 
     use super::*;
-    use crate::values::MOST_VALUES;
+    use crate::values::MAX_VALUES;
 
     #[test]
     fn an_answer_of_too_many_values_becomes_an_error_and_a_question_nothing() {
-        let many = format!("[0{}]", ",0".repeat(MOST_VALUES));
+        let many = format!("[0{}]", ",0".repeat(MAX_VALUES));
         let read = |text: String| Raw::default().read(text.as_bytes()).unwrap();
         let answer = read(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{many}}}"#));
         assert_eq!(
@@ -140,7 +140,7 @@ mod tests {
         let raw = Raw::default();
         let request = CustomRequest::new("tools/call", None);
         let request = ClientRequest::CustomRequest(request);
-        raw.sent(&ClientJsonRpcMessage::request(
+        raw.note_sent(&ClientJsonRpcMessage::request(
             request,
             RequestId::Number(7),
         ));
@@ -151,24 +151,24 @@ mod tests {
             json!({}),
             json!([1]),
         ] {
-            raw.ours.lock().insert("7".into());
+            raw.pending.lock().insert("7".into());
             let mut message = json!({"jsonrpc": "2.0", "id": 7, "result": result});
-            raw.keep(&mut message);
+            raw.shield(&mut message);
             let JsonRpcMessage::Response(response) =
                 serde_json::from_value::<ServerJsonRpcMessage>(message).unwrap()
             else {
                 panic!("not a response");
             };
-            assert_eq!(unwrapped(response.result).to_string(), result.to_string());
+            assert_eq!(unwrap_raw(response.result).to_string(), result.to_string());
         }
-        assert!(raw.ours.lock().is_empty());
+        assert!(raw.pending.lock().is_empty());
     }
 
     #[test]
     fn what_rmcp_asked_for_itself_is_not_touched() {
         let mut message = json!({"jsonrpc": "2.0", "id": 7, "result": {"tools": []}});
         let before = message.clone();
-        Raw::default().keep(&mut message);
+        Raw::default().shield(&mut message);
         assert_eq!(message, before);
     }
 }

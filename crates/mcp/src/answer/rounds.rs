@@ -1,4 +1,4 @@
-//! Calls, driven to their end: through rounds of questions, and over URLs to visit first.
+//! Drives calls to completion: through rounds of questions and required URLs.
 #![expect(deprecated, reason = "servers still ask for samples and roots")]
 
 use std::collections::HashSet;
@@ -11,62 +11,63 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
 
-use super::desk::{Decision, DeskError};
 use super::handler::{Answering, has_rounds};
-use super::raw::unwrapped;
+use super::queue::{Decision, QuestionError};
+use super::raw::unwrap_raw;
 use crate::in_flight::InFlight;
 use crate::wire::{
-    Action, CREATE, ElicitRequest, ElicitResult, InputRequired, ROOTS, SAMPLE, URL_REQUIRED, Wanted,
+    Action, CREATE, ElicitMode, ElicitRequest, ElicitResult, InputRequired, ROOTS, SAMPLE,
+    URL_REQUIRED,
 };
 
-/// The pauses between rounds without questions begin with this, and double.
+/// The backoff between rounds without questions, which doubles up to the maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("the server refused: {}", .0.message)]
     Refused(ErrorData),
-    /// The person decided against a URL that the call needs.
+    /// The person declined a URL that the call requires.
     #[error("the call needs a page that was declined")]
     Declined,
-    /// The person gave the call up.
+    /// The person abandoned the call.
     #[error("the call was given up")]
-    GivenUp,
-    /// The server asks on and on.
+    Abandoned,
+    /// The server exceeded the limit of rounds.
     #[error("the call was not done after {0} rounds of questions")]
     TooManyRounds(usize),
-    /// The server lets the call wait on and on.
+    /// The server exceeded the limit of time without questions.
     #[error("the server let the call wait for more than {} s", .0.as_secs())]
     Stalled(Duration),
-    /// The server answers in a way that this client does not know.
+    /// The result has a type that this client does not know.
     #[error("the server sent a result of the unknown type `{0}`")]
     UnknownResult(String),
-    /// The server asks for what this client did not declare.
+    /// The server asked for something that this client did not declare.
     #[error("the server asks for `{0}`, which this client did not declare")]
     Undeclared(String),
-    /// What the server sent makes no sense.
+    /// The result is malformed.
     #[error("the server's result cannot be used: {0}")]
-    Broken(String),
-    /// A question of the server has no answer.
+    InvalidResult(String),
+    /// A question of the server could not be answered.
     #[error("a question could not be answered: {0}")]
     Unanswered(String),
-    /// There is no connection.
+    /// The connection failed.
     #[error("the connection to the server failed")]
     Connection(#[source] ServiceError),
 }
 
-impl From<DeskError> for CallError {
-    fn from(error: DeskError) -> Self {
+impl From<QuestionError> for CallError {
+    fn from(error: QuestionError) -> Self {
         Self::Unanswered(error.to_string())
     }
 }
 
 impl<H: ClientHandler> Answering<H> {
-    /// Calls a tool and answers what it asks.
+    /// Calls a tool and answers its questions.
     pub async fn call_tool(
         &self,
         peer: &Peer<RoleClient>,
@@ -77,22 +78,22 @@ impl<H: ClientHandler> Answering<H> {
         params.insert("name".into(), name.into());
         params.insert("arguments".into(), arguments.into());
         let result = self.call(peer, "tools/call", params).await?;
-        serde_json::from_value(result).map_err(|error| CallError::Broken(error.to_string()))
+        serde_json::from_value(result).map_err(|error| CallError::InvalidResult(error.to_string()))
     }
 
-    /// Sends a request that may ask, such as `prompts/get`, answers what it asks, and gives the
-    /// result as the server sent it.
+    /// Sends a request that may ask, such as `prompts/get`, answers its questions, and returns the
+    /// server's result unmodified.
     ///
-    /// Dropped, it tells the server that nobody waits any more.
+    /// Dropping the future cancels the request at the server.
     pub async fn call(
         &self,
         peer: &Peer<RoleClient>,
         method: &str,
         params: Map<String, Value>,
     ) -> Result<Value, CallError> {
-        let desk = &self.shared.desk;
-        let mut given_up = desk.given_up.subscribe();
-        let mut driving = Driving {
+        let queue = &self.shared.queue;
+        let mut abandoned = queue.abandoned.subscribe();
+        let mut driver = CallDriver {
             answering: self,
             peer,
             server: self.server(peer),
@@ -103,30 +104,34 @@ impl<H: ClientHandler> Answering<H> {
         };
         let result = tokio::select! {
             biased;
-            Ok(()) = given_up.changed() => Err(CallError::GivenUp),
-            result = driving.drive(method, params) => result,
+            Ok(()) = abandoned.changed() => Err(CallError::Abandoned),
+            result = driver.drive(method, params) => result,
         };
-        // A card that still waits for the call has nothing to wait for.
-        desk.calls_ended.send_modify(|calls| *calls += 1);
+        // Ends prompts that still wait for this call.
+        queue.calls_ended.send_modify(|calls| *calls += 1);
         result
     }
 }
 
-/// A call on its way.
-struct Driving<'a, H> {
+/// A call in progress.
+struct CallDriver<'a, H> {
     answering: &'a Answering<H>,
     peer: &'a Peer<RoleClient>,
     server: String,
     rounds: usize,
     pause: Duration,
     waited: Duration,
-    /// URLs that the person has agreed to, with what the server calls its question.
+    /// Agreed URLs, each with its key or elicitation id.
     visited: HashSet<(String, String)>,
 }
 
-impl<H: ClientHandler> Driving<'_, H> {
-    async fn drive(&mut self, method: &str, asked: Map<String, Value>) -> Result<Value, CallError> {
-        let mut params = asked.clone();
+impl<H: ClientHandler> CallDriver<'_, H> {
+    async fn drive(
+        &mut self,
+        method: &str,
+        original: Map<String, Value>,
+    ) -> Result<Value, CallError> {
+        let mut params = original.clone();
         loop {
             let result = match self.send(method, params).await {
                 Ok(result) => result,
@@ -135,7 +140,7 @@ impl<H: ClientHandler> Driving<'_, H> {
                 {
                     self.count_round()?;
                     self.visit_all(error).await?;
-                    params = asked.clone();
+                    params = original.clone();
                     continue;
                 }
                 Err(ServiceError::McpError(error)) => return Err(CallError::Refused(error)),
@@ -147,12 +152,13 @@ impl<H: ClientHandler> Driving<'_, H> {
                     InputRequired::from_value(&result)
                 }
                 Some(kind) => {
-                    let kind = kind.unwrap_or("not a text").to_owned();
+                    let kind = kind.unwrap_or("not a string").to_owned();
                     return Err(CallError::UnknownResult(kind));
                 }
             };
-            let round = round.ok_or_else(|| CallError::Broken("it is not an object".into()))?;
-            params = asked.clone();
+            let round =
+                round.ok_or_else(|| CallError::InvalidResult("it is not an object".into()))?;
+            params = original.clone();
             let responses = self.answer_round(&round).await?;
             if !responses.is_empty() {
                 params.insert("inputResponses".into(), responses.into());
@@ -168,21 +174,21 @@ impl<H: ClientHandler> Driving<'_, H> {
         let request = ClientRequest::CustomRequest(request);
         let options = PeerRequestOptions::no_options();
         let handle = self.peer.send_cancellable_request(request, options).await?;
-        let tasks = self.answering.shared.lingering.clone();
+        let tasks = self.answering.shared.tasks.clone();
         let mut sent = InFlight::new(handle, tasks, "the call was given up");
-        sent.response().await.map(unwrapped)
+        sent.response().await.map(unwrap_raw)
     }
 
     fn count_round(&mut self) -> Result<(), CallError> {
-        let most = self.answering.shared.desk.settings.rounds;
-        if self.rounds >= most {
-            return Err(CallError::TooManyRounds(most));
+        let limit = self.answering.shared.queue.settings.rounds;
+        if self.rounds >= limit {
+            return Err(CallError::TooManyRounds(limit));
         }
         self.rounds += 1;
         Ok(())
     }
 
-    /// Answers the questions of a round; without any, waits a little.
+    /// Answers the questions of a round, or backs off if there are none.
     async fn answer_round(
         &mut self,
         round: &InputRequired,
@@ -191,8 +197,8 @@ impl<H: ClientHandler> Driving<'_, H> {
         let mut requests = round.requests().peekable();
         if requests.peek().is_none() {
             if round.state().is_none() {
-                let wrong = "it asks for input, but for none in particular";
-                return Err(CallError::Broken(wrong.into()));
+                let problem = "it requires input but contains no requests and no state";
+                return Err(CallError::InvalidResult(problem.into()));
             }
             self.wait().await?;
             return Ok(responses);
@@ -206,7 +212,7 @@ impl<H: ClientHandler> Driving<'_, H> {
                 Some(CREATE) => self.elicit(key, params).await?.into_value(),
                 Some(method @ (SAMPLE | ROOTS)) => {
                     self.answering
-                        .have_answered(self.peer, method, params)
+                        .delegate_request(self.peer, method, params)
                         .await?
                 }
                 _ => {
@@ -221,44 +227,44 @@ impl<H: ClientHandler> Driving<'_, H> {
     }
 
     async fn wait(&mut self) -> Result<(), CallError> {
-        let patience = self.answering.shared.desk.settings.patience;
-        if self.waited >= patience {
-            return Err(CallError::Stalled(patience));
+        let stall_timeout = self.answering.shared.queue.settings.stall_timeout;
+        if self.waited >= stall_timeout {
+            return Err(CallError::Stalled(stall_timeout));
         }
         tokio::time::sleep(self.pause).await;
         self.waited += self.pause;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
         Ok(())
     }
 
     /// Asks one question of a round.
     async fn elicit(&mut self, key: &str, params: Value) -> Result<ElicitResult, CallError> {
-        let broken = |error: crate::wire::WireError| CallError::Broken(error.to_string());
-        let request = ElicitRequest::from_params(params).map_err(broken)?;
-        let desk = self.answering.shared.desk.clone();
-        let (url, id) = match request.wanted().map_err(broken)? {
-            Wanted::Form { .. } => return Ok(desk.answer(&self.server, &request).await?),
-            Wanted::Url { url, id } => (url, id),
+        let invalid = |error: crate::wire::WireError| CallError::InvalidResult(error.to_string());
+        let request = ElicitRequest::from_params(params).map_err(invalid)?;
+        let queue = self.answering.shared.queue.clone();
+        let (url, id) = match request.mode().map_err(invalid)? {
+            ElicitMode::Form { .. } => return Ok(queue.answer(&self.server, &request).await?),
+            ElicitMode::Url { url, id } => (url, id),
         };
-        let card = desk.card(&self.server, request.message(), url);
-        let mut visit = desk.expect(id);
+        let card = queue.card(&self.server, request.message(), url);
+        let mut visit = queue.expect_completion(id);
         if !self.visited.insert((key.to_owned(), url.to_owned())) {
-            // The person has agreed to this one, and the server still waits for it: asking for
-            // consent again would be asking the wrong thing.
-            let _turn = desk.turn().await;
-            let decision = desk.until_done(&card, &mut visit).await?;
-            return Ok(desk.decided(decision));
+            // The person has consented already, and the server still waits for completion: do not
+            // ask for consent again.
+            let _turn = queue.turn().await;
+            let decision = queue.until_done(&card, &mut visit).await?;
+            return Ok(queue.record_decision(decision));
         }
-        let answered = desk.answer(&self.server, &request).await?;
+        let answered = queue.answer(&self.server, &request).await?;
         if answered.action() == Action::Accept {
-            self.answering.shared.linger(card, visit);
+            self.answering.shared.follow_up(card, visit);
         }
         Ok(answered)
     }
 
-    /// Has the URLs visited without which the server does not answer the call.
+    /// Visits the URLs that the server requires before it accepts the call.
     async fn visit_all(&mut self, error: ErrorData) -> Result<(), CallError> {
-        let desk = self.answering.shared.desk.clone();
+        let queue = self.answering.shared.queue.clone();
         let listed = error
             .data
             .as_ref()
@@ -270,45 +276,46 @@ impl<H: ClientHandler> Driving<'_, H> {
         let mut visits = Vec::new();
         for mut params in listed {
             if let Some(params) = params.as_object_mut() {
-                // It can be nothing else.
+                // The error lists URLs only.
                 params.insert("mode".into(), "url".into());
             }
             let Ok(request) = ElicitRequest::from_params(params) else {
                 return Err(CallError::Refused(error));
             };
-            if let Ok(Wanted::Url { url, id }) = request.wanted() {
-                let card = desk.card(&self.server, request.message(), url);
-                // All before the first is opened, since the server may be quick.
-                let known = (id.unwrap_or_default().to_owned(), url.to_owned());
-                visits.push((card, desk.expect(id), known));
+            if let Ok(ElicitMode::Url { url, id }) = request.mode() {
+                let card = queue.card(&self.server, request.message(), url);
+                // Register all before opening the first, since completion may be reported
+                // immediately.
+                let visited = (id.unwrap_or_default().to_owned(), url.to_owned());
+                visits.push((card, queue.expect_completion(id), visited));
             }
         }
         if visits.is_empty() {
             return Err(CallError::Refused(error));
         }
-        if !desk.present.modes().url {
+        if !queue.presenter.modes().url {
             return Err(CallError::Undeclared("elicitation by URLs".to_owned()));
         }
-        for (card, mut visit, known) in visits {
-            let is_new = self.visited.insert(known);
-            let decision = if is_new && !desk.admits(&self.server) {
+        for (card, mut visit, visited) in visits {
+            let is_new = self.visited.insert(visited);
+            let decision = if is_new && !queue.admits(&self.server) {
                 Decision::Refused
             } else {
-                let _turn = desk.turn().await;
+                let _turn = queue.turn().await;
                 let consent = if is_new {
-                    desk.consent(&card).await?
+                    queue.consent(&card).await?
                 } else {
                     Decision::Accepted
                 };
                 match consent {
-                    Decision::Accepted => desk.until_done(&card, &mut visit).await?,
+                    Decision::Accepted => queue.until_done(&card, &mut visit).await?,
                     refused => refused,
                 }
             };
-            match desk.decided(decision).action() {
+            match queue.record_decision(decision).action() {
                 Action::Accept => {}
                 Action::Decline => return Err(CallError::Declined),
-                Action::Cancel => return Err(CallError::GivenUp),
+                Action::Cancel => return Err(CallError::Abandoned),
             }
         }
         Ok(())
@@ -316,8 +323,8 @@ impl<H: ClientHandler> Driving<'_, H> {
 }
 
 impl<H: ClientHandler> Answering<H> {
-    /// Has the other handler answer what is not for a person.
-    async fn have_answered(
+    /// Delegates a request that is not for a person to the other handler.
+    async fn delegate_request(
         &self,
         peer: &Peer<RoleClient>,
         method: &str,
@@ -326,12 +333,12 @@ impl<H: ClientHandler> Answering<H> {
         let declared = self.other.get_info().capabilities;
         let id = rmcp::model::RequestId::String(method.into());
         let context = RequestContext::new(id, peer.clone());
-        let written = match method {
+        let response = match method {
             SAMPLE if declared.sampling.is_some() => {
                 let params: CreateMessageRequestParams = serde_json::from_value(params)
-                    .map_err(|error| CallError::Broken(error.to_string()))?;
-                let made = self.other.create_message(params, context).await;
-                serde_json::to_value(made.map_err(unanswered)?)
+                    .map_err(|error| CallError::InvalidResult(error.to_string()))?;
+                let message = self.other.create_message(params, context).await;
+                serde_json::to_value(message.map_err(unanswered)?)
             }
             ROOTS if declared.roots.is_some() => {
                 let roots = self.other.list_roots(context).await;
@@ -339,7 +346,7 @@ impl<H: ClientHandler> Answering<H> {
             }
             _ => return Err(CallError::Undeclared(method.to_owned())),
         };
-        written.map_err(|error| CallError::Unanswered(error.to_string()))
+        response.map_err(|error| CallError::Unanswered(error.to_string()))
     }
 }
 

@@ -1,46 +1,46 @@
-//! URLs: consent, opening, and when the person is done there.
+//! Asks to visit URLs: consent, opening, and completion.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::desk::{Decision, Desk, DeskError};
-use super::present::{Consent, Followed, UrlCard};
+use super::presenter::{Consent, UrlCard, VisitReply};
+use super::queue::{Decision, QuestionError, QuestionQueue};
 use crate::wire::ElicitResult;
 
-/// So long a server may take to go on before the person is shown what it waits for.
+/// How long a server may take to continue before a prompt shows what it waits for.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Waits for the server to say that a URL is done. Dropped, the server's word is ignored.
-pub(super) struct Visit {
-    desk: Arc<Desk>,
+/// A URL whose completion the server may report. Dropped, reports are ignored.
+pub(super) struct UrlVisit {
+    queue: Arc<QuestionQueue>,
     id: Option<String>,
     done: watch::Receiver<bool>,
 }
 
-impl Desk {
+impl QuestionQueue {
     pub(super) fn card(&self, server: &str, message: &str, url: &str) -> UrlCard {
         let origin = self.settings.server_url.as_deref();
         UrlCard::new(server, origin, message, url)
     }
 
-    /// Asks for consent, and opens the URL if it is given.
+    /// Asks for consent, and opens the URL if granted.
     pub(super) async fn ask_url(
         &self,
         server: &str,
         message: &str,
         url: &str,
-    ) -> Result<ElicitResult, DeskError> {
+    ) -> Result<ElicitResult, QuestionError> {
         let decision = self.consent(&self.card(server, message, url)).await?;
-        Ok(self.decided(decision))
+        Ok(self.record_decision(decision))
     }
 
-    pub(super) async fn consent(&self, card: &UrlCard) -> Result<Decision, DeskError> {
-        match self.present.consent(card).await? {
-            Consent::Open if !card.may_be_opened() => Err(DeskError::Unsafe),
+    pub(super) async fn consent(&self, card: &UrlCard) -> Result<Decision, QuestionError> {
+        match self.presenter.consent(card).await? {
+            Consent::Open if !card.may_be_opened() => Err(QuestionError::Unsafe),
             Consent::Open => {
-                self.present.open(card).await?;
+                self.presenter.open(card).await?;
                 Ok(Decision::Accepted)
             }
             Consent::Decline => Ok(Decision::Declined),
@@ -48,43 +48,43 @@ impl Desk {
         }
     }
 
-    /// From now on the server may say that this is done.
-    pub(super) fn expect(self: &Arc<Self>, id: Option<&str>) -> Visit {
-        let teller = watch::Sender::new(false);
-        let done = teller.subscribe();
+    /// Registers a URL, so that the server can report its completion.
+    pub(super) fn expect_completion(self: &Arc<Self>, id: Option<&str>) -> UrlVisit {
+        let sender = watch::Sender::new(false);
+        let done = sender.subscribe();
         if let Some(id) = id {
-            self.visits.lock().insert(id.to_owned(), teller);
+            self.visits.lock().insert(id.to_owned(), sender);
         }
-        Visit {
-            desk: self.clone(),
+        UrlVisit {
+            queue: self.clone(),
             id: id.map(str::to_owned),
             done,
         }
     }
 
-    /// The server says that a URL is done. Of one that nobody waits for nothing is known.
-    pub(super) fn completed(&self, id: &str) {
-        if let Some(teller) = self.visits.lock().get(id) {
-            teller.send_replace(true);
+    /// Handles the server's report that a URL is complete. Unknown ids are ignored.
+    pub(super) fn mark_done(&self, id: &str) {
+        if let Some(sender) = self.visits.lock().get(id) {
+            sender.send_replace(true);
         }
     }
 
-    /// Waits, with the person's attention, until an opened URL is done.
+    /// Waits until an opened URL is complete, while holding the turn.
     pub(super) async fn until_done(
         &self,
         card: &UrlCard,
-        visit: &mut Visit,
-    ) -> Result<Decision, DeskError> {
+        visit: &mut UrlVisit,
+    ) -> Result<Decision, QuestionError> {
         loop {
             let followed = tokio::select! {
                 biased;
                 () = visit.done() => return Ok(Decision::Accepted),
-                followed = self.present.opened(card) => followed?,
+                followed = self.presenter.opened(card) => followed?,
             };
             match followed {
-                Followed::Done => return Ok(Decision::Accepted),
-                Followed::Cancel => return Ok(Decision::Cancelled),
-                Followed::Again => match self.consent(card).await? {
+                VisitReply::Done => return Ok(Decision::Accepted),
+                VisitReply::Cancel => return Ok(Decision::Cancelled),
+                VisitReply::Again => match self.consent(card).await? {
                     Decision::Accepted => {}
                     refused => return Ok(refused),
                 },
@@ -92,30 +92,30 @@ impl Desk {
         }
     }
 
-    /// Waits until the person is done with a URL whose consent the server knows already.
-    /// Questions go first, and giving up is giving up the call.
-    pub(super) async fn linger(
+    /// Waits until the person is done with a URL that the server has consent for. Yields to
+    /// questions; cancelling abandons the call.
+    pub(super) async fn follow_up(
         &self,
         card: UrlCard,
-        mut visit: Visit,
+        mut visit: UrlVisit,
         mut calls_ended: watch::Receiver<u64>,
     ) {
-        // Many servers go on at once, and a prompt that flickers helps nobody.
+        // Many servers continue immediately; avoid a flickering prompt.
         tokio::time::sleep(GRACE).await;
         loop {
             let turn = self.idle_turn().await;
             let ended = tokio::select! {
                 biased;
                 _ = calls_ended.changed() => return,
-                () = self.wanted() => None,
+                () = self.question_waiting() => None,
                 ended = self.until_done(&card, &mut visit) => Some(ended),
             };
             drop(turn);
             match ended {
                 None => {}
                 Some(Ok(Decision::Cancelled | Decision::Declined)) => {
-                    self.decided(Decision::Cancelled);
-                    self.given_up.send_modify(|times| *times += 1);
+                    self.record_decision(Decision::Cancelled);
+                    self.abandoned.send_modify(|times| *times += 1);
                     return;
                 }
                 Some(_) => return,
@@ -124,19 +124,19 @@ impl Desk {
     }
 }
 
-impl Visit {
+impl UrlVisit {
     async fn done(&mut self) {
         if self.done.wait_for(|done| *done).await.is_err() {
-            // Without an id nobody can say so.
+            // Without an id, completion cannot be reported.
             std::future::pending::<()>().await;
         }
     }
 }
 
-impl Drop for Visit {
+impl Drop for UrlVisit {
     fn drop(&mut self) {
         if let Some(id) = &self.id {
-            self.desk.visits.lock().remove(id);
+            self.queue.visits.lock().remove(id);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entreat_mcp::answer::{
-    Answer, Consent, Followed, FormQuestion, Modes, Present, PresentError, UrlCard,
+    Answer, Consent, FormQuestion, Modes, Presenter, PresenterError, UrlCard, VisitReply,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ pub(crate) enum Does {
     Fills(Value),
     Answers(Answer),
     Consents(Consent),
-    Says(Followed),
+    Says(VisitReply),
 }
 
 /// What the person saw.
@@ -133,7 +133,7 @@ impl Drop for Prompt<'_> {
     }
 }
 
-impl Present for Person {
+impl Presenter for Person {
     fn modes(&self) -> Modes {
         self.modes
     }
@@ -141,7 +141,7 @@ impl Present for Person {
     fn form<'a>(
         &'a self,
         question: &'a FormQuestion,
-    ) -> BoxFuture<'a, Result<Answer, PresentError>> {
+    ) -> BoxFuture<'a, Result<Answer, PresenterError>> {
         let asked = async move {
             self.sees(Saw::Form(question.clone()));
             match self.decides().await {
@@ -151,7 +151,7 @@ impl Present for Person {
                     Ok(Answer::Accept(filled))
                 }
                 Does::Answers(answer) => Ok(answer),
-                other => Err(PresentError::new(format!(
+                other => Err(PresenterError::new(format!(
                     "{other:?} is no answer to a form"
                 ))),
             }
@@ -159,28 +159,28 @@ impl Present for Person {
         asked.boxed()
     }
 
-    fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresentError>> {
+    fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresenterError>> {
         let asked = async move {
             self.sees(Saw::Card(card.clone()));
             match self.decides().await {
                 Does::Consents(consent) => Ok(consent),
-                other => Err(PresentError::new(format!("{other:?} is no consent"))),
+                other => Err(PresenterError::new(format!("{other:?} is no consent"))),
             }
         };
         asked.boxed()
     }
 
-    fn open<'a>(&'a self, _: &'a UrlCard) -> BoxFuture<'a, Result<(), PresentError>> {
+    fn open<'a>(&'a self, _: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         self.sees(Saw::Opened);
         std::future::ready(Ok(())).boxed()
     }
 
-    fn opened<'a>(&'a self, _: &'a UrlCard) -> BoxFuture<'a, Result<Followed, PresentError>> {
+    fn opened<'a>(&'a self, _: &'a UrlCard) -> BoxFuture<'a, Result<VisitReply, PresenterError>> {
         let asked = async move {
             self.sees(Saw::Waits);
             match self.decides().await {
                 Does::Says(followed) => Ok(followed),
-                other => Err(PresentError::new(format!("{other:?} says nothing of it"))),
+                other => Err(PresenterError::new(format!("{other:?} says nothing of it"))),
             }
         };
         asked.boxed()

@@ -108,7 +108,7 @@ async fn endless_rounds_end_after_ten() {
 async fn rounds_without_questions_come_slower_and_slower_and_not_for_ever() {
     let person = Person::new(Modes::ALL);
     let settings = AnswerSettings {
-        patience: Duration::from_secs(60),
+        stall_timeout: Duration::from_secs(60),
         ..AnswerSettings::default()
     };
     let mut pair = connect_with(ROUNDS, &person, settings).await;

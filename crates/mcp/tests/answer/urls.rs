@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use entreat_mcp::answer::{CallError, Consent, Decision, Followed, Modes};
+use entreat_mcp::answer::{CallError, Consent, Decision, Modes, VisitReply};
 use serde_json::{Value, json};
 
 use crate::person::{Does, Person, Saw};
@@ -122,8 +122,8 @@ async fn a_person_can_give_up_the_call_while_the_server_waits() {
     person.will(Does::Consents(Consent::Open));
     pair.server.ask(1, &url("https://example.com/", "e1")).await;
     pair.server.next().await;
-    person.will(Does::Says(Followed::Cancel));
-    assert!(matches!(call.await.unwrap(), Err(CallError::GivenUp)));
+    person.will(Does::Says(VisitReply::Cancel));
+    assert!(matches!(call.await.unwrap(), Err(CallError::Abandoned)));
     let cancelled = pair.server.next().await;
     assert_eq!(cancelled["method"], "notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], request["id"]);
@@ -151,11 +151,11 @@ async fn a_call_that_wants_pages_first_is_called_again_when_all_are_done() {
     // Opening again asks again.
     person.will(Does::Consents(Consent::Open));
     person.has_seen(7).await;
-    person.will(Does::Says(Followed::Again));
+    person.will(Does::Says(VisitReply::Again));
     person.has_seen(8).await;
     person.will(Does::Consents(Consent::Open));
     person.has_seen(10).await;
-    person.will(Does::Says(Followed::Done));
+    person.will(Does::Says(VisitReply::Done));
     let second = pair.server.next().await;
     assert_eq!(second["params"]["arguments"], first["params"]["arguments"]);
     assert_ne!(second["id"], first["id"]);
@@ -167,7 +167,7 @@ async fn a_call_that_wants_pages_first_is_called_again_when_all_are_done() {
         )
         .await;
     person.will(Does::Consents(Consent::Open));
-    person.will(Does::Says(Followed::Done));
+    person.will(Does::Says(VisitReply::Done));
     let third = pair.server.next().await;
     pair.server.reply(&third, json!({"content": []})).await;
     assert_eq!(call.await.unwrap().unwrap(), json!({"content": []}));
@@ -192,14 +192,14 @@ async fn a_page_that_is_declined_ends_the_call_and_one_that_comes_for_ever_too()
             .await;
         let error = call.await.unwrap().unwrap_err();
         assert_eq!(matches!(error, CallError::Declined), is_declined);
-        assert_eq!(matches!(error, CallError::GivenUp), !is_declined);
+        assert_eq!(matches!(error, CallError::Abandoned), !is_declined);
     }
     let call = pair.call();
     for round in 0..11 {
         let request = pair.server.next().await;
         if round < 10 {
             person.will(Does::Consents(Consent::Open));
-            person.will(Does::Says(Followed::Done));
+            person.will(Does::Says(VisitReply::Done));
         }
         let page = url("https://a.example.com/", &round.to_string());
         pair.server.refuse(&request, required(&json!([page]))).await;
@@ -218,7 +218,7 @@ async fn a_page_that_the_server_still_waits_for_is_not_asked_for_again() {
     person.will(Does::Consents(Consent::Open));
     for _ in 0..2 {
         let request = pair.server.next().await;
-        person.will(Does::Says(Followed::Done));
+        person.will(Does::Says(VisitReply::Done));
         let page = url("https://a.example.com/", "a");
         pair.server.refuse(&request, required(&json!([page]))).await;
     }
@@ -245,7 +245,7 @@ async fn rounds_with_urls_need_no_ids_and_do_not_ask_twice_for_the_same_consent(
         json!({"page": {"action": "accept"}})
     );
     pair.server.reply(&request, asked).await;
-    person.will(Does::Says(Followed::Done));
+    person.will(Does::Says(VisitReply::Done));
     let request = pair.server.next().await;
     assert_eq!(
         request["params"]["inputResponses"],

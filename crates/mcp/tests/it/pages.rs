@@ -218,7 +218,7 @@ async fn a_client_that_shows_nothing_gets_a_link_and_goes_on_by_a_tool() {
 #[tokio::test]
 async fn a_question_that_was_not_seen_can_go_down_the_ladder() {
     let settings = entreat_mcp::McpSettings {
-        ladder_when_unshown: true,
+        fall_back_when_unshown: true,
         ..entreat_mcp::McpSettings::default()
     };
     let world = World::with_settings(settings).await;

@@ -233,7 +233,7 @@ async fn a_call_under_way_takes_a_place_of_its_principal_alone() {
     let refused = eve.call_as(7, "t", json!({})).await.reply().await;
     let (_, message) = refused.error();
     assert!(
-        message.contains("too many calls are under way"),
+        message.contains("too many calls are in flight"),
         "{message}"
     );
     let ada = user("ada", kind, address).begin().await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entreat_core::schema::Era;
 use entreat_core::{Form, Timeout};
-use entreat_engine::Which;
+use entreat_engine::StatusFilter;
 use entreat_mcp::{Ask, AskError, Outcome};
 use entreat_testkit::mcp::{Kind, accept, cancel, decline, visit};
 use serde_json::json;
@@ -181,7 +181,7 @@ async fn a_client_that_goes_away_ends_its_question() {
     drop(client);
     // rmcp gives handlers that long to end by themselves.
     tokio::time::sleep(Duration::from_secs(6)).await;
-    let page = world.engine.list(None, Which::All, 10, None).await;
+    let page = world.engine.list(None, StatusFilter::All, 10, None).await;
     let page = page.unwrap();
     let [question] = &page.elicitations[..] else {
         panic!("{page:?}");

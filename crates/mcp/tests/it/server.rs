@@ -82,7 +82,7 @@ async fn what_is_wrong_with_a_question_is_told() {
             json!({"template": "nothing"}),
             "there is no template `nothing`",
         ),
-        (json!({"form": {"id": "f"}}), "the form is not sound"),
+        (json!({"form": {"id": "f"}}), "the form is not valid"),
         (
             json!({"prompt": "x", "timeout_seconds": 0}),
             "`timeout_seconds`",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use entreat_core::schema::Era;
 use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeout, UnixTime};
-use entreat_engine::{ActError, Engine, Heard, Links, Subscription};
+use entreat_engine::{ActError, Engine, Links, Subscription, SubscriptionItem};
 use entreat_mcp::{Ask, Mcp, McpSettings, Wrapped};
 use entreat_testkit::VirtualClock;
 use rmcp::model::{ClientConfig, Implementation, ProtocolVersion};
@@ -175,7 +175,7 @@ impl Here {
         let mut events = self.events.lock().await;
         let mut ended = Vec::new();
         while ended.len() < number {
-            if let Some(Heard::Event(event)) = events.next().await {
+            if let Some(SubscriptionItem::Event(event)) = events.next().await {
                 ended.extend(event.snapshot().outcome());
             }
         }

@@ -1,4 +1,4 @@
-//! `POST /rpc`.
+//! `POST /rpc`: one JSON-RPC message or batch.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tracing::Span;
 
 use super::refusal::Refusal;
 use super::{Shared, json};
-use crate::rpc::{Answered, Answering, Session};
+use crate::rpc::{ResponseFuture, RpcResponse, Session};
 use crate::trace::{self, Route};
 
 const ROUTE: Route = Route {
@@ -50,12 +50,12 @@ async fn answer(
     if !is_json(&headers) {
         return Refusal::NotJson.into_response();
     }
-    let mut received = shared.memory.of(session.asker().name().into());
-    match received.read(body, &shared.settings).await {
+    let mut reservation = shared.memory.reserve_for(session.asker().name().into());
+    match reservation.read_body(body, &shared.settings).await {
         Ok(message) => {
             let answering = span.in_scope(|| shared.rpc.answer(&session, &message));
-            // A waiting call should hold none of them.
-            drop((message, received, headers, uri));
+            // A waiting call should hold none of these.
+            drop((message, reservation, headers, uri));
             respond(answering, shared).await
         }
         Err(refusal) => refusal.into_response(),
@@ -80,9 +80,9 @@ fn is_json(headers: &HeaderMap) -> bool {
         && !headers.contains_key(header::CONTENT_ENCODING)
 }
 
-/// Answers once there is an answer; if that takes long, begins to, and goes on with spaces, which
-/// mean nothing in JSON, so that no proxy takes the connection for dead.
-async fn respond(mut answering: Answering, shared: &Shared) -> Response {
+/// Responds with the answer. If it takes longer than a heartbeat, starts the response and sends
+/// spaces, which JSON ignores, so that no proxy closes the connection as idle.
+async fn respond(mut answering: ResponseFuture, shared: &Shared) -> Response {
     let heartbeat = shared.settings.heartbeat;
     tokio::select! {
         biased;
@@ -101,12 +101,12 @@ async fn respond(mut answering: Answering, shared: &Shared) -> Response {
             }
         }
     });
-    // What takes long was understood.
+    // Only valid requests take this long.
     json(StatusCode::OK, Body::from_stream(beats))
 }
 
-fn finished(answered: Answered) -> Response {
-    let status = if answered.understood {
+fn finished(answered: RpcResponse) -> Response {
+    let status = if answered.is_well_formed {
         StatusCode::OK
     } else {
         StatusCode::BAD_REQUEST

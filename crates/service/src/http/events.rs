@@ -13,11 +13,11 @@ use futures_util::stream;
 
 use super::Shared;
 use super::refusal::charge;
-use crate::told::Position;
+use crate::notification_log::Position;
 use crate::trace::{self, Route};
 
-/// What a client that lost the connection should wait before it comes back, in milliseconds.
-const COME_BACK: &str = "retry: 1000\n\n";
+/// The reconnection delay for clients, in milliseconds.
+const RECONNECT_DELAY: &str = "retry: 1000\n\n";
 
 const ROUTE: Route = Route {
     method: "GET",
@@ -31,7 +31,7 @@ pub(super) async fn events(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    // It is over when the stream begins: a stream may go on for days.
+    // The span ends when the stream begins: a stream may last for days.
     let span = trace::request(&ROUTE, &headers);
     let response = open(&shared, peer, &uri, &headers);
     trace::answered(&span, &response);
@@ -47,33 +47,36 @@ fn open(shared: &Shared, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Re
         return refusal.into_response();
     }
     let last = headers.get("last-event-id");
-    let last = last.and_then(|last| Position::read(last.to_str().ok()?));
-    let told = shared.told.stream(asker.clone(), last);
-    let closing = shared.ending.closing.clone();
+    let last = last.and_then(|last| Position::parse(last.to_str().ok()?));
+    let notifications = shared.notifications.stream(asker.clone(), last);
+    let closing = shared.shutdown.closing.clone();
     let heartbeat = shared.settings.heartbeat;
-    // The first piece at once, so that the client knows that it is heard.
-    let begin = Some(Ok::<_, Infallible>(COME_BACK.to_owned()));
-    let state = (begin, told, closing);
-    let pieces = stream::unfold(state, move |(begin, mut told, closing)| async move {
-        if let Some(begin) = begin {
-            return Some((begin, (None, told, closing)));
-        }
-        let piece = tokio::select! {
-            biased;
-            () = closing.cancelled() => return None,
-            telling = told.next() => {
-                format!("id: {}\ndata: {}\n\n", telling.position, telling.text)
+    // Sent at once, so that the client knows that the stream is open.
+    let first = Some(Ok::<_, Infallible>(RECONNECT_DELAY.to_owned()));
+    let state = (first, notifications, closing);
+    let chunks = stream::unfold(
+        state,
+        move |(first, mut notifications, closing)| async move {
+            if let Some(first) = first {
+                return Some((first, (None, notifications, closing)));
             }
-            () = tokio::time::sleep(heartbeat) => ":\n\n".to_owned(),
-        };
-        Some((Ok(piece), (None, told, closing)))
-    });
-    let mut response = Response::new(Body::from_stream(pieces));
+            let chunk = tokio::select! {
+                biased;
+                () = closing.cancelled() => return None,
+                notification = notifications.next() => {
+                    format!("id: {}\ndata: {}\n\n", notification.position, notification.text)
+                }
+                () = tokio::time::sleep(heartbeat) => ":\n\n".to_owned(),
+            };
+            Some((Ok(chunk), (None, notifications, closing)))
+        },
+    );
+    let mut response = Response::new(Body::from_stream(chunks));
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static("text/event-stream");
     headers.insert(header::CONTENT_TYPE, kind);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Some proxies collect what they pass on unless they are told not to.
+    // Some proxies buffer responses without this.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }

@@ -1,7 +1,6 @@
-//! `GET /files/{id}/{upload}/{token}`: a file that a person sent, for the asker, once.
+//! `GET /files/{id}/{upload}/{token}`: a one-time download of an uploaded file, for the asker.
 //!
-//! The bytes are a stranger's. Whatever they are, a browser that is led here saves them, and runs
-//! and shows nothing.
+//! The contents are untrusted. The headers make browsers save them, and never render or run them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use entreat_core::ElicitationId;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{Shared, text};
-use crate::upload::{Described, UploadError, Uploads};
+use crate::upload::{FileInfo, UploadError, Uploads};
 
 pub(super) async fn download(
     State(shared): State<Arc<Shared>>,
@@ -24,27 +23,31 @@ pub(super) async fn download(
     method: Method,
 ) -> Response {
     let Some(uploads) = &shared.uploads else {
-        return guarded(not_there());
+        return with_security_headers(not_found());
     };
     let fetched = match id.parse() {
         Ok(id) => fetch(uploads, id, &upload, &token, &method).await,
-        Err(_) => Err(UploadError::NotThere),
+        Err(_) => Err(UploadError::NotFound),
     };
-    guarded(match fetched {
+    with_security_headers(match fetched {
         Ok(response) => response,
-        Err(UploadError::NotThere) if shared.guesses.is_one_too_many(peer.ip()) => {
-            let words = "Too many wrong links: wait a second before the next.\n";
-            later(text(StatusCode::TOO_MANY_REQUESTS, words))
+        Err(UploadError::NotFound)
+            if shared
+                .guess_limiter
+                .is_exceeded_by(peer.ip(), shared.rpc.engine().now()) =>
+        {
+            let message = "Too many wrong links: wait a second before the next.\n";
+            with_retry_after(text(StatusCode::TOO_MANY_REQUESTS, message))
         }
-        Err(UploadError::NotThere) => not_there(),
+        Err(UploadError::NotFound) => not_found(),
         Err(UploadError::InUse) => {
-            let words = "This file is being downloaded, and can be downloaded once.\n";
-            later(text(StatusCode::CONFLICT, words))
+            let message = "This file is being downloaded, and can be downloaded once.\n";
+            with_retry_after(text(StatusCode::CONFLICT, message))
         }
         Err(error) => {
             tracing::error!(%error, source = ?std::error::Error::source(&error), "a file cannot be downloaded");
-            let words = "The file cannot be read.\n";
-            text(StatusCode::INTERNAL_SERVER_ERROR, words)
+            let message = "The file cannot be read.\n";
+            text(StatusCode::INTERNAL_SERVER_ERROR, message)
         }
     })
 }
@@ -56,41 +59,38 @@ async fn fetch(
     token: &str,
     method: &Method,
 ) -> Result<Response, UploadError> {
-    // Looking at the head changes nothing.
+    // HEAD does not consume the link.
     if method == Method::HEAD {
-        let described = uploads.peek(id, upload, token).await?;
-        return Ok(described_response(&described, Body::empty()));
+        let info = uploads.describe_download(id, upload, token).await?;
+        return Ok(file_response(&info, Body::empty()));
     }
-    let download = uploads.take(id, upload, token).await?;
-    let described = download.described().clone();
+    let download = uploads.start_download(id, upload, token).await?;
+    let info = download.info().clone();
     let body = Body::from_stream(download.into_stream());
-    Ok(described_response(&described, body))
+    Ok(file_response(&info, body))
 }
 
-fn described_response(described: &Described, body: Body) -> Response {
+fn file_response(info: &FileInfo, body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_LENGTH, described.size.into());
-    headers.insert(header::CONTENT_TYPE, media_type(&described.content_type));
-    headers.insert(
-        header::CONTENT_DISPOSITION,
-        disposition(&described.filename),
-    );
+    headers.insert(header::CONTENT_LENGTH, info.size.into());
+    headers.insert(header::CONTENT_TYPE, media_type(&info.content_type));
+    headers.insert(header::CONTENT_DISPOSITION, disposition(&info.filename));
     response
 }
 
-fn not_there() -> Response {
+fn not_found() -> Response {
     text(StatusCode::NOT_FOUND, "There is nothing here.\n")
 }
 
-fn later(mut response: Response) -> Response {
+fn with_retry_after(mut response: Response) -> Response {
     let second = HeaderValue::from_static("1");
     response.headers_mut().insert(header::RETRY_AFTER, second);
     response
 }
 
-/// What holds for every answer here, whatever its status.
-fn guarded(mut response: Response) -> Response {
+/// Adds the headers that every response of this route has.
+fn with_security_headers(mut response: Response) -> Response {
     let headers: &mut HeaderMap = response.headers_mut();
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
@@ -106,7 +106,7 @@ fn guarded(mut response: Response) -> Response {
     response
 }
 
-/// The declared type if it is one, without what may stand behind it.
+/// The declared media type if it is valid, without parameters.
 fn media_type(declared: &str) -> HeaderValue {
     let essence = declared.split(';').next().unwrap_or_default().trim();
     let is_token = |part: &str| {
@@ -121,21 +121,21 @@ fn media_type(declared: &str) -> HeaderValue {
         .unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 
-/// What RFC 8187 lets stand as it is.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+/// All characters but those that RFC 8187 allows unescaped.
+const ATTR_CHAR_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// A name for whoever reads UTF-8, and one that everybody can read.
+/// An attachment with the filename in UTF-8 and an ASCII fallback.
 fn disposition(filename: &str) -> HeaderValue {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
     let plain: String = filename
         .chars()
         .map(|c| if is_plain(&c) { c } else { '_' })
         .collect();
-    let encoded = utf8_percent_encode(filename, ENCODED);
+    let encoded = utf8_percent_encode(filename, ATTR_CHAR_ESCAPES);
     let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
     HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("attachment"))
 }

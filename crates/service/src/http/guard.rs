@@ -1,9 +1,9 @@
-//! Who is this request from?
+//! Authenticates the asker of a request.
 //!
-//! A key decides. Without one a request may come from a program on this machine, and must not
-//! come from a page in a browser on it: a page of another site can send requests here, and a
-//! name that its owner points here makes them look like our own. Hence the look at `Host`, which
-//! such a page cannot choose, and `Origin`, which it cannot leave out.
+//! A key decides. Without a key, only programs on this machine are admitted, and no pages in its
+//! browsers: any site can send requests to localhost, and with DNS rebinding they look like
+//! same-origin ones. Hence the checks of `Host`, which such a page cannot choose, and `Origin`,
+//! which it cannot omit.
 
 use std::net::SocketAddr;
 
@@ -12,9 +12,9 @@ use entreat_engine::Asker;
 
 use super::refusal::Refusal;
 use crate::askers::Askers;
-use crate::local::{comes_from_its_own_origin, is_forwarded, is_this_machine, names_this_machine};
+use crate::local::{has_loopback_host, is_forwarded, is_loopback, is_same_origin};
 
-/// The asker, or why the request is refused.
+/// Returns the asker, or why the request is rejected.
 pub(super) fn admit<'a>(
     askers: &'a Askers,
     scheme: &str,
@@ -25,22 +25,22 @@ pub(super) fn admit<'a>(
     if headers.contains_key(header::AUTHORIZATION) {
         return by_key(askers, headers).ok_or(Refusal::UnknownKey);
     }
-    let local = askers.local().filter(|_| is_this_machine(peer.ip()));
+    let local = askers.local().filter(|_| is_loopback(peer.ip()));
     let local = local.ok_or(Refusal::NoKey)?;
     if is_forwarded(headers) {
-        // A proxy on this machine: who stands behind it is anybody.
+        // A proxy on this machine; the client behind it is unknown.
         return Err(Refusal::NoKey);
     }
-    if !names_this_machine(uri, headers) {
+    if !has_loopback_host(uri, headers) {
         return Err(Refusal::ForeignHost);
     }
-    if !comes_from_its_own_origin(scheme, headers) {
+    if !is_same_origin(scheme, headers) {
         return Err(Refusal::ForeignOrigin);
     }
     Ok(local)
 }
 
-/// The asker whose key the request has.
+/// Returns the asker whose key the request carries.
 pub(super) fn by_key<'a>(askers: &'a Askers, headers: &HeaderMap) -> Option<&'a Asker> {
     let value = headers.get(header::AUTHORIZATION)?;
     let key = value.to_str().ok().and_then(bearer)?;

@@ -1,4 +1,4 @@
-//! Requests that never reach a method, and what their senders are told.
+//! Requests rejected before they reach a method.
 
 use std::time::Duration;
 
@@ -7,41 +7,41 @@ use axum::response::{IntoResponse, Response};
 use entreat_engine::{ActError, Asker};
 use serde_json::json;
 
-/// Why a request is refused.
+/// Why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is no key, and one is needed.
+    /// A key is required.
     NoKey,
-    /// The key is nobody's.
+    /// No asker has this key.
     UnknownKey,
     /// Too many requests with wrong keys.
     TooManyGuesses,
-    /// A request without a key names another machine.
+    /// A request without a key has a foreign `Host`.
     ForeignHost,
     /// A request without a key comes from a page of another site.
     ForeignOrigin,
-    /// The body is not said to be JSON.
+    /// The content type is not JSON.
     NotJson,
-    /// The body is larger than this.
+    /// The body exceeds this many bytes.
     TooLarge(usize),
-    /// The body did not come in this time.
-    TooSlow(Duration),
-    /// There is no memory for it: too many large ones come at once.
+    /// The body did not arrive within this time.
+    BodyTimeout(Duration),
+    /// The memory quota is exhausted: too many large bodies at once.
     NoMemory,
     /// The body ended early.
-    Broken,
-    /// Not a WebSocket's first request.
-    NoUpgrade,
-    /// The asker has had its requests, and may come back after this time.
-    TooMany(Duration),
-    /// A header that may stand once stands twice.
-    Twice(&'static HeaderName),
+    Incomplete,
+    /// Not a WebSocket handshake.
+    UpgradeRequired,
+    /// The asker is rate-limited and may retry after this time.
+    RateLimited(Duration),
+    /// A header that must not be repeated is repeated.
+    RepeatedHeader(&'static HeaderName),
 }
 
-/// Counts a request that opens a stream; the engine does not see it.
+/// Charges the asker's rate limit for opening a stream, which the engine does not see.
 pub(super) fn charge(asker: &Asker) -> Result<(), Refusal> {
     match asker.charge() {
-        Err(ActError::RateLimited { retry_after }) => Err(Refusal::TooMany(retry_after)),
+        Err(ActError::RateLimited { retry_after }) => Err(Refusal::RateLimited(retry_after)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -50,14 +50,14 @@ impl Refusal {
     fn status(self) -> StatusCode {
         match self {
             Self::NoKey | Self::UnknownKey => StatusCode::UNAUTHORIZED,
-            Self::TooManyGuesses | Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyGuesses | Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::ForeignHost | Self::ForeignOrigin => StatusCode::FORBIDDEN,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
-            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::Broken | Self::Twice(_) => StatusCode::BAD_REQUEST,
-            Self::NoUpgrade => StatusCode::UPGRADE_REQUIRED,
+            Self::BodyTimeout(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Incomplete | Self::RepeatedHeader(_) => StatusCode::BAD_REQUEST,
+            Self::UpgradeRequired => StatusCode::UPGRADE_REQUIRED,
         }
     }
 
@@ -83,18 +83,18 @@ impl Refusal {
                     .to_owned()
             }
             Self::TooLarge(limit) => format!("The body must not be larger than {limit} bytes."),
-            Self::TooSlow(limit) => {
+            Self::BodyTimeout(limit) => {
                 format!("The body must arrive within {} seconds.", limit.as_secs())
             }
             Self::NoMemory => {
                 "Too many large bodies come at once: send them one after the other.".to_owned()
             }
-            Self::Broken => "The body ended before it was complete.".to_owned(),
-            Self::TooMany(wait) => {
+            Self::Incomplete => "The body ended before it was complete.".to_owned(),
+            Self::RateLimited(wait) => {
                 format!("Too many requests: come back in {} ms.", wait.as_millis())
             }
-            Self::Twice(name) => format!("The header `{name}` must not be sent twice."),
-            Self::NoUpgrade => {
+            Self::RepeatedHeader(name) => format!("The header `{name}` must not be sent twice."),
+            Self::UpgradeRequired => {
                 "This is where a WebSocket is opened: send its handshake, version 13.".to_owned()
             }
         }
@@ -114,22 +114,22 @@ impl IntoResponse for Refusal {
             Self::TooManyGuesses => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
-            Self::TooMany(wait) => {
+            Self::RateLimited(wait) => {
                 let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
-                // Digits are a value of any header.
+                // Digits are always a valid header value.
                 if let Ok(seconds) = HeaderValue::from_str(&seconds) {
                     headers.insert(header::RETRY_AFTER, seconds);
                 }
             }
             Self::TooLarge(_)
-            | Self::TooSlow(_)
+            | Self::BodyTimeout(_)
             | Self::NoMemory
-            | Self::Broken
-            | Self::Twice(_) => {
-                // The rest of the body is not worth reading.
+            | Self::Incomplete
+            | Self::RepeatedHeader(_) => {
+                // The rest of the body is not read.
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            Self::NoUpgrade => {
+            Self::UpgradeRequired => {
                 headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
             }
             Self::ForeignHost | Self::ForeignOrigin | Self::NotJson => {}

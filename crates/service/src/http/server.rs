@@ -1,8 +1,7 @@
-//! Connections: accepting them, bounding them, sharing them fairly, and ending them well.
+//! Accepts connections, limits them in total and per address, and shuts them down gracefully.
 //!
-//! Serves any router, so that whatever listens has the same bounds. What a request means, and who
-//! sent it, is the router's to say; a handler finds the peer's address in the request's extensions,
-//! as a [`SocketAddr`].
+//! Serves any router, so that all listeners have the same limits. Handlers find the peer's address
+//! in the request's extensions, as a [`SocketAddr`].
 
 use std::convert::Infallible;
 use std::io;
@@ -29,48 +28,47 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use super::HttpSettings;
-use super::counted::Counted;
+use super::permit_stream::PermitStream;
 use super::refusal::Refusal;
 use crate::identity::ProxyRange;
-use crate::local::Neighbourhood;
+use crate::local::AddressBlock;
 use crate::tls::Tls;
 
-/// The largest head of a request, in bytes.
-const HEAD_LIMIT: usize = 64 << 10;
-/// How long to wait when the system has no more connections to give.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Maximum size of the request line and headers, in bytes.
+const MAX_HEADER_SIZE: usize = 64 << 10;
+/// Pause after a failed `accept`, for example when file descriptors run out.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 
-/// A listener that takes crowds: so many may come before one of them is seen to.
+/// Length of the queue of connections that are not accepted yet.
 const BACKLOG: u32 = 4096;
 
-/// What whoever is beyond its share is told.
-const SHARE_USED_UP: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+/// The response to a connection beyond its address's limit.
+const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: text/plain; charset=utf-8\r\ncontent-length: 87\r\nretry-after: 1\r\n\
     connection: close\r\n\r\n\
     Too many connections from your address: close some, or reuse those that you have open.\n";
-/// So many are told at once; others hear it by being hung up on.
-const TOLD_AT_ONCE: usize = 64;
-/// How long it may take to be told.
-const TELLING: Duration = Duration::from_secs(1);
+/// Maximum number of such responses in flight; beyond it, connections are closed without one.
+const MAX_REJECTIONS: usize = 64;
+/// Timeout of such a response.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Listens at an address, with room for many who come at once.
+/// Listens at an address, with a long backlog.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
         TcpSocket::new_v6()?
     };
-    // Connections of an earlier run may still be about to end. Elsewhere this would let two
-    // programs listen at once.
+    // Allows a restart while old connections are in TIME_WAIT. On Windows, this option would let
+    // two programs listen at once.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves a router over HTTP/1.1 within bounds: the number of connections, in all and for each
-/// address; the size of heads and the time they take; the time that a client may leave what it was
-/// sent unread.
+/// Serves a router over HTTP/1.1 with limits on the number of connections, in total and per
+/// address, on the size and duration of request headers, and on how long writes may block.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -82,7 +80,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// let router = Router::new().route("/hello", get(|| async { "hello" }));
 /// let listener = http::listen(([127, 0, 0, 1], 0).into())?;
 /// let end = async {
-///     // Whatever tells the program to stop.
+///     // Resolves when the program should stop.
 /// };
 /// Server::new(HttpSettings::default()).serve(router, listener, end).await;
 /// # Ok(())
@@ -92,59 +90,59 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 pub struct Server {
     settings: Arc<HttpSettings>,
     tls: Option<Tls>,
-    without_share: Vec<ProxyRange>,
-    ending: Ending,
+    exempt_proxies: Vec<ProxyRange>,
+    shutdown: Shutdown,
 }
 
-/// How far the end of a server has come, for those whose work has to end with it. Cheap to clone.
+/// The shutdown state of a server, shared with tasks that end with it. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ending {
-    /// Set when the server is to end.
+pub(super) struct Shutdown {
+    /// Cancelled when shutdown begins.
     pub(super) closing: CancellationToken,
-    /// Set when those who are left have had their time.
-    cut: CancellationToken,
-    /// Connections, and whatever else has to be over when the server is.
+    /// Cancelled when the grace period is over.
+    abort: CancellationToken,
+    /// Connections and all other tasks that shutdown waits for.
     pub(super) tasks: TaskTracker,
 }
 
 impl Server {
-    /// A server that allows its clients this, without TLS.
+    /// Creates a server with these limits, without TLS.
     pub fn new(settings: HttpSettings) -> Self {
         Self {
             settings: Arc::new(settings),
             tls: None,
-            without_share: Vec::new(),
-            ending: Ending::default(),
+            exempt_proxies: Vec::new(),
+            shutdown: Shutdown::default(),
         }
     }
 
-    /// Speaks TLS, and nothing else.
+    /// Accepts TLS connections only.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Proxies behind which there are many: their addresses have no share of their own, so that
-    /// the router has to see to it that each client behind them has one.
+    /// Exempts these proxies from the per-address limit; the router must limit each client behind
+    /// them.
     #[must_use]
     pub fn with_proxies(mut self, proxies: Vec<ProxyRange>) -> Self {
-        self.without_share = proxies;
+        self.exempt_proxies = proxies;
         self
     }
 
-    pub(super) fn ending(&self) -> &Ending {
-        &self.ending
+    pub(super) fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
     }
 
-    /// Serves until told to end; then lets requests that are under way finish, for a while.
+    /// Serves until `end` resolves, then lets requests in flight finish within the grace period.
     pub async fn serve(self, router: Router, listener: TcpListener, end: impl Future<Output = ()>) {
         self.serve_until(router, listener, end).await;
         self.close();
         self.finish().await;
     }
 
-    /// Accepts connections until told to stop; those that are open go on.
+    /// Accepts connections until `end` resolves; open ones stay open.
     pub(super) async fn serve_until(
         &self,
         router: Router,
@@ -153,36 +151,36 @@ impl Server {
     ) {
         tokio::select! {
             () = end => {}
-            never = self.accept(&router, &listener) => match never {},
+            infallible = self.accept(&router, &listener) => match infallible {},
         }
     }
 
-    /// Tells connections to end when they have answered what is under way.
+    /// Starts a graceful shutdown of all connections.
     pub(super) fn close(&self) {
-        self.ending.closing.cancel();
-        self.ending.tasks.close();
+        self.shutdown.closing.cancel();
+        self.shutdown.tasks.close();
     }
 
-    /// Waits until everything is over, and cuts off who takes too long.
+    /// Waits for all tasks, and aborts connections after the grace period.
     pub(super) async fn finish(&self) {
-        let Ending { cut, tasks, .. } = &self.ending;
+        let Shutdown { abort, tasks, .. } = &self.shutdown;
         let grace = self.settings.grace;
         if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "cutting off clients that take too long");
-            cut.cancel();
+            abort.cancel();
             tasks.wait().await;
         }
     }
 
     async fn accept(&self, router: &Router, listener: &TcpListener) -> Infallible {
         let connections = self.settings.connections;
-        let shares = Shares::new(connections, self.settings.share_of_connections());
-        // Waits where shares would refuse: a moment later there may be a place again.
-        let places = Arc::new(Semaphore::new(connections));
-        let told = Arc::new(Semaphore::new(TOLD_AT_ONCE));
+        let shares = Shares::new(connections, self.settings.per_address_limit());
+        // At the total limit, accepting waits instead of rejecting.
+        let permits = Arc::new(Semaphore::new(connections));
+        let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else {
-                // Nobody closes it.
+            let Ok(permit) = permits.clone().acquire_owned().await else {
+                // The semaphore is never closed.
                 std::future::pending::<()>().await;
                 continue;
             };
@@ -190,65 +188,65 @@ impl Server {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_BACKOFF).await;
                     continue;
                 }
             };
-            let has_share = !self.is_proxy(peer);
-            let share = has_share.then(|| shares.take(Neighbourhood::of(peer.ip())));
+            let is_limited = !self.is_proxy(peer);
+            let share = is_limited.then(|| shares.take(AddressBlock::of(peer.ip())));
             let Ok(share) = share.transpose() else {
-                drop(place);
+                drop(permit);
                 tracing::debug!(%peer, "an address has its whole share of connections");
-                if let (None, Ok(place)) = (&self.tls, told.clone().try_acquire_owned()) {
-                    self.ending.tasks.spawn(async move {
-                        // Whether or not it hears that: it is over.
-                        drop(tokio::time::timeout(TELLING, turn_away(stream)).await);
-                        drop(place);
+                if let (None, Ok(permit)) = (&self.tls, rejections.clone().try_acquire_owned()) {
+                    self.shutdown.tasks.spawn(async move {
+                        // Best effort.
+                        drop(tokio::time::timeout(REJECTION_TIMEOUT, reject(stream)).await);
+                        drop(permit);
                     });
                 }
                 continue;
             };
-            // Answers are small, and somebody waits for each.
+            // Responses are small and latency matters.
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "the connection was gone before it was served");
                 continue;
             }
-            let stream = Counted {
+            let stream = PermitStream {
                 stream,
-                _place: (place, share),
+                _permits: (permit, share),
             };
             let connection = Connection {
                 settings: self.settings.clone(),
                 tls: self.tls.clone(),
-                ending: self.ending.clone(),
+                shutdown: self.shutdown.clone(),
                 peer,
             };
             let serving = connection.serve(router.clone(), stream);
-            self.ending.tasks.spawn(serving);
+            self.shutdown.tasks.spawn(serving);
         }
     }
 
     fn is_proxy(&self, peer: SocketAddr) -> bool {
-        let mut ranges = self.without_share.iter();
+        let mut ranges = self.exempt_proxies.iter();
         ranges.any(|range| range.contains(peer.ip()))
     }
 }
 
-/// Tells a client that it has too many connections. Some of what it sends is read first: if
-/// something was left unread, the system would drop the answer.
-async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
-    let mut scrap = [0; 4096];
-    // How much of it does not matter.
-    let _ = stream.read(&mut scrap).await?;
-    stream.write_all(SHARE_USED_UP).await?;
+/// Tells a client that it has too many connections. Reads its request first: closing a socket with
+/// unread data makes the kernel discard the response.
+async fn reject(mut stream: TcpStream) -> io::Result<()> {
+    let mut discarded = [0; 4096];
+    // The amount is irrelevant.
+    let _ = stream.read(&mut discarded).await?;
+    stream.write_all(TOO_MANY_CONNECTIONS).await?;
     stream.shutdown().await?;
-    while stream.read(&mut scrap).await? > 0 {}
+    while stream.read(&mut discarded).await? > 0 {}
     Ok(())
 }
 
-/// Headers that say who sends what to whom. If one stood twice, two programs on its way could read
-/// it differently.
-static ONCE: [HeaderName; 10] = [
+/// Headers with security or framing relevance. If repeated, a proxy and this service could read
+/// different values.
+static SINGLE_HEADERS: [HeaderName; 10] = [
     header::HOST,
     header::AUTHORIZATION,
     header::ORIGIN,
@@ -261,21 +259,21 @@ static ONCE: [HeaderName; 10] = [
     HeaderName::from_static("x-entreat-form"),
 ];
 
-/// A header that may stand once and stands twice.
-fn stands_twice(headers: &HeaderMap) -> Option<&'static HeaderName> {
-    // Mostly no header does.
+/// Returns a header of [`SINGLE_HEADERS`] that is repeated.
+fn repeated_header(headers: &HeaderMap) -> Option<&'static HeaderName> {
+    // Fast path: no header at all is repeated.
     if headers.len() == headers.keys_len() {
         return None;
     }
-    let is_twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
-    ONCE.iter().find(is_twice)
+    let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+    SINGLE_HEADERS.iter().find(is_repeated)
 }
 
-/// What one connection needs to know.
+/// The state of one connection.
 struct Connection {
     settings: Arc<HttpSettings>,
     tls: Option<Tls>,
-    ending: Ending,
+    shutdown: Shutdown,
     peer: SocketAddr,
 }
 
@@ -289,20 +287,20 @@ impl Connection {
         stream.set_write_timeout(Some(self.settings.write_timeout));
         let stream = Box::pin(stream);
         let Some(tls) = &self.tls else {
-            return self.converse(router, stream).await;
+            return self.serve_http(router, stream).await;
         };
         let handshake = tls.acceptor().accept(stream);
         let handshake = tokio::time::timeout(self.settings.head_timeout, handshake);
-        match self.ending.closing.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => self.converse(router, stream).await,
+        match self.shutdown.closing.run_until_cancelled(handshake).await {
+            Some(Ok(Ok(stream))) => self.serve_http(router, stream).await,
             Some(Ok(Err(error))) => tracing::debug!(%error, "a handshake failed"),
             Some(Err(_)) => tracing::debug!("a handshake took too long"),
             None => {}
         }
     }
 
-    /// Answers what comes over a connection, until it ends or the server does.
-    async fn converse(
+    /// Serves HTTP on a connection, until it closes or the server shuts down.
+    async fn serve_http(
         &self,
         router: Router,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -310,10 +308,10 @@ impl Connection {
         let peer = self.peer;
         let service = tower::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let twice = stands_twice(request.headers()).map(Refusal::Twice);
+            let repeated = repeated_header(request.headers()).map(Refusal::RepeatedHeader);
             let mut router = router.clone();
             async move {
-                match twice {
+                match repeated {
                     Some(refusal) => Ok(refusal.into_response()),
                     None => router.call(request.map(Body::new)).await,
                 }
@@ -322,17 +320,17 @@ impl Connection {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.settings.head_timeout)
-            .max_buf_size(HEAD_LIMIT)
+            .max_buf_size(MAX_HEADER_SIZE)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
             .with_upgrades();
         let mut connection = pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = self.ending.closing.cancelled() => {
+            () = self.shutdown.closing.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     ended = connection => ended,
-                    () = self.ending.cut.cancelled() => return,
+                    () = self.shutdown.abort.cancelled() => return,
                 }
             }
         };

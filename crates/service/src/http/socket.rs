@@ -1,7 +1,7 @@
-//! `GET /ws`: calls and notifications on one connection.
+//! `GET /ws`: calls and notifications on one WebSocket.
 //!
-//! Calls run side by side and are answered as they end. When the connection goes, what was asked
-//! on it goes too, unless it is durable.
+//! Calls run concurrently and are answered in order of completion. When the connection closes, its
+//! questions are cancelled unless they are durable.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -26,21 +26,21 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::Shared;
-use super::behind::Underway;
-use super::receiving::Metered;
+use super::metered::MeteredStream;
+use super::proxied::InFlightPermit;
 use super::refusal::{Refusal, charge};
 use crate::rpc::Session;
 use crate::trace::{self, Route};
 
-type Socket = WebSocketStream<Metered<TokioIo<Upgraded>>>;
+type Socket = WebSocketStream<MeteredStream<TokioIo<Upgraded>>>;
 
-/// A client that has answered so many heartbeats with nothing at all is gone.
-const MISSED_BEATS: u32 = 3;
-/// How long a client may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// A client that stays silent for this many heartbeats is considered dead.
+const MAX_SILENT_BEATS: u32 = 3;
+/// Timeout of the closing handshake.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The head of a control frame from a client, in bytes.
-const CONTROL_HEAD: usize = 6;
+/// Header size of a control frame from a client, in bytes.
+const CONTROL_FRAME_HEADER: usize = 6;
 
 const ROUTE: Route = Route {
     method: "GET",
@@ -70,17 +70,17 @@ fn upgrade(
         Err(refusal) => return refusal.into_response(),
     };
     let Some(accept) = accept_key(request.headers()) else {
-        return Refusal::NoUpgrade.into_response();
+        return Refusal::UpgradeRequired.into_response();
     };
     if let Err(refusal) = charge(&asker) {
         return refusal.into_response();
     }
     let upgrade = hyper::upgrade::on(&mut request);
-    let underway = request.extensions().get::<Underway>().cloned();
+    let permit = request.extensions().get::<InFlightPermit>().cloned();
     let serving = serve(shared.clone(), upgrade, asker, context);
-    shared.ending.tasks.spawn(async move {
+    shared.shutdown.tasks.spawn(async move {
         serving.await;
-        drop(underway);
+        drop(permit);
     });
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -91,12 +91,12 @@ fn upgrade(
     response
 }
 
-/// The answer to a handshake; `None` if it is none.
+/// Returns the accept key of a handshake; `None` if the request is not one.
 fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
     let names = |name: header::HeaderName, word: &str| {
         let values = headers.get_all(name).iter();
-        let mut words = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));
-        words.any(|found| found.trim().eq_ignore_ascii_case(word))
+        let mut message = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));
+        message.any(|found| found.trim().eq_ignore_ascii_case(word))
     };
     let is_handshake = names(header::CONNECTION, "upgrade")
         && names(header::UPGRADE, "websocket")
@@ -120,31 +120,31 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: C
         .max_frame_size(Some(limit))
         .read_buffer_size(4096)
         .write_buffer_size(4096);
-    let io = Metered {
+    let io = MeteredStream {
         stream: TokioIo::new(upgraded),
-        received: shared.memory.of(asker.name().into()),
+        reservation: shared.memory.reserve_for(asker.name().into()),
     };
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let why = converse(&shared, &mut socket, asker, &context).await;
-    if let Some(frame) = why {
-        let goodbye = async {
+    let close_frame = run(&shared, &mut socket, asker, &context).await;
+    if let Some(frame) = close_frame {
+        let closing_handshake = async {
             socket.close(Some(frame)).await?;
             while socket.next().await.transpose()?.is_some() {}
             Ok::<_, Error>(())
         };
-        // Whether or not it hears that: it is over.
-        drop(tokio::time::timeout(GOODBYE, goodbye).await);
+        // Best effort.
+        drop(tokio::time::timeout(CLOSE_TIMEOUT, closing_handshake).await);
     }
 }
 
-/// Answers and tells until the connection ends; returns what there is to say at the end.
-async fn converse(
+/// Serves calls and notifications until the connection ends; returns the close frame to send.
+async fn run(
     shared: &Shared,
     socket: &mut Socket,
     asker: Asker,
     context: &Context,
 ) -> Option<CloseFrame> {
-    let mut told = shared.told.stream(asker.clone(), None);
+    let mut notifications = shared.notifications.stream(asker.clone(), None);
     let session = Session::connected(asker);
     let mut calls = FuturesUnordered::new();
     let mut beat = tokio::time::interval(shared.settings.heartbeat);
@@ -153,19 +153,19 @@ async fn converse(
         let has_room = calls.len() < shared.settings.calls_per_socket;
         let text: Utf8Bytes = tokio::select! {
             biased;
-            () = shared.ending.closing.cancelled() => {
+            () = shared.shutdown.closing.cancelled() => {
                 return Some(close(CloseCode::Away, "the service ends; come back"));
             }
             Some(body) = calls.next() => match body {
                 Some(body) => Utf8Bytes::from(body),
                 None => continue,
             },
-            telling = told.next() => Utf8Bytes::from(&*telling.text),
+            notification = notifications.next() => Utf8Bytes::from(&*notification.text),
             received = socket.next(), if has_room => {
                 silent_beats = 0;
                 match received? {
                     Ok(Message::Text(text)) => {
-                        socket.get_mut().received.forget();
+                        socket.get_mut().reservation.reset();
                         let begin = || shared.rpc.answer(&session, text.as_bytes());
                         let answering = trace::within(context, begin);
                         calls.push(async move { answering.await.body });
@@ -174,13 +174,13 @@ async fn converse(
                         return Some(close(CloseCode::Unsupported, "messages must be text"));
                     }
                     Ok(Message::Ping(payload) | Message::Pong(payload)) => {
-                        let bytes = CONTROL_HEAD + payload.len();
-                        socket.get_mut().received.leave_out(bytes);
+                        let bytes = CONTROL_FRAME_HEADER + payload.len();
+                        socket.get_mut().reservation.discount(bytes);
                     }
                     Ok(_) => {}
                     Err(Error::Io(error)) if error.kind() == ErrorKind::OutOfMemory => {
-                        let words = "too many large messages come at once";
-                        return Some(close(CloseCode::Again, words));
+                        let message = "too many large messages come at once";
+                        return Some(close(CloseCode::Again, message));
                     }
                     Err(Error::Capacity(_)) => {
                         return Some(close(CloseCode::Size, "the message is too large"));
@@ -200,7 +200,7 @@ async fn converse(
             }
             _ = beat.tick() => {
                 silent_beats += 1;
-                if silent_beats > MISSED_BEATS {
+                if silent_beats > MAX_SILENT_BEATS {
                     return Some(close(CloseCode::Away, "no answer to a ping"));
                 }
                 let ping = Message::Ping(bytes::Bytes::new());
@@ -216,7 +216,7 @@ async fn converse(
     }
 }
 
-/// Sends a message; false if the client did not take it in time.
+/// Sends a message; false if it fails or times out.
 async fn send(shared: &Shared, socket: &mut Socket, message: Message) -> bool {
     let sent = tokio::time::timeout(shared.settings.write_timeout, socket.send(message)).await;
     matches!(sent, Ok(Ok(())))

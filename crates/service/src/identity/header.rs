@@ -1,8 +1,7 @@
-//! People whom a trusted proxy names in a header.
+//! People named by a trusted proxy in a header.
 //!
-//! Whoever can reach the service without the proxy could name anybody. So the peer decides, and
-//! what a request says about the way it came does not: `X-Forwarded-For` can be written by its
-//! sender.
+//! Anyone who bypasses the proxy could claim any name, so the header counts only if the peer
+//! address is trusted. `X-Forwarded-For` is not evidence: clients can send it.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,22 +12,22 @@ use ipnet::IpNet;
 
 use super::{Person, Unidentified};
 
-/// Which header names people, and whose word is taken for it.
+/// Which header names people, and which proxies may set it.
 #[derive(Clone, Debug)]
 pub struct HeaderIdentity {
     name: HeaderName,
     proxies: Vec<ProxyRange>,
 }
 
-/// A text that cannot be the name of a header.
+/// Not a valid header name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the name of a header has letters, digits and hyphens, as `x-forwarded-user`")]
-pub struct BadHeaderName;
+pub struct InvalidHeaderName;
 
 impl HeaderIdentity {
-    /// People named in this header by proxies with these addresses.
-    pub fn new(name: &str, proxies: Vec<ProxyRange>) -> Result<Self, BadHeaderName> {
-        let name = HeaderName::from_str(name).map_err(|_| BadHeaderName)?;
+    /// Trusts this header when it comes from these proxies.
+    pub fn new(name: &str, proxies: Vec<ProxyRange>) -> Result<Self, InvalidHeaderName> {
+        let name = HeaderName::from_str(name).map_err(|_| InvalidHeaderName)?;
         Ok(Self { name, proxies })
     }
 
@@ -36,7 +35,7 @@ impl HeaderIdentity {
         &self.proxies
     }
 
-    /// Whether this is the address of a proxy whose word is taken.
+    /// Whether this is the address of a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|range| range.contains(address))
     }
@@ -53,11 +52,11 @@ impl HeaderIdentity {
         let value = match (values.next(), values.next()) {
             (Some(value), None) => value,
             (None, _) => return Err(Unidentified::NoName),
-            // A proxy that adds its header to the sender's own.
+            // The proxy appended its header to the client's.
             (Some(_), Some(_)) => return Err(Unidentified::SeveralNames),
         };
         let name = str::from_utf8(value.as_bytes()).map_err(|_| Unidentified::NotText)?;
-        // Two names in one value are one that nobody has: a respondent is compared as a whole.
+        // A list is treated as one name, which matches no respondent.
         match name.trim() {
             "" => Err(Unidentified::NoName),
             name => Ok(Person::Named(name.into())),
@@ -65,20 +64,20 @@ impl HeaderIdentity {
     }
 }
 
-/// Addresses of proxies: one, or a range as `10.0.0.0/8`.
+/// The address of a proxy, or a range such as `10.0.0.0/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProxyRange(IpNet);
 
 impl ProxyRange {
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
-        // A socket for both families shows IPv4 peers as IPv6 ones.
+        // A dual-stack socket reports IPv4 peers as IPv4-mapped IPv6 addresses.
         self.0.contains(&address.to_canonical())
     }
 }
 
 impl ProxyRange {
-    /// Whether every address of a family lies in it.
-    pub fn is_everybody(&self) -> bool {
+    /// Whether the range covers a whole address family.
+    pub fn covers_all_addresses(&self) -> bool {
         self.0.prefix_len() == 0
     }
 }
@@ -89,22 +88,22 @@ impl fmt::Display for ProxyRange {
     }
 }
 
-/// A text that is no range of addresses.
+/// Not an address or a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an address or a range of them, as `10.0.0.7` or `10.0.0.0/8`")]
-pub struct BadRange;
+pub struct InvalidProxyRange;
 
 impl FromStr for ProxyRange {
-    type Err = BadRange;
+    type Err = InvalidProxyRange;
 
-    fn from_str(text: &str) -> Result<Self, BadRange> {
+    fn from_str(text: &str) -> Result<Self, InvalidProxyRange> {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self(address.to_canonical().into()));
         }
-        let range: IpNet = text.parse().map_err(|_| BadRange)?;
+        let range: IpNet = text.parse().map_err(|_| InvalidProxyRange)?;
         match range {
-            // No peer would ever be found in it: they are looked for as IPv4.
-            IpNet::V6(inside) if inside.addr().to_ipv4_mapped().is_some() => Err(BadRange),
+            // Would match no peer: mapped addresses are compared as IPv4.
+            IpNet::V6(inside) if inside.addr().to_ipv4_mapped().is_some() => Err(InvalidProxyRange),
             range => Ok(Self(range)),
         }
     }
@@ -165,7 +164,7 @@ mod tests {
             identify("203.0.113.9", &chain),
             Err(Unidentified::UntrustedProxy)
         );
-        // Through several proxies of which the last is trusted, that one's word counts.
+        // With several proxies, the last one must be trusted.
         let found = identify("10.1.0.2", &chain);
         assert_eq!(found, Ok(Person::Named("ada".into())));
     }
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(identify(peer, &same), Err(Unidentified::SeveralNames));
         let latin = identify(peer, &[("x-user", b"jos\xe9")]);
         assert_eq!(latin, Err(Unidentified::NotText));
-        // Joined by a proxy, they are the name of nobody.
+        // Values joined by a proxy match nobody.
         let joined = identify(peer, &[("x-user", b"mallory, ada")]);
         assert_eq!(joined, Ok(Person::Named("mallory, ada".into())));
     }
@@ -198,7 +197,7 @@ mod tests {
             "10.0.0.0/",
             "::ffff:10.0.0.0/104",
         ] {
-            assert_eq!(bad.parse::<ProxyRange>(), Err(BadRange), "{bad}");
+            assert_eq!(bad.parse::<ProxyRange>(), Err(InvalidProxyRange), "{bad}");
         }
         let one = "::ffff:192.0.2.7".parse::<ProxyRange>().unwrap();
         assert_eq!(one, "192.0.2.7".parse().unwrap());

@@ -1,12 +1,12 @@
-//! An asker's colour, made so that it can be read on a light and on a dark page.
+//! Adjusts an asker's colour to be readable on light and dark pages.
 
 use super::settings::Color;
 
-/// A colour.
+/// The accent colour of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accent([u8; 3]);
 
-/// The pages' backgrounds, and the least contrast of text on them (WCAG 2.2 AA).
+/// Page backgrounds, and the minimum contrast of text on them (WCAG 2.2 AA, with a margin).
 const LIGHT: [u8; 3] = [255, 255, 255];
 const DARK: [u8; 3] = [27, 31, 36];
 const READABLE: f64 = 4.6;
@@ -18,18 +18,18 @@ impl From<Color> for Accent {
 }
 
 impl Accent {
-    /// The colour of which an address has the six digits.
-    pub(super) fn read(digits: &str) -> Option<Self> {
+    /// Parses the six hex digits used in asset names.
+    pub(super) fn parse(digits: &str) -> Option<Self> {
         format!("#{digits}").parse().ok().map(Color::into)
     }
 
-    /// Six digits, as they stand in an address.
+    /// Six hex digits, for asset names.
     pub(super) fn name(self) -> String {
         let [red, green, blue] = self.0;
         format!("{red:02x}{green:02x}{blue:02x}")
     }
 
-    /// The style sheet of pages in this colour.
+    /// The style sheet for pages in this colour.
     pub(super) fn style(self) -> String {
         let light = Self(self.until_readable(LIGHT, [0, 0, 0]));
         let dark = Self(self.until_readable(DARK, [255, 255, 255]));
@@ -41,7 +41,7 @@ impl Accent {
         )
     }
 
-    /// The colour, mixed with another until it stands out from a background.
+    /// Mixes the colour with another until the contrast with the background suffices.
     fn until_readable(self, background: [u8; 3], towards: [u8; 3]) -> [u8; 3] {
         let mut color = self.0.map(f64::from);
         for _ in 0..64 {
@@ -91,15 +91,15 @@ mod tests {
     #[test]
     fn any_colour_becomes_readable_on_both_backgrounds() {
         for color in ["ffff00", "000000", "ffffff", "7f7f7f", "0a7c66", "ff0000"] {
-            let accent = Accent::read(color).unwrap();
+            let accent = Accent::parse(color).unwrap();
             let light = accent.until_readable(LIGHT, [0, 0, 0]);
             let dark = accent.until_readable(DARK, [255, 255, 255]);
             assert!(contrast(light, LIGHT) >= 4.5, "{color}");
             assert!(contrast(dark, DARK) >= 4.5, "{color}");
         }
-        assert_eq!(Accent::read("0a7c66").unwrap().name(), "0a7c66");
+        assert_eq!(Accent::parse("0a7c66").unwrap().name(), "0a7c66");
         for bad in ["", "fff", "red", "12345g", "1234567", "}body{"] {
-            assert_eq!(Accent::read(bad), None, "{bad}");
+            assert_eq!(Accent::parse(bad), None, "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Style, script and icon: in the binary, under names that change with what is in them.
+//! Style sheet, script and icon, embedded in the binary and named by content hash.
 
 use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
@@ -18,7 +18,7 @@ const STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 const ICON: &str = include_str!("assets/icon.svg");
 
-/// The names under which they are served.
+/// The file names of the assets.
 pub(super) struct Names {
     pub(super) style: String,
     pub(super) script: String,
@@ -29,20 +29,22 @@ struct Asset {
     name: String,
     kind: &'static str,
     plain: Bytes,
-    packed: Bytes,
+    gzipped: Bytes,
 }
 
 impl Asset {
-    fn new(stem: &str, ending: &str, kind: &'static str, text: &'static str) -> Self {
+    fn new(stem: &str, extension: &str, kind: &'static str, text: &'static str) -> Self {
         let hash = blake3::hash(text.as_bytes()).to_hex();
-        let mut zip = GzEncoder::new(Vec::new(), Compression::best());
-        // Writing to memory does not fail; were it to, the plain text would be served.
-        let packed = zip.write_all(text.as_bytes()).and_then(|()| zip.finish());
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        // Writing to memory cannot fail; if it did, the uncompressed text would be served.
+        let gzipped = encoder
+            .write_all(text.as_bytes())
+            .and_then(|()| encoder.finish());
         Self {
-            name: format!("{stem}-{}.{ending}", &hash[..12]),
+            name: format!("{stem}-{}.{extension}", &hash[..12]),
             kind,
             plain: Bytes::from_static(text.as_bytes()),
-            packed: packed.unwrap_or_default().into(),
+            gzipped: gzipped.unwrap_or_default().into(),
         }
     }
 }
@@ -72,7 +74,7 @@ pub(super) async fn serve(
     let accent = name
         .strip_prefix("accent-")
         .and_then(|name| name.strip_suffix(".css"));
-    if let Some(accent) = accent.and_then(Accent::read) {
+    if let Some(accent) = accent.and_then(Accent::parse) {
         return response("text/css; charset=utf-8", accent.style().into());
     }
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
@@ -82,18 +84,18 @@ pub(super) async fn serve(
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         return response;
     };
-    let takes_packed = headers
+    let accepts_gzip = headers
         .get(header::ACCEPT_ENCODING)
-        .and_then(|takes| takes.to_str().ok())
-        .is_some_and(|takes| takes.split(',').any(|coding| coding.trim() == "gzip"));
-    if !takes_packed || asset.packed.is_empty() {
+        .and_then(|accepted| accepted.to_str().ok())
+        .is_some_and(|accepted| accepted.split(',').any(|coding| coding.trim() == "gzip"));
+    if !accepts_gzip || asset.gzipped.is_empty() {
         return response(asset.kind, asset.plain.clone());
     }
-    let mut response = response(asset.kind, asset.packed.clone());
-    let packed = HeaderValue::from_static("gzip");
+    let mut response = response(asset.kind, asset.gzipped.clone());
+    let gzipped = HeaderValue::from_static("gzip");
     response
         .headers_mut()
-        .insert(header::CONTENT_ENCODING, packed);
+        .insert(header::CONTENT_ENCODING, gzipped);
     response
 }
 
@@ -101,9 +103,9 @@ fn response(kind: &'static str, body: Bytes) -> Response {
     let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // The name says what is in it, so it never changes; and nothing secret is in it.
-    let forever = HeaderValue::from_static("public, max-age=31536000, immutable");
-    headers.insert(header::CACHE_CONTROL, forever);
+    // Names contain a content hash, and the contents are public.
+    let immutable = HeaderValue::from_static("public, max-age=31536000, immutable");
+    headers.insert(header::CACHE_CONTROL, immutable);
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     response
 }

@@ -1,15 +1,15 @@
-//! Days and moments as `displayFormat` wants them shown, and as a browser's inputs want them.
+//! Formats dates for `displayFormat` and for browser inputs.
 
 use std::borrow::Cow;
 
 use entreat_core::jiff::civil::{Date, DateTime, Time};
 
-use super::words::Words;
+use super::texts::Texts;
 
-/// A day or moment in a form author's format: `DD.MM.YYYY`, `dddd, D MMMM YYYY HH:mm`.
+/// Formats a date or time in the form author's format: `DD.MM.YYYY`, `dddd, D MMMM YYYY HH:mm`.
 ///
-/// `None` if the text is no date, or has no time and the format wants one.
-pub(super) fn shown(text: &str, format: &str, words: &Words) -> Option<String> {
+/// `None` if the text is not a date.
+pub(super) fn display(text: &str, format: &str, texts: &Texts) -> Option<String> {
     let (local, _) = split(text);
     let moment: DateTime = if local.contains('T') {
         local.parse().ok()?
@@ -26,14 +26,14 @@ pub(super) fn shown(text: &str, format: &str, words: &Words) -> Option<String> {
         let part: Cow<'_, str> = match token {
             "YYYY" => format!("{:04}", moment.year()).into(),
             "YY" => format!("{:02}", moment.year().rem_euclid(100)).into(),
-            "MMMM" => words.months[month - 1].into(),
-            "MMM" => words.months[month - 1].chars().take(3).collect(),
+            "MMMM" => texts.months[month - 1].into(),
+            "MMM" => texts.months[month - 1].chars().take(3).collect(),
             "MM" => format!("{month:02}").into(),
             "M" => month.to_string().into(),
             "DD" => format!("{:02}", moment.day()).into(),
             "D" => moment.day().to_string().into(),
-            "dddd" => words.weekdays[weekday].into(),
-            "ddd" => words.weekdays[weekday].chars().take(3).collect(),
+            "dddd" => texts.weekdays[weekday].into(),
+            "ddd" => texts.weekdays[weekday].chars().take(3).collect(),
             "HH" => format!("{:02}", moment.hour()).into(),
             "H" => moment.hour().to_string().into(),
             "mm" => format!("{:02}", moment.minute()).into(),
@@ -46,7 +46,7 @@ pub(super) fn shown(text: &str, format: &str, words: &Words) -> Option<String> {
     Some(out)
 }
 
-/// The local part of an RFC 3339 moment, and its offset: `2026-03-01T10:00` and `+01:00`.
+/// Splits an RFC 3339 time into local time and offset: `2026-03-01T10:00` and `+01:00`.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let Some(time) = text.find(['T', 't']) else {
         return (text, "");
@@ -57,8 +57,7 @@ pub(super) fn split(text: &str) -> (&str, &str) {
     }
 }
 
-/// The moment that a local time and an offset make; what cannot be one stays as it is, for the
-/// check to refuse.
+/// Joins a local time and an offset. Malformed input stays malformed, for the check to reject.
 pub(super) fn join(local: &str, offset: &str) -> String {
     if local.is_empty() {
         return String::new();
@@ -77,25 +76,25 @@ pub(super) fn join(local: &str, offset: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::Words;
+    use super::super::texts::Texts;
     use super::*;
 
     #[test]
     fn dates_are_shown_in_the_authors_format_and_the_readers_language() {
-        let [english, german] = Words::ALL;
+        let [english, german] = Texts::ALL;
         assert_eq!(
-            shown("2026-03-01", "DD.MM.YYYY", english).unwrap(),
+            display("2026-03-01", "DD.MM.YYYY", english).unwrap(),
             "01.03.2026"
         );
         assert_eq!(
-            shown("2026-03-01", "dddd, D. MMMM YYYY", german).unwrap(),
+            display("2026-03-01", "dddd, D. MMMM YYYY", german).unwrap(),
             "Sonntag, 1. März 2026"
         );
         assert_eq!(
-            shown("2026-03-01T09:05:00+01:00", "MMM D, HH:mm", english).unwrap(),
+            display("2026-03-01T09:05:00+01:00", "MMM D, HH:mm", english).unwrap(),
             "Mar 1, 09:05"
         );
-        assert_eq!(shown("soon", "DD.MM.YYYY", english), None);
+        assert_eq!(display("soon", "DD.MM.YYYY", english), None);
     }
 
     #[test]

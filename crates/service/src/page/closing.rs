@@ -1,4 +1,4 @@
-//! The page of a question that is over.
+//! The page of a settled question.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -6,11 +6,11 @@ use axum::response::Response;
 use entreat_core::{CancelReason, Outcome};
 use serde_json::{Map, Value};
 
+use super::answer_text::{AnswerLine, AnswerText, answer_lines, is_empty};
 use super::frame::{AskerView, Frame, html};
-use super::key::Door;
-use super::said::{Line, Said, is_empty, lines};
-use super::visit::Asked;
-use super::words::{Closing, Words};
+use super::texts::{NoticeTexts, Texts};
+use super::token::Target;
+use super::visit::QuestionVisit;
 
 #[derive(Template)]
 #[template(path = "closing.html")]
@@ -18,92 +18,92 @@ struct ClosingPage<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
     sign: &'static str,
-    words: Closing,
+    texts: NoticeTexts,
     title: &'a str,
-    typed: Vec<Line<'a>>,
+    typed: Vec<AnswerLine<'a>>,
 }
 
-pub(super) fn page(asked: &Asked) -> Response {
-    let visit = &asked.visit;
+pub(super) fn page(question: &QuestionVisit) -> Response {
+    let visit = &question.visit;
     let site = &*visit.site;
-    if let Some(next) = site.successor(asked.id) {
-        let pass = site.keys.pass(Door::Question(next), &visit.browser);
-        return visit.send_to(&format!("{}/e/{next}/{pass}", site.root));
+    if let Some(next) = site.successor(question.id) {
+        let pass = site.keys.pass(Target::Question(next), &visit.browser);
+        return visit.redirect_to(&format!("{}/e/{next}/{pass}", site.root));
     }
-    let typed = if is_lost(asked) {
-        kept_by_this_browser(asked)
+    let typed = if is_lost(question) {
+        draft_of_this_browser(question)
     } else {
         Map::new()
     };
-    show(asked, &typed)
+    show(question, &typed)
 }
 
-/// The page after something was sent too late. What was typed is kept nowhere then: it is shown
-/// at once, to be copied.
-pub(super) fn late(asked: &Asked, answers: Map<String, Value>) -> Response {
-    let visit = &asked.visit;
+/// The page after a late submission. What was typed is not stored any more, so it is shown once
+/// more, for copying.
+pub(super) fn late(question: &QuestionVisit, answers: Map<String, Value>) -> Response {
+    let visit = &question.visit;
     let has_text = answers
         .values()
         .any(|value| !is_empty(value) && *value != Value::Bool(false));
-    if !is_lost(asked) || !has_text || visit.site.successor(asked.id).is_some() {
-        return visit.send_to(&visit.here());
+    if !is_lost(question) || !has_text || visit.site.successor(question.id).is_some() {
+        return visit.redirect_to(&visit.here());
     }
-    let mut typed = kept_by_this_browser(asked);
+    let mut typed = draft_of_this_browser(question);
     typed.extend(answers);
-    show(asked, &typed)
+    show(question, &typed)
 }
 
-fn show(asked: &Asked, typed: &Map<String, Value>) -> Response {
-    let visit = &asked.visit;
-    let (site, words) = (&*visit.site, visit.words);
-    let record = asked.snapshot.record();
-    let form = asked.form();
-    let typed = lines(form, typed, words, |field| {
+fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
+    let visit = &question.visit;
+    let (site, texts) = (&*visit.site, visit.texts);
+    let record = question.snapshot.record();
+    let form = question.form();
+    let typed = answer_lines(form, typed, texts, |field| {
         typed.get(field.id()).is_some_and(|value| !is_empty(value))
     });
-    let (sign, says) = says(asked, words);
+    let (sign, outcome_texts) = outcome_texts(question, texts);
     let page = ClosingPage {
-        frame: Frame::new(site, words, Some(&record.request.asker)),
+        frame: Frame::new(site, texts, Some(&record.request.asker)),
         asker: AskerView::new(site, &record.request.asker),
         sign,
-        words: says,
+        texts: outcome_texts,
         title: form.title(),
         typed,
     };
     visit.with_cookie(html(StatusCode::OK, &page))
 }
 
-/// Whether nobody got what was typed. A question that was open when it was looked up, and is not
-/// any more, ran out of time in between.
-fn is_lost(asked: &Asked) -> bool {
-    match asked.snapshot.outcome() {
+/// Whether the asker did not receive the answers. A question without an outcome timed out after it
+/// was loaded.
+fn is_lost(question: &QuestionVisit) -> bool {
+    match question.snapshot.outcome() {
         Some(Outcome::TimedOut | Outcome::Cancelled(_)) | None => true,
         Some(Outcome::Completed | Outcome::Declined) => false,
     }
 }
 
-/// What was typed before, for the browser in which it was, secrets sealed.
-fn kept_by_this_browser(asked: &Asked) -> Map<String, Value> {
-    if asked.is_typist() {
-        asked.snapshot.draft()
+/// The draft with its secrets sealed, if it was typed in this browser.
+fn draft_of_this_browser(question: &QuestionVisit) -> Map<String, Value> {
+    if question.is_typist() {
+        question.snapshot.draft()
     } else {
         Map::new()
     }
 }
 
-fn says(asked: &Asked, words: &Words) -> (&'static str, Closing) {
-    match asked.snapshot.outcome() {
-        Some(Outcome::Completed) if asked.is_typist() => ("yes", words.sent),
-        Some(Outcome::Completed) => ("yes", words.answered),
-        Some(Outcome::Declined) => ("no", words.declined),
-        Some(Outcome::Cancelled(CancelReason::UserCancelled)) => ("no", words.cancelled),
-        Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => ("no", words.attempts_used),
+fn outcome_texts(question: &QuestionVisit, texts: &Texts) -> (&'static str, NoticeTexts) {
+    match question.snapshot.outcome() {
+        Some(Outcome::Completed) if question.is_typist() => ("yes", texts.sent),
+        Some(Outcome::Completed) => ("yes", texts.answered),
+        Some(Outcome::Declined) => ("no", texts.declined),
+        Some(Outcome::Cancelled(CancelReason::UserCancelled)) => ("no", texts.cancelled),
+        Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => ("no", texts.attempts_used),
         Some(Outcome::Cancelled(
             CancelReason::ClientDisconnected
             | CancelReason::SessionExpired
             | CancelReason::FormInvalidated
             | CancelReason::AskerCancelled,
-        )) => ("no", words.withdrawn),
-        Some(Outcome::TimedOut) | None => ("late", words.expired),
+        )) => ("no", texts.withdrawn),
+        Some(Outcome::TimedOut) | None => ("late", texts.expired),
     }
 }

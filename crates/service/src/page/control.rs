@@ -1,4 +1,4 @@
-//! Which control a field is answered with, and what is in it: one function for each type.
+//! Chooses the control of a field and its contents: one function per field type.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,21 +9,21 @@ use entreat_core::form::{
 use entreat_core::{Field, Format, Kind, Number};
 use serde_json::Value;
 
+use super::answer_text::{as_typed, is_empty, text_of};
 use super::calendar;
-use super::field::Setting;
+use super::field::FieldContext;
 use super::file_view::FilesView;
-use super::said::{is_empty, plain, text_of};
-use super::words::Words;
+use super::texts::Texts;
 
-/// What a person answers with.
+/// The control of a field.
 pub(super) enum Control<'a> {
-    Line(Line<'a>),
-    Lines {
+    TextInput(TextInput<'a>),
+    TextArea {
         value: Cow<'a, str>,
         rows: u64,
     },
     Slider(Slider),
-    Check {
+    Checkbox {
         is_on: bool,
         is_toggle: bool,
     },
@@ -36,7 +36,7 @@ pub(super) enum Control<'a> {
         style: OptionStyle,
         has_none: bool,
     },
-    Moment {
+    DateTime {
         local: String,
         zone: String,
         is_day_only: bool,
@@ -48,59 +48,59 @@ pub(super) enum Control<'a> {
     },
 }
 
-/// One line of text, of whatever kind.
-pub(super) struct Line<'a> {
+/// A single-line input.
+pub(super) struct TextInput<'a> {
     pub(super) kind: &'static str,
     pub(super) value: Cow<'a, str>,
     pub(super) keyboard: Option<&'static str>,
     pub(super) step: Option<String>,
-    /// A secret was typed before, and is not shown again.
-    pub(super) is_kept: bool,
+    /// A secret was entered before and is not shown again.
+    pub(super) has_saved_secret: bool,
     pub(super) shown: Option<String>,
     pub(super) test: Option<Test>,
 }
 
-impl Line<'_> {
+impl TextInput<'_> {
     pub(super) fn is_masked(&self) -> bool {
         self.kind == "password"
     }
 
-    /// Prose: it may be written in either direction, and spelt.
+    /// Free text: either writing direction, with spell checking.
     pub(super) fn is_prose(&self) -> bool {
         self.kind == "text" && self.keyboard.is_none()
     }
 }
 
-/// A URL that can be tested.
+/// A URL with a test button.
 pub(super) struct Test {
     pub(super) verdict: Option<Verdict>,
 }
 
-/// What was found out about a URL.
+/// The result of testing a URL.
 pub(super) struct Verdict {
     pub(super) is_good: bool,
-    pub(super) words: String,
+    pub(super) message: String,
 }
 
 impl Verdict {
-    pub(super) fn good(words: &str) -> Self {
+    pub(super) fn good(message: &str) -> Self {
         Self {
             is_good: true,
-            words: words.to_owned(),
+            message: message.to_owned(),
         }
     }
 
-    pub(super) fn bad(words: &str) -> Self {
+    pub(super) fn bad(message: &str) -> Self {
         Self {
             is_good: false,
-            ..Self::good(words)
+            ..Self::good(message)
         }
     }
 }
 
 pub(super) struct Slider {
-    pub(super) least: String,
-    pub(super) most: String,
+    pub(super) min: String,
+    pub(super) max: String,
     pub(super) step: String,
     pub(super) value: String,
 }
@@ -111,29 +111,29 @@ pub(super) struct Choice<'a> {
     pub(super) is_chosen: bool,
 }
 
-/// How a list of options is drawn.
+/// How a list of options is rendered.
 #[derive(Clone, Copy)]
 pub(super) struct OptionStyle {
     pub(super) name: &'static str,
     pub(super) input: &'static str,
-    pub(super) is_searched: bool,
-    pub(super) is_folded: bool,
+    pub(super) is_searchable: bool,
+    pub(super) is_collapsible: bool,
 }
 
-/// Up to this many options are all on the screen where the author does not say.
-const FEW: usize = 5;
+/// Up to this many options are shown as radio buttons by default.
+const MAX_RADIO_OPTIONS: usize = 5;
 
-/// The control of a field, with what was typed into it, or what it begins with.
+/// Builds the control of a field with its draft value or default.
 pub(super) fn control<'a>(
-    setting: &Setting<'a>,
+    context: &FieldContext<'a>,
     field: &'a Field,
     files: Option<FilesView<'a>>,
     test: Option<Test>,
 ) -> Control<'a> {
-    let typed = setting.values.get(field.id());
+    let typed = context.values.get(field.id());
     let value = match (typed, field.default()) {
         (Some(typed), _) => Some(Cow::Borrowed(typed)),
-        (None, Some(default)) => Some(Cow::Owned(plain(default))),
+        (None, Some(default)) => Some(Cow::Owned(as_typed(default))),
         (None, None) => None,
     };
     if field.rendering().readonly {
@@ -145,40 +145,40 @@ pub(super) fn control<'a>(
     if let Some(files) = files {
         return Control::Files(files);
     }
-    let drawing = Drawing {
+    let builder = ControlBuilder {
         field,
-        words: setting.words,
-        is_kept: field.is_sensitive() && typed.is_some_and(|typed| !is_empty(typed)),
-        // A secret is not put on the page, not even for who typed it.
+        texts: context.texts,
+        has_saved_secret: field.is_sensitive() && typed.is_some_and(|typed| !is_empty(typed)),
+        // Secrets are never put on the page, not even for the person who typed them.
         value: value.filter(|_| !field.is_sensitive()),
     };
     match field.kind() {
-        Kind::Text(rules) => drawing.text_field(rules),
-        Kind::Number(rules) => drawing.number(rules),
-        Kind::Boolean => drawing.boolean(),
-        Kind::Select(options) => drawing.select(options),
-        Kind::MultiSelect(rules) => drawing.multi_select(rules),
-        Kind::Url(_) => Control::Line(Line {
+        Kind::Text(rules) => builder.text_field(rules),
+        Kind::Number(rules) => builder.number(rules),
+        Kind::Boolean => builder.boolean(),
+        Kind::Select(options) => builder.select(options),
+        Kind::MultiSelect(rules) => builder.multi_select(rules),
+        Kind::Url(_) => Control::TextInput(TextInput {
             test,
-            ..drawing.line("url")
+            ..builder.line("url")
         }),
-        Kind::Date(rules) => drawing.date(rules),
-        // Was made into a control before; without anywhere to keep files there is none.
+        Kind::Date(rules) => builder.date(rules),
+        // Handled above; without upload storage there is no control.
         Kind::File(_) => Control::Fixed {
             text: String::new(),
         },
     }
 }
 
-/// A field that is being drawn.
-struct Drawing<'a> {
+/// Builds the control of one field.
+struct ControlBuilder<'a> {
     field: &'a Field,
-    words: &'static Words,
+    texts: &'static Texts,
     value: Option<Cow<'a, Value>>,
-    is_kept: bool,
+    has_saved_secret: bool,
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> ControlBuilder<'a> {
     fn text(&self) -> String {
         self.value.as_deref().map(text_of).unwrap_or_default()
     }
@@ -187,9 +187,9 @@ impl<'a> Drawing<'a> {
         self.field.rendering().display_style
     }
 
-    /// A line of a kind; of a secret, the kind that masks.
-    fn line(&self, kind: &'static str) -> Line<'a> {
-        Line {
+    /// An input of this type, or a masked one for secrets.
+    fn line(&self, kind: &'static str) -> TextInput<'a> {
+        TextInput {
             kind: if self.field.is_sensitive() {
                 "password"
             } else {
@@ -198,7 +198,7 @@ impl<'a> Drawing<'a> {
             value: Cow::Owned(self.text()),
             keyboard: None,
             step: None,
-            is_kept: self.is_kept,
+            has_saved_secret: self.has_saved_secret,
             shown: None,
             test: None,
         }
@@ -207,7 +207,7 @@ impl<'a> Drawing<'a> {
     fn text_field(&self, rules: &TextRules) -> Control<'a> {
         let hints = self.field.rendering();
         if let Some(rows) = hints.rows.filter(|_| !self.field.is_sensitive()) {
-            return Control::Lines {
+            return Control::TextArea {
                 value: Cow::Owned(self.text()),
                 rows: rows.min(40),
             };
@@ -224,7 +224,7 @@ impl<'a> Drawing<'a> {
             _ => None,
         };
         let kind = input_kind(hints.input_type).or(by_style).or(by_format);
-        Control::Line(self.line(kind.unwrap_or("text")))
+        Control::TextInput(self.line(kind.unwrap_or("text")))
     }
 
     fn number(&self, rules: &NumberRules) -> Control<'a> {
@@ -232,15 +232,15 @@ impl<'a> Drawing<'a> {
         if self.style() == Some(DisplayStyle::Slider) && !self.field.is_sensitive() {
             return Control::Slider(slider(rules, hints.step, &self.text()));
         }
-        // A number input swallows what is no number before anyone can say so; a text input
-        // keeps it. Steps are there where the author asked for them, though.
+        // Browsers discard invalid text in number inputs before validation can report it; text
+        // inputs keep it. Number inputs are used only where the author asks for steps.
         let has_steps = hints.input_type == Some(InputType::Number) || hints.step.is_some();
         let step = || {
             let step = hints.step.map(|step| step.to_string());
             step.unwrap_or_else(|| "any".to_owned())
         };
         let has_steps = has_steps && !self.field.is_sensitive();
-        Control::Line(Line {
+        Control::TextInput(TextInput {
             keyboard: keyboard(rules),
             step: has_steps.then(step),
             ..self.line(if has_steps { "number" } else { "text" })
@@ -250,7 +250,7 @@ impl<'a> Drawing<'a> {
     fn boolean(&self) -> Control<'a> {
         let text = self.text();
         if self.style() != Some(DisplayStyle::Radio) {
-            return Control::Check {
+            return Control::Checkbox {
                 is_on: text == "true",
                 is_toggle: self.style() == Some(DisplayStyle::Toggle),
             };
@@ -262,8 +262,8 @@ impl<'a> Drawing<'a> {
         };
         Control::Options {
             options: vec![
-                choice("true", self.words.yes),
-                choice("false", self.words.no),
+                choice("true", self.texts.yes),
+                choice("false", self.texts.no),
             ],
             style: OptionStyle::of("radio", "radio", false),
             has_none: !self.field.is_required(),
@@ -273,12 +273,12 @@ impl<'a> Drawing<'a> {
     fn select(&self, options: &'a Options) -> Control<'a> {
         let chosen = self.text();
         let choices = choices(options, |value| value == chosen);
-        let is_searched = self.field.rendering().searchable == Some(true);
+        let is_searchable = self.field.rendering().searchable == Some(true);
         let style = match self.style() {
             Some(DisplayStyle::Radio) => "radio",
             Some(DisplayStyle::Segmented) => "segmented",
-            Some(_) if !is_searched => "dropdown",
-            _ if is_searched || choices.len() <= FEW => "radio",
+            Some(_) if !is_searchable => "dropdown",
+            _ if is_searchable || choices.len() <= MAX_RADIO_OPTIONS => "radio",
             _ => "dropdown",
         };
         if style == "dropdown" {
@@ -290,7 +290,7 @@ impl<'a> Drawing<'a> {
         }
         Control::Options {
             options: choices,
-            style: OptionStyle::of(style, "radio", is_searched),
+            style: OptionStyle::of(style, "radio", is_searchable),
             has_none: !self.field.is_required(),
         }
     }
@@ -305,10 +305,10 @@ impl<'a> Drawing<'a> {
             Some(DisplayStyle::MultiselectDropdown) => "folded",
             _ => "checkbox",
         };
-        let is_searched = self.field.rendering().searchable == Some(true);
+        let is_searchable = self.field.rendering().searchable == Some(true);
         Control::Options {
             options: choices(&rules.options, |value| chosen.contains(value)),
-            style: OptionStyle::of(style, "checkbox", is_searched),
+            style: OptionStyle::of(style, "checkbox", is_searchable),
             has_none: false,
         }
     }
@@ -317,13 +317,13 @@ impl<'a> Drawing<'a> {
         let hints = self.field.rendering();
         let text = self.text();
         let shown = hints.display_format.as_deref().map(|format| {
-            calendar::shown(&text, format, self.words).unwrap_or_else(|| format.to_owned())
+            calendar::display(&text, format, self.texts).unwrap_or_else(|| format.to_owned())
         });
         let as_text =
             self.style() == Some(DisplayStyle::Text) || hints.input_type == Some(InputType::Text);
         if as_text || !rules.has_time {
-            return Control::Line(Line {
-                // A calendar shows what is chosen; it is not shown again.
+            return Control::TextInput(TextInput {
+                // A date picker shows the chosen date itself.
                 kind: if as_text { "text" } else { "date" },
                 shown,
                 ..self.line("date")
@@ -332,7 +332,7 @@ impl<'a> Drawing<'a> {
         let (local, zone) = calendar::split(&text);
         let is_day_only = hints.enable_time == Some(false);
         let day = local.split('T').next().unwrap_or(local);
-        Control::Moment {
+        Control::DateTime {
             local: if is_day_only { day } else { local }.to_owned(),
             zone: zone.to_owned(),
             is_day_only,
@@ -341,18 +341,18 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// Whether any of the options is chosen.
+/// Whether any option is chosen.
 pub(super) fn has_choice(options: &[Choice<'_>]) -> bool {
     options.iter().any(|option| option.is_chosen)
 }
 
 impl OptionStyle {
-    fn of(name: &'static str, input: &'static str, is_searched: bool) -> Self {
+    fn of(name: &'static str, input: &'static str, is_searchable: bool) -> Self {
         Self {
             name,
             input,
-            is_searched,
-            is_folded: name == "folded",
+            is_searchable,
+            is_collapsible: name == "folded",
         }
     }
 }
@@ -367,32 +367,32 @@ fn choices(options: &Options, is_chosen: impl Fn(&str) -> bool) -> Vec<Choice<'_
 }
 
 fn slider(rules: &NumberRules, step: Option<Number>, text: &str) -> Slider {
-    let least = rules
+    let min = rules
         .minimum
         .or(rules.exclusive_minimum)
         .unwrap_or(Number::from(0));
-    let most = rules
+    let max = rules
         .maximum
         .or(rules.exclusive_maximum)
         .unwrap_or(Number::from(100));
-    let wide = most.as_f64() - least.as_f64() >= 10.0;
+    let wide = max.as_f64() - min.as_f64() >= 10.0;
     let step = step.or(rules.multiple_of).map(|step| step.to_string());
     Slider {
         step: step.unwrap_or_else(|| if wide { "1" } else { "0.01" }.to_owned()),
         value: if text.is_empty() {
-            least.to_string()
+            min.to_string()
         } else {
             text.to_owned()
         },
-        least: least.to_string(),
-        most: most.to_string(),
+        min: min.to_string(),
+        max: max.to_string(),
     }
 }
 
-/// The keys that a phone shows. Those for digits alone often lack a minus sign.
+/// The on-screen keyboard. Numeric ones often lack a minus sign.
 fn keyboard(rules: &NumberRules) -> Option<&'static str> {
-    let least = rules.minimum.or(rules.exclusive_minimum)?;
-    let is_never_negative = least >= Number::from(0);
+    let min = rules.minimum.or(rules.exclusive_minimum)?;
+    let is_never_negative = min >= Number::from(0);
     let keys = if rules.is_integer() {
         "numeric"
     } else {

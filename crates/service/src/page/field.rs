@@ -1,7 +1,6 @@
-//! A field as the page shows it: which control, with what in it.
+//! View models of fields.
 //!
-//! Only how things look is decided here. What is valid, and which fields take part, was asked of
-//! the core before.
+//! Decides presentation only. Validity and active fields come from the core.
 
 use entreat_core::form::{DisplayStyle, ValidationTrigger};
 use entreat_core::{Field, Form, Kind, Progress};
@@ -9,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::control::{Choice, Control, Test, Verdict, control};
 use super::file_view::FilesView;
-use super::words::Words;
+use super::texts::Texts;
 
 /// A field on the page.
 pub(super) struct FieldView<'a> {
@@ -18,9 +17,9 @@ pub(super) struct FieldView<'a> {
     pub(super) label: &'a str,
     pub(super) description: Option<&'a str>,
     pub(super) help: Option<&'a str>,
-    /// What the page itself has to say about it.
+    /// A hint by the page itself.
     pub(super) note: Option<String>,
-    /// What only a screen reader says.
+    /// Text for screen readers only.
     pub(super) spoken: Option<&'a str>,
     pub(super) error: Option<String>,
     pub(super) placeholder: Option<&'a str>,
@@ -28,20 +27,20 @@ pub(super) struct FieldView<'a> {
     pub(super) aria_label: Option<&'a str>,
     pub(super) tab_index: Option<i64>,
     pub(super) trigger: Option<&'static str>,
-    pub(super) pause: Option<u64>,
+    pub(super) debounce_ms: Option<u64>,
     pub(super) classes: String,
     pub(super) is_optional: bool,
     pub(super) is_answerable: bool,
     pub(super) control: Control<'a>,
     presence: Presence,
-    /// The author says that it is announced so, whatever it is.
-    said_required: Option<bool>,
-    said_invalid: Option<bool>,
-    /// The place of a field that describes this one.
+    /// Overrides by the form author for assistive technology.
+    aria_required: Option<bool>,
+    aria_invalid: Option<bool>,
+    /// The index of a field that describes this one.
     pub(super) describer: Option<usize>,
 }
 
-/// Whether a field takes part.
+/// Whether a field takes part in the form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Active,
@@ -60,7 +59,7 @@ impl Presence {
         }
     }
 
-    /// Its name to the script.
+    /// The name used by the script.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -70,31 +69,31 @@ impl Presence {
     }
 }
 
-/// What the fields of one page have in common.
-pub(super) struct Setting<'a> {
+/// What all fields of a page share.
+pub(super) struct FieldContext<'a> {
     pub(super) form: &'a Form,
-    /// What was typed, secrets included; they are not shown.
+    /// The draft, including secrets, which are not shown.
     pub(super) values: &'a Map<String, Value>,
     pub(super) progress: &'a Progress<'a>,
-    pub(super) words: &'static Words,
+    pub(super) texts: &'static Texts,
 }
 
 impl<'a> FieldView<'a> {
     pub(super) fn new(
-        setting: &Setting<'a>,
+        context: &FieldContext<'a>,
         place: usize,
         error: Option<String>,
         files: Option<FilesView<'a>>,
         verdict: Option<Verdict>,
     ) -> Self {
-        let test = (setting.form.fields()[place].rendering().test_button == Some(true))
+        let test = (context.form.fields()[place].rendering().test_button == Some(true))
             .then_some(Test { verdict });
-        let field = &setting.form.fields()[place];
+        let field = &context.form.fields()[place];
         let hints = field.rendering();
         let access = field.accessibility();
         let note = files.as_ref().map(|files| files.limits.clone());
         let describer = access.aria_described_by.as_deref();
-        let describer_place = describer.and_then(|id| setting.form.position(id));
+        let describer_place = describer.and_then(|id| context.form.position(id));
         Self {
             place,
             id: field.id(),
@@ -112,14 +111,14 @@ impl<'a> FieldView<'a> {
             aria_label: access.aria_label.as_deref(),
             tab_index: access.tab_index,
             trigger: hints.validation_trigger.map(ValidationTrigger::name),
-            pause: hints.debounce_ms,
-            classes: classes(setting.form, place),
-            is_optional: !field.is_required() && !hints.readonly && !has_no_empty(field),
+            debounce_ms: hints.debounce_ms,
+            classes: classes(context.form, place),
+            is_optional: !field.is_required() && !hints.readonly && !always_has_value(field),
             is_answerable: !hints.readonly,
-            control: control(setting, field, files, test),
-            presence: Presence::of(field, setting.progress),
-            said_required: access.required,
-            said_invalid: access.invalid,
+            control: control(context, field, files, test),
+            presence: Presence::of(field, context.progress),
+            aria_required: access.required,
+            aria_invalid: access.invalid,
             describer: describer_place,
         }
     }
@@ -132,25 +131,25 @@ impl<'a> FieldView<'a> {
         self.presence != Presence::Active
     }
 
-    pub(super) fn is_wrong(&self) -> bool {
-        self.error.is_some() || self.said_invalid == Some(true)
+    pub(super) fn has_error(&self) -> bool {
+        self.error.is_some() || self.aria_invalid == Some(true)
     }
 
-    pub(super) fn must_be_answered(&self) -> bool {
+    pub(super) fn is_required(&self) -> bool {
         let by_itself = !self.is_optional
             && self.is_answerable
             && !matches!(
                 self.control,
-                Control::Slider(_) | Control::Check { .. } | Control::Files(_)
+                Control::Slider(_) | Control::Checkbox { .. } | Control::Files(_)
             );
-        self.said_required.unwrap_or(by_itself)
+        self.aria_required.unwrap_or(by_itself)
     }
 
-    /// Several controls under one question.
+    /// Has several controls under one question.
     pub(super) fn is_group(&self) -> bool {
         matches!(
             self.control,
-            Control::Options { .. } | Control::Moment { .. }
+            Control::Options { .. } | Control::DateTime { .. }
         )
     }
 
@@ -158,12 +157,12 @@ impl<'a> FieldView<'a> {
         matches!(&self.control, Control::Options { style, .. } if style.input == "radio")
     }
 
-    /// The label stands beside the control.
+    /// The label is next to the control.
     pub(super) fn has_own_label(&self) -> bool {
-        matches!(self.control, Control::Check { .. })
+        matches!(self.control, Control::Checkbox { .. })
     }
 
-    /// Where the focus goes for an error.
+    /// The id to focus for an error.
     pub(super) fn anchor(&self) -> String {
         match &self.control {
             Control::Options { .. } => format!("f{}-0", self.place),
@@ -171,17 +170,17 @@ impl<'a> FieldView<'a> {
         }
     }
 
-    pub(super) fn folded_summary(&self, options: &[Choice<'_>], words: &Words) -> String {
+    pub(super) fn folded_summary(&self, options: &[Choice<'_>], texts: &Texts) -> String {
         let chosen = options.iter().filter(|option| option.is_chosen);
         match chosen.count() {
-            0 => self.placeholder.unwrap_or(words.choose).to_owned(),
-            count => format!("{count} {}", words.chosen),
+            0 => self.placeholder.unwrap_or(texts.choose).to_owned(),
+            count => format!("{count} {}", texts.chosen),
         }
     }
 }
 
-/// Whether the control always says something, so that it cannot be left out.
-fn has_no_empty(field: &Field) -> bool {
+/// Whether the control always has a value, so that it cannot be left empty.
+fn always_has_value(field: &Field) -> bool {
     let style = field.rendering().display_style;
     match field.kind() {
         Kind::Boolean => style != Some(DisplayStyle::Radio),
@@ -190,7 +189,7 @@ fn has_no_empty(field: &Field) -> bool {
     }
 }
 
-/// Where a field stands in the grid.
+/// CSS classes for the field's position in the grid.
 fn classes(form: &Form, place: usize) -> String {
     let fields = form.fields();
     let hints = fields[place].rendering();
@@ -209,7 +208,7 @@ fn classes(form: &Form, place: usize) -> String {
     classes.concat()
 }
 
-/// How the fields are laid out: below each other, in a grid, or in lines that the author breaks.
+/// The layout class: stacked (none), a grid, or lines that the author breaks.
 pub(super) fn layout(form: &Form) -> String {
     let columns = form
         .fields()
@@ -229,7 +228,7 @@ pub(super) fn layout(form: &Form) -> String {
     }
 }
 
-/// What the HTML standard lets a browser fill in; anything else would be an error in the page.
+/// Whether the HTML standard defines the autofill token; others would be invalid HTML.
 fn is_autofill(token: &str) -> bool {
     const FIELDS: &[&str] = &[
         "on",
@@ -284,13 +283,13 @@ fn is_autofill(token: &str) -> bool {
         "email",
         "impp",
     ];
-    let mut words = token.split(' ');
-    let last = words.next_back().unwrap_or_default();
+    let mut parts = token.split(' ');
+    let last = parts.next_back().unwrap_or_default();
     let is_prefix = |word: &str| {
         matches!(
             word,
             "shipping" | "billing" | "home" | "work" | "mobile" | "fax" | "pager"
         )
     };
-    FIELDS.contains(&last) && words.all(is_prefix)
+    FIELDS.contains(&last) && parts.all(is_prefix)
 }

@@ -1,15 +1,15 @@
-//! The files of a field, as the page shows them.
+//! View models of uploaded files.
 
 use entreat_core::form::FileRules;
 use entreat_core::{Field, Kind};
 use serde_json::Value;
 
-use super::said::readable_size;
-use super::words::{FileLimits, Words};
+use super::answer_text::readable_size;
+use super::texts::{FileLimits, Texts};
 
 /// The control of a file field.
 pub(super) struct FilesView<'a> {
-    pub(super) kept: Vec<FileView>,
+    pub(super) uploaded: Vec<FileView>,
     pub(super) takes_many: bool,
     pub(super) can_drop: bool,
     pub(super) accept: Option<String>,
@@ -17,30 +17,30 @@ pub(super) struct FilesView<'a> {
     pub(super) field: &'a Field,
 }
 
-/// A file that was uploaded.
+/// An uploaded file.
 pub(super) struct FileView {
     pub(super) name: String,
     pub(super) size: String,
     pub(super) location: String,
-    /// Where its picture is.
+    /// The URL of its preview image.
     pub(super) image: Option<String>,
-    /// How its text begins.
+    /// The beginning of its text.
     pub(super) text: Option<String>,
 }
 
-/// Pictures that every browser shows and none runs.
+/// Image types that all browsers display and none executes.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 impl<'a> FilesView<'a> {
-    /// The control for what a draft holds; `None` if it is no file field.
-    pub(super) fn new(field: &'a Field, value: Option<&Value>, words: &Words) -> Option<Self> {
+    /// The control with the files of a draft; `None` if it is not a file field.
+    pub(super) fn new(field: &'a Field, value: Option<&Value>, texts: &Texts) -> Option<Self> {
         let Kind::File(rules) = field.kind() else {
             return None;
         };
         let hints = field.rendering();
         let (kinds, accept) = kinds(rules);
         Some(Self {
-            kept: kept(value).filter_map(FileView::new).collect(),
+            uploaded: uploads_in(value).filter_map(FileView::new).collect(),
             takes_many: rules.max_items > 1,
             can_drop: hints.drag_and_drop != Some(false),
             accept: hints
@@ -48,7 +48,7 @@ impl<'a> FilesView<'a> {
                 .as_deref()
                 .map(str::to_owned)
                 .or(accept),
-            limits: (words.limits)(&FileLimits {
+            limits: (texts.limits)(&FileLimits {
                 most: rules.max_items,
                 size: &readable_size(rules.max_size),
                 kinds: &kinds,
@@ -57,7 +57,7 @@ impl<'a> FilesView<'a> {
         })
     }
 
-    /// Whether the files may be looked at on the page.
+    /// Whether the files have previews on the page.
     pub(super) fn has_previews(&self) -> bool {
         self.field.rendering().preview == Some(true) && !self.field.is_sensitive()
     }
@@ -75,8 +75,8 @@ impl FileView {
     }
 }
 
-/// The uploads that a field's draft holds, one or many.
-pub(super) fn kept(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+/// The uploads in a field's draft, one or many.
+pub(super) fn uploads_in(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     let (many, one) = match value {
         Some(Value::Array(files)) => (files.as_slice(), None),
         Some(file @ Value::Object(_)) => (&[][..], Some(file)),
@@ -85,7 +85,7 @@ pub(super) fn kept(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     many.iter().chain(one)
 }
 
-/// Where an upload's bytes are, if they are here.
+/// The location of an upload, if it is stored here.
 pub(super) fn location(file: &Value) -> Option<&str> {
     let content = &file["content"];
     content["location"]
@@ -93,12 +93,12 @@ pub(super) fn location(file: &Value) -> Option<&str> {
         .filter(|_| content["type"] == "local")
 }
 
-/// Whether a picture of this type can be shown.
+/// Whether a preview of this type can be shown.
 pub(super) fn is_image(content_type: &str) -> bool {
     IMAGES.contains(&content_type)
 }
 
-/// What is taken, in words and for the browser's dialog.
+/// The accepted types, for people and for the `accept` attribute.
 fn kinds(rules: &FileRules) -> (String, Option<String>) {
     let extensions = rules.extensions().into_iter().flatten();
     let extensions = extensions.map(|e| format!(".{}", e.trim_start_matches('.')));
@@ -110,10 +110,10 @@ fn kinds(rules: &FileRules) -> (String, Option<String>) {
         .map(String::as_str)
         .collect();
     let accept = (!accept.is_empty()).then(|| accept.join(","));
-    let words = if extensions.is_empty() {
+    let shown = if extensions.is_empty() {
         &types
     } else {
         &extensions
     };
-    (words.join(", "), accept)
+    (shown.join(", "), accept)
 }

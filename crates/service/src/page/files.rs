@@ -1,4 +1,4 @@
-//! Files that the script sends while the form is open, and pictures of those that are there.
+//! Uploads by the script while the form is open, and preview images.
 
 use askama::Template;
 use axum::body::Body;
@@ -11,15 +11,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::control::Control;
-use super::field::{FieldView, Setting};
-use super::file_view::{FilesView, is_image, kept, location};
+use super::field::{FieldContext, FieldView};
+use super::file_view::{FilesView, is_image, location, uploads_in};
 use super::frame::{Frame, html};
 use super::posted::{Posted, store};
 use super::question::{check_settings, is_over};
-use super::shown::shown;
-use super::visit::Asked;
+use super::sanitize::sanitize;
+use super::visit::QuestionVisit;
 use crate::http::json;
-use crate::upload::FileName;
+use crate::upload::FileMetadata;
 
 #[derive(Template)]
 #[template(path = "files_fragment.html")]
@@ -29,7 +29,7 @@ struct Fragment<'a> {
     files: &'a FilesView<'a>,
 }
 
-/// What an address says after the question's.
+/// The path parameters after the question's.
 #[derive(Deserialize)]
 pub(super) struct FileAddress {
     field: usize,
@@ -37,28 +37,28 @@ pub(super) struct FileAddress {
     location: String,
 }
 
-/// `POST …/files/{field}`: one file as the body, its name in a header. Answers with the field's
+/// `POST …/files/{field}`: one file as the body, its name in a header. Responds with the field's
 /// files as HTML.
 pub(super) async fn upload(
-    asked: Asked,
+    question: QuestionVisit,
     Path(FileAddress { field: place, .. }): Path<FileAddress>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if !asked
+    if !question
         .visit
-        .made(text(&headers, "x-entreat-form").as_deref())
+        .is_valid_csrf(text(&headers, "x-entreat-form").as_deref())
     {
-        return asked
+        return question
             .visit
-            .refuse(StatusCode::FORBIDDEN, asked.visit.words.forged);
+            .error_page(StatusCode::FORBIDDEN, question.visit.texts.forged);
     }
-    if asked.snapshot.outcome().is_some() {
+    if question.snapshot.outcome().is_some() {
         return json(StatusCode::CONFLICT, json!({"live": false}).to_string());
     }
     let filename = text(&headers, "x-entreat-file").unwrap_or_default();
     let kind = text(&headers, "content-type").unwrap_or_default();
-    let name = FileName {
+    let name = FileMetadata {
         filename: &filename,
         content_type: if kind.is_empty() {
             "application/octet-stream"
@@ -68,51 +68,51 @@ pub(super) async fn upload(
         length: text(&headers, "content-length").and_then(|length| length.parse().ok()),
     };
     let stream = body.into_data_stream().map_err(std::io::Error::other);
-    let receiving = store(&asked, place, name, stream);
-    let file = match tokio::time::timeout(asked.visit.site.settings.upload_timeout, receiving).await
-    {
-        Ok(Ok(file)) => file,
-        Ok(Err(message)) => return refused(&message),
-        Err(_) => return refused(asked.visit.words.upload_failed),
-    };
+    let receiving = store(&question, place, name, stream);
+    let file =
+        match tokio::time::timeout(question.visit.site.settings.upload_timeout, receiving).await {
+            Ok(Ok(file)) => file,
+            Ok(Err(message)) => return rejected(&message),
+            Err(_) => return rejected(question.visit.texts.upload_failed),
+        };
     let mut posted = Posted::of_file(place, file);
-    match asked.keep(&mut posted).await {
+    match question.save_draft(&mut posted).await {
         Ok(draft) => match posted.refused.pop() {
-            Some((_, message)) => refused(&message),
-            None => fragment(&asked, place, &Value::Object(draft)).await,
+            Some((_, message)) => rejected(&message),
+            None => fragment(&question, place, &Value::Object(draft)).await,
         },
         Err(error) if is_over(&error) => {
             json(StatusCode::CONFLICT, json!({"live": false}).to_string())
         }
-        Err(error) => asked.visit.broken(&error),
+        Err(error) => question.visit.internal_error(&error),
     }
 }
 
-async fn fragment(asked: &Asked, place: usize, tree: &Value) -> Response {
-    let visit = &asked.visit;
-    let form = asked.form();
+async fn fragment(question: &QuestionVisit, place: usize, tree: &Value) -> Response {
+    let visit = &question.visit;
+    let form = question.form();
     let settings = check_settings();
     let progress = form.progress(tree, &settings);
     let Some(values) = tree.as_object() else {
-        return refused(visit.words.upload_failed);
+        return rejected(visit.texts.upload_failed);
     };
-    let setting = Setting {
+    let context = FieldContext {
         form,
         values,
         progress: &progress,
-        words: visit.words,
+        texts: visit.texts,
     };
     let value = values.get(form.fields()[place].id());
-    let Some(files) = FilesView::new(&form.fields()[place], value, visit.words) else {
-        return refused(visit.words.upload_failed);
+    let Some(files) = FilesView::new(&form.fields()[place], value, visit.texts) else {
+        return rejected(visit.texts.upload_failed);
     };
-    let files = asked
+    let files = question
         .with_previews(files, place, value, &visit.here())
         .await;
-    let field = FieldView::new(&setting, place, None, Some(files), None);
-    let frame = Frame::new(&visit.site, visit.words, None);
+    let field = FieldView::new(&context, place, None, Some(files), None);
+    let frame = Frame::new(&visit.site, visit.texts, None);
     let Control::Files(files) = &field.control else {
-        return refused(visit.words.upload_failed);
+        return rejected(visit.texts.upload_failed);
     };
     html(
         StatusCode::OK,
@@ -124,43 +124,43 @@ async fn fragment(asked: &Asked, place: usize, tree: &Value) -> Response {
     )
 }
 
-/// `GET …/files/{field}/{location}`: a picture that was uploaded.
+/// `GET …/files/{field}/{location}`: a preview of an uploaded image.
 pub(super) async fn preview(
-    asked: Asked,
+    question: QuestionVisit,
     Path(FileAddress { field, location }): Path<FileAddress>,
 ) -> Response {
-    match picture(&asked, field, &location).await {
+    match preview_image(&question, field, &location).await {
         Some(response) => response,
-        None => asked.visit.site.not_found(asked.visit.words),
+        None => question.visit.site.not_found(question.visit.texts),
     }
 }
 
-async fn picture(asked: &Asked, place: usize, wanted: &str) -> Option<Response> {
-    let field = asked.form().fields().get(place)?;
-    let uploads = asked.visit.site.uploads.as_ref()?;
-    if asked.snapshot.outcome().is_some() || field.is_sensitive() {
+async fn preview_image(question: &QuestionVisit, place: usize, wanted: &str) -> Option<Response> {
+    let field = question.form().fields().get(place)?;
+    let uploads = question.visit.site.uploads.as_ref()?;
+    if question.snapshot.outcome().is_some() || field.is_sensitive() {
         return None;
     }
-    let values = asked.elicitation().drafted().await.ok()?;
-    let file = kept(values.get(field.id())).find(|file| location(file) == Some(wanted))?;
+    let values = question.elicitation().read_draft().await.ok()?;
+    let file = uploads_in(values.get(field.id())).find(|file| location(file) == Some(wanted))?;
     let kind = file["content_type"]
         .as_str()
         .filter(|kind| is_image(kind))?;
-    let bytes = uploads.read(asked.id, wanted).await.ok()?;
+    let bytes = uploads.read(question.id, wanted).await.ok()?;
     let mut response = Response::new(Body::from_stream(bytes));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(kind).ok()?);
-    let alone = HeaderValue::from_static("default-src 'none'; sandbox");
-    headers.insert(header::CONTENT_SECURITY_POLICY, alone);
+    let policy = HeaderValue::from_static("default-src 'none'; sandbox");
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     Some(response)
 }
 
-fn refused(message: &str) -> Response {
-    let told = json!({"live": true, "error": shown(message)});
-    json(StatusCode::UNPROCESSABLE_ENTITY, told.to_string())
+fn rejected(message: &str) -> Response {
+    let body = json!({"live": true, "error": sanitize(message)});
+    json(StatusCode::UNPROCESSABLE_ENTITY, body.to_string())
 }
 
-/// A header's text; names of files are percent-encoded, since headers know few letters.
+/// The text of a header; file names are percent-encoded, since headers are ASCII.
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
     Some(percent_decode_str(value).decode_utf8_lossy().into_owned())

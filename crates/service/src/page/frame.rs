@@ -1,4 +1,4 @@
-//! What all pages have in common.
+//! What all pages share.
 
 use askama::Template;
 use axum::body::Body;
@@ -9,21 +9,21 @@ use entreat_engine::Snapshot;
 
 use super::Site;
 use super::assets::{NAMES, Names};
-use super::words::{Closing, Words};
+use super::texts::{NoticeTexts, Texts};
 
-/// What the layout needs.
+/// The data of the layout template.
 pub(super) struct Frame<'a> {
-    pub(super) words: &'static Words,
+    pub(super) texts: &'static Texts,
     pub(super) root: &'a str,
     pub(super) assets: &'static Names,
     pub(super) accent: Option<String>,
 }
 
 impl<'a> Frame<'a> {
-    pub(super) fn new(site: &'a Site, words: &'static Words, asker: Option<&str>) -> Self {
+    pub(super) fn new(site: &'a Site, texts: &'static Texts, asker: Option<&str>) -> Self {
         let accent = asker.and_then(|asker| site.accents.get(asker));
         Self {
-            words,
+            texts,
             root: &site.root,
             assets: &NAMES,
             accent: accent.map(|accent| accent.name()),
@@ -31,7 +31,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Who asks.
+/// The asker, as shown to people.
 pub(super) struct AskerView<'a> {
     pub(super) name: &'a str,
 }
@@ -51,7 +51,7 @@ impl<'a> AskerView<'a> {
     }
 }
 
-/// How long is left.
+/// The remaining time.
 pub(super) struct Clock {
     pub(super) left_ms: u128,
     pub(super) warn_ms: u128,
@@ -60,19 +60,19 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(snapshot: &Snapshot, now: UnixTime, words: &Words) -> Self {
+    pub(super) fn new(snapshot: &Snapshot, now: UnixTime, texts: &Texts) -> Self {
         let lifecycle = snapshot.lifecycle();
         let left = lifecycle.remaining(now);
         Self {
             left_ms: left.as_millis(),
             warn_ms: lifecycle.terms().warning().as_millis(),
-            left: (words.left)(left),
+            left: (texts.left)(left),
             can_extend: lifecycle.terms().extension_allowed() && lifecycle.extensions_left() > 0,
         }
     }
 }
 
-/// A page that says one thing.
+/// A page with a single message.
 #[derive(Template)]
 #[template(path = "notice.html")]
 struct Notice<'a> {
@@ -83,38 +83,38 @@ struct Notice<'a> {
     lines: &'a [&'static str],
 }
 
-/// A page that leads nowhere, and says why.
+/// Renders a page with a single message, such as an error.
 pub(super) fn notice(
     site: &Site,
-    words: &'static Words,
+    texts: &'static Texts,
     status: StatusCode,
-    says: Closing,
+    content: NoticeTexts,
     lines: &[&'static str],
 ) -> Response {
     let page = Notice {
-        frame: Frame::new(site, words, None),
+        frame: Frame::new(site, texts, None),
         sign: "no",
-        title: says.title,
-        lead: says.lead,
+        title: content.title,
+        lead: content.lead,
         lines,
     };
     html(status, &page)
 }
 
-/// Room for a page of a dozen questions, in bytes: a buffer that grows is copied each time.
-pub(super) const ROOM: usize = 16 << 10;
+/// Initial buffer size: fits a page with a dozen questions, so that the buffer does not grow.
+pub(super) const INITIAL_CAPACITY: usize = 16 << 10;
 
-/// A page, made.
+/// Renders a page.
 pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
-    let mut text = String::with_capacity(ROOM);
+    let mut text = String::with_capacity(INITIAL_CAPACITY);
     match page.render_into(&mut text) {
         Ok(()) => response(status, text),
-        Err(error) => not_made(&error),
+        Err(error) => render_failed(&error),
     }
 }
 
-/// What is shown instead of a page that could not be made.
-pub(super) fn not_made(error: &askama::Error) -> Response {
+/// The response when rendering fails.
+pub(super) fn render_failed(error: &askama::Error) -> Response {
     tracing::error!(%error, "a page could not be made");
     let sorry = "This page could not be made. Try again in a moment.".to_owned();
     response(StatusCode::INTERNAL_SERVER_ERROR, sorry)

@@ -1,12 +1,12 @@
-//! What waits for this person, and what is over.
+//! The inbox: a person's open and recently settled questions.
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use entreat_engine::{ActError, MAX_PAGE, Snapshot, Which};
+use entreat_engine::{ActError, MAX_PAGE, Snapshot, StatusFilter};
 
 use super::frame::{AskerView, Frame, html};
-use super::key::Door;
+use super::token::Target;
 use super::visit::Visit;
 
 #[derive(Template)]
@@ -24,9 +24,9 @@ struct Fragment<'a> {
     lists: Lists,
 }
 
-/// What waits and what is over, newest first.
+/// Open and settled questions, newest first.
 struct Lists {
-    waiting_words: String,
+    waiting_text: String,
     waiting: Vec<Item>,
     settled: Vec<Item>,
 }
@@ -40,51 +40,51 @@ struct Item {
     when: String,
 }
 
-/// So many are listed that wait, and so many that are over.
-const WAITING: usize = 200;
-const SETTLED: usize = 20;
-/// So many pages of the engine's list are looked through for them.
-const PAGES: usize = 50;
+/// Maximum number of open and of settled questions in the list.
+const MAX_OPEN: usize = 200;
+const MAX_SETTLED: usize = 20;
+/// Maximum number of pages of the engine's list to search.
+const MAX_PAGES: usize = 50;
 
 pub(super) async fn show(visit: Visit) -> Response {
-    if let Some(response) = visit.welcome() {
+    if let Some(response) = visit.redirect_from_link() {
         return response;
     }
-    let lists = match Lists::gather(&visit).await {
+    let lists = match Lists::load(&visit).await {
         Ok(lists) => lists,
-        Err(error) => return visit.broken(&error),
+        Err(error) => return visit.internal_error(&error),
     };
     let page = InboxPage {
-        frame: Frame::new(&visit.site, visit.words, None),
+        frame: Frame::new(&visit.site, visit.texts, None),
         list: format!("{}/list", visit.here()),
         lists,
     };
     visit.with_cookie(html(StatusCode::OK, &page))
 }
 
-/// The lists alone, for a page that is open.
+/// Only the lists, for refreshing an open page.
 pub(super) async fn list(visit: Visit) -> Response {
-    let frame = Frame::new(&visit.site, visit.words, None);
-    match Lists::gather(&visit).await {
+    let frame = Frame::new(&visit.site, visit.texts, None);
+    match Lists::load(&visit).await {
         Ok(lists) => html(StatusCode::OK, &Fragment { frame, lists }),
-        Err(error) => visit.broken(&error),
+        Err(error) => visit.internal_error(&error),
     }
 }
 
 impl Lists {
-    async fn gather(visit: &Visit) -> Result<Self, ActError> {
+    async fn load(visit: &Visit) -> Result<Self, ActError> {
         let engine = &visit.site.engine;
         let (mut waiting, mut settled) = (Vec::new(), Vec::new());
         for (which, most, list) in [
-            (Which::Live, WAITING, &mut waiting),
-            (Which::All, SETTLED, &mut settled),
+            (StatusFilter::Live, MAX_OPEN, &mut waiting),
+            (StatusFilter::All, MAX_SETTLED, &mut settled),
         ] {
             let mut before = None;
-            for _ in 0..PAGES {
+            for _ in 0..MAX_PAGES {
                 let page = engine.list(None, which, MAX_PAGE, before).await?;
                 let wanted = page.elicitations.iter().filter(|snapshot| {
                     let is_live = snapshot.lifecycle().is_live();
-                    visit.may_see(snapshot) && is_live == matches!(which, Which::Live)
+                    visit.may_see(snapshot) && is_live == matches!(which, StatusFilter::Live)
                 });
                 list.extend(wanted.filter_map(|snapshot| Item::new(visit, snapshot)));
                 before = page.next;
@@ -95,7 +95,7 @@ impl Lists {
             list.truncate(most);
         }
         Ok(Self {
-            waiting_words: (visit.words.waiting)(waiting.len()),
+            waiting_text: (visit.texts.waiting)(waiting.len()),
             waiting,
             settled,
         })
@@ -108,10 +108,10 @@ impl Item {
         let request = &snapshot.record().request;
         let pass = site
             .keys
-            .pass(Door::Question(snapshot.id()), &visit.browser);
+            .pass(Target::Question(snapshot.id()), &visit.browser);
         let when = match snapshot.outcome() {
-            Some(outcome) => (visit.words.outcome)(outcome).to_owned(),
-            None => (visit.words.left)(snapshot.lifecycle().remaining(site.engine.now())),
+            Some(outcome) => (visit.texts.outcome)(outcome).to_owned(),
+            None => (visit.texts.left)(snapshot.lifecycle().remaining(site.engine.now())),
         };
         Some(Self {
             id: snapshot.id().to_string(),

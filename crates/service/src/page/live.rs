@@ -1,4 +1,4 @@
-//! What the script asks: how a question stands, and what follows from what was typed so far.
+//! Endpoints for the script: the state of a question, and saving a draft while typing.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,36 +10,36 @@ use super::field::Presence;
 use super::frame::Clock;
 use super::posted::Posted;
 use super::question::{by_field, check_settings, is_over};
-use super::shown::shown;
-use super::visit::{Asked, Visit};
+use super::sanitize::sanitize;
+use super::visit::{QuestionVisit, Visit};
 use crate::http::json;
 
-/// `GET …/state`: whether it is still open, and for how long.
-pub(super) async fn state(asked: Asked) -> Response {
-    tell(&standing(&asked.visit, &asked.snapshot))
+/// `GET …/state`: whether the question is live, and the remaining time.
+pub(super) async fn state(question: QuestionVisit) -> Response {
+    respond(&state_of(&question.visit, &question.snapshot))
 }
 
-/// `POST …/draft`: keeps what was typed, and tells what it means for the form.
-pub(super) async fn draft(asked: Asked, headers: HeaderMap, body: Body) -> Response {
-    let mut posted = match Posted::read(&asked, &headers, body).await {
+/// `POST …/draft`: saves the draft, and returns active fields and errors.
+pub(super) async fn draft(question: QuestionVisit, headers: HeaderMap, body: Body) -> Response {
+    let mut posted = match Posted::read(&question, &headers, body).await {
         Ok(posted) => posted,
         Err(response) => return response,
     };
-    match keep(&asked, &mut posted).await {
-        Ok(told) => tell(&told),
-        Err(error) if is_over(&error) => tell(&json!({"live": false})),
-        Err(ActError::NotFound) => asked.visit.site.not_found(asked.visit.words),
+    match save(&question, &mut posted).await {
+        Ok(state) => respond(&state),
+        Err(error) if is_over(&error) => respond(&json!({"live": false})),
+        Err(ActError::NotFound) => question.visit.site.not_found(question.visit.texts),
         Err(ActError::TooLarge { .. }) => {
-            let told = json!({"live": true, "complaint": asked.visit.words.too_large});
-            json(StatusCode::PAYLOAD_TOO_LARGE, told.to_string())
+            let state = json!({"live": true, "complaint": question.visit.texts.too_large});
+            json(StatusCode::PAYLOAD_TOO_LARGE, state.to_string())
         }
-        Err(error) => asked.visit.broken(&error),
+        Err(error) => question.visit.internal_error(&error),
     }
 }
 
-async fn keep(asked: &Asked, posted: &mut Posted) -> Result<Value, ActError> {
-    let elicitation = asked.elicitation();
-    let values = asked.keep(posted).await?;
+async fn save(question: &QuestionVisit, posted: &mut Posted) -> Result<Value, ActError> {
+    let elicitation = question.elicitation();
+    let values = question.save_draft(posted).await?;
     if posted.action().0 == "extend" {
         match elicitation.extend(None).await {
             Ok(_) | Err(ActError::Extension(_)) => {}
@@ -47,20 +47,20 @@ async fn keep(asked: &Asked, posted: &mut Posted) -> Result<Value, ActError> {
         }
     }
     let snapshot = elicitation.status().await?;
-    let mut told = standing(&asked.visit, &snapshot);
-    told["fields"] = consequences(asked, values);
-    Ok(told)
+    let mut state = state_of(&question.visit, &snapshot);
+    state["fields"] = field_states(question, values);
+    Ok(state)
 }
 
-/// Which fields take part now, and what is wrong with those that were answered.
-fn consequences(asked: &Asked, values: Map<String, Value>) -> Value {
+/// The presence of all fields, and the errors of those that were answered.
+fn field_states(question: &QuestionVisit, values: Map<String, Value>) -> Value {
     let tree = Value::Object(values);
     let settings = check_settings();
-    let progress = asked.form().progress(&tree, &settings);
-    let errors = progress.errors(&asked.visit.messages);
+    let progress = question.form().progress(&tree, &settings);
+    let errors = progress.errors(&question.visit.messages);
     let errors = errors.iter().map(|error| (&*error.field, &*error.message));
     let mut sentences = by_field(errors);
-    let fields = asked.form().fields().iter().enumerate();
+    let fields = question.form().fields().iter().enumerate();
     fields
         .filter(|(_, field)| !field.rendering().hidden)
         .map(|(place, field)| {
@@ -68,14 +68,14 @@ fn consequences(asked: &Asked, values: Map<String, Value>) -> Value {
             json!({
                 "place": place,
                 "presence": Presence::of(field, &progress).as_str(),
-                "error": shown(&error),
+                "error": sanitize(&error),
             })
         })
         .collect()
 }
 
-fn standing(visit: &Visit, snapshot: &Snapshot) -> Value {
-    let clock = Clock::new(snapshot, visit.site.engine.now(), visit.words);
+fn state_of(visit: &Visit, snapshot: &Snapshot) -> Value {
+    let clock = Clock::new(snapshot, visit.site.engine.now(), visit.texts);
     json!({
         "live": snapshot.lifecycle().is_live(),
         "left": clock.left_ms,
@@ -84,6 +84,6 @@ fn standing(visit: &Visit, snapshot: &Snapshot) -> Value {
     })
 }
 
-fn tell(told: &Value) -> Response {
-    json(StatusCode::OK, told.to_string())
+fn respond(state: &Value) -> Response {
+    json(StatusCode::OK, state.to_string())
 }

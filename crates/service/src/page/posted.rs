@@ -1,7 +1,7 @@
-//! What a form sent: its fields as text, its files streamed to where they are kept.
+//! A posted form: its fields as text, its files streamed to upload storage.
 //!
-//! Everything here takes time that is linear in what was sent and in the form: names are looked
-//! up, not looked for, and each field is answered once however often it is named.
+//! Takes linear time in the size of the post and the form: names are looked up in maps, and each
+//! field is answered once however often it is named.
 
 mod meter;
 mod read;
@@ -16,27 +16,27 @@ use entreat_core::form::{DisplayStyle, Options};
 use entreat_core::{Field, Form, Kind};
 use serde_json::{Map, Value, json};
 
+use super::answer_text::is_empty;
 use super::calendar;
-use super::file_view::kept;
-use super::said::is_empty;
-use super::visit::Asked;
-use crate::upload::{FileName, ReceiveError};
+use super::file_view::uploads_in;
+use super::visit::QuestionVisit;
+use crate::upload::{FileMetadata, ReceiveError};
 
-pub(crate) use self::read::{Reading, Unreadable};
+pub(crate) use self::read::{FormReader, PostError};
 
-/// What was sent.
+/// The contents of a posted form.
 #[derive(Default)]
 pub(crate) struct Posted {
-    /// The values of each name, in the order in which they came.
+    /// The values of each name, in order.
     texts: HashMap<String, Vec<String>>,
-    /// Files that arrived, by the place of their field.
+    /// Received files by field index.
     pub(super) files: BTreeMap<usize, Vec<Value>>,
-    /// Files that were not taken, and why.
+    /// Rejected files by field index, with the message.
     pub(super) refused: Vec<(usize, String)>,
 }
 
 impl Posted {
-    /// A file that came by itself.
+    /// A post of a single file.
     pub(super) fn of_file(place: usize, file: Value) -> Self {
         Self {
             files: [(place, vec![file])].into(),
@@ -44,7 +44,7 @@ impl Posted {
         }
     }
 
-    /// Whether there is nothing to keep.
+    /// Whether there is nothing to save.
     pub(super) fn is_empty(&self) -> bool {
         self.all("_f").is_empty() && self.files.is_empty()
     }
@@ -57,7 +57,7 @@ impl Posted {
         self.texts.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The places of the fields that could be answered when the form was sent.
+    /// The indices of the fields that could be answered when the form was sent.
     pub(super) fn shown(&self, form: &Form) -> BTreeSet<usize> {
         let places = self.all("_f").iter().filter_map(|place| place.parse().ok());
         places
@@ -65,61 +65,60 @@ impl Posted {
             .collect()
     }
 
-    /// What is to be done: a word, and what it is done to.
+    /// The action and its argument.
     pub(super) fn action(&self) -> (&str, &str) {
         let action = self.all("_do").first().map_or("", String::as_str);
         action.split_once('.').unwrap_or((action, ""))
     }
 
-    /// The answers that were sent, as text; `kept` is what was there before. Files that arrived
-    /// are not among them.
-    pub(crate) fn answers(&self, form: &Form, kept: &Map<String, Value>) -> Map<String, Value> {
+    /// The posted answers as text, without files; `draft` is the draft so far.
+    pub(crate) fn answers(&self, form: &Form, draft: &Map<String, Value>) -> Map<String, Value> {
         let answer = |place: usize| {
             let field = &form.fields()[place];
-            let value = self.answer(field, kept.get(field.id()))?;
+            let value = self.answer(field, draft.get(field.id()))?;
             Some((field.id().to_owned(), value))
         };
         self.shown(form).into_iter().filter_map(answer).collect()
     }
 
-    fn answer(&self, field: &Field, kept: Option<&Value>) -> Option<Value> {
+    fn answer(&self, field: &Field, saved: Option<&Value>) -> Option<Value> {
         let name = format!("f.{}", field.id());
         let text = || self.last(&name).unwrap_or_default();
         let value = match field.kind() {
-            // Files come by themselves.
+            // Files are handled separately.
             Kind::File(_) => return None,
             Kind::Boolean if field.rendering().display_style != Some(DisplayStyle::Radio) => {
                 Value::Bool(text() == "true")
             }
-            Kind::Select(options) => Chooser::new(options).option(text()).into(),
+            Kind::Select(options) => OptionFinder::new(options).option(text()).into(),
             Kind::MultiSelect(rules) => {
-                let mut chooser = Chooser::new(&rules.options);
+                let mut finder = OptionFinder::new(&rules.options);
                 let sent = self.all(&name).iter();
-                sent.map(|sent| Value::from(chooser.option(sent))).collect()
+                sent.map(|sent| Value::from(finder.option(sent))).collect()
             }
             Kind::Date(rules) if rules.has_time => match self.last(&format!("z.{}", field.id())) {
                 Some(zone) => calendar::join(text(), zone).into(),
                 None => text().into(),
             },
-            // A browser sends line breaks in two characters; a person typed one.
+            // Browsers send line breaks as CRLF.
             _ => text().replace("\r\n", "\n").into(),
         };
-        // A secret is not shown again, so an empty field leaves it as it is.
+        // Secrets are not shown again, so an empty field leaves them unchanged.
         let stays =
-            field.is_sensitive() && is_empty(&value) && kept.is_some_and(|kept| !is_empty(kept));
+            field.is_sensitive() && is_empty(&value) && saved.is_some_and(|saved| !is_empty(saved));
         (!stays).then_some(value)
     }
 }
 
-/// Finds the option that was sent. Browsers change line breaks and NUL on the way, and an option
-/// that has them could otherwise not be chosen.
-struct Chooser<'o> {
+/// Finds the option that was sent. Browsers normalize line breaks and NUL, so options that contain
+/// them could not be chosen otherwise.
+struct OptionFinder<'o> {
     options: &'o Options,
-    /// By what a browser makes of them; made when the first is not as it was.
+    /// Options by normalized value; built on the first mismatch.
     changed: Option<HashMap<Cow<'o, str>, &'o str>>,
 }
 
-impl<'o> Chooser<'o> {
+impl<'o> OptionFinder<'o> {
     fn new(options: &'o Options) -> Self {
         Self {
             options,
@@ -135,16 +134,16 @@ impl<'o> Chooser<'o> {
             return sent;
         }
         let changed = self.changed.get_or_insert_with(|| {
-            // The first of those that look the same on the way, as they are listed.
+            // Reversed, so that of options with equal normal forms the first wins.
             let values = self.options.values().collect::<Vec<_>>().into_iter().rev();
-            values.map(|value| (on_the_way(value), value)).collect()
+            values.map(|value| (as_submitted(value), value)).collect()
         });
-        changed.get(&*on_the_way(sent)).copied().unwrap_or(sent)
+        changed.get(&*as_submitted(sent)).copied().unwrap_or(sent)
     }
 }
 
-/// What a browser sends of a text.
-fn on_the_way(text: &str) -> Cow<'_, str> {
+/// The text as a browser submits it.
+fn as_submitted(text: &str) -> Cow<'_, str> {
     if !text.contains(['\r', '\0']) {
         return text.into();
     }
@@ -154,22 +153,22 @@ fn on_the_way(text: &str) -> Cow<'_, str> {
         .into()
 }
 
-/// Receives one file; on failure, the sentence to show.
+/// Receives one file; the error is the message to show.
 pub(super) async fn store<S>(
-    asked: &Asked,
+    question: &QuestionVisit,
     place: usize,
-    name: FileName<'_>,
+    name: FileMetadata<'_>,
     body: S,
 ) -> Result<Value, String>
 where
     S: futures_util::Stream<Item = std::io::Result<Bytes>> + Send,
 {
-    let visit = &asked.visit;
-    let field = asked.form().fields().get(place);
+    let visit = &question.visit;
+    let field = question.form().fields().get(place);
     let (Some(uploads), Some(field)) = (&visit.site.uploads, field) else {
-        return Err(visit.words.upload_failed.to_owned());
+        return Err(visit.texts.upload_failed.to_owned());
     };
-    let received = uploads.receive(asked.id, field, name, body).await;
+    let received = uploads.receive(question.id, field, name, body).await;
     received.map_err(|error| match error {
         ReceiveError::Refused(violations) => {
             let errors = violations.errors(&visit.messages);
@@ -178,20 +177,23 @@ where
         }
         error => {
             tracing::warn!(%error, "a file was not taken");
-            let words = visit.words;
-            let says = match error {
-                ReceiveError::TooMany { .. } | ReceiveError::TooMuch { .. } => words.upload_no_room,
-                ReceiveError::AllFull { .. } | ReceiveError::AskerFull { .. } => words.upload_full,
-                ReceiveError::Busy => words.upload_busy,
-                _ => words.upload_failed,
+            let texts = visit.texts;
+            let message = match error {
+                ReceiveError::TooManyFiles { .. } | ReceiveError::TooManyBytes { .. } => {
+                    texts.upload_no_room
+                }
+                ReceiveError::TotalQuotaExceeded { .. }
+                | ReceiveError::AskerQuotaExceeded { .. } => texts.upload_full,
+                ReceiveError::Busy => texts.upload_busy,
+                _ => texts.upload_failed,
             };
-            says.to_owned()
+            message.to_owned()
         }
     })
 }
 
-/// A field's files with others, as many as it takes; a field that takes one has the last. What is
-/// returned besides is whether all of them found a place.
+/// Adds files to a field's draft, up to its limit; a field for one file takes the last. Also
+/// returns whether all of them fit.
 pub(super) fn with_files(field: &Field, before: Option<&Value>, new: &[Value]) -> (Value, bool) {
     let Kind::File(rules) = field.kind() else {
         return (before.cloned().unwrap_or_default(), false);
@@ -200,35 +202,35 @@ pub(super) fn with_files(field: &Field, before: Option<&Value>, new: &[Value]) -
         let last = new.last().or(before).cloned().unwrap_or_default();
         return (last, new.len() <= 1);
     }
-    let mut files: Vec<Value> = kept(before).cloned().collect();
+    let mut files: Vec<Value> = uploads_in(before).cloned().collect();
     let most = usize::try_from(rules.max_items).unwrap_or(usize::MAX);
     let room = most.saturating_sub(files.len()).min(new.len());
     files.extend_from_slice(&new[..room]);
     (files.into(), room == new.len())
 }
 
-/// The sentence for files that found no place.
-pub(super) fn too_many_files(asked: &Asked, field: &Field) -> String {
+/// The message for files beyond the limit.
+pub(super) fn too_many_files(question: &QuestionVisit, field: &Field) -> String {
     let most = match field.kind() {
         Kind::File(rules) => rules.max_items,
         _ => 0,
     };
-    let messages = &asked.visit.messages;
-    let told = messages.retell(asked.form(), field.id(), "maxItems", &json!(most));
-    told.unwrap_or_else(|| asked.visit.words.upload_failed.to_owned())
+    let messages = &question.visit.messages;
+    let told = messages.message_for(question.form(), field.id(), "maxItems", &json!(most));
+    told.unwrap_or_else(|| question.visit.texts.upload_failed.to_owned())
 }
 
-impl Unreadable {
-    /// The page that says so.
-    fn page(self, asked: &Asked) -> Response {
-        let words = asked.visit.words;
-        let (status, says) = match self {
-            Self::Forged => (StatusCode::FORBIDDEN, words.forged),
-            Self::TooMuch => (StatusCode::PAYLOAD_TOO_LARGE, words.too_much),
-            Self::Malformed => (StatusCode::BAD_REQUEST, words.unreadable),
-            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, words.unreadable),
-            Self::NoMemory => (StatusCode::SERVICE_UNAVAILABLE, words.busy),
+impl PostError {
+    /// The error page.
+    fn page(self, question: &QuestionVisit) -> Response {
+        let texts = question.visit.texts;
+        let (status, message) = match self {
+            Self::Forged => (StatusCode::FORBIDDEN, texts.forged),
+            Self::TooMuch => (StatusCode::PAYLOAD_TOO_LARGE, texts.too_much),
+            Self::Malformed => (StatusCode::BAD_REQUEST, texts.unreadable),
+            Self::Timeout => (StatusCode::REQUEST_TIMEOUT, texts.unreadable),
+            Self::NoMemory => (StatusCode::SERVICE_UNAVAILABLE, texts.busy),
         };
-        asked.visit.refuse(status, says)
+        question.visit.error_page(status, message)
     }
 }

@@ -1,4 +1,4 @@
-//! The page of a question while it is open.
+//! The page of an open question.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use entreat_engine::{ActError, UrlError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer_text::text_of;
 use super::closing;
 use super::control::Verdict;
-use super::drawn::Drawn;
-use super::field::{FieldView, Setting};
-use super::file_view::{FilesView, is_image, kept, location};
-use super::frame::{AskerView, Clock, Frame, html, not_made};
-use super::said::text_of;
-use super::visit::Asked;
+use super::field::{FieldContext, FieldView};
+use super::file_view::{FilesView, is_image, location, uploads_in};
+use super::frame::{AskerView, Clock, Frame, html, render_failed};
+use super::rendered::RenderedFields;
+use super::visit::QuestionVisit;
 
 /// What is shown besides the question.
 #[derive(Default)]
-pub(super) struct Look {
-    /// All that is wrong, what is missing included.
+pub(super) struct ViewOptions {
+    /// Show all errors, including missing answers.
     pub(super) check: bool,
     pub(super) notice: Option<&'static str>,
-    /// Which URL was to be tested.
+    /// The field whose URL is tested.
     pub(super) test: Option<usize>,
-    /// What is wrong besides, by field.
+    /// Additional errors by field index.
     pub(super) refused: Vec<(usize, String)>,
-    /// Something that concerns the whole form.
-    pub(super) complaint: Option<&'static str>,
+    /// An error that concerns the whole form.
+    pub(super) form_error: Option<&'static str>,
 }
 
 #[derive(Template)]
@@ -47,26 +47,26 @@ struct QuestionPage<'a> {
     csrf: String,
     poll: u128,
     primary: &'static str,
-    summary: Vec<Complaint>,
+    summary: Vec<SummaryEntry>,
     attempts: Option<String>,
     notice: Option<&'static str>,
     clock: Clock,
-    drawn: &'a Drawn,
+    rendered: &'a RenderedFields,
     kept_for: String,
 }
 
-struct Complaint {
+struct SummaryEntry {
     anchor: String,
     message: String,
 }
 
-/// Something wrong with an answer.
-struct Wrong {
+/// An error of an answer.
+struct AnswerError {
     field: String,
     message: String,
 }
 
-/// An error as the engine keeps it, in words of its own.
+/// An error as stored by the engine, in its default language.
 #[derive(Deserialize)]
 struct PreviousError {
     field: String,
@@ -76,7 +76,7 @@ struct PreviousError {
     expected: Value,
 }
 
-impl From<FieldError> for Wrong {
+impl From<FieldError> for AnswerError {
     fn from(error: FieldError) -> Self {
         Self {
             field: error.field,
@@ -85,37 +85,37 @@ impl From<FieldError> for Wrong {
     }
 }
 
-pub(super) async fn show(asked: Asked, uri: Uri) -> Response {
-    if let Some(response) = asked.visit.welcome() {
+pub(super) async fn show(question: QuestionVisit, uri: Uri) -> Response {
+    if let Some(response) = question.visit.redirect_from_link() {
         return response;
     }
     let query = uri.query().unwrap_or_default();
-    let words = asked.visit.words;
+    let texts = question.visit.texts;
     let (word, argument) = query.split_once('=').unwrap_or((query, ""));
-    let look = match word {
-        "check" => Look {
+    let options = match word {
+        "check" => ViewOptions {
             check: true,
-            ..Look::default()
+            ..ViewOptions::default()
         },
-        "test" => Look {
+        "test" => ViewOptions {
             test: argument.parse().ok(),
-            ..Look::default()
+            ..ViewOptions::default()
         },
-        "step" => Look::noticing(words.more_questions),
-        "extended" => Look::noticing(words.extended),
-        "not-extended" => Look::noticing(words.not_extended),
-        _ => Look::default(),
+        "step" => ViewOptions::with_notice(texts.more_questions),
+        "extended" => ViewOptions::with_notice(texts.extended),
+        "not-extended" => ViewOptions::with_notice(texts.not_extended),
+        _ => ViewOptions::default(),
     };
-    page(&asked, look).await
+    page(&question, options).await
 }
 
-impl Look {
-    /// Nothing but the question, as far as its fields are concerned.
+impl ViewOptions {
+    /// Whether the fields show nothing but the draft.
     fn is_plain(&self) -> bool {
-        !self.check && self.test.is_none() && self.refused.is_empty() && self.complaint.is_none()
+        !self.check && self.test.is_none() && self.refused.is_empty() && self.form_error.is_none()
     }
 
-    fn noticing(notice: &'static str) -> Self {
+    fn with_notice(notice: &'static str) -> Self {
         Self {
             notice: Some(notice),
             ..Self::default()
@@ -123,44 +123,47 @@ impl Look {
     }
 }
 
-/// The page as the draft has it; the closing page, if it is over.
-pub(super) async fn page(asked: &Asked, look: Look) -> Response {
-    if asked.snapshot.outcome().is_some() {
-        return closing::page(asked);
+/// The page with the current draft, or the closing page if the question has settled.
+pub(super) async fn page(question: &QuestionVisit, options: ViewOptions) -> Response {
+    if question.snapshot.outcome().is_some() {
+        return closing::page(question);
     }
-    match asked.typed().await {
-        Ok(values) => page_with(asked, &values, look, StatusCode::OK).await,
-        Err(error) => asked.visit.broken(&error),
+    match question.draft_values().await {
+        Ok(values) => page_with(question, &values, options, StatusCode::OK).await,
+        Err(error) => question.visit.internal_error(&error),
     }
 }
 
 /// The page with these answers filled in.
 pub(super) async fn page_with(
-    asked: &Asked,
+    question: &QuestionVisit,
     values: &Map<String, Value>,
-    look: Look,
+    options: ViewOptions,
     status: StatusCode,
 ) -> Response {
-    let visit = &asked.visit;
-    let (site, words) = (&*visit.site, visit.words);
-    let form = asked.form();
-    let record = asked.snapshot.record();
+    let visit = &question.visit;
+    let (site, texts) = (&*visit.site, visit.texts);
+    let form = question.form();
+    let record = question.snapshot.record();
     let here = visit.here();
-    let frame = Frame::new(site, words, Some(&record.request.asker));
-    let is_untouched = values.is_empty() && look.is_plain();
-    let before = is_untouched.then(|| site.drawings.find(form, words));
-    let (drawn, summary) = match before.flatten() {
-        Some(drawn) => (drawn, Vec::new()),
-        None => match asked.draw(&frame, values, &look, &here).await {
-            Ok(drawn) => drawn,
-            Err(error) => return not_made(&error),
+    let frame = Frame::new(site, texts, Some(&record.request.asker));
+    let is_untouched = values.is_empty() && options.is_plain();
+    let before = is_untouched.then(|| site.render_cache.find(form, texts));
+    let (rendered, summary) = match before.flatten() {
+        Some(rendered) => (rendered, Vec::new()),
+        None => match question
+            .render_fields(&frame, values, &options, &here)
+            .await
+        {
+            Ok(rendered) => rendered,
+            Err(error) => return render_failed(&error),
         },
     };
-    let lifecycle = asked.snapshot.lifecycle();
+    let lifecycle = question.snapshot.lifecycle();
     let attempts_left = lifecycle
         .attempt_limit()
         .saturating_sub(lifecycle.attempts());
-    let has_tried = look.check && lifecycle.attempts() > 0;
+    let has_tried = options.check && lifecycle.attempts() > 0;
     let extras = record.request.extras.as_ref();
     let page = QuestionPage {
         frame,
@@ -174,78 +177,88 @@ pub(super) async fn page_with(
         here: &here,
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
-        primary: if drawn.answerable > 1 {
+        primary: if rendered.answerable > 1 {
             "review"
         } else {
             "send"
         },
-        attempts: has_tried.then(|| (words.attempts_left)(attempts_left)),
+        attempts: has_tried.then(|| (texts.attempts_left)(attempts_left)),
         summary,
-        notice: look.notice,
-        clock: Clock::new(&asked.snapshot, site.engine.now(), words),
-        drawn: &drawn,
-        kept_for: (words.kept_for)(site.engine.retention()),
+        notice: options.notice,
+        clock: Clock::new(&question.snapshot, site.engine.now(), texts),
+        rendered: &rendered,
+        kept_for: (texts.kept_for)(site.engine.retention()),
     };
     visit.with_cookie(html(status, &page))
 }
 
-/// What is wrong, with the way to it. While nothing was to be sent, fields speak for themselves.
-fn summary(fields: &[FieldView<'_>], look: &Look, errors: &[Wrong], form: &Form) -> Vec<Complaint> {
-    let mut summary: Vec<Complaint> = Vec::new();
-    if let Some(complaint) = look.complaint {
-        summary.push(Complaint {
+/// The error summary with links to the fields. Empty unless the person tried to proceed.
+fn summary(
+    fields: &[FieldView<'_>],
+    options: &ViewOptions,
+    errors: &[AnswerError],
+    form: &Form,
+) -> Vec<SummaryEntry> {
+    let mut summary: Vec<SummaryEntry> = Vec::new();
+    if let Some(form_error) = options.form_error {
+        summary.push(SummaryEntry {
             anchor: "main".to_owned(),
-            message: complaint.to_owned(),
+            message: form_error.to_owned(),
         });
     }
-    if look.check || !look.refused.is_empty() || look.complaint.is_some() {
+    if options.check || !options.refused.is_empty() || options.form_error.is_some() {
         summary.extend(fields.iter().filter_map(|field| {
-            Some(Complaint {
+            Some(SummaryEntry {
                 anchor: field.anchor(),
                 message: field.error.clone()?,
             })
         }));
-        // What concerns no field that is shown has to be said all the same.
-        let is_nowhere = |error: &&Wrong| form.field(&error.field).is_none();
-        summary.extend(errors.iter().filter(is_nowhere).map(|error| Complaint {
-            anchor: "main".to_owned(),
-            message: error.message.clone(),
-        }));
+        // Errors that belong to no field are listed, too.
+        let has_no_field = |error: &&AnswerError| form.field(&error.field).is_none();
+        summary.extend(
+            errors
+                .iter()
+                .filter(has_no_field)
+                .map(|error| SummaryEntry {
+                    anchor: "main".to_owned(),
+                    message: error.message.clone(),
+                }),
+        );
     }
     summary
 }
 
-impl Asked {
-    /// Draws the fields with what is in them, and says what is wrong.
-    async fn draw(
+impl QuestionVisit {
+    /// Renders the fields with their values and errors.
+    async fn render_fields(
         &self,
         frame: &Frame<'_>,
         values: &Map<String, Value>,
-        look: &Look,
+        options: &ViewOptions,
         here: &str,
-    ) -> askama::Result<(Arc<Drawn>, Vec<Complaint>)> {
-        let (site, words, form) = (&self.visit.site, self.visit.words, self.form());
+    ) -> askama::Result<(Arc<RenderedFields>, Vec<SummaryEntry>)> {
+        let (site, texts, form) = (&self.visit.site, self.visit.texts, self.form());
         let tree = Value::Object(values.clone());
         let settings = check_settings();
         let progress = form.progress(&tree, &settings);
-        let setting = Setting {
+        let context = FieldContext {
             form,
             values,
             progress: &progress,
-            words,
+            texts,
         };
-        let errors = if look.check {
+        let errors = if options.check {
             self.all_errors(&tree)
         } else {
             let errors = progress.errors(&self.visit.messages);
-            errors.into_iter().map(Wrong::from).collect()
+            errors.into_iter().map(AnswerError::from).collect()
         };
-        let refused = look.refused.iter().map(|(place, message)| {
+        let refused = options.refused.iter().map(|(place, message)| {
             let field = form.fields().get(*place);
             (field.map_or("", Field::id), &**message)
         });
-        let wrong = errors.iter().map(|error| (&*error.field, &*error.message));
-        let mut sentences = by_field(refused.chain(wrong));
+        let answer_errors = errors.iter().map(|error| (&*error.field, &*error.message));
+        let mut sentences = by_field(refused.chain(answer_errors));
         let mut fields = Vec::with_capacity(form.fields().len());
         for (place, field) in form.fields().iter().enumerate() {
             if field.rendering().hidden {
@@ -253,25 +266,25 @@ impl Asked {
             }
             let error = sentences.remove(field.id());
             let value = values.get(field.id());
-            let files = match FilesView::new(field, value, words) {
+            let files = match FilesView::new(field, value, texts) {
                 Some(files) => Some(self.with_previews(files, place, value, here).await),
                 None => None,
             };
-            let verdict = match look.test {
+            let verdict = match options.test {
                 Some(test) if test == place => Some(self.test(field, value).await),
                 _ => None,
             };
-            fields.push(FieldView::new(&setting, place, error, files, verdict));
+            fields.push(FieldView::new(&context, place, error, files, verdict));
         }
-        let drawn = Arc::new(Drawn::new(form, frame, &fields)?);
-        // What is wrong is said in words that are not in the key.
-        if values.is_empty() && look.is_plain() && errors.is_empty() {
-            site.drawings.keep(form, words, &drawn);
+        let rendered = Arc::new(RenderedFields::new(form, frame, &fields)?);
+        // Errors depend on more than the cache key.
+        if values.is_empty() && options.is_plain() && errors.is_empty() {
+            site.render_cache.insert(form, texts, &rendered);
         }
-        Ok((drawn, summary(&fields, look, &errors, form)))
+        Ok((rendered, summary(&fields, options, &errors, form)))
     }
 
-    /// The form; whoever got here asked for one.
+    /// The form; [`QuestionVisit`] exists only for questions with one.
     pub(super) fn form(&self) -> &Form {
         match self.snapshot.record().request.subject.form() {
             Some(form) => form,
@@ -279,54 +292,54 @@ impl Asked {
         }
     }
 
-    /// All that is wrong with answers, in the person's language; what a custom validator said at
-    /// the last attempt, in its words.
-    fn all_errors(&self, answers: &Value) -> Vec<Wrong> {
+    /// All errors of the answers, in the person's language; if there are none, those of custom
+    /// validators at the last attempt.
+    fn all_errors(&self, answers: &Value) -> Vec<AnswerError> {
         let checked = self.form().check_with(answers, &check_settings());
         match checked {
             Err(violations) => {
                 let errors = violations.errors(&self.visit.messages);
-                errors.into_iter().map(Wrong::from).collect()
+                errors.into_iter().map(AnswerError::from).collect()
             }
             Ok(_) => self.previous_errors(),
         }
     }
 
-    fn previous_errors(&self) -> Vec<Wrong> {
-        let held = self.snapshot.record().held.as_ref();
+    fn previous_errors(&self) -> Vec<AnswerError> {
+        let held = self.snapshot.record().answer_state.as_ref();
         let errors = held.and_then(|held| held.errors.as_deref());
         let errors: Vec<PreviousError> = errors
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
         let messages = &self.visit.messages;
-        let retell = |kept: PreviousError| {
+        let retell = |previous: PreviousError| {
             let PreviousError {
                 field,
                 message,
                 constraint,
                 expected,
-            } = kept;
-            let told = messages.retell(self.form(), &field, &constraint, &expected);
-            Wrong {
+            } = previous;
+            let retold = messages.message_for(self.form(), &field, &constraint, &expected);
+            AnswerError {
                 field,
-                message: told.unwrap_or(message),
+                message: retold.unwrap_or(message),
             }
         };
         errors.into_iter().map(retell).collect()
     }
 
-    /// Looks a URL up and judges it. Nothing is fetched.
+    /// Resolves and checks a URL without fetching it.
     async fn test(&self, field: &Field, value: Option<&Value>) -> Verdict {
-        let words = self.visit.words;
+        let texts = self.visit.texts;
         let url = value.map(text_of).unwrap_or_default();
         let Kind::Url(rules) = field.kind() else {
-            return Verdict::bad(words.test_empty);
+            return Verdict::bad(texts.test_empty);
         };
         if url.is_empty() {
-            return Verdict::bad(words.test_empty);
+            return Verdict::bad(texts.test_empty);
         }
-        match self.visit.site.engine.judge_url(&url, &rules.policy).await {
-            Ok(cleared) if !cleared.addresses().is_empty() => Verdict::good(words.test_good),
+        match self.visit.site.engine.check_url(&url, &rules.policy).await {
+            Ok(cleared) if !cleared.addresses().is_empty() => Verdict::good(texts.test_good),
             Err(UrlError::Blocked(blocked)) => {
                 let blocked = [(field.id(), &*url, blocked)];
                 let violations = Violations::of_blocked_urls(self.form(), &blocked);
@@ -334,11 +347,11 @@ impl Asked {
                 let error = errors.into_iter().flatten().next();
                 Verdict::bad(&error.map_or_else(String::new, |error| error.message))
             }
-            Ok(_) | Err(_) => Verdict::good(words.test_unknown),
+            Ok(_) | Err(_) => Verdict::good(texts.test_unknown),
         }
     }
 
-    /// The files with pictures and beginnings of texts, where the form wants them.
+    /// Adds image and text previews, if the form wants them.
     pub(super) async fn with_previews<'f>(
         &self,
         mut files: FilesView<'f>,
@@ -355,7 +368,7 @@ impl Asked {
         else {
             return files;
         };
-        for (view, file) in files.kept.iter_mut().zip(kept(value)) {
+        for (view, file) in files.uploaded.iter_mut().zip(uploads_in(value)) {
             let Some(location) = location(file) else {
                 continue;
             };
@@ -364,7 +377,7 @@ impl Asked {
                 view.image = Some(format!("{here}/files/{place}/{location}"));
             } else if content_type.starts_with("text/") || content_type == "application/json" {
                 let head = uploads
-                    .head(self.id, location, PREVIEW)
+                    .head(self.id, location, PREVIEW_LEN)
                     .await
                     .unwrap_or_default();
                 view.text = Some(String::from_utf8_lossy(&head).into_owned());
@@ -374,10 +387,10 @@ impl Asked {
     }
 }
 
-/// So much of a text is shown, in bytes.
-const PREVIEW: usize = 1000;
+/// Length of text previews, in bytes.
+const PREVIEW_LEN: usize = 1000;
 
-/// How a page checks: files are references to what is kept here until the form is sent.
+/// Settings for checks on the page: files are local references until the form is submitted.
 pub(super) fn check_settings() -> CheckSettings {
     CheckSettings {
         references: vec![ReferenceKind::Local],
@@ -385,7 +398,7 @@ pub(super) fn check_settings() -> CheckSettings {
     }
 }
 
-/// What there is to say about each field, in one text.
+/// Joins the messages of each field.
 pub(super) fn by_field<'a>(
     sentences: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> HashMap<&'a str, String> {
@@ -400,7 +413,7 @@ pub(super) fn by_field<'a>(
     texts
 }
 
-/// Whether an error means that the question is over, which its page then says.
+/// Whether an error means that the question has settled.
 pub(super) fn is_over(error: &ActError) -> bool {
     matches!(error, ActError::Settled { .. } | ActError::TimedOut { .. })
 }

@@ -1,15 +1,15 @@
-//! The page before sending: all answers at a glance, secrets masked.
+//! The review page: all answers before submission, with secrets masked.
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
+use super::answer_text::{AnswerLine, AnswerText, answer_lines};
 use super::closing;
 use super::frame::{AskerView, Clock, Frame, html};
 use super::question::check_settings;
-use super::said::{Line, Said, lines};
-use super::visit::Asked;
+use super::visit::QuestionVisit;
 
 #[derive(Template)]
 #[template(path = "review.html")]
@@ -22,44 +22,44 @@ struct ReviewPage<'a> {
     csrf: String,
     poll: u128,
     clock: Clock,
-    lines: Vec<Line<'a>>,
+    lines: Vec<AnswerLine<'a>>,
 }
 
-pub(super) async fn show(asked: Asked) -> Response {
-    if asked.snapshot.outcome().is_some() {
-        return closing::page(&asked);
+pub(super) async fn show(question: QuestionVisit) -> Response {
+    if question.snapshot.outcome().is_some() {
+        return closing::page(&question);
     }
-    match asked.typed().await {
-        Ok(values) => page(&asked, values),
-        Err(error) => asked.visit.broken(&error),
+    match question.draft_values().await {
+        Ok(values) => page(&question, values),
+        Err(error) => question.visit.internal_error(&error),
     }
 }
 
-fn page(asked: &Asked, values: Map<String, Value>) -> Response {
-    let visit = &asked.visit;
-    let (site, words) = (&*visit.site, visit.words);
+fn page(question: &QuestionVisit, values: Map<String, Value>) -> Response {
+    let visit = &question.visit;
+    let (site, texts) = (&*visit.site, visit.texts);
     let here = visit.here();
-    let form = asked.form();
-    let record = asked.snapshot.record();
+    let form = question.form();
+    let record = question.snapshot.record();
     let tree = Value::Object(values);
     let settings = check_settings();
     if form.check_with(&tree, &settings).is_err() {
-        return visit.send_to(&format!("{here}?check"));
+        return visit.redirect_to(&format!("{here}?check"));
     }
     let progress = form.progress(&tree, &settings);
     let Some(values) = tree.as_object() else {
-        return visit.send_to(&here);
+        return visit.redirect_to(&here);
     };
     let page = ReviewPage {
-        frame: Frame::new(site, words, Some(&record.request.asker)),
+        frame: Frame::new(site, texts, Some(&record.request.asker)),
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),
         action: &here,
         here: &here,
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
-        clock: Clock::new(&asked.snapshot, site.engine.now(), words),
-        lines: lines(form, values, words, |field| {
+        clock: Clock::new(&question.snapshot, site.engine.now(), texts),
+        lines: answer_lines(form, values, texts, |field| {
             progress.is_shown(field) && progress.is_active(field.id())
         }),
     };

@@ -1,4 +1,4 @@
-//! What a program says about its pages.
+//! Settings of the pages.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,23 +8,22 @@ use std::time::Duration;
 use crate::identity::Identity;
 use crate::upload::Uploads;
 
-/// What holds for the pages on which people answer.
+/// Settings of the pages on which people answer.
 #[derive(Clone, Debug)]
 pub struct PageSettings {
-    /// How people are told apart.
+    /// How people are identified.
     pub identity: Identity,
-    /// How askers are shown to people, by their names.
+    /// How askers are presented, by asker name.
     pub brands: HashMap<String, Brand>,
-    /// Where files are kept that people send; without it none are taken.
+    /// Storage for uploads; without it, file fields accept none.
     pub uploads: Option<Uploads>,
-    /// How often an open page looks whether its question is still open.
+    /// How often an open page polls the state of its question.
     pub poll: Duration,
-    /// How long a file may take to arrive.
+    /// Timeout for uploading a file.
     pub upload_timeout: Duration,
-    /// How long the rest of a form may take.
+    /// Timeout for posting a form without files.
     pub body_timeout: Duration,
-    /// How much memory forms may take that are being received, in bytes; those of one question a
-    /// quarter of it.
+    /// Memory for forms being received, in bytes; those of one question may use a quarter.
     pub body_memory: usize,
 }
 
@@ -42,16 +41,16 @@ impl Default for PageSettings {
     }
 }
 
-/// How an asker is shown to people.
+/// How an asker is presented to people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brand {
-    /// What people know it by; its name as an asker if there is none.
+    /// The display name; defaults to the asker's name.
     pub name: Option<String>,
-    /// The colour of its pages.
+    /// The accent colour of its pages.
     pub color: Option<Color>,
 }
 
-/// A colour, written `#rrggbb`.
+/// A colour in the notation `#rrggbb`.
 ///
 /// ```
 /// use entreat_service::Color;
@@ -59,33 +58,33 @@ pub struct Brand {
 /// let color: Color = "#0A7F5c".parse()?;
 /// assert_eq!(color.rgb(), [10, 127, 92]);
 /// assert_eq!(color.to_string(), "#0a7f5c");
-/// # Ok::<(), entreat_service::NoColor>(())
+/// # Ok::<(), entreat_service::InvalidColor>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Color([u8; 3]);
 
 impl Color {
-    /// Its parts of red, green and blue.
+    /// Returns the red, green and blue components.
     pub fn rgb(self) -> [u8; 3] {
         self.0
     }
 }
 
-/// A text that is no colour.
+/// Not a colour in the notation `#rrggbb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a colour is # and six hexadecimal digits, as #0a7f5c")]
-pub struct NoColor;
+pub struct InvalidColor;
 
 impl FromStr for Color {
-    type Err = NoColor;
+    type Err = InvalidColor;
 
-    fn from_str(text: &str) -> Result<Self, NoColor> {
-        let digits = text.strip_prefix('#').ok_or(NoColor)?;
+    fn from_str(text: &str) -> Result<Self, InvalidColor> {
+        let digits = text.strip_prefix('#').ok_or(InvalidColor)?;
         if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Err(NoColor);
+            return Err(InvalidColor);
         }
         let [_, red, green, blue] = u32::from_str_radix(digits, 16)
-            .map_err(|_| NoColor)?
+            .map_err(|_| InvalidColor)?
             .to_be_bytes();
         Ok(Self([red, green, blue]))
     }
@@ -107,7 +106,7 @@ mod tests {
         for text in [
             "", "#", "0a7f5c", "#0a7f5", "#0a7f5cc", "#0a7f5g", "#+a7f5c", "red", "#ééé",
         ] {
-            assert_eq!(text.parse::<Color>(), Err(NoColor), "{text}");
+            assert_eq!(text.parse::<Color>(), Err(InvalidColor), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who comes, with what key, and what that opens.
+//! Authenticates visitors of pages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,53 +16,53 @@ use serde_json::{Map, Value};
 
 use super::Site;
 use super::frame::notice;
-use super::guard::may_be_ours;
-use super::key::{Browser, Door, Opened};
-use super::words::Words;
+use super::guard::may_be_same_origin;
+use super::texts::Texts;
+use super::token::{Access, Browser, Target};
 use crate::identity::Person;
 
-/// Someone who may be here.
+/// A visitor with access.
 pub(super) struct Visit {
     pub(super) site: Arc<Site>,
-    pub(super) door: Door,
+    pub(super) target: Target,
     pub(super) browser: Browser,
-    /// The browser had no cookie yet.
+    /// The browser has no cookie yet.
     is_new: bool,
-    /// It is a browser that goes from page to page.
+    /// The request is a navigation of a browser.
     navigates: bool,
-    opened: Opened,
+    access: Access,
     pub(super) person: Person,
-    pub(super) words: &'static Words,
+    pub(super) texts: &'static Texts,
     pub(super) messages: Messages,
 }
 
-/// How long a browser keeps its cookie, in seconds: 30 days.
+/// Lifetime of the cookie in seconds: 30 days.
 const COOKIE_AGE: u32 = 30 * 24 * 3600;
 
 impl Visit {
-    /// Lets a request in, or says with a page why not. What is not there and what is somebody
-    /// else's look the same. Without a key, those are let in whose names are known.
+    /// Grants access, or returns an error page. Nonexistent questions and those of others are
+    /// indistinguishable. Without a key, only signed-in people have access.
     #[expect(
         clippy::result_large_err,
-        reason = "the error is the page that is served, and served at once"
+        reason = "the error is the response and is returned at once"
     )]
-    pub(super) fn enter(
+    pub(super) fn authenticate(
         site: &Arc<Site>,
         parts: &Parts,
-        door: Door,
+        target: Target,
         key: Option<&str>,
     ) -> Result<Self, Response> {
-        let (words, messages) = language(site, &parts.headers);
-        let refuse = |status, says| Err(notice(site, words, status, says, &[]));
+        let (texts, messages) = language(site, &parts.headers);
+        let error_page = |status, content| Err(notice(site, texts, status, content, &[]));
         let peer = parts.extensions.get::<SocketAddr>();
         let Some(peer) = peer.copied() else {
-            return refuse(StatusCode::FORBIDDEN, words.refused);
+            return error_page(StatusCode::FORBIDDEN, texts.refused);
         };
-        if site.is_for_nobody {
+        if site.rejects_everyone {
             tracing::info!(
                 "nobody is let in: the pages are another machine's, and no proxy names people"
             );
-            return refuse(StatusCode::FORBIDDEN, words.refused);
+            return error_page(StatusCode::FORBIDDEN, texts.refused);
         }
         let identity = &site.settings.identity;
         let identified = identity.identify(peer, &parts.uri, &parts.headers);
@@ -70,47 +70,52 @@ impl Visit {
             Ok(person) => person,
             Err(error) => {
                 tracing::info!(%error, "somebody was not let in");
-                return refuse(StatusCode::FORBIDDEN, words.refused);
+                return error_page(StatusCode::FORBIDDEN, texts.refused);
             }
         };
         let known = site.browser(&parts.headers);
-        let opened = match (key, &person) {
-            (Some(key), _) => site.keys.open(door, key, known.as_ref()),
-            (None, Person::Named(_)) => Some(Opened::Name),
-            (None, Person::Local) => return refuse(StatusCode::FORBIDDEN, words.no_inbox),
+        let access = match (key, &person) {
+            (Some(key), _) => site.keys.open(target, key, known.as_ref()),
+            (None, Person::Named(_)) => Some(Access::Name),
+            (None, Person::Local) => return error_page(StatusCode::FORBIDDEN, texts.no_inbox),
         };
-        let Some(opened) = opened else {
-            if site.guesses.is_one_too_many(peer.ip()) {
-                return refuse(StatusCode::TOO_MANY_REQUESTS, words.too_many);
+        let Some(access) = access else {
+            if site
+                .guess_limiter
+                .is_exceeded_by(peer.ip(), site.engine.now())
+            {
+                return error_page(StatusCode::TOO_MANY_REQUESTS, texts.too_many);
             }
-            return Err(site.not_found(words));
+            return Err(site.not_found(texts));
         };
-        if parts.method == Method::POST && !(known.is_some() && may_be_ours(site, &parts.headers)) {
-            return refuse(StatusCode::FORBIDDEN, words.forged);
+        if parts.method == Method::POST
+            && !(known.is_some() && may_be_same_origin(site, &parts.headers))
+        {
+            return error_page(StatusCode::FORBIDDEN, texts.forged);
         }
         let is_new = known.is_none();
         let mode = parts.headers.get("sec-fetch-mode");
         Ok(Self {
             site: site.clone(),
-            door,
-            browser: known.unwrap_or_else(|| site.random()),
+            target,
+            browser: known.unwrap_or_else(|| site.new_browser()),
             is_new,
             navigates: mode.is_some_and(|mode| mode == "navigate"),
-            opened,
+            access,
             person,
-            words,
+            texts,
             messages,
         })
     }
 
-    /// Where this browser finds what it opened.
+    /// The address of the page for this browser.
     pub(super) fn here(&self) -> String {
-        let pass = self.site.keys.pass(self.door, &self.browser);
+        let pass = self.site.keys.pass(self.target, &self.browser);
         let root = &self.site.root;
-        match self.door {
-            Door::Question(id) => format!("{root}/e/{id}/{pass}"),
-            Door::Inbox if self.opened == Opened::Name => format!("{root}/inbox"),
-            Door::Inbox => format!("{root}/inbox/{pass}"),
+        match self.target {
+            Target::Question(id) => format!("{root}/e/{id}/{pass}"),
+            Target::Inbox if self.access == Access::Name => format!("{root}/inbox"),
+            Target::Inbox => format!("{root}/inbox/{pass}"),
         }
     }
 
@@ -121,31 +126,35 @@ impl Visit {
     }
 
     pub(super) fn csrf(&self) -> String {
-        self.site.keys.form(self.door, &self.browser)
+        self.site.keys.csrf_token(self.target, &self.browser)
     }
 
-    /// Whether a form was made for this browser.
-    pub(super) fn made(&self, token: Option<&str>) -> bool {
-        token.is_some_and(|token| self.site.keys.is_form_of(self.door, &self.browser, token))
+    /// Whether a CSRF token is valid for this browser.
+    pub(super) fn is_valid_csrf(&self, token: Option<&str>) -> bool {
+        token.is_some_and(|token| {
+            self.site
+                .keys
+                .is_csrf_token(self.target, &self.browser, token)
+        })
     }
 
-    /// The page, or the way to it: a browser is sent on to an address without the token, so that
-    /// no history has it. Whoever else looks at the link, such as a program, is shown the page.
-    pub(super) fn welcome(&self) -> Option<Response> {
-        (self.navigates && self.opened == Opened::Link).then(|| self.send_to(&self.here()))
+    /// Redirects a browser to an address without the token, which thus stays out of its history.
+    /// Other clients, such as programs, get the page itself.
+    pub(super) fn redirect_from_link(&self) -> Option<Response> {
+        (self.navigates && self.access == Access::Link).then(|| self.redirect_to(&self.here()))
     }
 
-    pub(super) fn send_to(&self, place: &str) -> Response {
+    pub(super) fn redirect_to(&self, place: &str) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::SEE_OTHER;
-        // Made of our own path and of tokens.
+        // Consists of our own path and tokens.
         if let Ok(place) = HeaderValue::from_str(place) {
             response.headers_mut().insert(header::LOCATION, place);
         }
         self.with_cookie(response)
     }
 
-    /// A response that gives the browser its cookie, if it has none.
+    /// Sets the cookie, if the browser has none.
     pub(super) fn with_cookie(&self, mut response: Response) -> Response {
         if self.is_new {
             let (name, rest) = self.site.cookie();
@@ -160,97 +169,101 @@ impl Visit {
         response
     }
 
-    pub(super) fn refuse(&self, status: StatusCode, says: super::words::Closing) -> Response {
-        notice(&self.site, self.words, status, says, &[])
+    pub(super) fn error_page(
+        &self,
+        status: StatusCode,
+        content: super::texts::NoticeTexts,
+    ) -> Response {
+        notice(&self.site, self.texts, status, content, &[])
     }
 }
 
 impl FromRequestParts<Arc<Site>> for Visit {
     type Rejection = Response;
 
-    /// Lets somebody into the inbox.
+    /// Grants access to the inbox.
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, Response> {
         let key = Path::<String>::from_request_parts(parts, site).await.ok();
         let key = key.as_ref().map(|Path(key)| &**key);
-        Self::enter(site, parts, Door::Inbox, key)
+        Self::authenticate(site, parts, Target::Inbox, key)
     }
 }
 
-/// Someone who may see a question, and how it stands.
-pub(super) struct Asked {
+/// A visitor with access to a question, and the question's state.
+pub(super) struct QuestionVisit {
     pub(super) visit: Visit,
     pub(super) id: ElicitationId,
     pub(super) snapshot: Snapshot,
 }
 
-impl FromRequestParts<Arc<Site>> for Asked {
+impl FromRequestParts<Arc<Site>> for QuestionVisit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, Response> {
         let address = Path::<QuestionAddress>::from_request_parts(parts, site).await;
         let Ok(Path(QuestionAddress { id, key })) = address else {
-            // As if the key were wrong, which nobody can tell apart: this one always is.
-            let visit = Visit::enter(site, parts, Door::Inbox, Some(""))?;
-            return Err(site.not_found(visit.words));
+            // Indistinguishable from a wrong key, which this one always is.
+            let visit = Visit::authenticate(site, parts, Target::Inbox, Some(""))?;
+            return Err(site.not_found(visit.texts));
         };
-        let visit = Visit::enter(site, parts, Door::Question(id), Some(&key))?;
+        let visit = Visit::authenticate(site, parts, Target::Question(id), Some(&key))?;
         match site.engine.elicitation(id).status().await {
             Ok(snapshot) if visit.may_see(&snapshot) => Ok(Self {
                 visit,
                 id,
                 snapshot,
             }),
-            Ok(_) | Err(ActError::NotFound) => Err(site.not_found(visit.words)),
-            Err(error) => Err(visit.broken(&error)),
+            Ok(_) | Err(ActError::NotFound) => Err(site.not_found(visit.texts)),
+            Err(error) => Err(visit.internal_error(&error)),
         }
     }
 }
 
-/// What the address of a question says; what follows it is for others to read.
+/// The path parameters of a question; further ones are parsed by its handlers.
 #[derive(Deserialize)]
 struct QuestionAddress {
     id: ElicitationId,
     key: String,
 }
 
-impl Asked {
-    /// The elicitation, for what this browser does to it.
+impl QuestionVisit {
+    /// The elicitation, with this browser recorded as the author of drafts.
     pub(super) fn elicitation(&self) -> Elicitation {
         let name = self.visit.browser.name();
         self.visit.site.engine.elicitation(self.id).typed_by(&name)
     }
 
-    /// What was typed so far, secrets included; looked up only if something was.
-    pub(super) async fn typed(&self) -> Result<Map<String, Value>, ActError> {
-        let held = self.snapshot.record().held.as_ref();
+    /// The draft, including secrets; loads it only if there is one.
+    pub(super) async fn draft_values(&self) -> Result<Map<String, Value>, ActError> {
+        let held = self.snapshot.record().answer_state.as_ref();
         if held.is_none_or(|held| held.draft.is_none()) {
             return Ok(Map::new());
         }
-        self.elicitation().drafted().await
+        self.elicitation().read_draft().await
     }
 
-    /// Whether what was typed was typed in this browser.
+    /// Whether the draft was typed in this browser.
     pub(super) fn is_typist(&self) -> bool {
         self.snapshot.typist() == Some(&*self.visit.browser.name())
     }
 }
 
 impl Visit {
-    /// What is our own fault: logged, and told as that.
-    pub(super) fn broken(&self, error: &ActError) -> Response {
+    /// An internal error: logged, and shown as such.
+    pub(super) fn internal_error(&self, error: &ActError) -> Response {
         tracing::error!(%error, "a page could not be served");
-        self.refuse(StatusCode::INTERNAL_SERVER_ERROR, self.words.failed)
+        self.error_page(StatusCode::INTERNAL_SERVER_ERROR, self.texts.failed)
     }
 }
 
 impl Site {
-    pub(super) fn not_found(&self, words: &'static Words) -> Response {
-        let lines = &words.not_found_lines;
-        notice(self, words, StatusCode::NOT_FOUND, words.not_found, lines)
+    pub(super) fn not_found(&self, texts: &'static Texts) -> Response {
+        let lines = &texts.not_found_lines;
+        notice(self, texts, StatusCode::NOT_FOUND, texts.not_found, lines)
     }
 
-    /// The cookie's name, and what it is kept by. The prefix makes browsers refuse one that
-    /// another host or a page without TLS has set.
+    /// The name and attributes of the cookie. The prefix makes browsers reject one that was set by
+    /// another host or without TLS.
     fn cookie(&self) -> (&'static str, &'static str) {
         if self.is_secure() {
             ("__Host-entreat", "; Secure")
@@ -271,8 +284,8 @@ impl Site {
     }
 }
 
-/// The words and messages for whoever sent this.
-pub(super) fn language(site: &Site, headers: &HeaderMap) -> (&'static Words, Messages) {
+/// The page texts and messages in the requested language.
+pub(super) fn language(site: &Site, headers: &HeaderMap) -> (&'static Texts, Messages) {
     let wanted = headers.get(header::ACCEPT_LANGUAGE);
     let wanted = wanted.and_then(|wanted| wanted.to_str().ok()).unwrap_or("");
     let mut tags: Vec<(&str, u16)> = wanted
@@ -295,34 +308,40 @@ pub(super) fn language(site: &Site, headers: &HeaderMap) -> (&'static Words, Mes
     let messages = site
         .catalogue
         .messages(tags.into_iter().map(|(tag, _)| tag));
-    (Words::of(&messages.language()), messages)
+    (Texts::of(&messages.language()), messages)
 }
 
-pub(super) async fn nothing_here(
+pub(super) async fn not_found_fallback(
     State(site): State<Arc<Site>>,
     Extension(peer): Extension<SocketAddr>,
     headers: HeaderMap,
 ) -> Response {
-    let (words, _) = language(&site, &headers);
-    if site.guesses.is_one_too_many(peer.ip()) {
+    let (texts, _) = language(&site, &headers);
+    if site
+        .guess_limiter
+        .is_exceeded_by(peer.ip(), site.engine.now())
+    {
         return notice(
             &site,
-            words,
+            texts,
             StatusCode::TOO_MANY_REQUESTS,
-            words.too_many,
+            texts.too_many,
             &[],
         );
     }
-    site.not_found(words)
+    site.not_found(texts)
 }
 
-pub(super) async fn not_so(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
-    let (words, _) = language(&site, &headers);
+pub(super) async fn method_not_allowed(
+    State(site): State<Arc<Site>>,
+    headers: HeaderMap,
+) -> Response {
+    let (texts, _) = language(&site, &headers);
     notice(
         &site,
-        words,
+        texts,
         StatusCode::METHOD_NOT_ALLOWED,
-        words.forged,
+        texts.forged,
         &[],
     )
 }

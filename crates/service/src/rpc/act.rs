@@ -26,7 +26,7 @@ pub(super) const SUBMIT: &[Param] = &[
     Param::optional(
         "partial",
         Shape::Flag,
-        "Keep this part of an answer, and use up no attempt.",
+        "Store a partial answer as a draft; uses no attempt.",
     ),
     Param::optional(
         "metadata",
@@ -60,8 +60,8 @@ pub(super) fn submit(call: &Call<'_>) -> Result<Work, RpcError> {
     }))
 }
 
-/// Refuses answers to another form. Says nothing of an elicitation that is not this asker's:
-/// what comes after does.
+/// Rejects answers to another form. Ignores errors, such as another asker's elicitation: the
+/// submission that follows reports them.
 async fn check_form_id(elicitation: &Elicitation, form_id: &str) -> Result<(), RpcError> {
     match elicitation.form_id().await {
         Ok(asked) if asked.as_deref() != Some(form_id) => {
@@ -73,11 +73,7 @@ async fn check_form_id(elicitation: &Elicitation, form_id: &str) -> Result<(), R
 
 pub(super) const COMPLETE: &[Param] = &[
     ID,
-    Param::optional(
-        "result",
-        Shape::Any,
-        "What came of it; null if nothing did.",
-    ),
+    Param::optional("result", Shape::Any, "The result; null if there is none."),
 ];
 
 pub(super) fn complete(call: &Call<'_>) -> Result<Work, RpcError> {
@@ -107,7 +103,7 @@ pub(super) const CANCEL: &[Param] = &[
     Param::optional(
         "reason",
         Shape::Word(reasons),
-        "Why; `asker_cancelled` unless it is given.",
+        "The reason; defaults to `asker_cancelled`.",
     ),
 ];
 
@@ -118,10 +114,10 @@ pub(super) fn reasons() -> Vec<&'static str> {
 pub(super) fn cancel(call: &Call<'_>) -> Result<Work, RpcError> {
     let elicitation = call.elicitation()?;
     let word = call.params.text("reason");
-    let given = CancelReason::ALL
+    let requested = CancelReason::ALL
         .into_iter()
         .find(|reason| Some(reason.as_str()) == word.as_deref());
-    let reason = given.unwrap_or(CancelReason::AskerCancelled);
+    let reason = requested.unwrap_or(CancelReason::AskerCancelled);
     Ok(Work::later(async move {
         to_text(&elicitation.cancel(reason).await?)
     }))
@@ -152,8 +148,7 @@ pub(super) fn extend(call: &Call<'_>) -> Result<Work, RpcError> {
 }
 
 impl Call<'_> {
-    /// The elicitation that the call names. What cannot be an id is told like an id that names
-    /// nothing.
+    /// The elicitation that the call names. A malformed id is reported as not found.
     pub(super) fn elicitation(&self) -> Result<Elicitation, RpcError> {
         let id = self.params.text("elicitationId").unwrap_or_default();
         let id = id.parse().map_err(|_| RpcError::not_found())?;

@@ -1,7 +1,7 @@
-//! From a message to its answer.
+//! Turns a message into its response.
 //!
-//! Futures by hand, because tens of thousands of `elicitation/await` may wait at once: what a
-//! waiting one needs is its id and the wait, and nothing of the message.
+//! The futures are written by hand because tens of thousands of `elicitation/await` calls may wait
+//! at once: each holds only its id and the wait, and nothing of the message.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -21,11 +21,11 @@ use super::params::Params;
 use super::{Rpc, Session};
 use crate::trace;
 
-/// The answers of a batch have so many bytes in all, and each that does not fit is refused.
-const MAX_BATCH_ANSWER: usize = 32 << 20;
+/// Maximum size of a batch response in bytes; results of reads that do not fit become errors.
+const MAX_BATCH_RESPONSE: usize = 32 << 20;
 
-/// Methods that only look, and may have much to show.
-const READING: [&str; 5] = [
+/// Methods without side effects, whose results may be large.
+const READ_ONLY: [&str; 5] = [
     "elicitation/status",
     "elicitation/await",
     "elicitation/question",
@@ -33,79 +33,80 @@ const READING: [&str; 5] = [
     "forms/get",
 ];
 
-/// What a message came to.
+/// The response to a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// Whether the message was a call, or a batch; over HTTP the status is 200 then, else 400.
-    pub understood: bool,
-    /// The answer; `None` when there is nothing to say, as for a notification.
+pub struct RpcResponse {
+    /// Whether the message was a call or a batch. Over HTTP, the status is 200 if it was and 400
+    /// otherwise.
+    pub is_well_formed: bool,
+    /// The response body; `None` if the message consisted of notifications.
     pub body: Option<String>,
 }
 
-/// The answer to a message, on its way; made by [`Rpc::answer`].
-#[must_use = "a call does nothing to its end unless it is awaited"]
-pub struct Answering(Stage);
+/// A future of the response to a message; returned by [`Rpc::answer`].
+#[must_use = "futures do nothing unless awaited"]
+pub struct ResponseFuture(Stage);
 
 enum Stage {
-    /// `None` once it was given out.
-    Ready(Option<Answered>),
+    /// `None` after it was returned.
+    Ready(Option<RpcResponse>),
     One(Pending),
-    Batch(Pin<Box<dyn Future<Output = Answered> + Send>>),
+    Batch(Pin<Box<dyn Future<Output = RpcResponse> + Send>>),
 }
 
-/// A call under way; its answer is text, and none for a notification.
+/// A call in flight. Resolves to its response, or `None` for a notification.
 struct Pending {
-    /// The id as it was written.
+    /// The id as raw JSON.
     id: Option<Box<str>>,
     work: Work,
-    /// In a box: mostly there is none, and many may wait.
+    // Boxed to keep waiting calls small: usually there is none.
     span: Option<Box<Span>>,
 }
 
 /// A call of a batch.
 struct Element {
-    /// It only looks, so that it can be called again.
-    only_reads: bool,
+    /// Has no side effects, so that its result can be dropped and the call retried.
+    is_read_only: bool,
     pending: Pending,
 }
 
-/// What a method has to do to its end.
+/// The remaining work of a method.
 pub(super) enum Work {
-    /// Nothing more; `None` once it was given out.
+    /// No work; `None` after the outcome was returned.
     Done(Option<Outcome>),
-    /// Wait for an elicitation, in no box of its own.
+    /// Waits for an elicitation, without an allocation.
     Waiting(Wait),
-    /// Wait for an elicitation, but not for ever.
-    WaitingAtMost(Pin<Box<dyn Future<Output = Outcome> + Send>>),
-    /// Anything else.
+    /// Waits for an elicitation with a timeout.
+    WaitingWithTimeout(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+    /// Any other work.
     Busy(Pin<Box<dyn Future<Output = Outcome> + Send>>),
 }
 
-/// The result of a method as JSON text, or why there is none.
+/// The result of a method as JSON text, or its error.
 pub(super) type Outcome = Result<String, RpcError>;
 
 impl Rpc {
     /// Answers a message: one call, or a batch of them.
     ///
-    /// The message is read before this returns, and is not needed any more while the answer is
-    /// on its way. The calls of a batch run at the same time, and are answered in their order.
-    /// Dropping the answer gives up what has not happened yet.
-    pub fn answer(&self, session: &Session, message: &[u8]) -> Answering {
-        Answering(match read(message) {
-            Err(error) => Stage::Ready(Some(not_understood(None, &charged(session, error)))),
+    /// The message is parsed before this returns; the future does not borrow it. The calls of a
+    /// batch run concurrently, and their responses are in the order of the calls. Dropping the
+    /// future cancels work that is not done yet.
+    pub fn answer(&self, session: &Session, message: &[u8]) -> ResponseFuture {
+        ResponseFuture(match read(message) {
+            Err(error) => Stage::Ready(Some(malformed(None, &charged(session, error)))),
             Ok(Message::One(Err(Invalid { id, error }))) => {
                 let id = id.map(serde_json::value::RawValue::get);
-                Stage::Ready(Some(not_understood(id, &charged(session, error))))
+                Stage::Ready(Some(malformed(id, &charged(session, error))))
             }
             Ok(Message::One(Ok(request))) => Stage::One(self.begin(session, &request)),
             Ok(Message::Batch(elements)) => {
                 let begun = elements.into_iter().map(|element| match element {
                     Ok(request) => Element {
-                        only_reads: READING.contains(&&*request.method),
+                        is_read_only: READ_ONLY.contains(&&*request.method),
                         pending: self.begin(session, &request),
                     },
                     Err(Invalid { id, error }) => Element {
-                        only_reads: false,
+                        is_read_only: false,
                         pending: Pending {
                             id: Some(id.map_or("null", |id| id.get()).into()),
                             work: Work::done(Err(charged(session, error))),
@@ -127,8 +128,8 @@ impl Rpc {
         let work = span.in_scope(begin);
         let work = work.unwrap_or_else(|error| Work::done(Err(charged(session, error))));
         let work = match work {
-            // Nobody would hear of the outcome.
-            Work::Waiting(_) | Work::WaitingAtMost(_) if id.is_none() => {
+            // The outcome of a notification is not reported.
+            Work::Waiting(_) | Work::WaitingWithTimeout(_) if id.is_none() => {
                 Work::done(Ok(String::new()))
             }
             work => work,
@@ -167,7 +168,7 @@ impl Work {
     }
 }
 
-/// A result as JSON text.
+/// Serializes a result to JSON text.
 pub(super) fn to_text(result: &impl Serialize) -> Outcome {
     serde_json::to_string(result).map_err(|error| RpcError::internal("serialisation", &error))
 }
@@ -179,11 +180,11 @@ impl Future for Work {
         match &mut *self {
             Self::Done(outcome) => match outcome.take() {
                 Some(outcome) => Poll::Ready(outcome),
-                // Polled again after the end: it stays pending, as a fused future would.
+                // Polled after completion: stays pending, like a fused future.
                 None => Poll::Pending,
             },
             Self::Waiting(wait) => match std::task::ready!(Pin::new(&mut *wait).poll(context)) {
-                // A wait that is over is no error: whoever waits comes back.
+                // On shutdown, a wait returns the current status, so that the caller can retry.
                 Err(ActError::ShuttingDown) => {
                     let elicitation = wait.elicitation();
                     *self = Self::later(async move {
@@ -194,7 +195,7 @@ impl Future for Work {
                 Err(error) => Poll::Ready(Err(error.into())),
                 Ok(settled) => Poll::Ready(to_text(&settled)),
             },
-            Self::WaitingAtMost(work) | Self::Busy(work) => work.as_mut().poll(context),
+            Self::WaitingWithTimeout(work) | Self::Busy(work) => work.as_mut().poll(context),
         }
     }
 }
@@ -216,86 +217,85 @@ impl Future for Pending {
     }
 }
 
-impl Future for Answering {
-    type Output = Answered;
+impl Future for ResponseFuture {
+    type Output = RpcResponse;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answered> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<RpcResponse> {
         match &mut self.0 {
             Stage::Ready(answered) => match answered.take() {
                 Some(answered) => Poll::Ready(answered),
-                // As above.
+                // Polled after completion: stays pending, like a fused future.
                 None => Poll::Pending,
             },
-            Stage::One(pending) => Pin::new(pending).poll(context).map(understood),
+            Stage::One(pending) => Pin::new(pending).poll(context).map(well_formed),
             Stage::Batch(batch) => batch.as_mut().poll(context),
         }
     }
 }
 
-impl std::fmt::Debug for Answering {
+impl std::fmt::Debug for ResponseFuture {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
-            Stage::Ready(_) => "Answering(ready)",
-            Stage::One(_) => "Answering(call)",
-            Stage::Batch(_) => "Answering(batch)",
+            Stage::Ready(_) => "ResponseFuture(ready)",
+            Stage::One(_) => "ResponseFuture(call)",
+            Stage::Batch(_) => "ResponseFuture(batch)",
         })
     }
 }
 
-/// The error of a request that did not reach the engine, which has not counted it; it counts all
-/// the same.
+/// Charges the asker's rate limit for a request that failed before it reached the engine.
 fn charged(session: &Session, error: RpcError) -> RpcError {
     let counted = session.asker().charge();
     counted.map_or_else(RpcError::from, |()| error)
 }
 
-fn understood(body: Option<String>) -> Answered {
-    Answered {
-        understood: true,
+fn well_formed(body: Option<String>) -> RpcResponse {
+    RpcResponse {
+        is_well_formed: true,
         body,
     }
 }
 
-fn not_understood(id: Option<&str>, error: &RpcError) -> Answered {
-    Answered {
-        understood: false,
+fn malformed(id: Option<&str>, error: &RpcError) -> RpcResponse {
+    RpcResponse {
+        is_well_formed: false,
         body: Some(response(id.unwrap_or("null"), &Err(error.clone()))),
     }
 }
 
-/// The answers of a batch, in its order. What was only looked at is refused when there is no more
-/// room for it: an asker could have the largest of results a thousand times otherwise.
-async fn batch(begun: Vec<Element>) -> Answered {
-    let refusable = |element: &Element| element.pending.id.clone().filter(|_| element.only_reads);
-    let refusable: Vec<_> = begun.iter().map(refusable).collect();
-    let under_way = begun.into_iter().enumerate();
-    let mut under_way: FuturesUnordered<_> = under_way
-        .map(|(place, element)| async move { (place, element.pending.await) })
+/// The responses of a batch, in its order. Results of reads that exceed the limit become errors:
+/// otherwise an asker could request the largest result a thousand times in one batch.
+async fn batch(begun: Vec<Element>) -> RpcResponse {
+    let droppable = |element: &Element| element.pending.id.clone().filter(|_| element.is_read_only);
+    let droppable: Vec<_> = begun.iter().map(droppable).collect();
+    let in_flight = begun.into_iter().enumerate();
+    let mut in_flight: FuturesUnordered<_> = in_flight
+        .map(|(index, element)| async move { (index, element.pending.await) })
         .collect();
-    let mut answers: Vec<Option<String>> = vec![None; refusable.len()];
+    let mut answers: Vec<Option<String>> = vec![None; droppable.len()];
     let mut size = 0;
-    while let Some((place, mut answer)) = under_way.next().await {
+    while let Some((index, mut answer)) = in_flight.next().await {
         let length = answer.as_ref().map_or(0, String::len);
-        match &refusable[place] {
-            Some(id) if size + length > MAX_BATCH_ANSWER => {
-                let error = RpcError::batch_too_large(length, MAX_BATCH_ANSWER);
+        match &droppable[index] {
+            Some(id) if size + length > MAX_BATCH_RESPONSE => {
+                let error = RpcError::batch_too_large(length, MAX_BATCH_RESPONSE);
                 answer = Some(response(id, &Err(error)));
             }
             Some(_) | None => size += length,
         }
-        answers[place] = answer;
+        answers[index] = answer;
     }
     let answers: Vec<String> = answers.into_iter().flatten().collect();
-    // Nothing but notifications: an empty list would be an answer.
+    // Only notifications: JSON-RPC requires no response instead of an empty list.
     let body = (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")));
-    understood(body)
+    well_formed(body)
 }
 
 fn response(id: &str, outcome: &Outcome) -> String {
     match outcome {
         Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
         Err(error) => {
-            // A code, a text and JSON: nothing in it can fail to serialise.
+            // Contains only a number, a string and JSON, so serialization cannot fail.
             let error = serde_json::to_string(error).unwrap_or_default();
             format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
         }

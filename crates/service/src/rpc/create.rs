@@ -1,4 +1,4 @@
-//! `elicitation/create`: from parameters to a question.
+//! `elicitation/create`: builds a question from the parameters.
 
 use entreat_core::{ElicitationId, Field, Form, Mode, Script, UnixTime, Unknown, closest};
 use entreat_engine::{Ask, Channel, Snapshot};
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::Rpc;
 use super::answer::{Work, to_text};
 use super::error::RpcError;
-use super::forms::{load, sound_template};
+use super::forms::{load, valid_template};
 use super::method::Call;
 use super::params::{Param, Params};
 use super::shape::{Shape, one_of};
 
-/// What is asked: exactly one of these is given.
+/// What is asked; exactly one of these parameters must be present.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Subject {
     FormDefinition,
@@ -32,7 +32,7 @@ impl Subject {
         Self::Script,
     ];
 
-    /// The parameter that brings it.
+    /// The name of the parameter.
     fn name(self) -> &'static str {
         match self {
             Self::FormDefinition => "formDefinition",
@@ -43,7 +43,7 @@ impl Subject {
         }
     }
 
-    /// The modes in which it can be asked, the likely one first.
+    /// The modes that allow it, the default first.
     fn modes(self) -> &'static [Mode] {
         match self {
             Self::FormDefinition | Self::Template => &[Mode::Form, Mode::Terminal],
@@ -65,15 +65,11 @@ pub(super) const CREATE: &[Param] = &[
     Param::optional(
         "mode",
         Shape::Word(modes),
-        "How it is asked; follows from what is asked unless it is given.",
+        "How it is asked; by default, it follows from what is asked.",
     ),
     Param::optional("formDefinition", Shape::Object, "A form."),
     Param::optional("template", Shape::Text(256), "The name of a template."),
-    Param::optional(
-        "values",
-        Shape::Object,
-        "What the form's fields are filled in with at first.",
-    ),
+    Param::optional("values", Shape::Object, "Initial values of the fields."),
     Param::optional(
         "prompt",
         Shape::Text(64 * 1024),
@@ -112,12 +108,12 @@ pub(super) const CREATE: &[Param] = &[
     Param::optional(
         "callback",
         Shape::Text(64 * 1024),
-        "A URL that is told the outcome.",
+        "A URL that receives the outcome.",
     ),
     Param::optional(
         "metadata",
         Shape::SmallObject(64 * 1024),
-        "Notes of the asker's own, returned untouched.",
+        "Metadata of the asker, returned unchanged.",
     ),
     Param::optional(
         "unknown",
@@ -149,10 +145,10 @@ pub(super) fn create(call: &Call<'_>) -> Result<Work, RpcError> {
     }))
 }
 
-/// The answer to `elicitation/create`.
+/// The result of `elicitation/create`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'s> {
+struct CreateResult<'s> {
     elicitation_id: ElicitationId,
     mode: Mode,
     status: &'static str,
@@ -164,19 +160,19 @@ struct Asked<'s> {
     page: Option<String>,
 }
 
-fn describe<'s>(rpc: &Rpc, created: &'s Snapshot) -> Asked<'s> {
+fn describe<'s>(rpc: &Rpc, created: &'s Snapshot) -> CreateResult<'s> {
     let request = &created.record().request;
     let is_script = request.extras.as_ref().is_some_and(|e| e.script.is_some());
     let (shows_form, has_page) = match request.mode {
         Mode::Form => (true, true),
-        // A script's form is made of the script, which the asker has.
+        // The form of a script is derived from the script, which the asker has.
         Mode::Terminal => (!is_script, true),
         Mode::Inline => (false, true),
         Mode::Url => (false, false),
     };
     let form = request.subject.form().filter(|_| shows_form);
     let links = rpc.links.as_ref().filter(|_| has_page);
-    Asked {
+    CreateResult {
         elicitation_id: created.id(),
         mode: created.mode(),
         status: created.status().as_str(),
@@ -191,8 +187,8 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
     let params = &call.params;
     let subject = subject_of(params)?;
     let mode = mode_of(params, subject)?;
-    refuse_strays(params, subject)?;
-    refuse_nobody(call.rpc, params)?;
+    reject_unused(params, subject)?;
+    require_respondent(call.rpc, params)?;
     let mut ask = match subject {
         Subject::FormDefinition | Subject::Template => {
             let form = read_form(call.rpc, params)?;
@@ -254,12 +250,12 @@ fn with_extras(mut ask: Ask, params: &Params<'_>) -> Ask {
     ask
 }
 
-/// Which one of the things to ask was given.
+/// Finds the one parameter that says what is asked.
 fn subject_of(params: &Params<'_>) -> Result<Subject, RpcError> {
-    let is_given = |subject: &Subject| params.has(subject.name());
-    let mut given = Subject::ALL.into_iter().filter(is_given);
+    let is_present = |subject: &Subject| params.has(subject.name());
+    let mut present = Subject::ALL.into_iter().filter(is_present);
     let one_of_all = || one_of(&Subject::ALL.map(Subject::name));
-    match (given.next(), given.next()) {
+    match (present.next(), present.next()) {
         (Some(subject), None) => Ok(subject),
         (Some(first), Some(second)) => {
             let (first, second) = (first.name(), second.name());
@@ -274,7 +270,7 @@ fn subject_of(params: &Params<'_>) -> Result<Subject, RpcError> {
     }
 }
 
-/// The mode that was given, if it suits what is asked, or the one that follows from that.
+/// The requested mode, if it is compatible with the subject, or the subject's default mode.
 fn mode_of(params: &Params<'_>, subject: Subject) -> Result<Mode, RpcError> {
     let suitable = subject.modes();
     let Some(word) = params.text("mode") else {
@@ -289,8 +285,8 @@ fn mode_of(params: &Params<'_>, subject: Subject) -> Result<Mode, RpcError> {
     })
 }
 
-/// Refuses what would have no effect and was meant to have one.
-fn refuse_strays(params: &Params<'_>, subject: Subject) -> Result<(), RpcError> {
+/// Rejects parameters that have no effect with this subject.
+fn reject_unused(params: &Params<'_>, subject: Subject) -> Result<(), RpcError> {
     if params.has("values") && !subject.is_form() {
         let message = "`values` go with `formDefinition` or `template`.";
         return Err(RpcError::param("values", "stray_param", message));
@@ -302,13 +298,13 @@ fn refuse_strays(params: &Params<'_>, subject: Subject) -> Result<(), RpcError> 
     Ok(())
 }
 
-/// Refuses a question that nobody could answer.
-fn refuse_nobody(rpc: &Rpc, params: &Params<'_>) -> Result<(), RpcError> {
+/// Rejects a question without a respondent if people sign in.
+fn require_respondent(rpc: &Rpc, params: &Params<'_>) -> Result<(), RpcError> {
     let is_needed = rpc.links.as_ref().is_some_and(|l| l.needs_respondent());
-    let is_given = params
+    let is_present = params
         .text("respondent")
         .is_some_and(|name| !name.is_empty());
-    if is_given || !is_needed {
+    if is_present || !is_needed {
         return Ok(());
     }
     let message = "`respondent` is missing: people sign in here, and a question has to say who \
@@ -321,7 +317,7 @@ fn read_form(rpc: &Rpc, params: &Params<'_>) -> Result<Form, RpcError> {
         Some(raw) => {
             load(rpc, raw).map_err(|problems| RpcError::problems("formDefinition", &problems))?
         }
-        None => sound_template(rpc, &params.text("template").unwrap_or_default())?,
+        None => valid_template(rpc, &params.text("template").unwrap_or_default())?,
     };
     match params.value("values") {
         Some(Value::Object(values)) => prefilled(rpc, &form, values),
@@ -329,21 +325,20 @@ fn read_form(rpc: &Rpc, params: &Params<'_>) -> Result<Form, RpcError> {
     }
 }
 
-/// The form with these values as its defaults: what the person sees, and what stays if they leave
-/// it. A draft would do neither for a person on another channel, and would look as if somebody
-/// had begun to answer.
+/// Returns the form with these values as its defaults. A draft was rejected: other channels do not
+/// show it, and it would look as if somebody had begun to answer.
 fn prefilled(rpc: &Rpc, form: &Form, values: Map<String, Value>) -> Result<Form, RpcError> {
     let mut definition = form.definition().clone();
     for (id, value) in values {
         let ids: Vec<&str> = form.fields().iter().map(Field::id).collect();
-        let Some(place) = ids.iter().position(|other| *other == id) else {
+        let Some(index) = ids.iter().position(|other| *other == id) else {
             return Err(RpcError::unknown_value(&id, closest(&id, &ids)));
         };
-        if form.fields()[place].is_sensitive() {
+        if form.fields()[index].is_sensitive() {
             let message = format!("`values` has `{id}`, a secret; a secret cannot be prefilled.");
             return Err(RpcError::param("values", "sensitive_value", message));
         }
-        let field = definition["fields"][place].as_object_mut();
+        let field = definition["fields"][index].as_object_mut();
         let Some(field) = field else { continue };
         if value.is_null() {
             field.remove("default");
@@ -351,7 +346,7 @@ fn prefilled(rpc: &Rpc, form: &Form, values: Map<String, Value>) -> Result<Form,
             field.insert("default".to_owned(), value);
         }
     }
-    // It was sound before, so what is wrong with it now are the values.
+    // The form was valid before, so the problems are in the values.
     Form::with_validators(&definition, &rpc.validators)
         .map_err(|problems| RpcError::problems("values", &problems))
 }

@@ -1,7 +1,7 @@
-//! Every error of the control API: its code, a sentence, and data for programs.
+//! The errors of the control API: code, message, and data for programs.
 //!
-//! What the engine and the core say is put into these words here and nowhere else. What is wrong
-//! inside is logged, and not told.
+//! The only place that maps errors of the engine and the core to the API. Details of internal
+//! errors are logged and not sent.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use serde_json::{Map, Value, json};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $meaning:literal;)*) => {
-        /// The codes of errors.
+        /// Error codes of the API.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[$doc])* $variant = $code,)*
         }
 
         impl Code {
-            /// Every code.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// What it means, in few words.
+            /// A short description.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => $meaning,)*
@@ -34,52 +34,52 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The message cannot be read.
+    /// The message is not valid JSON.
     ParseError = -32700, "The message cannot be read";
-    /// The message is JSON, but no call.
+    /// The message is JSON, but not a JSON-RPC call.
     InvalidRequest = -32600, "The message is no call";
-    /// There is no such method.
+    /// The method does not exist.
     MethodNotFound = -32601, "There is no such method";
-    /// The parameters do not fit the method.
+    /// The parameters are invalid.
     InvalidParams = -32602, "The parameters do not fit";
-    /// Something went wrong inside.
+    /// An internal error.
     Internal = -32603, "Something went wrong inside";
-    /// The answers break rules of the form.
+    /// The answers violate rules of the form.
     Invalid = -32007, "The answers are not valid";
-    /// The elicitation is over.
+    /// The elicitation has already settled.
     Settled = -32009, "The elicitation has settled";
-    /// The asker sends too much.
+    /// The asker exceeded its rate limit.
     RateLimited = -32010, "Too many requests";
     /// Too many elicitations are live.
     TooManyLive = -32011, "Too many live elicitations";
-    /// There is no such elicitation, or it is another's.
+    /// The elicitation does not exist, or belongs to another asker.
     NotFound = -32012, "There is no such elicitation";
     /// The result is too large.
     TooLarge = -32013, "The result is too large";
     /// A URL is not safe.
     UnsafeUrl = -32014, "The URL is not safe";
-    /// The answers break rules of the form, and no others are taken.
+    /// The answers violate rules of the form, and no attempts are left.
     LastAttempt = -32015, "That was the last attempt";
-    /// Time is over.
+    /// The deadline has passed.
     TimedOut = -32016, "The elicitation timed out";
-    /// Time is not extended.
+    /// The deadline cannot be extended.
     ExtensionRefused = -32017, "The extension is refused";
 }
 
 impl Code {
-    /// The code of an error that came over the wire, if it is one of these.
+    /// Returns the code of an error received over the wire, if it is known.
     pub fn from_wire(code: i64) -> Option<Self> {
         let is_it = |known: &&Self| i64::from(known.as_i32()) == code;
         Self::ALL.iter().find(is_it).copied()
     }
 
-    /// The code on the wire.
+    /// Returns the code on the wire.
     pub fn as_i32(self) -> i32 {
         self as i32
     }
 }
 
-/// An error as it goes over the wire.
+/// An error as sent over the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
     code: Code,
@@ -94,24 +94,24 @@ impl Serialize for RpcError {
     }
 }
 
-/// The kinds of error, `type` in the data.
+/// Values of `type` in the error data.
 const VALIDATION: &str = "validation";
 const TIMEOUT: &str = "timeout";
 const SUBMISSION: &str = "submission";
 const SYSTEM: &str = "system";
 
 impl RpcError {
-    /// Its code.
+    /// Returns the code.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// A sentence for whoever wrote the caller.
+    /// Returns the message, for the developer of the caller.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What is known of it, for programs.
+    /// Returns the details, for programs.
     pub fn data(&self) -> &Map<String, Value> {
         &self.data
     }
@@ -149,7 +149,7 @@ impl RpcError {
             .suggesting(suggestion)
     }
 
-    /// There is no more room in the answer to a batch.
+    /// The result does not fit into the response of its batch.
     pub(super) fn batch_too_large(size: usize, limit: usize) -> Self {
         let message = format!(
             "The answers of the batch have more than {limit} bytes: ask for this one by itself."
@@ -160,14 +160,14 @@ impl RpcError {
             .with("limit", limit)
     }
 
-    /// Parameters that do not fit; `param` says which.
+    /// An invalid parameter.
     pub(super) fn param(param: &str, reason: &'static str, message: impl Into<String>) -> Self {
         Self::new(Code::InvalidParams, VALIDATION, message)
             .with("reason", reason)
             .with("param", shortened(param))
     }
 
-    /// Parameters of which the whole does not fit.
+    /// An invalid combination of parameters.
     pub(super) fn params(reason: &'static str, message: impl Into<String>) -> Self {
         Self::new(Code::InvalidParams, VALIDATION, message).with("reason", reason)
     }
@@ -230,13 +230,13 @@ impl RpcError {
             .with("actual", shortened(actual))
     }
 
-    /// One error for an unknown id, another asker's id, and what cannot be an id.
+    /// One error for unknown ids, ids of other askers, and malformed ids.
     pub(super) fn not_found() -> Self {
         let message = "There is no such elicitation; its id may be wrong, or it was purged.";
         Self::new(Code::NotFound, SUBMISSION, message).with("reason", "not_found")
     }
 
-    /// Something inside; the log has it, the caller has not.
+    /// An internal error, logged here; the caller learns only its kind.
     pub(super) fn internal(details: &'static str, error: &(dyn Error + 'static)) -> Self {
         tracing::error!(error, details, "request failed");
         let message = "Something went wrong in the service; its log says what. Try again later.";
@@ -256,7 +256,7 @@ impl RpcError {
         let message = format!("The elicitation has settled: it is {state}.");
         Self::new(Code::Settled, SUBMISSION, message)
             .with("state", state)
-            .with("reason", outcome.already())
+            .with("reason", outcome.settled_code())
     }
 
     fn refused(refusal: &Refusal) -> Self {
@@ -293,7 +293,7 @@ impl RpcError {
 
 impl From<TimeoutError> for RpcError {
     fn from(error: TimeoutError) -> Self {
-        let told = Self::new(Code::InvalidParams, TIMEOUT, format!("{error}."))
+        let error_data = Self::new(Code::InvalidParams, TIMEOUT, format!("{error}."))
             .with("reason", error.kind())
             .with("param", "timeout");
         match error {
@@ -301,7 +301,7 @@ impl From<TimeoutError> for RpcError {
                 key,
                 requested,
                 minimum,
-            } => told
+            } => error_data
                 .with("key", key)
                 .with("requested", requested)
                 .with("minimum", minimum),
@@ -309,15 +309,15 @@ impl From<TimeoutError> for RpcError {
                 key,
                 requested,
                 maximum,
-            } => told
+            } => error_data
                 .with("key", key)
                 .with("requested", requested)
                 .with("maximum", maximum),
             TimeoutError::Invalid { key, requested, .. } => {
-                told.with("key", key).with("requested", requested)
+                error_data.with("key", key).with("requested", requested)
             }
-            // The enum may grow; kind and sentence say enough.
-            _ => told,
+            // `TimeoutError` is non-exhaustive; kind and message suffice for new variants.
+            _ => error_data,
         }
     }
 }
@@ -360,7 +360,7 @@ impl From<AskError> for RpcError {
                     .with("limit", limit)
             }
             AskError::Store(error) => Self::internal("store", &error),
-            // The enum may grow; what is unknown here is not for the caller.
+            // Non-exhaustive; new variants are treated as internal errors.
             other => Self::internal("unknown", &other),
         }
     }
@@ -417,13 +417,13 @@ impl From<ActError> for RpcError {
             }
             ActError::Store(error) => Self::internal("store", &error),
             ActError::Vault(error) => Self::internal("vault", &error),
-            // The enum may grow; what is unknown here is not for the caller.
+            // Non-exhaustive; new variants are treated as internal errors.
             other => Self::internal("unknown", &other),
         }
     }
 }
 
-/// What a caller sent, as far as a message repeats it.
+/// Truncates input that a message quotes.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }

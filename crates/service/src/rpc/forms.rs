@@ -1,4 +1,4 @@
-//! Methods about forms that are not asked yet.
+//! Methods about forms: templates and validation.
 
 use entreat_core::document::{self, Notation};
 use entreat_core::{Form, Problems, closest};
@@ -48,7 +48,7 @@ pub(super) const GET: &[Param] = &[Param::required(
 
 pub(super) fn get(call: &Call<'_>) -> Result<Work, RpcError> {
     let name = call.params.text("template").unwrap_or_default();
-    let form = sound_template(call.rpc, &name)?;
+    let form = valid_template(call.rpc, &name)?;
     call.session.asker().charge()?;
     Ok(Work::done(to_text(form.definition())))
 }
@@ -56,7 +56,7 @@ pub(super) fn get(call: &Call<'_>) -> Result<Work, RpcError> {
 pub(super) const VALIDATE: &[Param] = &[Param::required(
     "formDefinition",
     Shape::Any,
-    "The definition to look at.",
+    "The definition to validate.",
 )];
 
 pub(super) fn validate(call: &Call<'_>) -> Result<Work, RpcError> {
@@ -73,10 +73,10 @@ pub(super) fn validate(call: &Call<'_>) -> Result<Work, RpcError> {
     })))
 }
 
-/// Larger definitions are compiled each time: kept, they would fill the memory of all.
+/// Larger definitions are compiled each time, to bound the memory of the cache.
 const MAX_CACHED_BYTES: usize = 16 * 1024;
 
-/// The form of a definition.
+/// Compiles a definition, or finds it in the cache.
 pub(super) fn load(rpc: &Rpc, definition: &RawValue) -> Result<Form, Problems> {
     let text = definition.get();
     if text.len() <= MAX_CACHED_BYTES {
@@ -85,8 +85,8 @@ pub(super) fn load(rpc: &Rpc, definition: &RawValue) -> Result<Form, Problems> {
     Form::with_validators(&document::read(text, Notation::Json)?, &rpc.validators)
 }
 
-/// The last sound form under a name.
-pub(super) fn sound_template(rpc: &Rpc, name: &str) -> Result<Form, RpcError> {
+/// Returns the last valid form of a template.
+pub(super) fn valid_template(rpc: &Rpc, name: &str) -> Result<Form, RpcError> {
     match rpc.templates.get(name) {
         Some(Template {
             form: Some(form), ..

@@ -1,8 +1,8 @@
-//! Reads messages, strictly; calls nothing.
+//! Parses messages strictly.
 //!
-//! A message is looked through once as a whole: UTF-8, JSON, depth, keys that stand twice. What
-//! comes after can then borrow from the text and trust it. No tree is built: definitions and
-//! answers stay text until the one who needs them reads them.
+//! One pass over the whole message validates UTF-8, JSON, depth and unique keys. Later steps borrow
+//! from the text and rely on that. No tree is built: definitions and answers stay text until they
+//! are used.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,45 +15,45 @@ use serde_json::value::RawValue;
 
 use super::error::RpcError;
 
-/// The most elements that a batch may have.
+/// Maximum number of elements in a batch.
 pub(super) const MAX_BATCH: usize = 1000;
-/// The longest id, in bytes of JSON. A call that waits keeps its id.
+/// Maximum length of an id, in bytes of JSON. A waiting call holds its id.
 const MAX_ID: usize = 1024;
-/// The most values that a message may have, in all objects and lists: read into a tree, the smallest
-/// takes many times its length.
+/// Maximum number of values in a message, at all levels: in a tree, the smallest takes many times
+/// its length.
 const MAX_VALUES: usize = 1 << 20;
-/// The most keys that an object may have, those of the objects around it included: to find one that
-/// stands twice they are all kept.
+/// Maximum number of keys in an object and those around it: all are held in memory to detect
+/// duplicates.
 const MAX_KEYS: usize = 1 << 16;
 
-/// One message, or several that came together.
+/// A single call or a batch.
 pub(super) enum Message<'a> {
     One(Result<Request<'a>, Invalid<'a>>),
     Batch(Vec<Result<Request<'a>, Invalid<'a>>>),
 }
 
-/// A call; without an id it is a notification, which is never answered.
+/// A call. Without an id it is a notification, which gets no response.
 pub(super) struct Request<'a> {
-    /// A text, a number or null, as it was written: numbers keep every digit.
+    /// A string, a number or null as raw JSON, which preserves all digits.
     pub(super) id: Option<&'a RawValue>,
     pub(super) method: Cow<'a, str>,
     pub(super) params: Option<&'a RawValue>,
 }
 
-/// JSON that is no call.
+/// JSON that is not a call.
 pub(super) struct Invalid<'a> {
     pub(super) id: Option<&'a RawValue>,
     pub(super) error: RpcError,
 }
 
-/// Reads a message; the error is for one that is not JSON or is no message at all.
+/// Parses a message; fails if it is not JSON, or is an empty or oversized batch.
 pub(super) fn read(bytes: &[u8]) -> Result<Message<'_>, RpcError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let place = error.valid_up_to();
-        RpcError::unreadable(format!("byte {place} is not UTF-8"))
+        let offset = error.valid_up_to();
+        RpcError::unreadable(format!("byte {offset} is not UTF-8"))
     })?;
     let unreadable = |error: serde_json::Error| RpcError::unreadable(error.to_string());
-    look_through(text).map_err(unreadable)?;
+    validate(text).map_err(unreadable)?;
     if !text.trim_start().starts_with('[') {
         return Ok(Message::One(read_request(text)));
     }
@@ -71,7 +71,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message<'_>, RpcError> {
     }
 }
 
-/// The elements of a batch and their number, of which those beyond the limit are not kept.
+/// Collects the elements of a batch up to the limit, and counts all of them.
 struct Elements;
 
 impl<'de> Visitor<'de> for Elements {
@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for Elements {
     }
 }
 
-/// A text value, borrowed where it has no escapes.
+/// A string value, borrowed unless it has escapes.
 pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
@@ -102,7 +102,7 @@ pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str(raw.get()).ok().map(Cow::Owned)
 }
 
-/// What a call consists of. Other members are ignored.
+/// The members of a call. Others are ignored.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -115,21 +115,21 @@ struct Envelope<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Keeps a null, which is an id of its own.
+/// Distinguishes null, a valid id, from an absent member.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(raw: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(raw).map(Some)
 }
 
-fn read_request(text_of_it: &str) -> Result<Request<'_>, Invalid<'_>> {
+fn read_request(source: &str) -> Result<Request<'_>, Invalid<'_>> {
     let invalid = |id, why| {
         let error = RpcError::invalid_request(why);
         Err(Invalid { id, error })
     };
-    // A list would be read as the members in order.
-    if !text_of_it.trim_start().starts_with('{') {
+    // Serde would read an array as the members in order.
+    if !source.trim_start().starts_with('{') {
         return invalid(None, "a call is an object");
     }
-    let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text_of_it) else {
+    let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(source) else {
         return invalid(None, "a call is an object");
     };
     let id = envelope.id;
@@ -157,32 +157,32 @@ fn is_id(raw: &RawValue) -> bool {
     first.is_some_and(|first| matches!(first, b'"' | b'-' | b'0'..=b'9' | b'n'))
 }
 
-/// Looks at every value and key; keeps nothing.
-fn look_through(text: &str) -> Result<(), serde_json::Error> {
-    // The deserializer stops at 128 levels by itself.
+/// Validates every value and key.
+fn validate(text: &str) -> Result<(), serde_json::Error> {
+    // The deserializer limits the depth to 128 by itself.
     let mut json = serde_json::Deserializer::from_str(text);
     let (values, keys) = (Cell::new(0), Cell::new(0));
-    let sound = Sound {
+    let validator = UniqueKeys {
         values: &values,
         keys: &keys,
     };
-    sound.deserialize(&mut json)?;
+    validator.deserialize(&mut json)?;
     json.end()
 }
 
-/// Up to so many keys of an object are compared one by one.
+/// Up to this many keys of an object are compared one by one.
 const FEW_KEYS: usize = 16;
 
-/// Any JSON in which no object has a key twice.
+/// Accepts any JSON in which no object has duplicate keys.
 #[derive(Clone, Copy)]
-struct Sound<'n> {
-    /// How many values there were.
+struct UniqueKeys<'n> {
+    /// The number of values so far.
     values: &'n Cell<usize>,
-    /// How many keys are kept, of this object and those around it.
+    /// The number of keys held, of this object and those around it.
     keys: &'n Cell<usize>,
 }
 
-impl Sound<'_> {
+impl UniqueKeys<'_> {
     fn count<E: de::Error>(number: &Cell<usize>, most: usize, what: &str) -> Result<(), E> {
         if number.get() == most {
             return Err(E::custom(format_args!("there are more than {most} {what}")));
@@ -192,7 +192,7 @@ impl Sound<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Sound<'_> {
+impl<'de> DeserializeSeed<'de> for UniqueKeys<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -201,7 +201,7 @@ impl<'de> DeserializeSeed<'de> for Sound<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Sound<'_> {
+impl<'de> Visitor<'de> for UniqueKeys<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for Sound<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         let mut few: Vec<Cow<'de, str>> = Vec::new();
         let mut many: HashSet<Cow<'de, str>> = HashSet::new();
-        let keys_around = self.keys.get();
+        let outer_keys = self.keys.get();
         while let Some(key) = members.next_key_seed(Key)? {
             if few.contains(&key) || many.contains(&key) {
                 let key: String = key.chars().take(64).collect();
@@ -256,12 +256,12 @@ impl<'de> Visitor<'de> for Sound<'_> {
             }
             members.next_value_seed(self)?;
         }
-        self.keys.set(keys_around);
+        self.keys.set(outer_keys);
         Ok(())
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key, borrowed unless it has escapes.
 pub(super) struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

@@ -1,7 +1,6 @@
-//! The table of methods: what each takes, gives and refuses.
+//! The table of methods: parameters, results and errors.
 //!
-//! Calls are dispatched by it, parameters are held to it, and the OpenRPC document is written
-//! from it.
+//! Used for dispatch, for parameter checks, and for the OpenRPC document.
 
 use serde_json::Value;
 
@@ -14,32 +13,32 @@ use super::{act, create, forms, openrpc, record_schema, watch};
 /// A method.
 pub(super) struct Method {
     pub(super) name: &'static str,
-    /// What it does, in a sentence.
+    /// A one-sentence summary.
     pub(super) about: &'static str,
     pub(super) params: &'static [Param],
-    /// The schema of its result.
+    /// The JSON Schema of the result.
     pub(super) result: fn() -> Value,
-    /// What it refuses, besides what any method may.
+    /// Error codes in addition to [`COMMON`].
     pub(super) errors: &'static [Code],
     pub(super) begin: fn(&Call<'_>) -> Result<Work, RpcError>,
 }
 
-/// A call whose parameters fit.
+/// A call with valid parameters.
 pub(super) struct Call<'a> {
     pub(super) rpc: &'a Rpc,
     pub(super) session: &'a Session,
     pub(super) params: Params<'a>,
 }
 
-/// What any method may refuse.
+/// Error codes of every method.
 pub(super) const COMMON: &[Code] = &[Code::InvalidParams, Code::Internal, Code::RateLimited];
 
-/// The method of that name.
+/// Finds a method by name.
 pub(super) fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-/// Every method, in the order of the reference; last the one that OpenRPC asks for.
+/// All methods, in the order of the reference, then the one required by OpenRPC.
 pub(super) static METHODS: &[Method] = &[
     Method {
         name: "elicitation/create",
@@ -66,7 +65,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "elicitation/complete",
-        about: "Brings the result of a question in inline or url mode.",
+        about: "Completes a question in inline or url mode with its result.",
         params: act::COMPLETE,
         result: record_schema::submitted,
         errors: &[
@@ -110,7 +109,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "elicitation/status",
-        about: "Tells how a question stands, with its result.",
+        about: "Returns the status of a question, with its result.",
         params: watch::STATUS,
         result: record_schema::record,
         errors: &[Code::NotFound],
@@ -118,7 +117,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "elicitation/question",
-        about: "Gives what is asked, for whoever shows it.",
+        about: "Returns the question itself, for clients that present it.",
         params: watch::QUESTION,
         result: record_schema::question,
         errors: &[Code::NotFound],
@@ -134,7 +133,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "elicitation/await",
-        about: "Waits until a question has settled, then tells how it stands.",
+        about: "Waits until a question has settled, then returns its status.",
         params: watch::AWAIT,
         result: record_schema::record,
         errors: &[Code::NotFound],
@@ -142,7 +141,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "elicitation/timeout_config",
-        about: "Tells what timeouts can be had.",
+        about: "Returns the allowed timeouts.",
         params: watch::TIMEOUT_CONFIG,
         result: record_schema::timeout_config,
         errors: &[],
@@ -158,7 +157,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "forms/get",
-        about: "Gives the definition of a template.",
+        about: "Returns the definition of a template.",
         params: forms::GET,
         result: record_schema::definition,
         errors: &[],
@@ -166,7 +165,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "forms/validate",
-        about: "Tells all problems of a definition.",
+        about: "Returns all problems of a definition.",
         params: forms::VALIDATE,
         result: record_schema::validated,
         errors: &[],
@@ -174,7 +173,7 @@ pub(super) static METHODS: &[Method] = &[
     },
     Method {
         name: "rpc.discover",
-        about: "Gives this document.",
+        about: "Returns this document.",
         params: &[],
         result: record_schema::document,
         errors: &[],

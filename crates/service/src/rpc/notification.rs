@@ -1,5 +1,4 @@
-//! What the asker is told without asking: one notification for each outcome, and a warning
-//! before time runs out.
+//! Notifications for the asker: one per outcome, and a warning before the deadline.
 
 use entreat_core::{Change, ElicitationId, Outcome, Status};
 use entreat_engine::{Event, Snapshot};
@@ -10,14 +9,14 @@ use super::act::{ID, reasons};
 use super::params::Param;
 use super::shape::Shape;
 
-/// A kind of notification: its method, what it says, and what is in it.
-pub(super) struct Kind {
+/// A kind of notification: method, summary and parameters.
+pub(super) struct NotificationKind {
     pub(super) method: &'static str,
     pub(super) about: &'static str,
     pub(super) params: &'static [Param],
 }
 
-static COMPLETE: Kind = Kind {
+static COMPLETE: NotificationKind = NotificationKind {
     method: "notifications/elicitation/complete",
     about: "A question was answered.",
     params: &[
@@ -31,13 +30,13 @@ static COMPLETE: Kind = Kind {
     ],
 };
 
-static DECLINED: Kind = Kind {
+static DECLINED: NotificationKind = NotificationKind {
     method: "notifications/elicitation/declined",
     about: "The respondent decided not to answer.",
     params: &[ID, status(|| vec![Status::Declined.as_str()])],
 };
 
-static CANCELLED: Kind = Kind {
+static CANCELLED: NotificationKind = NotificationKind {
     method: "notifications/elicitation/cancelled",
     about: "A question ended without a decision.",
     params: &[
@@ -47,13 +46,13 @@ static CANCELLED: Kind = Kind {
     ],
 };
 
-static TIMEOUT: Kind = Kind {
+static TIMEOUT: NotificationKind = NotificationKind {
     method: "notifications/elicitation/timeout",
     about: "Nobody answered in time.",
     params: &[ID, status(|| vec![Status::Timeout.as_str()])],
 };
 
-static WARNING: Kind = Kind {
+static WARNING: NotificationKind = NotificationKind {
     method: "notifications/elicitation/timeout_warning",
     about: "Time is about to run out.",
     params: &[
@@ -72,8 +71,9 @@ static WARNING: Kind = Kind {
     ],
 };
 
-/// Every kind, in the order of the reference.
-pub(super) static KINDS: &[&Kind] = &[&COMPLETE, &DECLINED, &CANCELLED, &TIMEOUT, &WARNING];
+/// All kinds, in the order of the reference.
+pub(super) static KINDS: &[&NotificationKind] =
+    &[&COMPLETE, &DECLINED, &CANCELLED, &TIMEOUT, &WARNING];
 
 const MILLIS: Shape = Shape::Count {
     least: 0,
@@ -81,20 +81,20 @@ const MILLIS: Shape = Shape::Count {
 };
 
 const fn status(words: fn() -> Vec<&'static str>) -> Param {
-    Param::required("status", Shape::Word(words), "How it stands.")
+    Param::required("status", Shape::Word(words), "The status.")
 }
 
-/// A notification to the asker. Secrets in it are `[sealed]`.
+/// A notification for the asker. Sensitive answers in it are `[sealed]`.
 #[derive(Clone, Debug)]
 pub struct Notification {
     method: &'static str,
     params: Map<String, Value>,
-    /// The result, as it is kept: text, so that large numbers keep their digits.
+    /// The result as stored: text, which preserves all digits of numbers.
     result: Option<Box<RawValue>>,
 }
 
 impl Notification {
-    /// What an event means to the asker; `None` if it is not one of those that it is told.
+    /// Returns the notification for an event; `None` if the event causes none.
     pub fn of(event: &Event) -> Option<Self> {
         let step = event.step()?;
         match step.change {
@@ -106,11 +106,11 @@ impl Notification {
             Change::Warned => {
                 let lifecycle = &event.record().lifecycle;
                 let terms = lifecycle.terms();
-                let mut told = Self::new(&WARNING, event.id());
-                told.put("remainingMs", millis(lifecycle.remaining(step.at)));
-                told.put("extensionAllowed", lifecycle.extensions_left() > 0);
-                told.put("extensionDuration", millis(terms.extension()));
-                Some(told)
+                let mut notification = Self::new(&WARNING, event.id());
+                notification.put("remainingMs", millis(lifecycle.remaining(step.at)));
+                notification.put("extensionAllowed", lifecycle.extensions_left() > 0);
+                notification.put("extensionDuration", millis(terms.extension()));
+                Some(notification)
             }
             Change::Exhausted
             | Change::Answered
@@ -121,7 +121,7 @@ impl Notification {
         }
     }
 
-    /// What the outcome of an elicitation is told by; `None` while it has none.
+    /// Returns the notification of an outcome; `None` while the elicitation is live.
     pub fn of_settled(settled: &Snapshot) -> Option<Self> {
         let outcome = settled.outcome()?;
         let kind = match outcome {
@@ -130,39 +130,39 @@ impl Notification {
             Outcome::Cancelled(_) => &CANCELLED,
             Outcome::TimedOut => &TIMEOUT,
         };
-        let mut told = Self::new(kind, settled.id());
-        told.put("status", outcome.status().as_str());
+        let mut notification = Self::new(kind, settled.id());
+        notification.put("status", outcome.status().as_str());
         match outcome {
-            Outcome::Cancelled(reason) => told.put("reason", reason.as_str()),
+            Outcome::Cancelled(reason) => notification.put("reason", reason.as_str()),
             Outcome::Completed => {
                 let text = settled.result_text();
-                told.result = text.and_then(|text| RawValue::from_string(text).ok());
+                notification.result = text.and_then(|text| RawValue::from_string(text).ok());
             }
             Outcome::Declined | Outcome::TimedOut => {}
         }
-        Some(told)
+        Some(notification)
     }
 
-    fn new(kind: &Kind, id: ElicitationId) -> Self {
-        let mut told = Self {
+    fn new(kind: &NotificationKind, id: ElicitationId) -> Self {
+        let mut notification = Self {
             method: kind.method,
             params: Map::new(),
             result: None,
         };
-        told.put("elicitationId", id.to_string());
-        told
+        notification.put("elicitationId", id.to_string());
+        notification
     }
 
     fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.params.insert(key.to_owned(), value.into());
     }
 
-    /// Its method.
+    /// Returns the method.
     pub fn method(&self) -> &'static str {
         self.method
     }
 
-    /// Its parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> Value {
         let mut params = self.params.clone();
         if let Some(result) = &self.result {
@@ -172,11 +172,11 @@ impl Notification {
         params.into()
     }
 
-    /// The message as it goes over the wire.
+    /// Returns the message as sent over the wire.
     pub fn to_text(&self) -> String {
         let mut params = json!(self.params).to_string();
         if let Some(result) = &self.result {
-            // Never empty: every notification names its elicitation.
+            // The object is never empty: every notification names its elicitation.
             params.pop();
             params.push_str(r#","result":"#);
             params.push_str(result.get());

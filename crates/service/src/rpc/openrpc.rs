@@ -1,8 +1,8 @@
-//! The control API as an OpenRPC 1.3 document, written from the tables of methods and
+//! The control API as an OpenRPC 1.3 document, generated from the tables of methods and
 //! notifications.
 //!
-//! OpenRPC has no word for notifications to the client; they stand under `x-notifications`,
-//! written as methods without a result are.
+//! OpenRPC does not cover notifications to the client; they are listed under `x-notifications`, in
+//! the format of methods without a result.
 
 use std::sync::LazyLock;
 
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::answer::Work;
 use super::error::{Code, RpcError};
 use super::method::{COMMON, Call, METHODS, Method};
-use super::notification::{KINDS, Kind};
+use super::notification::{KINDS, NotificationKind};
 use super::params::Param;
 use super::record_schema::components;
 
-/// The document. Under `url`, if it is given, the methods are served.
+/// Generates the document. `url`, if present, is listed as the server.
 ///
 /// ```
 /// let document = entreat_service::rpc::openrpc::document(Some("http://127.0.0.1:7400/rpc"));
@@ -46,16 +46,16 @@ pub fn document(url: Option<&str>) -> Value {
     document
 }
 
-/// The document as it is answered. It is the same for everybody, and takes a while to write.
+/// The document as sent, cached because it is constant and slow to generate.
 static TEXT: LazyLock<String> = LazyLock::new(|| document(None).to_string());
 
-/// `rpc.discover`, by which clients of OpenRPC ask for the document.
+/// `rpc.discover`, the method by which OpenRPC clients request the document.
 pub(super) fn discover(call: &Call<'_>) -> Result<Work, RpcError> {
     call.session.asker().charge()?;
     Ok(Work::done(Ok(TEXT.clone())))
 }
 
-fn notification(kind: &Kind) -> Value {
+fn notification(kind: &NotificationKind) -> Value {
     let params: Vec<Value> = kind.params.iter().map(param).collect();
     json!({
         "name": kind.method,

@@ -1,4 +1,4 @@
-//! The parameters of a call, held to what the method takes.
+//! The parameters of a call, validated against the method.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,12 +12,12 @@ use super::error::RpcError;
 use super::message::{Key, text};
 use super::shape::{Shape, count, one_of};
 
-/// A parameter that a method takes.
+/// A parameter of a method.
 pub(super) struct Param {
     pub(super) name: &'static str,
     pub(super) required: bool,
     pub(super) shape: Shape,
-    /// What it is for.
+    /// Its description.
     pub(super) about: &'static str,
 }
 
@@ -41,14 +41,14 @@ impl Param {
     }
 }
 
-/// Parameters whose names, presence and shapes fit the method.
+/// Parameters whose names, presence and shapes match the method.
 pub(super) struct Params<'a> {
     known: &'static [Param],
     members: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl<'a> Params<'a> {
-    /// Reads what a call brought, and refuses what the method does not take.
+    /// Validates the parameters of a call.
     pub(super) fn read(
         raw: Option<&'a RawValue>,
         known: &'static [Param],
@@ -79,7 +79,7 @@ impl<'a> Params<'a> {
         Ok(Self { known, members })
     }
 
-    /// A value as it was written.
+    /// The raw JSON of a parameter.
     pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         debug_assert!(
             self.known.iter().any(|param| param.name == name),
@@ -89,7 +89,7 @@ impl<'a> Params<'a> {
         found.map(|(_, raw)| *raw)
     }
 
-    /// Whether it was sent at all.
+    /// Whether the parameter is present.
     pub(super) fn has(&self, name: &str) -> bool {
         self.raw(name).is_some()
     }
@@ -106,10 +106,10 @@ impl<'a> Params<'a> {
         self.raw(name).and_then(count)
     }
 
-    /// A value as a tree.
+    /// The parameter as a tree.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         let raw = self.raw(name)?;
-        // It was read once before, so it can be read again.
+        // The text was validated, so parsing cannot fail.
         Some(serde_json::from_str(raw.get()).unwrap_or_default())
     }
 }
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// What was sent, in words that repeat it only where it was to be one of a few words.
+/// Describes the value that was sent. Quotes it only if one of a few words was expected.
 fn found(shape: Shape, raw: &RawValue) -> Cow<'static, str> {
     if let (Shape::Word(_), Some(word)) = (shape, text(raw)) {
         let word: String = word.chars().take(64).collect();

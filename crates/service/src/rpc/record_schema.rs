@@ -1,7 +1,7 @@
 //! JSON Schemas of results.
 //!
-//! Written by hand, since the results are written by several crates; tests validate what the
-//! methods really give against them.
+//! Written by hand because several crates define the results; tests validate actual results against
+//! them.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::act::reasons;
 use super::create::modes;
 use super::watch::statuses;
 
-/// Schemas that others refer to.
+/// Schemas that others reference.
 pub(super) fn components() -> Map<String, Value> {
     let components = json!({
         "Record": record_itself(),
@@ -212,7 +212,7 @@ pub(super) fn validated() -> Value {
     })
 }
 
-/// The document that OpenRPC describes; a reference to its own schema would be one to elsewhere.
+/// The OpenRPC document itself. Not a `$ref` to the official schema, which would be external.
 pub(super) fn document() -> Value {
     json!({"type": "object", "required": ["openrpc", "info", "methods"]})
 }

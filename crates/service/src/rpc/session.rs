@@ -1,13 +1,13 @@
-//! For whom a message is answered.
+//! The asker and connection that a message belongs to.
 
 use std::sync::Arc;
 
 use entreat_engine::{Ask, AskError, Asker, Connection, Snapshot};
 
-/// An asker, and the connection it came on if it has one. Cheap to clone.
+/// An asker, and its connection if it has one. Cheap to clone.
 ///
-/// What is asked on a connection is cancelled when the connection goes, unless it is durable. It
-/// goes with the last clone of its session; questions that are being asked hold one, waits do
+/// Questions of a connection are cancelled when it closes, unless they are durable. It closes when
+/// the last clone of its session is dropped. Calls that create questions hold a clone; waits do
 /// not.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -16,19 +16,19 @@ pub struct Session {
 }
 
 impl Session {
-    /// For single requests: what is asked stays.
+    /// A session for single requests: questions outlive it.
     pub fn new(asker: Asker) -> Self {
         let connection = None;
         Self { asker, connection }
     }
 
-    /// For a WebSocket or a stdio session.
+    /// A session for a WebSocket or stdio connection.
     pub fn connected(asker: Asker) -> Self {
         let connection = Some(Arc::new(asker.connect()));
         Self { asker, connection }
     }
 
-    /// Who asks.
+    /// Returns the asker.
     pub fn asker(&self) -> &Asker {
         &self.asker
     }

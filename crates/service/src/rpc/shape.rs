@@ -1,39 +1,39 @@
-//! What a parameter can be: one word for the check and for the schema.
+//! Parameter types, each with its check and its JSON Schema.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message::text;
 
-/// The shape of a parameter.
+/// The type of a parameter.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     /// Any JSON.
     Any,
-    /// A text of at most so many characters.
+    /// A string of at most this many characters.
     Text(usize),
     /// One of these words.
     Word(fn() -> Vec<&'static str>),
     Flag,
-    /// A whole number within bounds.
+    /// A non-negative integer within bounds.
     Count {
         least: u64,
         most: u64,
     },
     /// An object.
     Object,
-    /// An object of at most so many bytes of JSON.
+    /// An object of at most this many bytes of JSON.
     SmallObject(usize),
     /// A list.
     List,
-    /// A timeout: judged by the asker's own bounds, which are not known here.
+    /// A timeout; its bounds depend on the asker and are checked later.
     Timeout,
-    /// The id of an elicitation. Any text: one that cannot be an id names nothing.
+    /// The id of an elicitation. Any string: a malformed id is reported as not found.
     Id,
 }
 
 impl Shape {
-    /// Whether a value has this shape; the error says what it should be.
+    /// Checks a value; the error describes what was expected.
     pub(super) fn check(self, raw: &RawValue) -> Result<(), String> {
         let is = |first: char| raw.get().starts_with(first);
         let fits = match self {
@@ -52,7 +52,7 @@ impl Shape {
         if fits { Ok(()) } else { Err(self.wanted()) }
     }
 
-    /// What a value must be, in words.
+    /// Describes the expected value.
     fn wanted(self) -> String {
         match self {
             Self::Any | Self::Timeout => "JSON".to_owned(),
@@ -70,7 +70,7 @@ impl Shape {
         }
     }
 
-    /// The shape as JSON Schema.
+    /// The type as JSON Schema.
     pub(super) fn schema(self) -> Value {
         match self {
             Self::Any => json!(true),
@@ -104,12 +104,12 @@ impl Shape {
     }
 }
 
-/// A whole number, written as one.
+/// Parses a non-negative integer without a fraction or exponent.
 pub(super) fn count(raw: &RawValue) -> Option<u64> {
     raw.get().parse().ok()
 }
 
-/// Words as `a`, `b` or `c`.
+/// Joins words as `a`, `b` or `c`.
 pub(super) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {

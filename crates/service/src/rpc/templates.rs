@@ -1,6 +1,6 @@
 //! Forms that can be asked by name.
 //!
-//! Reads no files: whoever watches a folder hands over what it found.
+//! Reads no files; see [`TemplateFolder`](crate::TemplateFolder).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,19 +9,18 @@ use std::sync::Arc;
 use entreat_core::{Form, Problems};
 use parking_lot::RwLock;
 
-/// A form under a name, as it was last found.
+/// A named form, as last loaded.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// The last sound form; `None` if there never was one.
+    /// The last valid form; `None` if there was none yet.
     pub form: Option<Form>,
-    /// What is wrong with what was found last; the form is then an earlier one.
+    /// Problems of the latest version, if it is invalid; `form` is then an earlier one.
     pub problems: Option<Problems>,
 }
 
 type Names = BTreeMap<Box<str>, Template>;
 
-/// Forms by name. Clones share what they hold, which is replaced as a whole: a reader sees all of
-/// the old or all of the new.
+/// Forms by name. Clones share one state, which is replaced atomically.
 ///
 /// ```
 /// use entreat_core::Form;
@@ -33,7 +32,7 @@ type Names = BTreeMap<Box<str>, Template>;
 /// let templates = Templates::default();
 /// templates.replace([("go".to_owned(), load("Sure?"))]);
 ///
-/// // Somebody breaks the file: the last good form stays.
+/// // An invalid new version keeps the last valid form.
 /// templates.replace([("go".to_owned(), load(""))]);
 /// let found = templates.get("go").unwrap();
 /// assert_eq!(found.form.unwrap().fields()[0].label(), "Sure?");
@@ -46,8 +45,8 @@ type Names = BTreeMap<Box<str>, Template>;
 pub struct Templates(Arc<RwLock<Arc<Names>>>);
 
 impl Templates {
-    /// Replaces everything by what was found. A name whose form has problems keeps the form that
-    /// it had; a name that is gone is gone.
+    /// Replaces all templates. A name whose new form is invalid keeps its last valid form; names
+    /// not in `found` are removed.
     pub fn replace(&self, found: impl IntoIterator<Item = (String, Result<Form, Problems>)>) {
         let before = self.all();
         let names = found.into_iter().map(|(name, loaded)| {
@@ -67,12 +66,12 @@ impl Templates {
         *self.0.write() = names;
     }
 
-    /// The template of that name.
+    /// Returns the template of this name.
     pub fn get(&self, name: &str) -> Option<Template> {
         self.0.read().get(name).cloned()
     }
 
-    /// All names, in their order.
+    /// Returns all names in alphabetical order.
     pub fn names(&self) -> Vec<String> {
         self.all().keys().map(ToString::to_string).collect()
     }

@@ -1,9 +1,9 @@
-//! Methods that look at elicitations, and the one that waits.
+//! Methods that read elicitations, and the one that waits.
 
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, Mode, SEALED, Status};
-use entreat_engine::{MAX_PAGE, Subject, Which};
+use entreat_engine::{MAX_PAGE, StatusFilter, Subject};
 use serde_json::json;
 
 use super::act::ID;
@@ -25,8 +25,8 @@ pub(super) fn status(call: &Call<'_>) -> Result<Work, RpcError> {
 
 pub(super) const QUESTION: &[Param] = &[ID];
 
-/// What is asked, for whoever shows it. Not part of the record: forms can be large, and most who
-/// look at a record wrote the form themselves.
+/// What is asked, for clients that present questions. Not part of the record: forms can be large,
+/// and most readers of a record wrote the form themselves.
 pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
     let elicitation = call.elicitation()?;
     Ok(Work::later(async move {
@@ -53,7 +53,7 @@ pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
                 asked["script"] = script.clone();
             }
         }
-        // Secrets have to be typed again.
+        // Sealed answers must be entered again.
         let mut draft = snapshot.draft();
         draft.retain(|_, answer| answer != SEALED);
         if lifecycle.is_live() && !draft.is_empty() {
@@ -71,17 +71,17 @@ pub(super) const LIST: &[Param] = &[
             least: 1,
             most: MAX_PAGE as u64,
         },
-        "How many at most; 50 unless it is given.",
+        "How many at most; defaults to 50.",
     ),
     Param::optional(
         "cursor",
         Shape::Text(256),
-        "Where to go on: the `nextCursor` of the page before.",
+        "Where to continue: the `nextCursor` of the previous page.",
     ),
 ];
 
-/// How many are listed when the asker does not say.
-const PAGE: u64 = 50;
+/// The default page size.
+const DEFAULT_PAGE: u64 = 50;
 
 pub(super) fn statuses() -> Vec<&'static str> {
     Status::ALL.iter().map(|status| status.as_str()).collect()
@@ -92,8 +92,8 @@ pub(super) fn list(call: &Call<'_>) -> Result<Work, RpcError> {
     let which = Status::ALL
         .into_iter()
         .find(|status| Some(status.as_str()) == word.as_deref())
-        .map_or(Which::All, Which::Only);
-    let limit = call.params.count("limit").unwrap_or(PAGE);
+        .map_or(StatusFilter::All, StatusFilter::Only);
+    let limit = call.params.count("limit").unwrap_or(DEFAULT_PAGE);
     let limit = usize::try_from(limit).unwrap_or(MAX_PAGE);
     let before = match call.params.text("cursor") {
         Some(cursor) => Some(read_cursor(&cursor)?),
@@ -124,9 +124,8 @@ pub(super) const AWAIT: &[Param] = &[
     ),
 ];
 
-/// A wait of more than a day is one of a day: long before, the elicitation has settled or some
-/// proxy has given up.
-const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Longer waits are cut to this; by then the elicitation has settled or a proxy has given up.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn wait(call: &Call<'_>) -> Result<Work, RpcError> {
     let elicitation = call.elicitation()?;
@@ -134,8 +133,8 @@ pub(super) fn wait(call: &Call<'_>) -> Result<Work, RpcError> {
     let Some(limit) = call.params.count("timeout") else {
         return Ok(Work::Waiting(elicitation.outcome()));
     };
-    let limit = Duration::from_millis(limit).min(LONGEST_WAIT);
-    Ok(Work::WaitingAtMost(Box::pin(async move {
+    let limit = Duration::from_millis(limit).min(MAX_WAIT);
+    Ok(Work::WaitingWithTimeout(Box::pin(async move {
         to_text(&elicitation.outcome_within(limit).await?)
     })))
 }
@@ -143,7 +142,7 @@ pub(super) fn wait(call: &Call<'_>) -> Result<Work, RpcError> {
 pub(super) const TIMEOUT_CONFIG: &[Param] = &[Param::optional(
     "mode",
     Shape::Word(modes),
-    "The mode to tell about; `inline` unless it is given.",
+    "The mode; defaults to `inline`.",
 )];
 
 pub(super) fn timeout_config(call: &Call<'_>) -> Result<Work, RpcError> {

@@ -1,4 +1,4 @@
-//! One look at a folder of forms: what is read, what is told, what is handed over.
+//! Scans a folder of forms: reads changed files, logs problems, and updates the templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -12,91 +12,85 @@ use entreat_core::{Form, ProblemCode, Problems, Validators};
 
 use crate::rpc::Templates;
 
-/// Files beyond that many are left out: a folder of so many is another folder than was meant.
+/// Further files are ignored: a folder of that many is probably not the one intended.
 const MAX_FILES: usize = 1000;
-/// The longest name that can be asked for.
+/// Maximum length of a template name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// So many problems of a file are written to the log; `entreat form lint` tells them all.
-const TOLD: usize = 5;
+/// How many problems of a file are logged; `entreat form lint` lists all.
+const MAX_REPORTED: usize = 5;
 
 type Loaded = Result<Form, Problems>;
 
-/// A folder, and what was found at the last look, so that a file is compiled and complained
-/// about once.
+/// A folder and the state of the last scan, so that each version of a file is compiled and logged
+/// once.
 pub(super) struct Scan {
     folder: PathBuf,
     validators: Validators,
-    known: BTreeMap<PathBuf, Known>,
-    /// Names that several files claim, of which was told.
+    cache: BTreeMap<PathBuf, CachedFile>,
+    /// Names claimed by several files, already logged.
     clashes: BTreeSet<String>,
-    /// Whether it was told that files are left out.
-    is_overfull: bool,
-}
-
-/// How a file is looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// It is read.
-    Closely,
-    /// It is read if its time or size differ.
-    InPassing,
+    /// Whether ignored files were logged.
+    has_too_many: bool,
 }
 
 type Stamp = Option<(SystemTime, u64)>;
 
-/// A file as it was read last.
-struct Known {
+/// A file as last read.
+struct CachedFile {
     stamp: Stamp,
+    /// Whether a later scan read it again under the same stamp. A write right after the first read
+    /// may leave the stamp as it was: file systems round the time.
+    is_rechecked: bool,
     digest: [u8; 32],
     loaded: Loaded,
 }
 
 impl Scan {
-    pub(super) fn of(folder: PathBuf, validators: Validators) -> Self {
+    pub(super) fn new(folder: PathBuf, validators: Validators) -> Self {
         Self {
             folder,
             validators,
-            known: BTreeMap::new(),
+            cache: BTreeMap::new(),
             clashes: BTreeSet::new(),
-            is_overfull: false,
+            has_too_many: false,
         }
     }
 
-    /// The same folder, as if it had never been looked at.
-    pub(super) fn forgotten(&self) -> Self {
-        Self::of(self.folder.clone(), self.validators.clone())
+    /// The same folder without the state of earlier scans.
+    pub(super) fn fresh(&self) -> Self {
+        Self::new(self.folder.clone(), self.validators.clone())
     }
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Reads the folder and hands over what it holds. Fails if the folder cannot be listed.
-    pub(super) fn look(&mut self, how: Look, templates: &Templates) -> io::Result<()> {
+    /// Scans the folder and replaces the templates. Fails if the folder cannot be listed.
+    pub(super) fn run(&mut self, templates: &Templates) -> io::Result<()> {
         let paths = self.paths()?;
-        let mut known = BTreeMap::new();
+        let mut cache = BTreeMap::new();
         let mut names: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
         for path in paths {
             let Some(name) = path.file_stem().and_then(OsStr::to_str) else {
                 continue;
             };
             names.entry(name.to_owned()).or_default().push(path.clone());
-            let before = self.known.remove(&path);
+            let before = self.cache.remove(&path);
             let is_new = before.is_none();
-            let (now, changed) = read(&path, before, how, &self.validators);
+            let (now, changed) = read(&path, before, &self.validators);
             if changed {
                 report(&path, &now.loaded, is_new);
             }
-            known.insert(path, now);
+            cache.insert(path, now);
         }
-        for path in std::mem::replace(&mut self.known, known).keys() {
+        for path in std::mem::replace(&mut self.cache, cache).keys() {
             tracing::info!(file = %path.display(), "the file of a template is gone");
         }
         self.report_clashes(&names);
         let found = names.into_iter().map(|(name, paths)| {
             let loaded = match &*paths {
-                [path] => self.known[path].loaded.clone(),
+                [path] => self.cache[path].loaded.clone(),
                 paths => Err(clash(&name, paths)),
             };
             (name, loaded)
@@ -118,7 +112,7 @@ impl Scan {
         self.clashes = clashes.collect();
     }
 
-    /// The files that are forms by their names, in order.
+    /// The files that are forms by name, sorted.
     fn paths(&mut self) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -128,34 +122,34 @@ impl Scan {
             }
         }
         paths.sort_unstable();
-        let is_overfull = paths.len() > MAX_FILES;
-        if is_overfull && !self.is_overfull {
+        let has_too_many = paths.len() > MAX_FILES;
+        if has_too_many && !self.has_too_many {
             let folder = self.folder.display();
             tracing::warn!(%folder, files = paths.len(), "only the first {MAX_FILES} templates are loaded");
         }
-        self.is_overfull = is_overfull;
+        self.has_too_many = has_too_many;
         paths.truncate(MAX_FILES);
         Ok(paths)
     }
 }
 
-/// Whether a file is one of ours: by its ending, and not hidden, as what editors leave is.
+/// Whether a file is a form, by its extension; hidden files, such as those of editors, are not.
 fn is_form(path: &Path) -> bool {
     let stem = path.file_stem().and_then(OsStr::to_str);
-    let ending = path.extension().and_then(OsStr::to_str);
+    let extension = path.extension().and_then(OsStr::to_str);
     stem.is_some_and(|stem| !stem.starts_with('.') && stem.len() <= MAX_NAME_BYTES)
-        && matches!(ending, Some("json" | "yaml" | "yml" | "toml"))
+        && matches!(extension, Some("json" | "yaml" | "yml" | "toml"))
         && path.is_file()
 }
 
-/// The file as it is now, and whether that is something new.
-fn read(path: &Path, before: Option<Known>, how: Look, validators: &Validators) -> (Known, bool) {
+/// The file's current state, and whether it changed.
+fn read(path: &Path, before: Option<CachedFile>, validators: &Validators) -> (CachedFile, bool) {
     let metadata = fs::metadata(path).ok();
     let stamp: Stamp = metadata.and_then(|data| Some((data.modified().ok()?, data.len())));
+    let is_same = |before: &CachedFile| stamp.is_some() && stamp == before.stamp;
+    let is_rechecked = before.as_ref().is_some_and(is_same);
     let before = match before {
-        Some(before) if how == Look::InPassing && stamp.is_some() && stamp == before.stamp => {
-            return (before, false);
-        }
+        Some(before) if is_rechecked && before.is_rechecked => return (before, false),
         before => before,
     };
     let (digest, loaded) = match read_bounded(path) {
@@ -163,14 +157,19 @@ fn read(path: &Path, before: Option<Known>, how: Look, validators: &Validators) 
             let digest = blake3::hash(&bytes).into();
             match before {
                 Some(before) if before.digest == digest => {
-                    return (Known { stamp, ..before }, false);
+                    let now = CachedFile {
+                        stamp,
+                        is_rechecked,
+                        ..before
+                    };
+                    return (now, false);
                 }
                 _ => (digest, load(path, &bytes, validators)),
             }
         }
         Err(error) => {
-            let words = format!("The file cannot be read: {error}.");
-            let problems = Problems::of_whole(ProblemCode::Syntax, words);
+            let message = format!("The file cannot be read: {error}.");
+            let problems = Problems::of_document(ProblemCode::Syntax, message);
             if let Some(before) = before
                 && before.loaded.as_ref().err() == Some(&problems)
             {
@@ -179,8 +178,9 @@ fn read(path: &Path, before: Option<Known>, how: Look, validators: &Validators) 
             ([0; 32], Err(problems))
         }
     };
-    let now = Known {
+    let now = CachedFile {
         stamp,
+        is_rechecked,
         digest,
         loaded,
     };
@@ -189,16 +189,16 @@ fn read(path: &Path, before: Option<Known>, how: Look, validators: &Validators) 
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One more than is allowed: the core tells what is too large.
-    let most = MAX_DOCUMENT_BYTES as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    // One byte more than allowed: the core reports what is too large.
+    let limit = MAX_DOCUMENT_BYTES as u64 + 1;
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn load(path: &Path, bytes: &[u8], validators: &Validators) -> Loaded {
     let Ok(text) = str::from_utf8(bytes) else {
-        let words = "The file is no text in UTF-8.";
-        return Err(Problems::of_whole(ProblemCode::Syntax, words));
+        let message = "The file is no text in UTF-8.";
+        return Err(Problems::of_document(ProblemCode::Syntax, message));
     };
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let definition = document::read(text, Notation::of_file_name(name))?;
@@ -208,8 +208,8 @@ fn load(path: &Path, bytes: &[u8], validators: &Validators) -> Loaded {
 fn clash(name: &str, paths: &[PathBuf]) -> Problems {
     let files = paths.iter().filter_map(|path| path.file_name()?.to_str());
     let files = files.collect::<Vec<_>>().join(" and ");
-    let words = format!("Two files have the name `{name}`: {files}. Rename or remove one.");
-    Problems::of_whole(ProblemCode::Contradiction, words)
+    let message = format!("Two files have the name `{name}`: {files}. Rename or remove one.");
+    Problems::of_document(ProblemCode::Contradiction, message)
 }
 
 fn report(path: &Path, loaded: &Loaded, is_new: bool) {
@@ -218,7 +218,7 @@ fn report(path: &Path, loaded: &Loaded, is_new: bool) {
         Ok(_) if is_new => tracing::debug!(%file, "a template was loaded"),
         Ok(_) => tracing::info!(%file, "a template was loaded again"),
         Err(problems) => {
-            let first = problems.iter().take(TOLD).map(ToString::to_string);
+            let first = problems.iter().take(MAX_REPORTED).map(ToString::to_string);
             let problems = first.collect::<Vec<_>>().join("; ");
             tracing::warn!(%file, problems, "a template is broken; the last good one stays");
         }

@@ -1,4 +1,4 @@
-//! Real folders and real changes; a test waits for the next look, not for a while.
+//! Tests with real folders and changes; they wait for the next rescan, not for a fixed time.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::rpc::Template;
 
-/// How long a test waits for what should come at once.
+/// Timeout for changes that should be immediate.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Ground {
@@ -39,11 +39,11 @@ impl Ground {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Waits until a template is as it should be.
+    /// Waits until a template satisfies a condition.
     async fn until(&self, name: &str, is_so: impl Fn(Option<&Template>) -> bool) {
         let waiting = async {
             while !is_so(self.templates.get(name).as_ref()) {
-                self.watched.looked().await;
+                self.watched.rescanned().await;
             }
         };
         let waited = tokio::time::timeout(PATIENCE, waiting).await;
@@ -106,7 +106,7 @@ async fn what_is_written_renamed_broken_mended_and_deleted_is_followed() {
     ground.write("go.yaml", &yaml("First"));
     ground.until_title("go", "First").await;
 
-    // As editors do: a new file takes the place of the old one.
+    // Like editors: a new file replaces the old one.
     ground.write("go.yaml~", &yaml("Second"));
     fs::rename(ground.path("go.yaml~"), ground.path("go.yaml")).unwrap();
     ground.until_title("go", "Second").await;
@@ -161,8 +161,8 @@ async fn templates_outlive_their_folder_and_find_it_again() {
     let folder = ground.folder.path().to_owned();
     let aside = folder.with_extension("aside");
     fs::rename(&folder, &aside).unwrap();
-    ground.watched.looked().await;
-    ground.watched.looked().await;
+    ground.watched.rescanned().await;
+    ground.watched.rescanned().await;
     assert!(titled(ground.templates.get("go").as_ref(), "First"));
 
     fs::rename(&aside, &folder).unwrap();

@@ -1,4 +1,4 @@
-//! A copy of all files, for a backup of the store that refers to them.
+//! Copies all files, for a backup of the store that refers to them.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::Path;
 
 use super::folder::Folder;
 
-/// Copies the files of a folder of uploads to a new folder, sealed as they are, and says how many
-/// there are. Without any, no folder is made.
+/// Copies all uploads, still sealed, to a new folder, and returns their number. Creates no folder
+/// if there are none.
 ///
-/// Whoever calls this holds the store that the files belong to, so that nobody else changes them.
-/// Files that were not whole yet are left out: their senders send them again.
+/// The caller must hold the store that the files belong to, so that nobody changes them. Partial
+/// uploads are not copied.
 pub fn copy(from: &Path, to: &Path) -> io::Result<usize> {
     let (from, to_folder) = (Folder::at(from), Folder::at(to));
     let mut copied = 0;
@@ -26,7 +26,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<usize> {
     Ok(copied)
 }
 
-/// Makes a folder for this user alone, which must not be there.
+/// Creates a folder with access for this user only; fails if it exists.
 fn make_new(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

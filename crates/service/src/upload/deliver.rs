@@ -1,4 +1,4 @@
-//! Answers on their way to the asker: bytes, or links to them, in the place of our references.
+//! Replaces references in answers by file contents or links for the asker.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::folder::UploadId;
 use super::{Inner, MAX_INLINE, UploadError, Uploads, blocking, parse};
 
 impl Uploads {
-    /// The answers with every reference of ours replaced: by the bytes in base64 if the file is
-    /// small, else by `{"type": "url", "location"}` with a link below `base_url` that works once.
+    /// Returns the answers with every reference replaced: by the contents in base64 if the file is
+    /// small, else by `{"type": "url", "location"}` with a one-time link below `base_url`.
     ///
-    /// Name, type and size are told as the file has them, whatever the answers say. A reference
-    /// that is none of ours, or is for another field, is [`UploadError::NotThere`]: the host
-    /// vouches for what comes out of here. Answers that came out of here may be given again, as
-    /// after a submission that was refused.
+    /// Name, type and size come from the file, whatever the answers claim. A reference to no file
+    /// of this elicitation, or to one of another field, fails with [`UploadError::NotFound`]: the
+    /// host vouches for the result. May be called again on its own result, for example after a
+    /// rejected submission.
     pub async fn deliver(
         &self,
         id: ElicitationId,
@@ -36,13 +36,13 @@ impl Uploads {
                 None => continue,
             };
             for file in files {
-                // What is no upload, or has its bytes in it, is the core's to judge.
+                // Other values and inline contents are checked by the core.
                 let Some(content) = file.get("content").filter(|content| content.is_object())
                 else {
                     continue;
                 };
-                let upload = self.0.referred(id, content)?;
-                let errand = Errand {
+                let upload = self.0.resolve(id, content)?;
+                let delivery = FileDelivery {
                     inner: self.0.clone(),
                     id,
                     upload,
@@ -50,7 +50,7 @@ impl Uploads {
                     base_url: base_url.trim_end_matches('/').to_owned(),
                 };
                 let left = room;
-                let (delivered, inline) = blocking(move || errand.run(left)).await?;
+                let (delivered, inline) = blocking(move || delivery.run(left)).await?;
                 room -= inline;
                 *file = delivered;
             }
@@ -60,8 +60,8 @@ impl Uploads {
 }
 
 impl Inner {
-    /// The upload that a reference of ours means: one in a draft, or a link that was made of it.
-    fn referred(&self, id: ElicitationId, content: &Value) -> Result<UploadId, UploadError> {
+    /// Resolves a reference: one from a draft, or a link made from it.
+    fn resolve(&self, id: ElicitationId, content: &Value) -> Result<UploadId, UploadError> {
         let text = |key| content.get(key).and_then(Value::as_str).unwrap_or_default();
         let location = text("location");
         if text("type") == ReferenceKind::Local.name() {
@@ -69,19 +69,20 @@ impl Inner {
         }
         let mut steps = location.rsplit('/');
         let (Some(token), Some(upload)) = (steps.next(), steps.next()) else {
-            return Err(UploadError::NotThere);
+            return Err(UploadError::NotFound);
         };
         let upload = parse(upload)?;
-        if text("type") == ReferenceKind::Url.name() && self.keys.opens(token, id, upload) {
+        if text("type") == ReferenceKind::Url.name() && self.keys.is_valid_token(token, id, upload)
+        {
             Ok(upload)
         } else {
-            Err(UploadError::NotThere)
+            Err(UploadError::NotFound)
         }
     }
 }
 
-/// One file to be delivered.
-struct Errand {
+/// The delivery of one file.
+struct FileDelivery {
     inner: Arc<Inner>,
     id: ElicitationId,
     upload: UploadId,
@@ -89,22 +90,22 @@ struct Errand {
     base_url: String,
 }
 
-impl Errand {
-    /// The upload as the asker gets it, and how many bytes of it are in there.
+impl FileDelivery {
+    /// Returns the file for the asker, and how many bytes of it are inline.
     fn run(self, room: u64) -> Result<(Value, u64), UploadError> {
         let Self {
             inner, id, upload, ..
         } = self;
         let mut reader = inner.open(id, upload)?;
         if reader.label().field != self.field {
-            return Err(UploadError::NotThere);
+            return Err(UploadError::NotFound);
         }
         let size = reader.size();
         let is_inline = size <= inner.settings.inline_limit && size <= room;
         let content = if is_inline {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-            while let Some(piece) = reader.next_piece()? {
-                bytes.extend_from_slice(&piece);
+            while let Some(segment) = reader.next_segment()? {
+                bytes.extend_from_slice(&segment);
             }
             STANDARD.encode(bytes).into()
         } else {
@@ -112,7 +113,7 @@ impl Errand {
             let location = format!("{}/files/{id}/{upload}/{token}", self.base_url);
             json!({"type": ReferenceKind::Url.name(), "location": location})
         };
-        inner.folder.mark(id, upload, !is_inline)?;
+        inner.folder.mark_download(id, upload, !is_inline)?;
         let label = reader.label();
         let delivered = json!({
             "filename": label.filename,

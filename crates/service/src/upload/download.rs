@@ -1,4 +1,4 @@
-//! Files that the asker fetches, once.
+//! One-time downloads for the asker.
 
 use std::fmt;
 use std::io;
@@ -13,18 +13,18 @@ use super::folder::UploadId;
 use super::sealed::Reader;
 use super::{Inner, UploadError, Uploads, blocking, parse};
 
-/// What is told of a file besides its bytes.
+/// The metadata of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// Its name, as the person's system had it.
+pub struct FileInfo {
+    /// The name, as sent by the browser.
     pub filename: String,
-    /// Its type, as it was declared and not contradicted by its first bytes.
+    /// The declared type, consistent with the file's first bytes.
     pub content_type: String,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: u64,
 }
 
-impl Described {
+impl FileInfo {
     pub(super) fn of(reader: &Reader) -> Self {
         let label = reader.label().clone();
         Self {
@@ -35,50 +35,50 @@ impl Described {
     }
 }
 
-/// A download that has begun. While it is there, nobody else can begin the same.
+/// A download in progress, which excludes other downloads of the same file.
 pub struct Download {
-    described: Described,
-    taking: Taking,
+    info: FileInfo,
+    active: ActiveDownload,
 }
 
 impl Download {
-    /// What is told of the file.
-    pub fn described(&self) -> &Described {
-        &self.described
+    /// Returns the metadata of the file.
+    pub fn info(&self) -> &FileInfo {
+        &self.info
     }
 
-    /// The bytes. The file is removed once the last of them was handed out; until then, dropping
-    /// this leaves everything as it was.
+    /// Returns the contents. The file is removed once the last bytes were yielded; until then,
+    /// dropping the stream leaves the file in place.
     pub fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
-        stream::try_unfold(self.taking, |mut taking| async move {
-            let (mut taking, piece) = blocking(move || {
-                let piece = taking.reader.next_piece()?;
-                Ok((taking, piece))
+        stream::try_unfold(self.active, |mut active| async move {
+            let (mut active, segment) = blocking(move || {
+                let segment = active.reader.next_segment()?;
+                Ok((active, segment))
             })
             .await
             .map_err(io::Error::other)?;
-            // Only now: who went away while it was read did not get it.
-            taking.is_handed_out = taking.reader.is_at_end();
-            Ok(piece.map(|piece| (Bytes::from(piece), taking)))
+            // Set only after the read: a client that disconnected meanwhile did not get the bytes.
+            active.is_complete = active.reader.is_at_end();
+            Ok(segment.map(|segment| (Bytes::from(segment), active)))
         })
     }
 }
 
 impl fmt::Debug for Download {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Download").field(&self.described).finish()
+        f.debug_tuple("Download").field(&self.info).finish()
     }
 }
 
-/// Which downloads are under way.
+/// The downloads in progress.
 #[derive(Default)]
 pub(super) struct Claims(Mutex<Vec<UploadId>>);
 
-/// A file that is being downloaded by nobody else.
-struct Taking {
+/// An exclusive download.
+struct ActiveDownload {
     reader: Reader,
-    /// The last byte is on its way.
-    is_handed_out: bool,
+    /// The last bytes were yielded.
+    is_complete: bool,
     claim: Claim,
 }
 
@@ -110,14 +110,14 @@ impl Drop for Claim {
     }
 }
 
-impl Drop for Taking {
-    // Here and not at the end of the stream: who knows the length does not ask for an end.
+impl Drop for ActiveDownload {
+    // In `drop` and not at the end of the stream: with a known length, hyper does not poll for it.
     fn drop(&mut self) {
-        if !self.is_handed_out {
+        if !self.is_complete {
             return;
         }
         let Claim { inner, id, upload } = &self.claim;
-        if let Err(error) = inner.forget(*id, *upload) {
+        if let Err(error) = inner.remove(*id, *upload) {
             tracing::warn!(%error, "a file that was downloaded could not be removed");
         }
         inner.folder.remove_if_empty(*id);
@@ -125,26 +125,26 @@ impl Drop for Taking {
 }
 
 impl Uploads {
-    /// Begins the download that a link of [`deliver`](Self::deliver) leads to.
+    /// Starts the download of a link made by [`deliver`](Self::deliver).
     ///
-    /// A token that is not the file's, a file that was downloaded, and one that never was there
-    /// are all [`UploadError::NotThere`].
-    pub async fn take(
+    /// Fails with [`UploadError::NotFound`] if the token is wrong, the file was already downloaded,
+    /// or it never existed.
+    pub async fn start_download(
         &self,
         id: ElicitationId,
         location: &str,
         token: &str,
     ) -> Result<Download, UploadError> {
-        let upload = self.opened_by(id, location, token)?;
+        let upload = self.authorize(id, location, token)?;
         let inner = self.0.clone();
         blocking(move || {
             let claim = Claim::new(&inner, id, upload)?;
-            let reader = inner.open_out(id, upload)?;
+            let reader = inner.open_download(id, upload)?;
             Ok(Download {
-                described: Described::of(&reader),
-                taking: Taking {
+                info: FileInfo::of(&reader),
+                active: ActiveDownload {
                     reader,
-                    is_handed_out: false,
+                    is_complete: false,
                     claim,
                 },
             })
@@ -152,40 +152,40 @@ impl Uploads {
         .await
     }
 
-    /// What [`take`](Self::take) would find; changes nothing.
-    pub async fn peek(
+    /// Returns what [`start_download`](Self::start_download) would download, without consuming the link.
+    pub async fn describe_download(
         &self,
         id: ElicitationId,
         location: &str,
         token: &str,
-    ) -> Result<Described, UploadError> {
-        let upload = self.opened_by(id, location, token)?;
+    ) -> Result<FileInfo, UploadError> {
+        let upload = self.authorize(id, location, token)?;
         let inner = self.0.clone();
-        blocking(move || Ok(Described::of(&inner.open_out(id, upload)?))).await
+        blocking(move || Ok(FileInfo::of(&inner.open_download(id, upload)?))).await
     }
 
-    fn opened_by(
+    fn authorize(
         &self,
         id: ElicitationId,
         location: &str,
         token: &str,
     ) -> Result<UploadId, UploadError> {
         let upload = parse(location)?;
-        if self.0.keys.opens(token, id, upload) {
+        if self.0.keys.is_valid_token(token, id, upload) {
             Ok(upload)
         } else {
-            Err(UploadError::NotThere)
+            Err(UploadError::NotFound)
         }
     }
 }
 
 impl Inner {
-    /// A file that goes out as a download, and no other.
-    fn open_out(&self, id: ElicitationId, upload: UploadId) -> Result<Reader, UploadError> {
-        if self.folder.is_out(id, upload) {
+    /// Opens a file that is delivered as a download.
+    fn open_download(&self, id: ElicitationId, upload: UploadId) -> Result<Reader, UploadError> {
+        if self.folder.is_download(id, upload) {
             self.open(id, upload)
         } else {
-            Err(UploadError::NotThere)
+            Err(UploadError::NotFound)
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Where files lie: a folder for each elicitation, a name for each upload.
+//! The folder of uploads: a folder for each elicitation, a file for each upload.
 //!
-//! Names are made of ids alone. Nothing that a person typed ever becomes a part of a path.
+//! Names consist of ids only. User input never becomes part of a path.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,12 +15,12 @@ use parking_lot::Mutex;
 
 use super::limits::Usage;
 
-/// What the name of a file ends with that is not whole yet.
-const PART: &str = ".part";
-/// What the name of the note ends with that says that an upload goes out as a download.
-const OUT: &str = ".out";
+/// Extension of a file that is not complete.
+const PARTIAL: &str = ".part";
+/// Extension of the marker of an upload that is delivered as a download.
+const DOWNLOAD_MARKER: &str = ".out";
 
-/// The name of an upload: random, and nothing else.
+/// The random id of an upload.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct UploadId([u8; 16]);
 
@@ -31,7 +31,7 @@ impl UploadId {
         Self(bytes)
     }
 
-    /// Exactly what `Display` writes: one upload has one name.
+    /// Parses exactly the output of `Display`, so that each upload has one name.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if digits.len() != 32 {
@@ -66,11 +66,11 @@ impl fmt::Display for UploadId {
 /// The folder of all uploads.
 pub(super) struct Folder {
     path: PathBuf,
-    /// Files on their way, which no sweep may take for those of an earlier run.
-    parts: Parts,
+    /// Files being written, which a sweep must not remove as leftovers.
+    parts: PartialFiles,
 }
 
-type Parts = Arc<Mutex<Vec<PathBuf>>>;
+type PartialFiles = Arc<Mutex<Vec<PathBuf>>>;
 
 impl Folder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
@@ -78,11 +78,11 @@ impl Folder {
         Ok(Self::at(path))
     }
 
-    /// A folder that need not be there.
+    /// Does not create the folder.
     pub(super) fn at(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            parts: Parts::default(),
+            parts: PartialFiles::default(),
         }
     }
 
@@ -90,18 +90,18 @@ impl Folder {
         &self.path
     }
 
-    /// What is kept for each elicitation.
-    pub(super) fn census(&self) -> io::Result<HashMap<ElicitationId, Usage>> {
-        let mut census = HashMap::new();
+    /// The stored files and bytes of each elicitation.
+    pub(super) fn usage(&self) -> io::Result<HashMap<ElicitationId, Usage>> {
+        let mut usage = HashMap::new();
         for id in self.elicitations()? {
             let mut kept = Usage::default();
             for upload in self.uploads(id)? {
                 kept.files += 1;
                 kept.bytes += fs::metadata(self.file(id, upload))?.len();
             }
-            census.insert(id, kept);
+            usage.insert(id, kept);
         }
-        Ok(census)
+        Ok(usage)
     }
 
     /// The elicitations that have a folder.
@@ -110,7 +110,7 @@ impl Folder {
         Ok(entries(&self.path)?.iter().filter_map(id).collect())
     }
 
-    /// The files of an elicitation that are whole.
+    /// The complete files of an elicitation.
     pub(super) fn uploads(&self, id: ElicitationId) -> io::Result<Vec<UploadId>> {
         let upload = |entry: &DirEntry| UploadId::parse(entry.file_name().to_str()?);
         let entries = entries(&self.path.join(id.to_string()))?;
@@ -121,30 +121,34 @@ impl Folder {
         File::open(self.file(id, upload))
     }
 
-    /// Begins a file, which nobody sees before it is whole.
-    pub(super) fn begin(&self, id: ElicitationId, upload: UploadId) -> io::Result<(Part, File)> {
-        let whole = self.file(id, upload);
-        let path = whole.with_extension(&PART[1..]);
+    /// Creates a partial file, which is not visible until it is complete.
+    pub(super) fn begin(
+        &self,
+        id: ElicitationId,
+        upload: UploadId,
+    ) -> io::Result<(PartialFile, File)> {
+        let complete = self.file(id, upload);
+        let path = complete.with_extension(&PARTIAL[1..]);
         self.parts.lock().push(path.clone());
-        let part = Part {
+        let part = PartialFile {
             parts: self.parts.clone(),
             path,
-            whole,
+            complete,
         };
         let file = part.create().or_else(|error| match error.kind() {
-            // A folder that seemed to be of no use was just removed.
+            // A sweep removed the empty folder concurrently.
             ErrorKind::NotFound => part.create(),
             _ => Err(error),
         })?;
         Ok((part, file))
     }
 
-    /// Removes a file and the note about it; the bytes it took, if it was there.
+    /// Removes a file and its marker; returns its size on disk, or `None` if it did not exist.
     pub(super) fn remove(&self, id: ElicitationId, upload: UploadId) -> io::Result<Option<u64>> {
         let path = self.file(id, upload);
         let bytes = fs::metadata(&path).map(|metadata| metadata.len());
         let removed = fs::remove_file(&path);
-        remove_if_there(&path.with_extension(&OUT[1..]))?;
+        remove_if_exists(&path.with_extension(&DOWNLOAD_MARKER[1..]))?;
         match removed {
             Ok(()) => Ok(Some(bytes.unwrap_or(0))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -152,38 +156,43 @@ impl Folder {
         }
     }
 
-    /// Notes whether an upload goes out as a download.
-    pub(super) fn mark(&self, id: ElicitationId, upload: UploadId, is_out: bool) -> io::Result<()> {
-        let note = self.file(id, upload).with_extension(&OUT[1..]);
-        if !is_out {
-            return remove_if_there(&note);
+    /// Marks whether an upload is delivered as a download.
+    pub(super) fn mark_download(
+        &self,
+        id: ElicitationId,
+        upload: UploadId,
+        is_download: bool,
+    ) -> io::Result<()> {
+        let marker = self.file(id, upload).with_extension(&DOWNLOAD_MARKER[1..]);
+        if !is_download {
+            return remove_if_exists(&marker);
         }
         private_file()
             .create(true)
-            .open(&note)?
+            .open(&marker)?
             .sync_all()
-            .and_then(|()| sync_parent(&note))
+            .and_then(|()| sync_parent(&marker))
     }
 
-    /// Whether an upload goes out as a download.
-    pub(super) fn is_out(&self, id: ElicitationId, upload: UploadId) -> bool {
-        let note = self.file(id, upload).with_extension(&OUT[1..]);
-        note.try_exists().unwrap_or(false)
+    /// Whether an upload is delivered as a download.
+    pub(super) fn is_download(&self, id: ElicitationId, upload: UploadId) -> bool {
+        let marker = self.file(id, upload).with_extension(&DOWNLOAD_MARKER[1..]);
+        marker.try_exists().unwrap_or(false)
     }
 
-    /// Copies a file as it is, and the note that it goes out if there is one.
+    /// Copies a sealed file and its marker, if it has one.
     pub(super) fn copy(&self, id: ElicitationId, upload: UploadId, to: &Self) -> io::Result<()> {
         let (part, mut file) = to.begin(id, upload)?;
         io::copy(&mut self.read(id, upload)?, &mut file)?;
         file.sync_all()?;
         part.finish()?.keep();
-        if self.is_out(id, upload) {
-            to.mark(id, upload, true)?;
+        if self.is_download(id, upload) {
+            to.mark_download(id, upload, true)?;
         }
         Ok(())
     }
 
-    /// Removes what a run that ended in the middle left of an elicitation's files.
+    /// Removes an elicitation's partial files and stale markers of an interrupted run.
     pub(super) fn remove_leftovers(&self, id: ElicitationId) -> io::Result<()> {
         for entry in entries(&self.path.join(id.to_string()))? {
             let path = entry.path();
@@ -192,17 +201,17 @@ impl Folder {
                     .as_encoded_bytes()
                     .ends_with(ending.as_bytes())
             };
-            let is_left = ends_with(PART) && !self.parts.lock().contains(&path)
-                || ends_with(OUT) && !path.with_extension("").try_exists()?;
-            if is_left {
-                remove_if_there(&path)?;
+            let is_leftover = ends_with(PARTIAL) && !self.parts.lock().contains(&path)
+                || ends_with(DOWNLOAD_MARKER) && !path.with_extension("").try_exists()?;
+            if is_leftover {
+                remove_if_exists(&path)?;
             }
         }
         Ok(())
     }
 
     pub(super) fn remove_if_empty(&self, id: ElicitationId) {
-        // Fails if something is in it, and that is right.
+        // Fails if it is not empty, as intended.
         let _ = fs::remove_dir(self.path.join(id.to_string()));
     }
 
@@ -211,14 +220,14 @@ impl Folder {
     }
 }
 
-/// A file on its way; removed when dropped, unless it became whole.
-pub(super) struct Part {
-    parts: Parts,
+/// A file being written; removed on drop unless it was finished.
+pub(super) struct PartialFile {
+    parts: PartialFiles,
     path: PathBuf,
-    whole: PathBuf,
+    complete: PathBuf,
 }
 
-impl Part {
+impl PartialFile {
     fn create(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             private_folder(folder)?;
@@ -226,52 +235,52 @@ impl Part {
         private_file().create_new(true).open(&self.path)
     }
 
-    /// The file is written and synced: from now on it is there, and stays if it is kept.
-    pub(super) fn finish(self) -> io::Result<Whole> {
-        fs::rename(&self.path, &self.whole)?;
-        let whole = Whole {
-            path: self.whole.clone(),
+    /// Publishes the written and synced file; it is removed on drop unless it is kept.
+    pub(super) fn finish(self) -> io::Result<CompleteFile> {
+        fs::rename(&self.path, &self.complete)?;
+        let complete = CompleteFile {
+            path: self.complete.clone(),
             is_kept: false,
         };
-        sync_parent(&whole.path)?;
-        Ok(whole)
+        sync_parent(&complete.path)?;
+        Ok(complete)
     }
 }
 
-/// A file that is whole; removed when dropped, unless somebody still wants it.
-pub(super) struct Whole {
+/// A complete file; removed on drop unless it is kept.
+pub(super) struct CompleteFile {
     path: PathBuf,
     is_kept: bool,
 }
 
-impl Whole {
+impl CompleteFile {
     pub(super) fn keep(mut self) {
         self.is_kept = true;
     }
 }
 
-impl Drop for Whole {
+impl Drop for CompleteFile {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Not there any more if the question was settled meanwhile.
+            // Already removed if the question settled meanwhile.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
-        // Not there any more if it became whole.
+        // Already renamed if it was finished.
         let _ = fs::remove_file(&self.path);
         self.parts.lock().retain(|path| *path != self.path);
         if let Some(folder) = self.path.parent() {
-            // Fails if something is in it, and that is right.
+            // Fails if it is not empty, as intended.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// What is in a folder; nothing if there is no such folder.
+/// The entries of a folder; none if it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect(),
@@ -280,14 +289,14 @@ fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     }
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Makes a folder for this user alone, if it is not there.
+/// Creates a folder with access for this user only, unless it exists.
 fn private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -296,7 +305,7 @@ fn private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// How a file is opened that this user alone may read.
+/// Options for a file with access for this user only.
 fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -305,7 +314,7 @@ fn private_file() -> OpenOptions {
     options
 }
 
-/// A file's name is kept by its folder.
+/// Syncs the folder, which makes a new file name durable.
 fn sync_parent(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(folder) = path.parent() {

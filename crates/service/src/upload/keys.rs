@@ -1,4 +1,4 @@
-//! Keys of files and tokens of downloads, derived from the engine's ring.
+//! File keys and download tokens, derived from the engine's key ring.
 
 use blake3::Hasher;
 use entreat_core::ElicitationId;
@@ -9,31 +9,31 @@ use super::folder::UploadId;
 
 type Key = Zeroizing<[u8; 32]>;
 
-/// Random bytes that make a file's key its own.
+/// Random bytes that make each file's key unique.
 pub(super) type Salt = [u8; 32];
 
-/// One of each for every key of the ring, newest first.
+/// Derived keys for every key of the ring, newest first.
 pub(super) struct Keys {
     files: Vec<(u32, Key)>,
     downloads: Vec<(u32, Key)>,
 }
 
 impl Keys {
-    pub(super) fn of(engine: &Engine) -> Self {
+    pub(super) fn derive(engine: &Engine) -> Self {
         Self {
             files: engine.derived_keys("entreat 2026-11 uploads"),
             downloads: engine.derived_keys("entreat 2026-11 upload downloads"),
         }
     }
 
-    /// The version that new files are sealed under.
+    /// The key version for new files.
     pub(super) fn newest(&self) -> u32 {
         self.files.first().map_or(0, |(version, _)| *version)
     }
 
-    /// The key of one file, if the ring still has what it comes from. It is bound to the file's
-    /// place, so that a file in the place of another cannot be opened.
-    pub(super) fn of_file(
+    /// Returns the key of a file; `None` if its version was removed from the ring. It is bound to
+    /// the file's location, so that a file moved in place of another cannot be opened.
+    pub(super) fn file_key(
         &self,
         version: u32,
         salt: &Salt,
@@ -48,22 +48,26 @@ impl Keys {
         Some(Zeroizing::new(hasher.finalize().into()))
     }
 
-    /// The token that opens a download.
+    /// Returns the token of a download.
     pub(super) fn token(&self, id: ElicitationId, upload: UploadId) -> Option<String> {
         let (_, key) = self.downloads.first()?;
         Some(token(key, id, upload).to_hex().to_string())
     }
 
-    /// Whether a token opens a download; also one that was made before the ring had its newest
-    /// key. Takes as long for a wrong one as for a right one.
-    pub(super) fn opens(&self, token_given: &str, id: ElicitationId, upload: UploadId) -> bool {
-        // Comparing two hashes takes the same time whatever they are.
-        blake3::Hash::from_hex(token_given).is_ok_and(|given| {
-            let mut opens = false;
+    /// Whether the token is valid, also under older keys of the ring. Takes constant time.
+    pub(super) fn is_valid_token(
+        &self,
+        candidate: &str,
+        id: ElicitationId,
+        upload: UploadId,
+    ) -> bool {
+        // `blake3::Hash` compares in constant time.
+        blake3::Hash::from_hex(candidate).is_ok_and(|expected| {
+            let mut is_valid = false;
             for (_, key) in &self.downloads {
-                opens |= token(key, id, upload) == given;
+                is_valid |= token(key, id, upload) == expected;
             }
-            opens
+            is_valid
         })
     }
 }

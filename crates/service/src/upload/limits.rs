@@ -1,109 +1,111 @@
-//! How much may be kept, and how much may be on its way: for all, and of that for each.
+//! Quotas for stored files and concurrent uploads: in total, per asker and per elicitation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, Form, Kind};
-use entreat_engine::shares::{Full, Place, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{ReceiveError, UploadSettings};
 
-/// So many files are kept beyond what a form can use: a person who replaces one has both for a
-/// moment.
-const SLACK: u64 = 4;
-/// Never more than this, whatever a form says: empty files take no bytes, but names.
-pub(crate) const MOST_FILES: u64 = 10_000;
-/// For each file of an elicitation that may be on its way, so many more may wait for that.
-const WAITING: usize = 8;
+/// Files stored beyond what a form can use: replacing a file needs both for a moment.
+const SPARE_FILES: u64 = 4;
+/// An upper bound for any form: even empty files take file names.
+pub(crate) const MAX_FILES: u64 = 10_000;
+/// Queue length per permitted upload of an elicitation.
+const QUEUE_FACTOR: usize = 8;
 
-/// What is kept for one elicitation, in files that are whole and files on their way.
+/// What one elicitation uses, in complete and partial files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
     pub(super) files: u64,
     pub(super) bytes: u64,
-    /// Who asks; nobody knows yet of what an earlier run left.
+    /// Unknown for files of an earlier run until the first sweep.
     asker: Option<Arc<str>>,
 }
 
-/// What is kept in all.
+/// What is used in total.
 #[derive(Default)]
-struct Books {
-    kept: HashMap<ElicitationId, Usage>,
+struct Ledger {
+    usage: HashMap<ElicitationId, Usage>,
     by_asker: HashMap<Arc<str>, u64>,
     bytes: u64,
 }
 
-/// Counts what is kept; exact as long as one program uses the folder.
+/// Tracks usage; exact as long as one process uses the folder.
 pub(super) struct Limits {
     settings: UploadSettings,
-    books: Arc<Mutex<Books>>,
+    ledger: Arc<Mutex<Ledger>>,
     places: Shares<ElicitationId>,
-    /// The uploads under way by asker, who may have half of all.
+    /// Concurrent uploads by asker, each limited to half of the total.
     by_asker: Shares<Arc<str>>,
-    /// Of those who have a place and those who wait for one.
+    /// Uploads in progress and those waiting for a permit.
     queue: Shares<ElicitationId>,
-    /// Tells those who wait that somebody is done.
+    /// Notified when a permit is released.
     freed: Arc<Notify>,
 }
 
-/// A place for a file on its way.
-pub(super) struct Berth {
-    places: Option<(Place<ElicitationId>, Place<Arc<str>>)>,
-    _queued: Place<ElicitationId>,
+/// A permit for one upload.
+pub(super) struct UploadPermit {
+    places: Option<(Permit<ElicitationId>, Permit<Arc<str>>)>,
+    _queued: Permit<ElicitationId>,
     freed: Arc<Notify>,
 }
 
-/// Room for a file on its way; given back when dropped, unless the file was kept.
-pub(super) struct Hold {
+/// Quota reserved for an upload; released on drop unless the file is committed.
+pub(super) struct Reservation {
     settings: UploadSettings,
-    books: Arc<Mutex<Books>>,
+    ledger: Arc<Mutex<Ledger>>,
     id: ElicitationId,
     bytes: u64,
-    is_kept: bool,
-    _berth: Berth,
+    is_committed: bool,
+    _permit: UploadPermit,
 }
 
 impl Limits {
-    pub(super) fn new(settings: &UploadSettings, kept: HashMap<ElicitationId, Usage>) -> Self {
-        let bytes = kept.values().map(|kept| kept.bytes).sum();
-        let (all, each) = (settings.at_once, settings.at_once_per_elicitation);
-        let books = Books {
-            kept,
+    pub(super) fn new(settings: &UploadSettings, usage: HashMap<ElicitationId, Usage>) -> Self {
+        let bytes = usage.values().map(|usage| usage.bytes).sum();
+        let (all, each) = (
+            settings.max_concurrent,
+            settings.max_concurrent_per_elicitation,
+        );
+        let ledger = Ledger {
+            usage,
             bytes,
-            ..Books::default()
+            ..Ledger::default()
         };
         Self {
             settings: settings.clone(),
-            books: Arc::new(Mutex::new(books)),
+            ledger: Arc::new(Mutex::new(ledger)),
             places: Shares::new(all, each),
             by_asker: Shares::new(all, (all / 2).max(each)),
             queue: Shares::new(
-                all.saturating_mul(1 + WAITING),
-                each.saturating_mul(1 + WAITING),
+                all.saturating_mul(1 + QUEUE_FACTOR),
+                each.saturating_mul(1 + QUEUE_FACTOR),
             ),
             freed: Arc::default(),
         }
     }
 
-    /// Takes a place for a file on its way. While others of the same elicitation or asker have all
-    /// that it may have, it waits for one of them; if everybody's are taken, it is told so at once.
-    pub(super) async fn berth(
+    /// Acquires a permit. At the limit of its elicitation or asker, it waits; at the total limit,
+    /// it fails at once.
+    pub(super) async fn acquire(
         &self,
         id: ElicitationId,
         asker: &Arc<str>,
-    ) -> Result<Berth, ReceiveError> {
+    ) -> Result<UploadPermit, ReceiveError> {
         let queued = self.queue.take(id).map_err(|_| ReceiveError::Busy)?;
         loop {
-            // Registers first, so that nobody is done unheard.
+            // Registers before checking, so that no release is missed.
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
             let place = self.places.take(id);
             let places = place.and_then(|place| Ok((place, self.by_asker.take(asker.clone())?)));
             match places {
                 Ok(places) => {
-                    return Ok(Berth {
+                    return Ok(UploadPermit {
                         places: Some(places),
                         _queued: queued,
                         freed: self.freed.clone(),
@@ -115,99 +117,99 @@ impl Limits {
         }
     }
 
-    /// Takes room for one more file of an elicitation.
-    pub(super) fn hold(
+    /// Reserves quota for one more file of an elicitation.
+    pub(super) fn reserve(
         &self,
         id: ElicitationId,
         asker: &Arc<str>,
         form: &Form,
-        berth: Berth,
-    ) -> Result<Hold, ReceiveError> {
-        let limit = most_files(form);
-        let mut books = self.books.lock();
-        books.attribute(id, asker);
-        let kept = books.kept.entry(id).or_default();
-        if kept.files >= limit {
-            return Err(ReceiveError::TooMany { limit });
+        permit: UploadPermit,
+    ) -> Result<Reservation, ReceiveError> {
+        let limit = max_files(form);
+        let mut ledger = self.ledger.lock();
+        ledger.attribute(id, asker);
+        let usage = ledger.usage.entry(id).or_default();
+        if usage.files >= limit {
+            return Err(ReceiveError::TooManyFiles { limit });
         }
-        kept.files += 1;
-        Ok(Hold {
+        usage.files += 1;
+        Ok(Reservation {
             settings: self.settings.clone(),
-            books: self.books.clone(),
+            ledger: self.ledger.clone(),
             id,
             bytes: 0,
-            is_kept: false,
-            _berth: berth,
+            is_committed: false,
+            _permit: permit,
         })
     }
 
-    /// Notes who asks the question that files belong to.
+    /// Records the asker of an elicitation's files.
     pub(super) fn attribute(&self, id: ElicitationId, asker: &Arc<str>) {
-        let mut books = self.books.lock();
-        if books.kept.contains_key(&id) {
-            books.attribute(id, asker);
+        let mut ledger = self.ledger.lock();
+        if ledger.usage.contains_key(&id) {
+            ledger.attribute(id, asker);
         }
     }
 
-    /// Notes that a file of so many bytes is gone.
-    pub(super) fn give_back(&self, id: ElicitationId, bytes: u64) {
-        self.books.lock().give_back(id, bytes);
+    /// Releases the quota of a removed file.
+    pub(super) fn release(&self, id: ElicitationId, bytes: u64) {
+        self.ledger.lock().release(id, bytes);
     }
 }
 
-impl Books {
+impl Ledger {
     fn attribute(&mut self, id: ElicitationId, asker: &Arc<str>) {
-        let kept = self.kept.entry(id).or_default();
-        if kept.asker.is_none() {
-            kept.asker = Some(asker.clone());
-            let bytes = kept.bytes;
+        let usage = self.usage.entry(id).or_default();
+        if usage.asker.is_none() {
+            usage.asker = Some(asker.clone());
+            let bytes = usage.bytes;
             *self.by_asker.entry(asker.clone()).or_default() += bytes;
         }
     }
 
-    /// Whether more bytes may be kept for an elicitation.
+    /// Whether an elicitation may store more bytes.
     fn check(
         &self,
         id: ElicitationId,
         bytes: u64,
         settings: &UploadSettings,
     ) -> Result<(), ReceiveError> {
-        let kept = self.kept.get(&id);
-        let asker = kept.and_then(|kept| kept.asker.as_ref());
+        let usage = self.usage.get(&id);
+        let asker = usage.and_then(|usage| usage.asker.as_ref());
         let of_asker = asker.and_then(|asker| self.by_asker.get(asker)).copied();
         let is_above = |now: u64, limit: u64| now.saturating_add(bytes) > limit;
         let limit = settings.bytes_per_elicitation;
-        if is_above(kept.map_or(0, |kept| kept.bytes), limit) {
-            return Err(ReceiveError::TooMuch { limit });
+        if is_above(usage.map_or(0, |usage| usage.bytes), limit) {
+            return Err(ReceiveError::TooManyBytes { limit });
         }
         let limit = settings.bytes_per_asker;
         if is_above(of_asker.unwrap_or(0), limit) {
-            return Err(ReceiveError::AskerFull { limit });
+            return Err(ReceiveError::AskerQuotaExceeded { limit });
         }
-        let limit = settings.bytes_in_all;
+        let limit = settings.bytes_total;
         if is_above(self.bytes, limit) {
-            return Err(ReceiveError::AllFull { limit });
+            return Err(ReceiveError::TotalQuotaExceeded { limit });
         }
         Ok(())
     }
 
     fn add(&mut self, id: ElicitationId, bytes: u64) {
-        let kept = self.kept.entry(id).or_default();
-        kept.bytes += bytes;
+        let usage = self.usage.entry(id).or_default();
+        usage.bytes += bytes;
         self.bytes += bytes;
-        if let Some(asker) = &kept.asker {
+        if let Some(asker) = &usage.asker {
             *self.by_asker.entry(asker.clone()).or_default() += bytes;
         }
     }
 
-    fn take(&mut self, id: ElicitationId, bytes: u64) {
-        let Some(kept) = self.kept.get_mut(&id) else {
+    fn subtract(&mut self, id: ElicitationId, bytes: u64) {
+        let Some(usage) = self.usage.get_mut(&id) else {
             return;
         };
-        let bytes = bytes.min(kept.bytes);
-        kept.bytes -= bytes;
+        let bytes = bytes.min(usage.bytes);
+        usage.bytes -= bytes;
         self.bytes -= bytes;
-        if let Some(asker) = kept.asker.clone()
+        if let Some(asker) = usage.asker.clone()
             && let Some(of_asker) = self.by_asker.get_mut(&asker)
         {
             *of_asker -= bytes;
@@ -217,63 +219,63 @@ impl Books {
         }
     }
 
-    fn give_back(&mut self, id: ElicitationId, bytes: u64) {
-        self.take(id, bytes);
-        if let Some(kept) = self.kept.get_mut(&id) {
-            kept.files = kept.files.saturating_sub(1);
-            if kept.files == 0 {
-                let rest = kept.bytes;
-                self.take(id, rest);
-                self.kept.remove(&id);
+    fn release(&mut self, id: ElicitationId, bytes: u64) {
+        self.subtract(id, bytes);
+        if let Some(usage) = self.usage.get_mut(&id) {
+            usage.files = usage.files.saturating_sub(1);
+            if usage.files == 0 {
+                let rest = usage.bytes;
+                self.subtract(id, rest);
+                self.usage.remove(&id);
             }
         }
     }
 }
 
-impl Hold {
-    /// Whether there is room for more bytes by now.
+impl Reservation {
+    /// Whether the quotas allow more bytes now.
     pub(super) fn check(&self, bytes: u64) -> Result<(), ReceiveError> {
-        self.books.lock().check(self.id, bytes, &self.settings)
+        self.ledger.lock().check(self.id, bytes, &self.settings)
     }
 
-    /// Takes room for more bytes.
+    /// Reserves more bytes.
     pub(super) fn grow(&mut self, bytes: u64) -> Result<(), ReceiveError> {
-        let mut books = self.books.lock();
-        books.check(self.id, bytes, &self.settings)?;
-        books.add(self.id, bytes);
+        let mut ledger = self.ledger.lock();
+        ledger.check(self.id, bytes, &self.settings)?;
+        ledger.add(self.id, bytes);
         self.bytes += bytes;
         Ok(())
     }
 
-    /// The file stays, and takes so many bytes on disk.
-    pub(super) fn keep(mut self, on_disk: u64) {
-        self.is_kept = true;
-        let mut books = self.books.lock();
-        books.take(self.id, self.bytes);
-        books.add(self.id, on_disk);
+    /// Commits the file with its size on disk.
+    pub(super) fn commit(mut self, on_disk: u64) {
+        self.is_committed = true;
+        let mut ledger = self.ledger.lock();
+        ledger.subtract(self.id, self.bytes);
+        ledger.add(self.id, on_disk);
     }
 }
 
-impl Drop for Hold {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        if !self.is_kept {
-            self.books.lock().give_back(self.id, self.bytes);
+        if !self.is_committed {
+            self.ledger.lock().release(self.id, self.bytes);
         }
     }
 }
 
-impl Drop for Berth {
+impl Drop for UploadPermit {
     fn drop(&mut self) {
         drop(self.places.take());
         self.freed.notify_waiters();
     }
 }
 
-/// What the file fields of a form may hold together, and some more.
-fn most_files(form: &Form) -> u64 {
+/// The number of files that the form's fields allow, plus some spare.
+fn max_files(form: &Form) -> u64 {
     let files = form.fields().iter().map(|field| match field.kind() {
         Kind::File(rules) => rules.max_items,
         _ => 0,
     });
-    files.fold(SLACK, u64::saturating_add).min(MOST_FILES)
+    files.fold(SPARE_FILES, u64::saturating_add).min(MAX_FILES)
 }

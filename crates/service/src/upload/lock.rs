@@ -1,21 +1,21 @@
-//! One service at a time has a folder of uploads.
+//! An exclusive lock on the folder of uploads.
 //!
-//! A second one with another store would take the files of the first for nobody's.
+//! A second service with another store would remove the first one's files as orphans.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// That a folder is ours. The system gives it back when the process ends.
+/// The lock; the system releases it when the process ends.
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes a folder, which is there; `None` if somebody else has it.
+    /// Locks an existing folder; `None` if another process holds the lock.
     ///
-    /// What is locked is the folder itself, so that there is no file to be lost or removed.
-    /// Where folders cannot be locked, as on Windows and some network drives, it is a file in it.
+    /// Locks the folder itself, so that there is no lock file to lose. Where that is not possible,
+    /// as on Windows and some network drives, locks a file in it.
     pub(super) fn take(folder: &Path) -> io::Result<Option<Self>> {
         let locked = File::open(folder).and_then(lock);
         let locked = locked.or_else(|_| {

@@ -1,4 +1,4 @@
-//! Removing what nobody needs any more.
+//! Removes files that are no longer needed.
 
 use std::io;
 use std::pin::pin;
@@ -9,23 +9,23 @@ use entreat_engine::ActError;
 
 use super::{Inner, Uploads, blocking};
 
-/// How often the folder is looked through.
-const PATROL: Duration = Duration::from_secs(60);
+/// Interval of sweeps.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is still needed of an elicitation's files.
+/// Which files of an elicitation are still needed.
 enum Need {
-    /// It is open, or nobody knows.
+    /// It is live, or its status is unknown.
     All,
-    /// It was answered: what the asker has still to fetch.
+    /// It was answered: only pending downloads.
     Downloads,
-    /// It is gone, or was settled without an answer.
+    /// It no longer exists, or settled without an answer.
     Nothing,
 }
 
 impl Uploads {
-    /// Removes what nobody needs any more: half-done files of an earlier run, files of
-    /// elicitations that are gone or were settled without an answer, and of those that were
-    /// answered what the asker got with the answer.
+    /// Removes files that are no longer needed: partial files of an earlier run, files of
+    /// elicitations that were purged or settled without an answer, and those that were delivered
+    /// inline.
     pub async fn sweep(&self) {
         let inner = self.0.clone();
         let found = blocking(move || Ok(inner.folder.elicitations()?)).await;
@@ -38,18 +38,19 @@ impl Uploads {
         };
         for id in elicitations {
             let need = self.0.need(id).await;
-            self.in_background(move |inner| inner.tidy(id, &need)).await;
+            self.in_background(move |inner| inner.clean(id, &need))
+                .await;
         }
     }
 
-    /// Sweeps now, and then every minute, until it is to end.
-    pub async fn tend(&self, end: impl Future<Output = ()>) {
+    /// Sweeps now and every minute, until `end` resolves.
+    pub async fn sweep_until(&self, end: impl Future<Output = ()>) {
         let mut end = pin!(end);
         loop {
             self.sweep().await;
             tokio::select! {
                 () = &mut end => return,
-                () = tokio::time::sleep(PATROL) => {}
+                () = tokio::time::sleep(SWEEP_INTERVAL) => {}
             }
         }
     }
@@ -57,35 +58,35 @@ impl Uploads {
 
 impl Inner {
     async fn need(&self, id: ElicitationId) -> Need {
-        let looked = self.engine.elicitation(id).status().await;
-        if let Ok(snapshot) = &looked {
+        let status = self.engine.elicitation(id).status().await;
+        if let Ok(snapshot) = &status {
             let asker = &snapshot.record().request.asker;
             self.limits.attribute(id, asker);
         }
-        match looked.map(|snapshot| snapshot.outcome()) {
+        match status.map(|snapshot| snapshot.outcome()) {
             Ok(Some(Outcome::Completed)) => Need::Downloads,
             Ok(Some(Outcome::Declined | Outcome::Cancelled(_) | Outcome::TimedOut)) => {
                 Need::Nothing
             }
             Err(ActError::NotFound) => Need::Nothing,
-            // Nothing is lost while the store does not answer.
+            // Removes nothing while the store is unavailable.
             Ok(None) | Err(_) => Need::All,
         }
     }
 
-    fn tidy(&self, id: ElicitationId, need: &Need) -> io::Result<()> {
+    fn clean(&self, id: ElicitationId, need: &Need) -> io::Result<()> {
         self.folder.remove_leftovers(id)?;
         match need {
             Need::All => {}
             Need::Downloads => {
                 for upload in self.folder.uploads(id)? {
-                    if !self.folder.is_out(id, upload) {
-                        self.forget(id, upload)?;
+                    if !self.folder.is_download(id, upload) {
+                        self.remove(id, upload)?;
                     }
                 }
                 self.folder.remove_if_empty(id);
             }
-            Need::Nothing => self.forget_all(id)?,
+            Need::Nothing => self.remove_all(id)?,
         }
         Ok(())
     }

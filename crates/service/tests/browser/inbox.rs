@@ -17,7 +17,10 @@ with_the_script! {
 async fn the_inbox_lists_what_waits_and_what_is_over_and_opens_one(scene: Scene) {
     let page = &scene.browser;
     page.goto(&scene.site.pages.inbox_link()).await;
-    assert_eq!(page.text("#inbox .lead").await, "Nothing waits for you.");
+    assert_eq!(
+        page.text("#inbox .lead").await,
+        "Nothing is waiting for you."
+    );
     let fields = json!([{"id": "name", "type": "text", "label": "Name"}]);
     let first = scene.site.ask_fields(fields.clone()).await;
     let mut other = crate::site::form(fields);
@@ -111,7 +114,7 @@ async fn whoever_allows_it_is_notified_of_a_new_question_behind_another_tab(scen
     scene.site.ask(other).await;
     page.until("localStorage.told").await;
     let told = page.eval("localStorage.told").await;
-    assert_eq!(told, "A new question waits|<b>Another</b>\n");
+    assert_eq!(told, "A new question is waiting|<b>Another</b>\n");
 }
 
 async fn whoever_was_not_asked_yet_can_allow_notifications(scene: Scene) {

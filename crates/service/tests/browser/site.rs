@@ -144,6 +144,6 @@ impl Question {
     }
 
     async fn draft(&self) -> Map<String, Value> {
-        self.elicitation.drafted().await.unwrap()
+        self.elicitation.read_draft().await.unwrap()
     }
 }

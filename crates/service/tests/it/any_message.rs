@@ -3,7 +3,7 @@
 #[path = "../../../../fuzz/src/message.rs"]
 mod message;
 
-use entreat_service::rpc::Answered;
+use entreat_service::rpc::RpcResponse;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::world::{World, deploy, nobody, request};
 
 /// Answers each message, none of which may wait for ever.
-fn answers(messages: &[Vec<u8>]) -> Vec<Answered> {
+fn answers(messages: &[Vec<u8>]) -> Vec<RpcResponse> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -26,9 +26,9 @@ fn answers(messages: &[Vec<u8>]) -> Vec<Answered> {
     })
 }
 
-fn assert_sound(answered: &Answered) {
+fn assert_sound(answered: &RpcResponse) {
     let Some(body) = &answered.body else {
-        assert!(answered.understood, "what is not understood is told");
+        assert!(answered.is_well_formed, "what is not understood is told");
         return;
     };
     let body: Value = serde_json::from_str(body).unwrap();

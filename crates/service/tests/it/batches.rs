@@ -22,7 +22,7 @@ async fn a_batch_is_answered_in_order_without_its_notifications() {
         call(3, "forms/list", json!({})),
     ]);
     let answered = world.send(batch.to_string()).await;
-    assert!(answered.understood);
+    assert!(answered.is_well_formed);
     let answers = parsed(&answered);
     let seen: Vec<_> = answers
         .as_array()
@@ -51,7 +51,7 @@ async fn a_batch_of_notifications_gets_no_answer_at_all() {
     let answered = world
         .send(json!([notification, notification]).to_string())
         .await;
-    assert!(answered.understood);
+    assert!(answered.is_well_formed);
     assert_eq!(answered.body, None);
 }
 
@@ -85,7 +85,7 @@ async fn a_batch_of_a_thousand_is_answered_and_one_more_is_refused() {
     assert_eq!(parsed(&answered).as_array().unwrap().len(), 1000);
 
     let answered = world.send(batch(1001)).await;
-    assert!(!answered.understood);
+    assert!(!answered.is_well_formed);
     let answer = parsed(&answered);
     assert_eq!(answer["error"]["code"], -32600);
     assert_eq!(
@@ -98,7 +98,7 @@ async fn a_batch_of_a_thousand_is_answered_and_one_more_is_refused() {
 async fn a_broken_element_makes_the_whole_batch_unreadable() {
     let world = World::new().await;
     let answered = world.send(r#"[{"jsonrpc":"2.0","method"]"#).await;
-    assert!(!answered.understood);
+    assert!(!answered.is_well_formed);
     assert_eq!(parsed(&answered)["error"]["code"], -32700);
 }
 

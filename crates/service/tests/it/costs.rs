@@ -151,7 +151,7 @@ async fn what_is_refused_is_not_collected_first() {
             let answering = world.rpc.answer(&world.session, message.as_bytes());
             answered = Some(futures_util::FutureExt::now_or_never(answering).unwrap());
         });
-        assert!(!answered.unwrap().understood, "{what}");
+        assert!(!answered.unwrap().is_well_formed, "{what}");
         assert!(
             memory.bytes_max < 12 << 20,
             "{what}: {} bytes",

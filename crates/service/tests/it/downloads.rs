@@ -49,7 +49,7 @@ async fn submitted(ground: &Ground, bytes: &[u8]) -> (String, String) {
     let kept = ground.send(bytes).await;
     let delivered = deliver(ground, json!({"any": kept})).await.unwrap();
     let elicitation = ground.world.engine.elicitation(ground.id);
-    let elicitation = elicitation.vouching_for(ReferenceKind::Url);
+    let elicitation = elicitation.accepting_references(ReferenceKind::Url);
     elicitation.submit(&delivered).await.unwrap();
     parts(ground, &delivered["any"])
 }
@@ -119,11 +119,11 @@ async fn only_references_of_ours_are_vouched_for() {
         json!({"filename": "a", "content_type": "a/b", "size": 1, "content": {}}),
     ] {
         let refused = deliver(&ground, json!({"any": file})).await;
-        assert!(matches!(refused, Err(UploadError::NotThere)), "{file}");
+        assert!(matches!(refused, Err(UploadError::NotFound)), "{file}");
     }
     // Nor those that were sent for a field with other rules.
     let refused = deliver(&ground, json!({"photos": [kept]})).await;
-    assert!(matches!(refused, Err(UploadError::NotThere)));
+    assert!(matches!(refused, Err(UploadError::NotFound)));
     // What has its bytes in it, and what is no file at all, is for the form to judge.
     for value in [
         json!({"any": {"content": "aGk="}}),
@@ -140,7 +140,7 @@ async fn a_link_is_an_answer_if_the_host_says_so_and_never_if_an_asker_does() {
     let kept = ground.send(b"mine").await;
     let drafted = json!({"any": kept});
     let host = ground.world.engine.elicitation(ground.id);
-    let draft = host.clone().vouching_for(ReferenceKind::Local);
+    let draft = host.clone().accepting_references(ReferenceKind::Local);
     assert_eq!(draft.draft(&drafted).await.unwrap().errors, []);
     assert_eq!(
         host.draft(&drafted).await.unwrap().errors[0].constraint,
@@ -149,13 +149,16 @@ async fn a_link_is_an_answer_if_the_host_says_so_and_never_if_an_asker_does() {
 
     let delivered = deliver(&ground, drafted).await.unwrap();
     let asker = ground.world.session.asker().elicitation(ground.id);
-    for refused in [host.clone(), asker.clone().vouching_for(ReferenceKind::Url)] {
+    for refused in [
+        host.clone(),
+        asker.clone().accepting_references(ReferenceKind::Url),
+    ] {
         let Err(ActError::Invalid(refusal)) = refused.submit(&delivered).await else {
             panic!("it was accepted");
         };
         assert_eq!(refusal.errors[0].constraint, "reference");
     }
-    let vouching = host.vouching_for(ReferenceKind::Url);
+    let vouching = host.accepting_references(ReferenceKind::Url);
     vouching.submit(&delivered).await.unwrap();
     let status = asker.status().await.unwrap();
     assert_eq!(status.result().unwrap(), delivered);
@@ -175,7 +178,7 @@ async fn a_download_works_once_and_one_that_broke_off_can_be_repeated() {
     let ground = Ground::with(|settings| settings.inline_limit = 0).await;
     let bytes = vec![3; 200_000];
     let (upload, token) = submitted(&ground, &bytes).await;
-    let take = || ground.uploads.take(ground.id, &upload, &token);
+    let take = || ground.uploads.start_download(ground.id, &upload, &token);
     let mut begun = Box::pin(take().await.unwrap().into_stream());
     begun.next().await.unwrap().unwrap();
     // While it is under way, nobody else gets it.
@@ -185,16 +188,16 @@ async fn a_download_works_once_and_one_that_broke_off_can_be_repeated() {
     // Looking changes nothing.
     let looked = ground
         .uploads
-        .peek(ground.id, &upload, &token)
+        .describe_download(ground.id, &upload, &token)
         .await
         .unwrap();
     assert_eq!((&*looked.filename, looked.size), ("a.bin", 200_000));
     ground.uploads.sweep().await;
     let download = take().await.unwrap();
-    assert_eq!(*download.described(), looked);
+    assert_eq!(*download.info(), looked);
     let pieces: Vec<Bytes> = download.into_stream().try_collect().await.unwrap();
     assert_eq!(pieces.concat(), bytes);
-    assert!(matches!(take().await, Err(UploadError::NotThere)));
+    assert!(matches!(take().await, Err(UploadError::NotFound)));
     assert_eq!(ground.files(), Vec::<PathBuf>::new());
 }
 
@@ -211,8 +214,8 @@ async fn a_token_opens_its_own_file_and_only_what_goes_out_as_a_download() {
         (ground.id, "../x", &token),
         (other, &upload, &token),
     ] {
-        let got = ground.uploads.take(id, upload, token).await;
-        assert!(matches!(got, Err(UploadError::NotThere)));
+        let got = ground.uploads.start_download(id, upload, token).await;
+        assert!(matches!(got, Err(UploadError::NotFound)));
     }
     // Delivered with the answer after all, it is not there for a download.
     let ground = Ground::with(|settings| settings.inline_limit = 10).await;
@@ -222,8 +225,11 @@ async fn a_token_opens_its_own_file_and_only_what_goes_out_as_a_download() {
     let note = ground.files().pop().unwrap();
     assert_eq!(note.extension().unwrap(), "out");
     std::fs::remove_file(note).unwrap();
-    let got = ground.uploads.take(ground.id, &upload, &token).await;
-    assert!(matches!(got, Err(UploadError::NotThere)));
+    let got = ground
+        .uploads
+        .start_download(ground.id, &upload, &token)
+        .await;
+    assert!(matches!(got, Err(UploadError::NotFound)));
 }
 
 #[tokio::test]
@@ -231,7 +237,7 @@ async fn of_an_answered_question_what_is_still_to_be_fetched_stays_until_it_is_f
     let ground = Ground::with(|settings| settings.inline_limit = 10).await;
     ground.send(b"replaced").await;
     let name = named("a.png");
-    let photo = entreat_service::upload::FileName {
+    let photo = entreat_service::upload::FileMetadata {
         content_type: "image/png",
         ..name
     };
@@ -243,7 +249,7 @@ async fn of_an_answered_question_what_is_still_to_be_fetched_stays_until_it_is_f
     let delivered = delivered.unwrap();
     assert!(delivered["photos"][0]["content"].is_string());
     let elicitation = ground.world.engine.elicitation(ground.id);
-    let elicitation = elicitation.vouching_for(ReferenceKind::Url);
+    let elicitation = elicitation.accepting_references(ReferenceKind::Url);
     elicitation.submit(&delivered).await.unwrap();
     assert_eq!(ground.files().len(), 4);
     ground.uploads.sweep().await;
@@ -253,7 +259,7 @@ async fn of_an_answered_question_what_is_still_to_be_fetched_stays_until_it_is_f
     assert!(
         ground
             .uploads
-            .peek(ground.id, &upload, &token)
+            .describe_download(ground.id, &upload, &token)
             .await
             .is_ok()
     );

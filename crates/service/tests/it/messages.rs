@@ -21,7 +21,7 @@ async fn an_id_comes_back_as_it_was_written() {
         r#""\u00e9\n\ud83d\ude00""#,
     ] {
         let answered = world.send(format!(r#"{{{METHOD},"id": {id} }}"#)).await;
-        assert!(answered.understood);
+        assert!(answered.is_well_formed);
         assert_eq!(
             answered.body.unwrap(),
             format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"templates":[]}}}}"#)
@@ -35,7 +35,7 @@ async fn a_notification_is_carried_out_and_not_answered() {
     let message = json!({"jsonrpc": "2.0", "method": "elicitation/create",
         "params": {"prompt": "Name?"}});
     let answered = world.send(message.to_string()).await;
-    assert!(answered.understood);
+    assert!(answered.is_well_formed);
     assert_eq!(answered.body, None);
     assert_eq!(world.engine.live(), 1);
 
@@ -46,7 +46,7 @@ async fn a_notification_is_carried_out_and_not_answered() {
     ] {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         let answered = world.send(message.to_string()).await;
-        assert!(answered.understood);
+        assert!(answered.is_well_formed);
         assert_eq!(answered.body, None, "errors of a notification are not told");
     }
 }
@@ -111,7 +111,7 @@ async fn json_that_is_no_call_is_an_invalid_request() {
         ("[]", json!(null)),
     ] {
         let answered = world.send(message).await;
-        assert!(!answered.understood, "{message}");
+        assert!(!answered.is_well_formed, "{message}");
         let answer = parsed(&answered);
         assert_eq!(answer["error"]["code"], -32600, "{message}");
         assert_eq!(answer["error"]["data"]["type"], "system", "{message}");
@@ -157,7 +157,7 @@ async fn what_cannot_be_read_is_a_parse_error() {
     for message in messages {
         let answered = world.send(&message).await;
         let shown = String::from_utf8_lossy(&message[..message.len().min(80)]).into_owned();
-        assert!(!answered.understood, "{shown}");
+        assert!(!answered.is_well_formed, "{shown}");
         let answer = parsed(&answered);
         assert_eq!(answer["error"]["code"], -32700, "{shown}");
         assert_eq!(answer["error"]["data"]["type"], "system", "{shown}");
@@ -180,6 +180,10 @@ async fn depth_is_bounded_and_not_too_tightly() {
         let message = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"forms/validate","params":{{"formDefinition":{value}}}}}"#
         );
-        assert_eq!(world.send(message).await.understood, is_read, "{levels}");
+        assert_eq!(
+            world.send(message).await.is_well_formed,
+            is_read,
+            "{levels}"
+        );
     }
 }

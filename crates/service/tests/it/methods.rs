@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entreat_engine::Heard;
+use entreat_engine::SubscriptionItem;
 use entreat_service::rpc::Notification;
 use serde_json::json;
 
@@ -232,7 +232,7 @@ async fn large_numbers_keep_every_digit() {
         let expected = format!(r#""result":{{"account":{digits}}}"#);
         assert!(record.contains(&expected), "{record}");
         let told = loop {
-            let Some(Heard::Event(event)) = events.next().await else {
+            let Some(SubscriptionItem::Event(event)) = events.next().await else {
                 panic!("nothing was told");
             };
             if let Some(notification) = Notification::of(&event) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entreat_engine::{Heard, Subscription};
+use entreat_engine::{Subscription, SubscriptionItem};
 use entreat_service::rpc::Notification;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ async fn told(events: &mut Subscription) -> Vec<Value> {
             () = std::future::ready(()) => None,
         };
         match next {
-            Some(Heard::Event(event)) => {
+            Some(SubscriptionItem::Event(event)) => {
                 if let Some(notification) = Notification::of(&event) {
                     let text: Value = serde_json::from_str(&notification.to_text()).unwrap();
                     assert_eq!(text["method"], notification.method());
@@ -26,7 +26,7 @@ async fn told(events: &mut Subscription) -> Vec<Value> {
                     told.push(text);
                 }
             }
-            Some(Heard::Lagged(missed)) => panic!("{missed} events were missed"),
+            Some(SubscriptionItem::Lagged(missed)) => panic!("{missed} events were missed"),
             None => return told,
         }
     }

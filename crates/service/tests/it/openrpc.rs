@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use entreat_core::Form;
-use entreat_engine::Heard;
+use entreat_engine::SubscriptionItem;
 use entreat_service::rpc::{Code, Notification, Rpc, Templates, openrpc};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -218,7 +218,9 @@ async fn every_notification_of_the_document_is_told_as_it_says_and_no_other() {
     world.pass(Duration::from_secs(60)).await;
 
     let mut told = BTreeSet::new();
-    while let Ok(Some(Heard::Event(event))) = timeout(Duration::ZERO, events.next()).await {
+    while let Ok(Some(SubscriptionItem::Event(event))) =
+        timeout(Duration::ZERO, events.next()).await
+    {
         let Some(notification) = Notification::of(&event) else {
             continue;
         };

@@ -209,7 +209,7 @@ async fn a_person_answers_and_the_asker_has_it() {
     assert_eq!(settled.result(), Some(result));
     let agent = settled
         .record()
-        .held
+        .answer_state
         .as_ref()
         .unwrap()
         .submission

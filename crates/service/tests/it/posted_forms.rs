@@ -203,7 +203,13 @@ async fn more_than_a_form_can_use_is_refused_with_a_page_and_kept_nowhere() {
     let refused = site.post(&visitor, &hostile).await;
     assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
     assert!(text(&refused).contains("That is too much"));
-    let drafted = site.world.engine.elicitation(id).drafted().await.unwrap();
+    let drafted = site
+        .world
+        .engine
+        .elicitation(id)
+        .read_draft()
+        .await
+        .unwrap();
     assert!(drafted.is_empty());
     // As many as there are options go through, and say what is wrong.
     let mut usual = vec![("_f", "0"), ("_do", "send")];

@@ -88,7 +88,7 @@ async fn engine(callbacks: Callbacks, clock: &VirtualClock) -> Engine {
         .entropy(SeededEntropy::new(7))
         .resolver(resolver)
         .settings(settings)
-        .courier(callbacks)
+        .callback_sender(callbacks)
         .start()
         .await
         .unwrap()

@@ -1,6 +1,6 @@
 //! What becomes of questions when the asker's connection goes.
 
-use entreat_engine::Heard;
+use entreat_engine::SubscriptionItem;
 use entreat_service::rpc::Session;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ async fn what_was_asked_on_a_connection_goes_with_it_unless_durable() {
     let record = crate::world::parsed(&waiting.await);
     assert_eq!(record["result"]["status"], "cancelled");
     assert_eq!(record["result"]["reason"], "client_disconnected");
-    let Some(Heard::Event(event)) = events.next().await else {
+    let Some(SubscriptionItem::Event(event)) = events.next().await else {
         panic!("nothing was told");
     };
     assert_eq!(json!(event.id()), ids[0]);

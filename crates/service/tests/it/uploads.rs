@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use entreat_core::{CancelReason, Catalogue, ElicitationId, Form};
 use entreat_engine::Ask;
-use entreat_service::upload::{FileName, ReceiveError, UploadError, UploadSettings, Uploads};
+use entreat_service::upload::{FileMetadata, ReceiveError, UploadError, UploadSettings, Uploads};
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -79,7 +79,7 @@ impl Ground {
     pub(crate) async fn receive(
         &self,
         field: &str,
-        name: FileName<'_>,
+        name: FileMetadata<'_>,
         body: impl Stream<Item = io::Result<Bytes>> + Send,
     ) -> Result<Value, ReceiveError> {
         let field = self.form.field(field).unwrap();
@@ -125,16 +125,16 @@ pub(crate) fn location(kept: &Value) -> &str {
     kept["content"]["location"].as_str().unwrap()
 }
 
-pub(crate) fn named(filename: &str) -> FileName<'_> {
-    FileName {
+pub(crate) fn named(filename: &str) -> FileMetadata<'_> {
+    FileMetadata {
         filename,
         content_type: "application/octet-stream",
         length: None,
     }
 }
 
-fn png(filename: &str) -> FileName<'_> {
-    FileName {
+fn png(filename: &str) -> FileMetadata<'_> {
+    FileMetadata {
         content_type: "image/png",
         ..named(filename)
     }
@@ -166,7 +166,7 @@ fn is_anywhere(folder: &Path, needle: &[u8]) -> bool {
 
 #[tokio::test]
 async fn a_file_comes_back_as_it_was_sent_whatever_its_size() {
-    let ground = Ground::with(|settings| settings.at_once = 1).await;
+    let ground = Ground::with(|settings| settings.max_concurrent = 1).await;
     for size in [0, 1, 65_535, 65_536, 65_537, 131_072, 200_001] {
         let bytes: Vec<u8> = (0..size).map(|i: u32| (i % 251) as u8).collect();
         let kept = ground.send(&bytes).await;
@@ -187,7 +187,7 @@ async fn nothing_of_a_file_can_be_read_on_disk() {
     let ground = Ground::new().await;
     let mut bytes = vec![b' '; 100_000];
     bytes[70_000..][..CANARY.len()].copy_from_slice(CANARY);
-    let name = FileName {
+    let name = FileMetadata {
         content_type: "x-secret/type",
         ..named("secret-name.txt")
     };
@@ -274,12 +274,12 @@ async fn a_location_that_is_not_this_questions_is_not_there() {
         &upper,
     ] {
         let head = ground.uploads.head(ground.id, strange, 1).await;
-        assert!(matches!(head, Err(UploadError::NotThere)), "{strange}");
+        assert!(matches!(head, Err(UploadError::NotFound)), "{strange}");
         ground.uploads.remove(ground.id, strange).await;
     }
     let other = ground.ask().await;
     let head = ground.uploads.head(other, location(&kept), 1).await;
-    assert!(matches!(head, Err(UploadError::NotThere)));
+    assert!(matches!(head, Err(UploadError::NotFound)));
     ground.uploads.remove(other, location(&kept)).await;
     assert!(outside.exists());
     assert_eq!(ground.read(&kept).await.unwrap(), b"mine");
@@ -310,7 +310,7 @@ async fn a_file_that_breaks_a_rule_is_refused_as_soon_as_that_is_known() {
         })
     };
     // By what is said of it, before a byte of it is read.
-    let large = FileName {
+    let large = FileMetadata {
         length: Some(3_000_001),
         ..png("a.png")
     };
@@ -354,18 +354,21 @@ async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
         kept.push(ground.send(b"x").await);
     }
     let ninth = ground.receive("any", named("a"), pieces(b"x", 1)).await;
-    assert!(matches!(ninth, Err(ReceiveError::TooMany { limit: 8 })));
+    assert!(matches!(
+        ninth,
+        Err(ReceiveError::TooManyFiles { limit: 8 })
+    ));
     ground.uploads.remove(ground.id, location(&kept[0])).await;
     // Removed once, it makes room once.
     ground.uploads.remove(ground.id, location(&kept[0])).await;
     ground.send(b"x").await;
     let ninth = ground.receive("any", named("a"), pieces(b"x", 1)).await;
-    assert!(matches!(ninth, Err(ReceiveError::TooMany { .. })));
+    assert!(matches!(ninth, Err(ReceiveError::TooManyFiles { .. })));
     ground.uploads.remove(ground.id, location(&kept[1])).await;
     let huge = vec![0; 2_000_001];
     let huge = ground.receive("any", named("a"), pieces(&huge, 9999)).await;
     assert!(
-        matches!(huge, Err(ReceiveError::TooMuch { .. })),
+        matches!(huge, Err(ReceiveError::TooManyBytes { .. })),
         "{huge:?}"
     );
     // What was not taken takes no room.
@@ -377,12 +380,12 @@ async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
     };
     let again = ground.again(settings);
     let ninth = again.receive("any", named("a"), pieces(b"x", 1)).await;
-    assert!(matches!(ninth, Err(ReceiveError::TooMany { .. })));
+    assert!(matches!(ninth, Err(ReceiveError::TooManyFiles { .. })));
 }
 
 #[tokio::test]
 async fn whoever_breaks_off_leaves_nothing_and_makes_room_for_the_next() {
-    let ground = Ground::with(|settings| settings.at_once = 1).await;
+    let ground = Ground::with(|settings| settings.max_concurrent = 1).await;
     let stalled = pieces(&vec![1; 200_000], 50_000).chain(stream::pending());
     let receiving = ground.receive("any", named("a"), stalled);
     let receiving = tokio::time::timeout(Duration::from_millis(300), receiving);
@@ -416,7 +419,7 @@ async fn whoever_breaks_off_leaves_nothing_and_makes_room_for_the_next() {
 async fn files_are_taken_for_open_questions_and_for_fields_that_take_some() {
     let ground = Ground::new().await;
     let text = ground.receive("name", named("a"), pieces(b"x", 1)).await;
-    assert!(matches!(text, Err(ReceiveError::NotAFile)));
+    assert!(matches!(text, Err(ReceiveError::NotAFileField)));
     let elicitation = ground.world.engine.elicitation(ground.id);
     elicitation.decline().await.unwrap();
     let late = ground.receive("any", named("a"), pieces(b"x", 1)).await;
@@ -439,7 +442,7 @@ async fn what_a_crash_left_half_done_is_removed_at_the_next_start() {
     fs::write(&half, "half").unwrap();
     let ground = ground.again(UploadSettings::default());
     // As the service does, which ends at once here.
-    ground.uploads.tend(std::future::ready(())).await;
+    ground.uploads.sweep_until(std::future::ready(())).await;
     assert_eq!(ground.files(), [ground.path(&kept)]);
     let head = ground.uploads.head(ground.id, location(&kept), 9);
     assert_eq!(head.await.unwrap(), b"whole");

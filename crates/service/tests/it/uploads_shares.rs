@@ -35,8 +35,8 @@ fn stalled() -> impl Stream<Item = io::Result<Bytes>> + Send {
 #[tokio::test]
 async fn one_question_does_not_take_the_places_of_others() {
     let ground = Ground::with(|settings| {
-        settings.at_once = 8;
-        settings.at_once_per_elicitation = 2;
+        settings.max_concurrent = 8;
+        settings.max_concurrent_per_elicitation = 2;
     })
     .await;
     let (one, other) = (ground.id, ground.ask().await);
@@ -67,7 +67,7 @@ async fn one_question_does_not_take_the_places_of_others() {
 
 #[tokio::test]
 async fn twenty_files_at_once_of_one_question_are_all_taken() {
-    let ground = Ground::with(|settings| settings.at_once_per_elicitation = 2).await;
+    let ground = Ground::with(|settings| settings.max_concurrent_per_elicitation = 2).await;
     let form = entreat_core::Form::from_value(&json!({"id": "f", "title": "F", "fields": [
         {"id": "any", "type": "file", "label": "A", "validation": {"maxItems": 20}}]}));
     let ask = Ask::form(form.unwrap());
@@ -80,7 +80,7 @@ async fn twenty_files_at_once_of_one_question_are_all_taken() {
 #[tokio::test]
 async fn whoever_stops_sending_or_drips_is_given_up() {
     let ground = Ground::with(|settings| {
-        settings.at_once = 1;
+        settings.max_concurrent = 1;
         settings.stall_timeout = Duration::from_millis(60);
     })
     .await;
@@ -101,7 +101,7 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
     let limit = |settings: &mut UploadSettings| {
         settings.bytes_per_elicitation = 600_000;
         settings.bytes_per_asker = 1_000_000;
-        settings.bytes_in_all = 1_500_000;
+        settings.bytes_total = 1_500_000;
     };
     let ground = Ground::with(limit).await;
     let bytes = |count: usize| pieces(&vec![0; count], 50_000);
@@ -115,7 +115,7 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
     let too_much = send(&ground, mine[0], bytes(700_000)).await;
     assert!(matches!(
         too_much,
-        Err(ReceiveError::TooMuch { limit: 600_000 })
+        Err(ReceiveError::TooManyBytes { limit: 600_000 })
     ));
     let kept = send(&ground, mine[0], bytes(500_000)).await.unwrap();
     send(&ground, mine[1], bytes(400_000)).await.unwrap();
@@ -123,18 +123,21 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
     assert!(
         matches!(
             asker_full,
-            Err(ReceiveError::AskerFull { limit: 1_000_000 })
+            Err(ReceiveError::AskerQuotaExceeded { limit: 1_000_000 })
         ),
         "{asker_full:?}"
     );
     send(&ground, other, bytes(500_000)).await.unwrap();
     let all_full = send(&ground, third, bytes(200_000)).await;
     assert!(
-        matches!(all_full, Err(ReceiveError::AllFull { limit: 1_500_000 })),
+        matches!(
+            all_full,
+            Err(ReceiveError::TotalQuotaExceeded { limit: 1_500_000 })
+        ),
         "{all_full:?}"
     );
     // A length that is said is judged before a byte is read.
-    let said = entreat_service::upload::FileName {
+    let said = entreat_service::upload::FileMetadata {
         length: Some(200_000),
         ..named("a")
     };
@@ -142,7 +145,7 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
     let body = stream::pending::<io::Result<Bytes>>();
     let said = soon(ground.uploads.receive(third, field, said, body)).await;
     assert!(
-        matches!(said, Err(ReceiveError::AllFull { .. })),
+        matches!(said, Err(ReceiveError::TotalQuotaExceeded { .. })),
         "{said:?}"
     );
 
@@ -153,7 +156,7 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
     ground.uploads.sweep().await;
     let asker_full = send(&ground, mine[2], bytes(200_000)).await;
     assert!(
-        matches!(asker_full, Err(ReceiveError::AskerFull { .. })),
+        matches!(asker_full, Err(ReceiveError::AskerQuotaExceeded { .. })),
         "{asker_full:?}"
     );
     ground.uploads.remove(mine[0], location(&kept)).await;
@@ -165,7 +168,7 @@ async fn the_page_says_that_there_is_no_room() {
     let world = World::new().await;
     let settings = UploadSettings {
         bytes_per_elicitation: 1000,
-        bytes_in_all: 1500,
+        bytes_total: 1500,
         ..UploadSettings::default()
     };
     let mut pages = PageSettings::default();

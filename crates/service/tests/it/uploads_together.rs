@@ -51,7 +51,12 @@ fn names(files: &Value) -> BTreeSet<String> {
 }
 
 async fn draft(site: &Site, id: ElicitationId) -> Map<String, Value> {
-    site.world.engine.elicitation(id).drafted().await.unwrap()
+    site.world
+        .engine
+        .elicitation(id)
+        .read_draft()
+        .await
+        .unwrap()
 }
 
 /// What the asker got.

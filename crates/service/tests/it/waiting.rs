@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use entreat_service::rpc::Answering;
+use entreat_service::rpc::ResponseFuture;
 use serde_json::json;
 
 use crate::world::{World, answer, parsed, request};
@@ -21,7 +21,7 @@ impl World {
 }
 
 /// Whether the answer has still to wait.
-async fn waits(answering: &mut Answering) -> bool {
+async fn waits(answering: &mut ResponseFuture) -> bool {
     poll_fn(|context| {
         let polled = Pin::new(&mut *answering).poll(context);
         Poll::Ready(polled.is_pending())
@@ -120,7 +120,7 @@ fn held_by(world: &World, message: &str) -> u64 {
         waiting = Some(answering);
     });
     drop(waiting);
-    u64::try_from(allocated.bytes_current).unwrap() + size_of::<Answering>() as u64
+    u64::try_from(allocated.bytes_current).unwrap() + size_of::<ResponseFuture>() as u64
 }
 
 #[tokio::test]
@@ -134,5 +134,9 @@ async fn a_waiting_call_holds_a_few_hundred_bytes() {
         let held = held_by(&world, &message);
         assert!(held <= most, "{held} bytes with a timeout of {timeout:?}");
     }
-    assert!(size_of::<Answering>() <= 128, "{}", size_of::<Answering>());
+    assert!(
+        size_of::<ResponseFuture>() <= 128,
+        "{}",
+        size_of::<ResponseFuture>()
+    );
 }

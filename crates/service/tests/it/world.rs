@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{Courier, Engine, EngineSettings, Limits, Parcel, Receipt, Store};
-use entreat_service::rpc::{Answered, Links, Rpc, Session};
+use entreat_engine::{
+    CallbackDelivery, CallbackSender, DeliveryResult, Engine, EngineSettings, Limits, Store,
+};
+use entreat_service::rpc::{Links, Rpc, RpcResponse, Session};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
 
@@ -45,7 +47,7 @@ impl World {
             .clock(clock.clone())
             .entropy(SeededEntropy::new(7))
             .resolver(resolver)
-            .courier(Nobody)
+            .callback_sender(Nobody)
             .settings(settings)
             .start()
             .await
@@ -64,7 +66,7 @@ impl World {
         self.engine.catch_up().await.unwrap();
     }
 
-    pub(crate) async fn send(&self, message: impl AsRef<[u8]>) -> Answered {
+    pub(crate) async fn send(&self, message: impl AsRef<[u8]>) -> RpcResponse {
         self.rpc.answer(&self.session, message.as_ref()).await
     }
 
@@ -76,7 +78,7 @@ impl World {
     pub(crate) async fn call_as(&self, session: &Session, method: &str, params: Value) -> Value {
         let message = request(method, params);
         let answered = self.rpc.answer(session, message.as_bytes()).await;
-        assert!(answered.understood);
+        assert!(answered.is_well_formed);
         let answer = parsed(&answered);
         assert_eq!(answer["id"], 1);
         answer
@@ -116,7 +118,7 @@ pub(crate) fn request(method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
 
-pub(crate) fn parsed(answered: &Answered) -> Value {
+pub(crate) fn parsed(answered: &RpcResponse) -> Value {
     serde_json::from_str(answered.body.as_deref().unwrap()).unwrap()
 }
 
@@ -144,9 +146,9 @@ pub(crate) fn nobody() -> Value {
 /// Takes what it is given, and delivers it nowhere.
 struct Nobody;
 
-impl Courier for Nobody {
-    fn deliver(&self, _: Parcel) -> Pin<Box<dyn Future<Output = Receipt> + Send>> {
-        Box::pin(std::future::ready(Receipt::Taken))
+impl CallbackSender for Nobody {
+    fn deliver(&self, _: CallbackDelivery) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>> {
+        Box::pin(std::future::ready(DeliveryResult::Delivered))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The least that an acknowledged step can cost: appended to a file, with one wait for many.
+//! The baseline: entries appended to a file, with one sync for many.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use std::path::Path;
 use entreat_engine::Record;
 use tokio::sync::{mpsc, oneshot};
 
-/// The file is written out before, so that no step makes it longer.
+/// Preallocated, so that no write extends the file.
 const SIZE: usize = 256 << 20;
 
-/// A log that nothing could be found in again.
+/// An append-only log without an index.
 pub(crate) struct BareLog {
     entries: mpsc::Sender<(Vec<u8>, oneshot::Sender<()>)>,
 }
@@ -23,13 +23,13 @@ impl BareLog {
             file.write_all(&zeros).expect("room on the disk");
         }
         file.sync_all().expect("a disk");
-        // As many as one batch takes, like the store's own.
+        // One batch, like the store's own queue.
         let (entries, queue) = mpsc::channel(1024);
         std::thread::spawn(move || run(file, queue));
         Self { entries }
     }
 
-    /// Appends the same bytes that the store would keep.
+    /// Appends the bytes that the store would write.
     pub(crate) async fn append(&self, record: &Record) {
         let bytes = entreat_stores::bench::encode_state(record);
         let (reply, done) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! Callers that each take elicitations from the question to the answer.
+//! Callers that each take elicitations from creation to the answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use tokio::task::JoinSet;
 
 use crate::bare_log::BareLog;
 
-/// How many elicitations each caller takes through.
+/// Elicitations per caller.
 const TURNS: u64 = 120;
 
-/// What both contestants can do.
+/// The operations under test.
 pub(crate) trait Contestant: Send + Sync + 'static {
     fn create(&self, record: &Record) -> impl Future<Output = ()> + Send;
     fn commit(&self, record: &Record) -> impl Future<Output = ()> + Send;
@@ -40,7 +40,7 @@ impl Contestant for BareLog {
     }
 }
 
-/// Steps a second.
+/// Measures steps per second.
 pub(crate) async fn drive(callers: u64, first: u64, contestant: Arc<impl Contestant>) -> f64 {
     let began = Instant::now();
     let mut running = JoinSet::new();
@@ -66,7 +66,7 @@ pub(crate) async fn drive(callers: u64, first: u64, contestant: Arc<impl Contest
     f64::from(steps) / began.elapsed().as_secs_f64()
 }
 
-/// Leaves so many records pending.
+/// Creates this many pending records.
 pub(crate) async fn fill(store: Arc<EmbeddedStore>, pending: u64) {
     let mut running = JoinSet::new();
     for caller in 0..256 {

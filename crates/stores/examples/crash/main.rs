@@ -1,7 +1,7 @@
-//! Kills a process that works on a store, again and again, and looks for what was lost.
+//! Crash test: kills a process that writes to a store, repeatedly, and checks that no acknowledged
+//! write is lost.
 //!
-//! `cargo xtask crash` runs this. With `work` as its first argument it is the process that gets
-//! killed.
+//! `cargo xtask crash` runs this. With `work` as its first argument it is the process to kill.
 
 #![expect(clippy::print_stdout, reason = "what was found is what it is run for")]
 

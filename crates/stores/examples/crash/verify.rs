@@ -1,4 +1,4 @@
-//! Starts the process, kills it, and compares what it was promised with what is there.
+//! Starts and kills the process, and compares acknowledged writes with the store.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use entreat_core::ElicitationId;
-use entreat_engine::store::{Created, Query, Which};
+use entreat_engine::store::{Created, Query, StatusFilter};
 use entreat_engine::{Record, Store};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::records;
@@ -15,15 +15,15 @@ use tokio::runtime::Runtime;
 
 use super::work::{self, CALLERS, READY};
 
-/// A store whose users do not live long.
+/// A crash test on one store.
 pub(crate) struct Crash<S> {
     path: PathBuf,
     start: S,
     runtime: Runtime,
     chance: fastrand::Rng,
-    /// What was acknowledged of what is still kept.
+    /// Acknowledged writes of records that were not purged.
     promised: BTreeMap<ElicitationId, Promised>,
-    /// What was purged, and must not come back.
+    /// Purged records, which must not reappear.
     purged: Vec<ElicitationId>,
     report: Report,
 }
@@ -33,7 +33,7 @@ struct Promised {
     key: String,
 }
 
-/// What happened in all rounds.
+/// Totals of all rounds.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) rounds: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Report {
 }
 
 impl<S: Fn(&Path, u64) -> Command> Crash<S> {
-    /// Works on a store at this path; `start` makes the process for a round.
+    /// Tests a store at this path; `start` starts the process of a round.
     pub(crate) fn new(path: PathBuf, start: S) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         Self {
@@ -58,7 +58,7 @@ impl<S: Fn(&Path, u64) -> Command> Crash<S> {
         }
     }
 
-    /// So many rounds, on a store with so many records pending; panics if a promise was broken.
+    /// Runs the rounds on a store with `pending` records; panics if a write was lost.
     pub(crate) fn run(&mut self, rounds: u64, pending: u64, mut say: impl FnMut(&str)) -> &Report {
         self.fill(pending);
         for round in 1..=rounds {
@@ -100,7 +100,7 @@ impl<S: Fn(&Path, u64) -> Command> Crash<S> {
         });
     }
 
-    /// Lets a process work for a moment and kills it.
+    /// Lets a process run briefly and kills it.
     fn kill(&mut self, round: u64) {
         let mut child = (self.start)(&self.path, round)
             .stdout(Stdio::piped())
@@ -112,7 +112,7 @@ impl<S: Fn(&Path, u64) -> Command> Crash<S> {
         assert!(ready.is_some(), "the store did not open in round {round}");
         let moment = Duration::from_micros(self.chance.u64(1_000..400_000));
         let killer = std::thread::spawn(move || end(child, moment));
-        // The last line may be cut short, and then it is not one of ours.
+        // The last line may be incomplete; then it does not parse.
         for line in lines.map_while(Result::ok) {
             self.promise(&line);
         }
@@ -146,7 +146,7 @@ impl<S: Fn(&Path, u64) -> Command> Crash<S> {
             let record = record.unwrap_or_else(|| panic!("round {round}: {id} is lost"));
             promised.check(record);
         }
-        // A creation that was under way may have happened, one for each caller.
+        // Each caller may have had one unacknowledged creation in flight.
         let unexpected: Vec<_> = kept
             .values()
             .filter(|record| !self.promised.contains_key(&record.id))
@@ -167,18 +167,18 @@ impl<S: Fn(&Path, u64) -> Command> Crash<S> {
         self.forget(&kept, purged);
     }
 
-    /// Asks some questions again: nothing is doubled.
+    /// Repeats some creations: idempotency keys prevent duplicates.
     async fn repeat(&self, store: &EmbeddedStore, kept: &BTreeMap<ElicitationId, Record>) {
         for (number, (id, promised)) in (0..).zip(self.promised.iter().rev().take(50)) {
             let now = work::moment(9_999, number);
             let again = records::with_key(records::pending("asker", now, number), &promised.key);
             let created = store.create(again).await.expect("it answers");
-            assert_eq!(created, Created::Before(*id));
+            assert_eq!(created, Created::Existing(*id));
         }
         assert_eq!(everything(store).await.len(), kept.len());
     }
 
-    /// What is kept from here on: all that is live, as it stands now.
+    /// Takes the live records as the new baseline.
     fn forget(&mut self, kept: &BTreeMap<ElicitationId, Record>, purged: usize) {
         self.purged.clear();
         let settled = kept.values().filter(|r| !r.lifecycle.is_live());
@@ -211,13 +211,13 @@ impl<S: Fn(&Path, u64) -> Command> Crash<S> {
 impl Promised {
     fn check(&self, record: &Record) {
         let (id, found, promised) = (record.id, record.version.0, self.version);
-        // One step more may have happened: the one whose answer was never heard.
+        // One more step may have been committed but not acknowledged.
         assert!(
             found == promised || found == promised + 1,
             "{id} is at {found}, {promised} was acknowledged"
         );
         assert_eq!(record.lifecycle.is_live(), found < 2, "{id} at {found}");
-        let held = record.held.as_ref();
+        let held = record.answer_state.as_ref();
         let text = match found {
             0 => None,
             1 => held.and_then(|held| held.draft.as_ref()),
@@ -228,11 +228,11 @@ impl Promised {
     }
 }
 
-/// All that is kept, each once.
+/// Lists all records, each once.
 async fn everything(store: &EmbeddedStore) -> BTreeMap<ElicitationId, Record> {
     let query = Query {
         asker: None,
-        which: Which::All,
+        which: StatusFilter::All,
         before: None,
         limit: usize::MAX,
     };
@@ -243,7 +243,7 @@ async fn everything(store: &EmbeddedStore) -> BTreeMap<ElicitationId, Record> {
     kept
 }
 
-/// Kills the process after this moment.
+/// Kills the process after this delay.
 fn end(mut child: Child, moment: Duration) {
     std::thread::sleep(moment);
     child.kill().expect("it runs until it is killed");

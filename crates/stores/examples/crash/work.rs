@@ -1,4 +1,4 @@
-//! The process that gets killed: works on a store and prints what was acknowledged.
+//! The process to kill: writes to a store and prints what was acknowledged.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,12 +10,12 @@ use entreat_engine::{Record, Store};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::records;
 
-/// How many elicitations are worked on at once.
+/// Concurrent elicitations.
 pub(crate) const CALLERS: u64 = 64;
 /// Printed once the store is open.
 pub(crate) const READY: &str = "ready";
 
-/// Works on the store until somebody kills this process.
+/// Writes to the store until the process is killed.
 pub(crate) fn until_killed(path: &Path, round: u64) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -39,7 +39,7 @@ async fn work(store: Arc<EmbeddedStore>, round: u64, caller: u64) {
         let record = records::pending("asker", now, number);
         let record = records::with_key(record, &key(round, number));
         let created = store.create(record.clone()).await.expect("it is kept");
-        assert_eq!(created, Created::Fresh);
+        assert_eq!(created, Created::New);
         acknowledge(&record);
         let drafted = records::drafted(&record, now, &text(&record, 1));
         store.commit(drafted.clone()).await.expect("it is kept");
@@ -47,9 +47,9 @@ async fn work(store: Arc<EmbeddedStore>, round: u64, caller: u64) {
         // Some stay open.
         if !number.is_multiple_of(13) {
             let answered = records::answered(&drafted, now, &text(&record, 2));
-            // Some as if nobody waited, which is written in another way.
+            // Some at low priority, which takes another code path.
             let kept = if number.is_multiple_of(3) {
-                store.commit_unhurried(answered.clone())
+                store.commit_low_priority(answered.clone())
             } else {
                 store.commit(answered.clone())
             };
@@ -59,7 +59,7 @@ async fn work(store: Arc<EmbeddedStore>, round: u64, caller: u64) {
     }
 }
 
-/// The time in a turn; later rounds come later.
+/// The time in a round; later rounds have later times.
 pub(crate) fn moment(round: u64, turn: u64) -> UnixTime {
     UnixTime::from_millis(1_706_889_000_000 + round * 1_000_000 + turn)
 }
@@ -68,7 +68,7 @@ pub(crate) fn key(round: u64, number: u64) -> String {
     format!("{round}/{number}")
 }
 
-/// What an elicitation holds at a version, so that it can be told without having been sent.
+/// The answers of an elicitation at a version, derived so that the verifier can compute them.
 pub(crate) fn text(record: &Record, version: u32) -> String {
     format!("{{\"name\":\"{} {version}\"}}", record.id)
 }
@@ -84,7 +84,7 @@ fn acknowledge(record: &Record) {
     ));
 }
 
-/// One line at a time, at once: what is printed was acknowledged, whatever comes next.
+/// Prints one line and flushes it, so that acknowledgements are not lost on a kill.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")

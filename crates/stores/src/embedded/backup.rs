@@ -1,4 +1,4 @@
-//! Copies a store while it is in use.
+//! Backs up a store while it is in use.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,37 +6,37 @@ use std::sync::Arc;
 
 use super::{Shared, files, readers};
 
-/// Why a copy could not be made.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// There is something already.
+    /// The target exists.
     #[error("{} exists already: choose another path, or remove it first", path.display())]
     Exists {
-        /// Where the copy should have gone.
+        /// The target.
         path: PathBuf,
     },
-    /// The copy cannot be written there.
+    /// The target cannot be written.
     #[error("cannot write the copy to {}", path.display())]
     File {
-        /// Where the copy should have gone.
+        /// The target.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         #[source]
         source: io::Error,
     },
     /// The store was closed, or could not be read.
     #[error("cannot copy the store to {}", path.display())]
     Store {
-        /// Where the copy should have gone.
+        /// The target.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         #[source]
         source: entreat_engine::store::BoxError,
     },
 }
 
-/// Makes a copy of one moment.
+/// Writes a consistent snapshot.
 pub(super) async fn run(shared: Arc<Shared>, to: PathBuf) -> Result<(), BackupError> {
     let path = to.clone();
     let copy = tokio::task::spawn_blocking(move || {
@@ -62,7 +62,7 @@ fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
         path: path(),
         source,
     };
-    // Made here, so that only its owner may read it, and so that nothing is overwritten.
+    // Created here, so that only its owner may read it, and so that nothing is overwritten.
     let file = match files::private().create_new(true).open(to) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -74,20 +74,20 @@ fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
         path: path(),
         source: source.into(),
     });
-    let kept = copied.and_then(|()| {
-        let synced = file.sync_all().and_then(|()| files::sync_folder(to));
-        synced.map_err(fail)
+    let synced = copied.and_then(|()| {
+        let result = file.sync_all().and_then(|()| files::sync_folder(to));
+        result.map_err(fail)
     });
-    if kept.is_err() {
-        // Half a copy would be taken for a whole one. It is ours: it was not there before.
+    if synced.is_err() {
+        // A partial copy could be mistaken for a complete one. It did not exist before.
         drop(std::fs::remove_file(to));
     }
-    kept
+    synced
 }
 
 fn write(shared: &Shared, to: &Path) -> rusqlite::Result<()> {
-    // A connection of its own, for it takes long. It reads the state of one moment, and while
-    // it does the log grows instead of being emptied.
+    // A separate connection, because it takes long. It reads one snapshot; meanwhile the log grows,
+    // because it cannot be truncated.
     let connection = readers::connect(&shared.path)?;
     // The copy is written by this connection.
     connection.pragma_update(None, "query_only", false)?;

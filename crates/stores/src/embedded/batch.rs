@@ -1,8 +1,7 @@
-//! Many jobs in one transaction.
+//! Executes many jobs in one transaction.
 //!
-//! A job that cannot be done, because another step came first, fails alone. When the database
-//! itself fails, nothing of the transaction has happened; whoever called [`Batch::write`] tells
-//! everybody so.
+//! A job with a version conflict fails alone. When the database fails, the whole transaction is
+//! rolled back, and the caller of [`Batch::write`] fails all of its jobs.
 
 use std::collections::HashMap;
 use std::iter;
@@ -13,15 +12,15 @@ use entreat_engine::store::Created;
 use entreat_engine::{Record, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
+use super::batch_size::{Stopwatch, Timing};
 use super::claims::Claims;
 use super::job::Job;
-use super::lingering::{Ended, Lingering};
-use super::pace::{Stopwatch, Timing};
-use crate::forms::{Digest, KeptForm};
+use super::unarchived::{Settlement, Unarchived};
+use crate::forms::{Digest, StoredForm};
 use crate::record::RecordError;
 use crate::sum;
 
-/// The statements of the writer, prepared once.
+/// The writer's prepared statements.
 pub(super) struct Batch<'c> {
     begin: Statement<'c>,
     commit: Statement<'c>,
@@ -32,8 +31,8 @@ pub(super) struct Batch<'c> {
     free_key: Statement<'c>,
     step: Statement<'c>,
     settle: Statement<'c>,
-    move_over: Statement<'c>,
-    leave_live: Statement<'c>,
+    archive: Statement<'c>,
+    delete_live: Statement<'c>,
     step_settled: Statement<'c>,
     version: Statement<'c>,
     purge: Statement<'c>,
@@ -43,21 +42,21 @@ pub(super) struct Batch<'c> {
     note: Statement<'c>,
     claims: Claims<'c>,
     forms: FormUses,
-    lingering: &'c Lingering,
+    unarchived: &'c Unarchived,
 }
 
-/// How many records more or fewer ask a form after this transaction; written once per form
-/// and not once per record.
+/// Changes of forms' reference counts in this transaction; written once per form instead of once
+/// per record.
 #[derive(Default)]
 struct FormUses {
-    more: HashMap<Digest, (i64, Arc<KeptForm>)>,
+    more: HashMap<Digest, (i64, Arc<StoredForm>)>,
     fewer: HashMap<Digest, i64>,
 }
 
 impl<'c> Batch<'c> {
     pub(super) fn prepare(
         connection: &'c Connection,
-        lingering: &'c Lingering,
+        unarchived: &'c Unarchived,
     ) -> rusqlite::Result<Self> {
         let prepare = |sql| connection.prepare(sql);
         Ok(Self {
@@ -86,13 +85,13 @@ impl<'c> Batch<'c> {
                  SELECT id, ?3, ?5, ?6, asker, key, form, request, ?4
                  FROM live WHERE id = ?1 AND version = ?2",
             )?,
-            move_over: prepare(
+            archive: prepare(
                 "INSERT OR FAIL INTO settled
                      (id, version, status, settled_at, asker, key, form, request, state)
                  SELECT id, version, ?3, ?4, asker, key, form, request, state
                  FROM live WHERE id = ?1 AND version = ?2",
             )?,
-            leave_live: prepare("DELETE FROM live WHERE id = ?1")?,
+            delete_live: prepare("DELETE FROM live WHERE id = ?1")?,
             step_settled: prepare(
                 "UPDATE settled SET version = ?3, state = ?4, status = ?5, settled_at = ?6
                  WHERE id = ?1 AND version = ?2",
@@ -117,12 +116,12 @@ impl<'c> Batch<'c> {
             )?,
             claims: Claims::prepare(connection)?,
             forms: FormUses::default(),
-            lingering,
+            unarchived,
         })
     }
 
-    /// Does jobs in one transaction, as they come, and brings it to disk. They are put into
-    /// `done`, also if this fails; the answers that are noted in them hold only if it succeeds.
+    /// Executes jobs in one transaction and commits it. Moves the jobs into `done`, even on
+    /// failure; their answers are only valid on success.
     pub(super) fn write(
         &mut self,
         first: Job,
@@ -160,14 +159,14 @@ impl<'c> Batch<'c> {
             Job::Commit {
                 record,
                 state,
-                lingers,
+                in_place,
                 was_live,
                 ticket,
             } => {
-                *lingers &= self.lingering.has_room();
-                ticket.answer = Some(self.commit(record, state, *lingers, was_live)?);
+                *in_place &= self.unarchived.has_room();
+                ticket.answer = Some(self.commit(record, state, *in_place, was_live)?);
             }
-            Job::Move { id, ended } => self.move_over(*id, *ended)?,
+            Job::Archive { id, settlement } => self.archive(*id, *settlement)?,
             Job::Purge {
                 ids,
                 settled_before,
@@ -183,7 +182,7 @@ impl<'c> Batch<'c> {
         Ok(())
     }
 
-    /// Takes back a transaction that failed, if the database has not done so itself.
+    /// Rolls back a failed transaction, if the database has not done so itself.
     pub(super) fn roll_back(&mut self, connection: &Connection) {
         if !connection.is_autocommit()
             && let Err(error) = self.rollback.execute([])
@@ -195,7 +194,7 @@ impl<'c> Batch<'c> {
     fn create(
         &mut self,
         record: &Record,
-        form: Option<&Arc<KeptForm>>,
+        form: Option<&Arc<StoredForm>>,
         request: &[u8],
         state: &[u8],
     ) -> rusqlite::Result<Result<Created, StoreError>> {
@@ -208,7 +207,7 @@ impl<'c> Batch<'c> {
             if let Some((first, is_its_own)) = first.optional()? {
                 let id = ElicitationId::from_bytes(first);
                 return Ok(if is_its_own {
-                    Ok(Created::Before(id))
+                    Ok(Created::Existing(id))
                 } else {
                     let source = Box::new(RecordError::Damaged);
                     Err(StoreError::Unreadable { id, source })
@@ -217,11 +216,11 @@ impl<'c> Batch<'c> {
         }
         let digest = form.map(|form| &form.digest);
         let version = record.version.0;
-        let made = self
+        let inserted = self
             .create
             .execute(params![id, version, asker, key, digest, request, state])?;
-        if made == 0 {
-            // Only a broken source of randomness makes the same id again.
+        if inserted == 0 {
+            // A duplicate id means that the source of randomness is broken.
             return self.stale(record).map(Err);
         }
         if let Some(key) = key {
@@ -231,31 +230,31 @@ impl<'c> Batch<'c> {
             let uses = self.forms.more.entry(form.digest);
             uses.or_insert_with(|| (0, form.clone())).0 += 1;
         }
-        Ok(Ok(Created::Fresh))
+        Ok(Ok(Created::New))
     }
 
     fn commit(
         &mut self,
         record: &Record,
         state: &[u8],
-        lingers: bool,
+        in_place: bool,
         was_live: &mut bool,
     ) -> rusqlite::Result<Result<(), StoreError>> {
         let (id, version) = (record.id.as_bytes(), record.version.0);
         let expected = version.wrapping_sub(1);
-        let ended = Ended::of(record);
-        if lingers || ended.is_none() {
+        let settlement = Settlement::of(record);
+        if in_place || settlement.is_none() {
             let row = params![id, expected, version, state];
             *was_live = self.step.execute(row)? == 1;
         }
-        // With what has settled all is done: a record that is not over is not looked for there.
-        let Some(ended) = ended.filter(|_| !*was_live) else {
+        // A record that has not settled is never in `settled`.
+        let Some(settlement) = settlement.filter(|_| !*was_live) else {
             return self.unless_stale(*was_live, record);
         };
-        let (status, at) = (ended.status.as_str(), milliseconds(ended.at));
+        let (status, at) = (settlement.status.as_str(), milliseconds(settlement.at));
         let row = params![id, expected, version, state, status, at];
         if self.settle.execute(row)? == 1 {
-            self.leave_live.execute([id])?;
+            self.delete_live.execute([id])?;
             *was_live = true;
             return Ok(Ok(()));
         }
@@ -275,19 +274,19 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// Moves a record that is over from the live ones to the settled.
-    fn move_over(&mut self, id: ElicitationId, ended: Ended) -> rusqlite::Result<()> {
-        let (status, at) = (ended.status.as_str(), milliseconds(ended.at));
+    /// Moves a settled record from `live` to `settled`.
+    fn archive(&mut self, id: ElicitationId, settlement: Settlement) -> rusqlite::Result<()> {
+        let (status, at) = (settlement.status.as_str(), milliseconds(settlement.at));
         let id = id.as_bytes();
-        let row = params![id, ended.version.0, status, at];
-        // A later step may have moved it.
-        if self.move_over.execute(row)? == 1 {
-            self.leave_live.execute([id])?;
+        let row = params![id, settlement.version.0, status, at];
+        // A later step may have moved it already.
+        if self.archive.execute(row)? == 1 {
+            self.delete_live.execute([id])?;
         }
         Ok(())
     }
 
-    /// Why a step did not find the version that it was made for.
+    /// Returns why a step did not find its expected version.
     fn stale(&mut self, record: &Record) -> rusqlite::Result<StoreError> {
         let id = record.id;
         let found = self.version.query_row([id.as_bytes()], |row| row.get(0));
@@ -304,8 +303,8 @@ impl<'c> Batch<'c> {
     fn purge(&mut self, ids: &[ElicitationId], before: UnixTime) -> rusqlite::Result<usize> {
         let mut count = 0;
         for id in ids {
-            if let Some(ended) = self.lingering.get(*id) {
-                self.move_over(*id, ended)?;
+            if let Some(settlement) = self.unarchived.get(*id) {
+                self.archive(*id, settlement)?;
             }
             let mut rows = self
                 .purge
@@ -320,14 +319,14 @@ impl<'c> Batch<'c> {
             if let Some(digest) = row.get::<_, Option<Digest>>(2)? {
                 *self.forms.fewer.entry(digest).or_default() += 1;
             }
-            // To the end, or the deletion would be taken back.
+            // Until the end, or the deletion would be rolled back.
             while rows.next()?.is_some() {}
             count += 1;
         }
         Ok(count)
     }
 
-    /// Writes down which forms are asked more or less than before, and forgets unused ones.
+    /// Updates the reference counts of forms and deletes unused ones.
     fn count_forms(&mut self) -> rusqlite::Result<()> {
         for (digest, (more, form)) in &self.forms.more {
             self.use_form
@@ -341,7 +340,7 @@ impl<'c> Batch<'c> {
     }
 }
 
-/// A moment as SQLite keeps numbers; beyond its reach there are no moments that matter.
+/// Converts a time to an SQLite integer, saturating.
 pub(super) fn milliseconds(at: UnixTime) -> i64 {
     i64::try_from(at.as_millis()).unwrap_or(i64::MAX)
 }

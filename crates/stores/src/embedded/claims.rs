@@ -1,7 +1,6 @@
 //! Claims on disk.
 //!
-//! They are not held in memory: whoever claims remembers what this process has claimed, and asks
-//! here only for what it does not know.
+//! They are not cached: callers remember their own claims of this process.
 
 use std::sync::Arc;
 
@@ -12,11 +11,11 @@ use rusqlite::{Connection, Statement, params};
 
 use super::batch::milliseconds;
 use super::job::Ticket;
-use super::writer::Outage;
+use super::writer::WriteFailure;
 use crate::record::RecordError;
 use crate::sum::{self, Sum};
 
-/// Something to be done with claims.
+/// An operation on claims.
 pub(super) enum ClaimJob {
     Claim(Claim, Ticket<Option<Claim>>),
     End(ClaimKey, Vec<u8>, Ticket<()>),
@@ -33,16 +32,16 @@ impl ClaimJob {
         }
     }
 
-    pub(super) fn fail(self, outage: &Outage) {
+    pub(super) fn fail(self, failure: &WriteFailure) {
         match self {
-            Self::Claim(_, ticket) => ticket.fail(outage),
-            Self::End(_, _, ticket) | Self::Release(_, _, ticket) => ticket.fail(outage),
-            Self::Purge(_, _, ticket) => ticket.fail(outage),
+            Self::Claim(_, ticket) => ticket.fail(failure),
+            Self::End(_, _, ticket) | Self::Release(_, _, ticket) => ticket.fail(failure),
+            Self::Purge(_, _, ticket) => ticket.fail(failure),
         }
     }
 }
 
-/// The statements about claims, prepared once.
+/// Prepared statements for claims.
 pub(super) struct Claims<'c> {
     claim: Statement<'c>,
     first: Statement<'c>,
@@ -73,7 +72,7 @@ impl<'c> Claims<'c> {
         })
     }
 
-    /// Does a job within a transaction; its answer is noted in it.
+    /// Executes a job within a transaction and stores its answer in it.
     pub(super) fn write(&mut self, job: &mut ClaimJob) -> rusqlite::Result<()> {
         match job {
             ClaimJob::Claim(claim, ticket) => ticket.answer = Some(self.claim(claim)?),
@@ -96,10 +95,10 @@ impl<'c> Claims<'c> {
     fn claim(&mut self, claim: &Claim) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
         let expires = milliseconds(claim.expires);
         let sum = sum::of_claim(&claim.key, &claim.inputs, expires, None);
-        let made = self
+        let inserted = self
             .claim
             .execute(params![claim.key, claim.inputs, expires, sum])?;
-        if made == 1 {
+        if inserted == 1 {
             return Ok(Ok(None));
         }
         self.first(claim.key)

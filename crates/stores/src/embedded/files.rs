@@ -1,11 +1,11 @@
-//! The files of a store that is open: locked against others, and known again.
+//! Locks and identity checks of an open store's files.
 //!
-//! Two locks, because each alone can be got around. The lock of a file beside the database goes by
-//! path: whoever removes that file, or calls the store by another name, gets in. The lock of the
-//! database itself goes by file, and only Linux keeps it apart from the locks that SQLite takes.
+//! Two locks, because each has a gap. The lock file beside the database is found by path: deleting
+//! it, or opening the store by another name, bypasses it. The lock on the database itself is bound
+//! to the file, but only on Linux is it independent of SQLite's locks.
 //!
-//! SQLite's own locks belong to the process, and closing any handle of the database drops them.
-//! So ours is opened before SQLite's and closed after, and no other is opened while a store is.
+//! SQLite's locks belong to the process, and closing any handle of the database drops them. So our
+//! handle is opened before SQLite's and closed after, and no other is opened in between.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -13,21 +13,20 @@ use std::path::{Path, PathBuf};
 
 use super::open::{OpenError, failed, folder_of};
 
-/// The database and the file beside it, both locked; the system unlocks them when the process
-/// ends.
+/// Locks on the database and the lock file; the system releases them when the process ends.
 pub(super) struct Locks {
     pub(super) path: PathBuf,
-    /// Closed after the connections, which are dropped before this is.
+    /// Closed after all connections.
     database: File,
     _beside: File,
 }
 
 impl Locks {
-    /// Locks a store, which is made, empty, if it may be.
-    pub(super) fn take(path: &Path, may_create: bool) -> Result<Self, OpenError> {
+    /// Locks a store, creating an empty file if allowed.
+    pub(super) fn acquire(path: &Path, may_create: bool) -> Result<Self, OpenError> {
         let path = path.to_owned();
-        let look = path.metadata();
-        match &look {
+        let metadata = path.metadata();
+        match &metadata {
             Ok(found) if found.is_dir() => return Err(OpenError::NotAStore { path }),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !may_create => {
                 return Err(OpenError::NoStore { path });
@@ -38,9 +37,9 @@ impl Locks {
             .open(with_ending(&path, ".lock"))
             .map_err(|error| failed(&path, "open the lock", error))?;
         lock(&beside, &path)?;
-        // Before it is opened, and so before a handle of it is closed: another part of this
-        // process may have it open by its other name.
-        if look.is_ok_and(|found| links(&found) > 1) {
+        // Before it is opened: closing a handle would drop the locks of another part of this
+        // process that has it open by its other name.
+        if metadata.is_ok_and(|found| links(&found) > 1) {
             return Err(OpenError::Linked { path });
         }
         let database = create(&path).map_err(|error| failed(&path, "create the file", error))?;
@@ -54,12 +53,12 @@ impl Locks {
         })
     }
 
-    /// How long the database is, its log apart.
+    /// Returns the length of the database without its log.
     pub(super) fn length(&self) -> io::Result<u64> {
         Ok(self.database.metadata()?.len())
     }
 
-    /// What the files are, to be known again; to be called once the database is open.
+    /// Returns the identities of the files, once the database is open.
     pub(super) fn identities(&self) -> io::Result<Identities> {
         let log = with_ending(&self.path, "-wal");
         let log_identity = identity(&log.metadata()?);
@@ -72,14 +71,13 @@ impl Locks {
     }
 }
 
-/// Which files a store consists of while it is open. What is written to others, or to files that
-/// nobody can find any more, is lost.
+/// The identities of an open store's files. Writes to deleted or replaced files would be lost.
 pub(super) struct Identities([(PathBuf, Identity); 2]);
 
-/// A file's device and number; always the same where a file that is open cannot be removed.
+/// Device and inode; constant on systems where open files cannot be deleted.
 type Identity = (u64, u64);
 
-/// A file of the store is not there any more.
+/// A file of the store was deleted or replaced.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{} was removed or replaced while it was in use: end this process, and put it back", path.display())]
 pub(super) struct Removed {
@@ -87,7 +85,7 @@ pub(super) struct Removed {
 }
 
 impl Identities {
-    /// Whether the files are still those that were opened.
+    /// Fails if a path no longer leads to the file that was opened.
     pub(super) fn verify(&self) -> Result<(), Removed> {
         for (path, known) in &self.0 {
             let found = path.metadata().map(|found| identity(&found));
@@ -109,29 +107,29 @@ fn lock(file: &File, path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Opens the file, or makes an empty one that only its owner may read.
+/// Opens the file, or creates an empty one that only its owner may read.
 ///
-/// SQLite would make it with the rights that the umask leaves; its other files take over ours.
+/// SQLite would create it with the umask's permissions; its other files inherit ours.
 fn create(path: &Path) -> io::Result<File> {
     let known = path.exists();
     let file = private().open(path)?;
     if !known {
-        // The file's name is kept by its folder.
+        // The directory entry has to be synced too.
         sync_folder(path)?;
     }
     Ok(file)
 }
 
-/// Sees to it that a new file's name is on disk.
+/// Syncs the directory entry of a new file.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     match folder_of(path) {
-        // Elsewhere a folder cannot be opened like a file, and needs no such care.
+        // Elsewhere folders cannot be opened as files, and need no sync.
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
         _ => Ok(()),
     }
 }
 
-/// A file to be read and written by its owner alone.
+/// Options for a file that only its owner can read and write.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -158,7 +156,7 @@ fn identity(_: &std::fs::Metadata) -> Identity {
     (0, 0)
 }
 
-/// By how many names a file can be found.
+/// The number of hard links.
 #[cfg(unix)]
 pub(super) fn links(found: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(found)

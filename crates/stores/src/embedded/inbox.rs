@@ -1,4 +1,4 @@
-//! Where jobs wait for the writer, and the writer for jobs.
+//! The job queues between callers and the writer.
 
 use std::io;
 use std::time::Duration;
@@ -6,31 +6,30 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+use super::group_commit::BATCH;
 use super::job::Job;
-use super::turn::BATCH;
 
-/// So many jobs may be queued; whoever comes then waits before its job is taken. As many as
-/// the next transaction takes.
+/// Capacity of a queue: one transaction. Callers wait while it is full (backpressure).
 const QUEUE: usize = BATCH;
 
-/// Where jobs are queued.
+/// The sending halves.
 pub(super) struct Queues {
-    /// Those that somebody waits for.
-    pub(super) prompt: mpsc::Sender<Job>,
-    /// The others.
-    pub(super) unhurried: mpsc::Sender<Job>,
+    /// For jobs that a caller waits for.
+    pub(super) normal: mpsc::Sender<Job>,
+    /// For jobs that no caller waits for.
+    pub(super) low_priority: mpsc::Sender<Job>,
 }
 
-/// Where jobs arrive.
+/// The receiving halves.
 pub(super) struct Inbox {
     runtime: Runtime,
-    pub(super) prompt: Queue,
-    pub(super) unhurried: Queue,
-    /// `None` once the end was announced.
+    pub(super) normal: Queue,
+    pub(super) low_priority: Queue,
+    /// `None` once a stop was requested.
     stopped: Option<oneshot::Receiver<()>>,
 }
 
-/// A queue, and the job for which the writer was woken.
+/// A queue, and the job that woke the writer.
 pub(super) struct Queue {
     first: Option<Job>,
     rest: mpsc::Receiver<Job>,
@@ -51,34 +50,41 @@ impl Queue {
 }
 
 impl Inbox {
-    /// The way in, what is dropped to announce the end, and where jobs arrive.
+    /// Creates the queues; dropping the second value stops the writer.
     pub(super) fn open() -> io::Result<(Queues, oneshot::Sender<()>, Self)> {
-        let (prompt, prompt_jobs) = mpsc::channel(QUEUE);
-        let (unhurried, unhurried_jobs) = mpsc::channel(QUEUE);
+        let (normal, normal_jobs) = mpsc::channel(QUEUE);
+        let (low_priority, low_priority_jobs) = mpsc::channel(QUEUE);
         let (stop, stopped) = oneshot::channel();
-        // Only to wait for several things at once.
+        // Only used to wait on several channels at once.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
         let inbox = Self {
             runtime,
-            prompt: Queue::of(prompt_jobs),
-            unhurried: Queue::of(unhurried_jobs),
+            normal: Queue::of(normal_jobs),
+            low_priority: Queue::of(low_priority_jobs),
             stopped: Some(stopped),
         };
-        Ok((Queues { prompt, unhurried }, stop, inbox))
+        Ok((
+            Queues {
+                normal,
+                low_priority,
+            },
+            stop,
+            inbox,
+        ))
     }
 
-    /// Waits until there is something to do, or for so long; false when there will be no more.
-    pub(super) fn wait(&mut self, at_most: Option<Duration>) -> bool {
+    /// Waits for a job or the timeout; false once the queues are closed and empty.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> bool {
         let Self {
             runtime,
-            prompt,
-            unhurried,
+            normal,
+            low_priority,
             stopped,
         } = self;
-        // It was left for this transaction.
-        if unhurried.first.is_some() {
+        // Left over from the last transaction.
+        if low_priority.first.is_some() {
             return true;
         }
         runtime.block_on(async {
@@ -86,33 +92,33 @@ impl Inbox {
                 tokio::select! {
                     biased;
                     _ = end => {}
-                    Some(job) = prompt.rest.recv() => {
-                        prompt.first = Some(job);
+                    Some(job) = normal.rest.recv() => {
+                        normal.first = Some(job);
                         return true;
                     }
-                    Some(job) = unhurried.rest.recv() => {
-                        unhurried.first = Some(job);
+                    Some(job) = low_priority.rest.recv() => {
+                        low_priority.first = Some(job);
                         return true;
                     }
-                    () = pass(at_most) => return true,
+                    () = sleep(timeout) => return true,
                 }
-                // What was queued before is still done; who comes now is turned away.
+                // Queued jobs are still processed; new ones are rejected.
                 *stopped = None;
-                prompt.rest.close();
-                unhurried.rest.close();
+                normal.rest.close();
+                low_priority.rest.close();
             }
-            // A job that was on its way is waited for.
-            prompt.first = prompt.rest.recv().await;
-            if prompt.first.is_none() {
-                unhurried.first = unhurried.rest.recv().await;
+            // Waits for sends in progress.
+            normal.first = normal.rest.recv().await;
+            if normal.first.is_none() {
+                low_priority.first = low_priority.rest.recv().await;
             }
-            prompt.first.is_some() || unhurried.first.is_some()
+            normal.first.is_some() || low_priority.first.is_some()
         })
     }
 }
 
-/// Ends after so long, or never.
-async fn pass(time: Option<Duration>) {
+/// Sleeps for this long, or forever.
+async fn sleep(time: Option<Duration>) {
     match time {
         None => std::future::pending().await,
         Some(Duration::ZERO) => {}

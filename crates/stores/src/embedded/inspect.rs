@@ -1,4 +1,4 @@
-//! What can be learned of a store's files without opening the store.
+//! Inspects a store's files without opening the store.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::Read as _;
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 use super::files::{links, with_ending};
 use super::schema::APPLICATION;
 
-/// What a file is, by its first bytes.
+/// The kind of a file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A store, or nothing that rules it out: the file is missing or cannot be read.
+    /// A store; or unknown, because the file is missing or cannot be read.
     Store,
-    /// Empty, as a store is that was emptied.
+    /// An empty file.
     Empty,
-    /// A file with a second hard link, which no store is opened by.
+    /// A file with several hard links, which cannot be opened as a store.
     Linked,
     /// Another program's file.
     Foreign,
 }
 
 impl FileKind {
-    /// What the file at a path is.
+    /// Determines the kind of the file at this path.
     pub fn of(path: &Path) -> Self {
-        /// Where SQLite keeps the number of the program that the file belongs to.
+        /// Position of SQLite's application id.
         const PROGRAM: std::ops::Range<usize> = 68..72;
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(72).read_to_end(&mut start));
-        // A folder has several links by itself.
+        // Folders always have several links.
         let is_linked = |found: &Metadata| found.is_file() && links(found) > 1;
         if path.metadata().is_ok_and(|found| is_linked(&found)) {
             return Self::Linked;
@@ -40,18 +40,18 @@ impl FileKind {
         let is_database = start.starts_with(b"SQLite format 3\0");
         let program = start.get(PROGRAM).and_then(|bytes| bytes.try_into().ok());
         match program.map(i32::from_be_bytes) {
-            // Zero is the number in a store whose process died while creating it.
+            // Zero if the process crashed while it created the store.
             Some(APPLICATION | 0) if is_database => Self::Store,
             _ => Self::Foreign,
         }
     }
 }
 
-/// Whether somebody has the store at this path open: this process or another.
+/// Whether another process has the store open.
 ///
-/// Not to be called in a process that has it open itself: that would drop SQLite's locks.
+/// Must not be called by a process that has it open: that would drop SQLite's locks.
 pub(super) fn is_in_use(path: &Path) -> bool {
-    // By the path without links, as the store does.
+    // Canonical, as in `open`.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_locked = |path: &Path| {
         let file = File::open(path);
@@ -60,7 +60,7 @@ pub(super) fn is_in_use(path: &Path) -> bool {
     is_locked(&with_ending(&path, ".lock")) || (cfg!(target_os = "linux") && is_locked(&path))
 }
 
-/// The files that SQLite keeps beside a store: its write-ahead log and the log's index.
+/// SQLite's auxiliary files: the write-ahead log and its index.
 pub(super) fn side_files(path: &Path) -> [PathBuf; 2] {
     ["-wal", "-shm"].map(|ending| with_ending(path, ending))
 }

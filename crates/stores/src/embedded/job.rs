@@ -1,4 +1,4 @@
-//! What callers hand to the writer, with the way back.
+//! Jobs for the writer, with their reply channels.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use tokio::sync::oneshot;
 
 use super::Shared;
 use super::claims::ClaimJob;
-use super::lingering::Ended;
-use super::writer::Outage;
-use crate::forms::KeptForm;
+use super::unarchived::Settlement;
+use super::writer::WriteFailure;
+use crate::forms::StoredForm;
 
-/// Something to be written.
+/// A write.
 pub(super) enum Job {
     /// A new record.
     Create {
         record: Record,
-        form: Option<Arc<KeptForm>>,
+        form: Option<Arc<StoredForm>>,
         request: Vec<u8>,
         state: Vec<u8>,
         ticket: Ticket<Created>,
@@ -27,24 +27,26 @@ pub(super) enum Job {
     Commit {
         record: Record,
         state: Vec<u8>,
-        /// Whether a record that is over may stay among the live ones; afterwards, whether it
-        /// does.
-        lingers: bool,
-        /// Whether it was among the live ones.
+        /// Whether a settled record may stay in `live`; after the write, whether it does.
+        in_place: bool,
+        /// Whether it was in `live`; set by the write.
         was_live: bool,
         ticket: Ticket<()>,
     },
-    /// A record that is over and still lies among the live ones.
-    Move { id: ElicitationId, ended: Ended },
-    /// Settled records to be forgotten.
+    /// Moves a settled record from `live` to `settled`.
+    Archive {
+        id: ElicitationId,
+        settlement: Settlement,
+    },
+    /// Deletes settled records.
     Purge {
         ids: Vec<ElicitationId>,
         settled_before: UnixTime,
         ticket: Ticket<usize>,
     },
-    /// Something with claims.
+    /// An operation on claims.
     Claims(ClaimJob),
-    /// A small text of the engine's own.
+    /// Saves a note of the engine.
     Note {
         name: &'static str,
         text: String,
@@ -53,41 +55,42 @@ pub(super) enum Job {
 }
 
 impl Job {
-    /// To be called once the job is on disk: lets everybody see it, then answers.
+    /// Applies a committed job to memory, then replies.
     pub(super) fn publish(self, shared: &Shared) {
         let Shared {
-            live, lingering, ..
+            live, unarchived, ..
         } = shared;
         match self {
             Self::Create { record, ticket, .. } => {
-                if let Some(Ok(Created::Fresh)) = ticket.answer {
-                    // The database has checked versions and keys, and memory follows it step
-                    // by step; so here and below there is nothing to be told.
+                if let Some(Ok(Created::New)) = ticket.answer {
+                    // The database has checked versions and keys, so updates of memory cannot fail
+                    // here and below.
                     drop(live.create(record));
                 }
                 ticket.send();
             }
             Self::Commit {
                 record,
-                lingers,
+                in_place,
                 was_live,
                 ticket,
                 ..
             } => {
                 if let (true, Some(Ok(()))) = (was_live, &ticket.answer) {
-                    // Before it leaves memory: whoever lists finds it in one of the two.
-                    match Ended::of(&record) {
-                        Some(ended) if lingers => lingering.insert(record.id, ended),
-                        _ => lingering.remove(record.id),
+                    // Before it leaves memory, so that a concurrent list finds it in one of the
+                    // two.
+                    match Settlement::of(&record) {
+                        Some(settlement) if in_place => unarchived.insert(record.id, settlement),
+                        _ => unarchived.remove(record.id),
                     }
                     drop(live.commit(record));
                 }
                 ticket.send();
             }
-            Self::Move { id, ended } => lingering.moved(id, ended),
+            Self::Archive { id, settlement } => unarchived.remove_moved(id, settlement),
             Self::Purge { ids, ticket, .. } => {
                 for id in ids {
-                    lingering.remove(id);
+                    unarchived.remove(id);
                 }
                 ticket.send();
             }
@@ -96,41 +99,40 @@ impl Job {
         }
     }
 
-    /// To be called when nothing has happened.
-    pub(super) fn fail(self, outage: &Outage) {
+    /// Replies with an error after a failed transaction.
+    pub(super) fn fail(self, failure: &WriteFailure) {
         match self {
-            Self::Create { ticket, .. } => ticket.fail(outage),
-            Self::Commit { ticket, .. } | Self::Note { ticket, .. } => ticket.fail(outage),
-            Self::Move { .. } => {}
-            Self::Purge { ticket, .. } => ticket.fail(outage),
-            Self::Claims(job) => job.fail(outage),
+            Self::Create { ticket, .. } => ticket.fail(failure),
+            Self::Commit { ticket, .. } | Self::Note { ticket, .. } => ticket.fail(failure),
+            Self::Archive { .. } => {}
+            Self::Purge { ticket, .. } => ticket.fail(failure),
+            Self::Claims(job) => job.fail(failure),
         }
     }
 }
 
-/// Where the answer goes, and the answer while it waits for the disk.
+/// A reply channel, with the answer to send after the commit.
 pub(super) struct Ticket<T> {
     sender: oneshot::Sender<Result<T, StoreError>>,
     pub(super) answer: Option<Result<T, StoreError>>,
 }
 
 impl<T> Ticket<T> {
-    /// A ticket, and where its answer will arrive.
+    /// Creates a ticket and its receiver.
     pub(super) fn new() -> (Self, oneshot::Receiver<Result<T, StoreError>>) {
         let (sender, receiver) = oneshot::channel();
         let answer = None;
         (Self { sender, answer }, receiver)
     }
 
-    // In both, whoever has stopped waiting does not want to know.
-
+    // In both cases the receiver may have been dropped.
     pub(super) fn send(self) {
         if let Some(answer) = self.answer {
             drop(self.sender.send(answer));
         }
     }
 
-    pub(super) fn fail(self, outage: &Outage) {
-        drop(self.sender.send(Err(outage.as_error())));
+    pub(super) fn fail(self, failure: &WriteFailure) {
+        drop(self.sender.send(Err(failure.as_error())));
     }
 }

@@ -1,8 +1,8 @@
-//! The database's log, and when it is moved into the file.
+//! When to checkpoint the write-ahead log.
 //!
-//! A move reaches the disk twice, and writes every page that the log has. While somebody works it
-//! is put off until the log is long; between two portions of what nobody waits for it is done
-//! early, when it takes no longer than such a portion.
+//! A checkpoint syncs twice and writes every page of the log. While callers wait it is deferred
+//! until the log is long; otherwise it runs early, while it takes no longer than a batch of
+//! low-priority jobs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,26 +12,26 @@ use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
 
-/// A log of so many pages is moved.
+/// Pages that trigger a checkpoint.
 const LONG: usize = 1000;
-/// And one of so many, if nobody waits.
+/// Pages that trigger a checkpoint if no caller waits.
 const SHORT: usize = 48;
-/// A log of so many pages is emptied even if that makes writers wait for readers: 64 MiB.
+/// Pages at which the log is truncated even if writers have to wait for readers: 64 MiB.
 const HUGE: usize = 1 << 14;
 
-/// How long the log is, and how much of it is in the file.
+/// The length of the log, and how much of it is checkpointed.
 pub(super) struct Log {
-    /// As of the last transaction; the log begins anew when all of it is in the file.
+    /// As of the last transaction; the log restarts once it is fully checkpointed.
     pages: Arc<AtomicUsize>,
-    moved: usize,
-    /// Whether it may end with what a failed transaction has left behind, which nobody could tell
-    /// from damage after a crash.
+    checkpointed: usize,
+    /// Whether it may end with frames of a failed transaction, which would look like corruption
+    /// after a crash.
     has_leftovers: bool,
 }
 
 impl Log {
-    /// Watches the log of this connection, which moves nothing by itself any more.
-    pub(super) fn watch(connection: &mut Connection) -> rusqlite::Result<Self> {
+    /// Takes over checkpoints from SQLite on this connection.
+    pub(super) fn attach(connection: &mut Connection) -> rusqlite::Result<Self> {
         let pages = Arc::new(AtomicUsize::new(0));
         let seen = pages.clone();
         connection.wal_hook(Some(move |_: &mut Wal, length| {
@@ -40,43 +40,41 @@ impl Log {
         }))?;
         Ok(Self {
             pages,
-            moved: 0,
+            checkpointed: 0,
             has_leftovers: false,
         })
     }
 
-    /// To be called after a transaction that failed.
+    /// Must be called after a failed transaction.
     pub(super) fn failed(&mut self) {
         self.has_leftovers = true;
     }
 
-    /// To be called after each transaction that did not fail. `spare` says that nobody waits.
-    pub(super) fn tend(&mut self, connection: &Connection, spare: bool) {
+    /// Must be called after each successful transaction. `is_idle`: no caller waits.
+    pub(super) fn checkpoint_if_due(&mut self, connection: &Connection, is_idle: bool) {
         if self.has_leftovers {
-            self.has_leftovers = !self.empty(connection);
+            self.has_leftovers = !self.truncate(connection);
             return;
         }
         let pages = self.pages.load(Ordering::Relaxed);
-        if pages < self.moved {
-            self.moved = 0;
+        if pages < self.checkpointed {
+            self.checkpointed = 0;
         }
-        let enough = if spare { SHORT } else { LONG };
-        if pages - self.moved < enough {
+        let threshold = if is_idle { SHORT } else { LONG };
+        if pages - self.checkpointed < threshold {
             return;
         }
-        self.moved = pages;
+        self.checkpointed = pages;
         if pages > HUGE {
-            self.empty(connection);
+            self.truncate(connection);
             return;
         }
-        // Readers may keep some of it back, and a full disk all; it is tried again when the log
-        // has grown.
+        // May be incomplete because of readers or a full disk; retried when the log has grown.
         drop(connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE));
     }
 
-    /// Moves everything and empties the log; false if that failed. Waits a little for whoever
-    /// reads it.
-    pub(super) fn empty(&self, connection: &Connection) -> bool {
+    /// Checkpoints everything and truncates the log; false on failure. Waits briefly for readers.
+    pub(super) fn truncate(&self, connection: &Connection) -> bool {
         let emptied = connection
             .busy_timeout(Duration::from_millis(100))
             .and_then(|()| connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE));

@@ -1,4 +1,4 @@
-//! Finds, locks and prepares the file; every way in which that fails says what to do.
+//! Locks, checks and migrates the file; every error says what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,46 +16,46 @@ use super::wal;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Somebody else has it open.
+    /// It is already open.
     #[error("{} is in use: another process, or another part of this one, has it open", path.display())]
     InUse {
         /// The store's file.
         path: PathBuf,
     },
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("the folder {} does not exist: create it first", folder.display())]
     NoFolder {
         /// The folder.
         folder: PathBuf,
     },
-    /// The file system does not let us.
+    /// Permission denied.
     #[error("{} cannot be read and written: check who owns the file and its folder", path.display())]
     NoPermission {
         /// The store's file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         #[source]
         source: BoxError,
     },
-    /// It is something else.
+    /// The file is not a store.
     #[error("{} is not a store of Entreat: choose another path", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
     },
-    /// There is none, or nothing in it, and none may be made.
+    /// The store does not exist or is empty, and may not be created.
     #[error("there is no store at {}, or it is empty", path.display())]
     NoStore {
-        /// Where it should be.
+        /// The store's path.
         path: PathBuf,
     },
-    /// It can be found by several names, and its log by one of them only.
+    /// The file has several hard links, and its log belongs to only one of the names.
     #[error("{} has another name (a hard link): remove that one, and copy a store with `entreat backup`", path.display())]
     Linked {
         /// The store's file.
         path: PathBuf,
     },
-    /// What is kept is not what was written: the disk is broken, or another program wrote to it.
+    /// The data is corrupt: the disk is broken, or another program wrote to the file.
     #[error("{} is damaged ({part}): put it back from your copy, or move it away and begin a new one", path.display())]
     Damaged {
         /// The store's file.
@@ -70,7 +70,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The file's format.
         found: i32,
-        /// The newest format that this version knows.
+        /// The newest format that this version supports.
         known: i32,
     },
     /// The disk, the system or the database failed.
@@ -78,28 +78,28 @@ pub enum OpenError {
     Failed {
         /// The store's file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         attempt: &'static str,
-        /// What went wrong.
+        /// The cause.
         #[source]
         source: BoxError,
     },
 }
 
-/// A file that is ours, locked and up to date.
+/// A locked and migrated store.
 pub(super) struct Opened {
-    // In this order: connections are closed before the locks.
+    // Drop order: connections before locks.
     pub(super) connection: Connection,
     pub(super) identities: Identities,
     pub(super) locks: Locks,
 }
 
-/// Locks the file and brings it up to date.
+/// Locks, checks and migrates the file.
 pub(super) fn open(path: &Path, options: &EmbeddedOptions) -> Result<Opened, OpenError> {
-    let locks = Locks::take(&resolve(path)?, options.may_create)?;
+    let locks = Locks::acquire(&resolve(path)?, options.may_create)?;
     let path = &locks.path;
     let length = locks.length();
-    // Not left to SQLite, which would remove the log of a file without pages.
+    // Not left to SQLite, which would delete the log of an empty file.
     if length.is_ok_and(|length| length == 0) && !options.may_create {
         return Err(OpenError::NoStore { path: path.clone() });
     }
@@ -120,7 +120,7 @@ pub(super) fn open(path: &Path, options: &EmbeddedOptions) -> Result<Opened, Ope
     })
 }
 
-/// The path without links, so that a store has one lock whatever it is called.
+/// Canonicalizes the path, so that a store has one lock whatever path is used.
 fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     if let Ok(path) = path.canonicalize() {
         return Ok(path);
@@ -138,7 +138,7 @@ fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     }
 }
 
-/// The folder that a path lies in; the current one for a bare name.
+/// Returns the parent folder; `.` for a bare name.
 pub(super) fn folder_of(path: &Path) -> Option<&Path> {
     let folder = path.parent()?;
     let is_bare = folder.as_os_str().is_empty();
@@ -147,7 +147,7 @@ pub(super) fn folder_of(path: &Path) -> Option<&Path> {
 
 fn connect(path: &Path, options: &EmbeddedOptions) -> Result<Connection, Refusal> {
     let connection = Connection::open(path)?;
-    // Nobody else writes, but a person may look at the file with another program.
+    // No other writer, but a person may read the file with another program.
     connection.busy_timeout(Duration::from_secs(5))?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if !mode.eq_ignore_ascii_case("wal") {

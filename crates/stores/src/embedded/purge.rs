@@ -1,9 +1,8 @@
-//! Forgets what settled long ago, a little at a time.
+//! Deletes records past retention, in small batches.
 //!
-//! A reader finds the records, the writer removes them between other callers' steps. Ids begin
-//! with the time of creation, and nothing settles before it was created, so that the search
-//! begins at the oldest and ends at the moment in question. Those that linger among the live ones
-//! are known without a search, and go first.
+//! A reader finds the records, and the writer deletes them between other jobs. Ids start with the
+//! time of creation, which precedes settlement, so the search covers ids up to the given time.
+//! Unarchived rows need no search and are deleted first.
 
 use std::sync::Arc;
 
@@ -18,26 +17,26 @@ use super::{Shared, closed, readers};
 
 const ATTEMPT: &str = "purge elicitations";
 
-/// So many records are removed in one go: about a millisecond of the writer's time.
-const PORTION: usize = 256;
-/// And no more than so many bytes, for a large result is removed page by page.
-const PORTION_BYTES: i64 = 4 << 20;
+/// Maximum number of records per batch: about a millisecond of the writer's time.
+const MAX_BATCH: usize = 256;
+/// Maximum bytes per batch, because a large result is deleted page by page.
+const MAX_BATCH_BYTES: i64 = 4 << 20;
 
-/// Removes up to `limit` records that settled before that moment.
+/// Deletes up to `limit` records that settled before this time.
 pub(super) async fn run(
     shared: Arc<Shared>,
-    unhurried: mpsc::Sender<Job>,
+    low_priority: mpsc::Sender<Job>,
     settled_before: UnixTime,
     limit: usize,
 ) -> Result<usize, StoreError> {
     let mut purged = 0;
     let mut after = None;
     while purged < limit {
-        let most = PORTION.min(limit - purged);
-        let mut ids = shared.lingering.settled_before(settled_before, most);
+        let max = MAX_BATCH.min(limit - purged);
+        let mut ids = shared.unarchived.settled_before(settled_before, max);
         if ids.is_empty() {
             ids = readers::read(shared.clone(), ATTEMPT, move |_, connection| {
-                find(connection, after, settled_before, most).map_err(readers::failed(ATTEMPT))
+                find(connection, after, settled_before, max).map_err(readers::failed(ATTEMPT))
             })
             .await?;
             let Some(last) = ids.last().copied() else {
@@ -51,7 +50,7 @@ pub(super) async fn run(
             settled_before,
             ticket,
         };
-        unhurried.send(job).await.map_err(|_| closed(ATTEMPT))?;
+        low_priority.send(job).await.map_err(|_| closed(ATTEMPT))?;
         purged += answer.await.unwrap_or_else(|_| Err(closed(ATTEMPT)))?;
     }
     Ok(purged)
@@ -61,7 +60,7 @@ fn find(
     connection: &Connection,
     after: Option<ElicitationId>,
     settled_before: UnixTime,
-    most: usize,
+    max: usize,
 ) -> rusqlite::Result<Vec<ElicitationId>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, length(request) + length(state) FROM settled
@@ -75,8 +74,8 @@ fn find(
         milliseconds(settled_before)
     ])?;
     let (mut ids, mut bytes) = (Vec::new(), 0);
-    while ids.len() < most
-        && bytes < PORTION_BYTES
+    while ids.len() < max
+        && bytes < MAX_BATCH_BYTES
         && let Some(row) = rows.next()?
     {
         ids.push(ElicitationId::from_bytes(row.get(0)?));

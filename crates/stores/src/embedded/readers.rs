@@ -1,22 +1,21 @@
-//! Reads what is not in memory, on connections of its own: settled records and notes.
+//! A pool of read-only connections, for settled records and notes.
 //!
-//! A read takes a connection, works on a thread where waiting for the disk harms nobody, and
-//! gives the connection back. None outlives its call, so that no reader keeps the log from
-//! being emptied.
+//! A read takes a connection, runs on a blocking thread and returns the connection. No read
+//! transaction outlives its call, so that readers do not hold up checkpoints for long.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, Status};
-use entreat_engine::store::{BoxError, Query, Which};
+use entreat_engine::store::{BoxError, Query, StatusFilter};
 use entreat_engine::{Record, StoreError};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
 use super::files::Identities;
-use super::rows::{self, Known, Trouble};
+use super::rows::{self, Interner, ReadError};
 use super::{Shared, closed};
 use crate::record::RecordError;
 use crate::sum::{self, Sum};
@@ -25,16 +24,16 @@ pub(super) const LOAD: &str = "read an elicitation";
 pub(super) const LIST: &str = "list elicitations";
 const NOTE: &str = "read a note";
 
-/// So many reads go on at once; a disk does not get faster by more.
+/// Concurrent reads; a disk gets no faster with more.
 const CONNECTIONS: u32 = 4;
 
-/// Connections that only read.
+/// A pool of read-only connections.
 pub(super) struct Readers {
     path: PathBuf,
     files: Arc<Identities>,
     idle: Mutex<Vec<Connection>>,
-    /// One place per connection; closed with the store.
-    places: Arc<Semaphore>,
+    /// One permit per connection; closed with the store.
+    permits: Arc<Semaphore>,
 }
 
 impl Readers {
@@ -43,18 +42,18 @@ impl Readers {
             path,
             files,
             idle: Mutex::default(),
-            places: Arc::new(Semaphore::new(CONNECTIONS as usize)),
+            permits: Arc::new(Semaphore::new(CONNECTIONS as usize)),
         }
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.places.is_closed()
+        self.permits.is_closed()
     }
 
-    /// Waits for reads that are under way, and turns new ones away.
+    /// Waits for reads in flight and rejects new ones.
     pub(super) async fn close(&self) {
-        if let Ok(all) = self.places.acquire_many(CONNECTIONS).await {
-            self.places.close();
+        if let Ok(all) = self.permits.acquire_many(CONNECTIONS).await {
+            self.permits.close();
             drop(all);
         }
         self.idle.lock().clear();
@@ -65,13 +64,13 @@ impl Readers {
             return Ok(idle);
         }
         let connection = connect(&self.path)?;
-        // By its path another file may have been found.
+        // The path may lead to a different file by now.
         self.files.verify()?;
         Ok(connection)
     }
 }
 
-/// A connection that cannot write.
+/// Opens a read-only connection.
 pub(super) fn connect(path: &PathBuf) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -81,28 +80,28 @@ pub(super) fn connect(path: &PathBuf) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Does a read where it may wait for the disk.
+/// Runs a read on a blocking thread.
 pub(super) async fn read<T: Send + 'static>(
     shared: Arc<Shared>,
     attempt: &'static str,
     work: impl FnOnce(&Shared, &Connection) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let Ok(place) = shared.readers.places.clone().acquire_owned().await else {
+    let Ok(permit) = shared.readers.permits.clone().acquire_owned().await else {
         return Err(closed(attempt));
     };
     let done = tokio::task::spawn_blocking(move || {
         let connection = shared.readers.connection().map_err(failed(attempt))?;
         let done = work(&shared, &connection);
         shared.readers.idle.lock().push(connection);
-        // Given back here: whoever waits may give up, and the connection is in use until now.
-        drop(place);
+        // Released here: the caller may have been dropped while the connection was in use.
+        drop(permit);
         done
     });
     done.await.unwrap_or_else(|_| Err(closed(attempt)))
 }
 
-/// The record, if it has settled; or why one that is live is not in memory. Of another asker than
-/// the one that is named, nothing.
+/// Loads a settled record, or returns why a live one is not in memory. With `asker`, finds only
+/// that asker's.
 pub(super) async fn load(
     shared: Arc<Shared>,
     id: ElicitationId,
@@ -110,7 +109,7 @@ pub(super) async fn load(
 ) -> Result<Option<Record>, StoreError> {
     read(shared, LOAD, move |shared, connection| {
         let found = find(shared, connection, id, asker.as_deref());
-        found.map_err(|trouble| trouble.about(id, LOAD))
+        found.map_err(|error| error.about(id, LOAD))
     })
     .await
 }
@@ -120,12 +119,12 @@ fn find(
     connection: &Connection,
     id: ElicitationId,
     asker: Option<&str>,
-) -> Result<Option<Record>, Trouble> {
-    // One moment for the record and its form: both may be purged meanwhile.
-    let moment = connection.unchecked_transaction()?;
-    // Whose it is is asked here, before an answer of any size is read: what is another's then
-    // takes as long as what is not there.
-    let mut statement = moment.prepare_cached(
+) -> Result<Option<Record>, ReadError> {
+    // One transaction for the record and its form: both may be purged meanwhile.
+    let snapshot = connection.unchecked_transaction()?;
+    // Filtered in SQL, before answers of any size are read: another asker's record then takes as
+    // long as a missing one.
+    let mut statement = snapshot.prepare_cached(
         "SELECT id, version, asker, key, form, request, state FROM settled
          WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)
          UNION ALL
@@ -134,41 +133,41 @@ fn find(
     )?;
     let mut rows = statement.query(params![id.as_bytes(), asker])?;
     match rows.next()? {
-        Some(row) => rows::read(&moment, &shared.forms, &mut Known::default(), row).map(Some),
+        Some(row) => rows::read(&snapshot, &shared.forms, &mut Interner::default(), row).map(Some),
         None => Ok(None),
     }
 }
 
-/// A page of what has settled, joined with what was live.
+/// Lists settled records, merged with live ones.
 pub(super) async fn list(
     shared: Arc<Shared>,
     query: Query,
     live: Vec<Record>,
-    lingering: Vec<ElicitationId>,
+    unarchived: Vec<ElicitationId>,
 ) -> Result<Vec<Record>, StoreError> {
     read(shared, LIST, move |shared, connection| {
-        let settled = select(shared, connection, &query, &lingering);
-        let settled = settled.map_err(|trouble| trouble.during(LIST))?;
+        let settled = select(shared, connection, &query, &unarchived);
+        let settled = settled.map_err(|error| error.during(LIST))?;
         Ok(join(live, settled, query.limit))
     })
     .await
 }
 
-/// What has settled: a page from its table, then a page from those that linger.
+/// Reads a page of `settled`, then a page of unarchived rows.
 fn select(
     shared: &Shared,
     connection: &Connection,
     query: &Query,
-    lingering: &[ElicitationId],
-) -> Result<Vec<Record>, Trouble> {
-    let moment = connection.unchecked_transaction()?;
+    unarchived: &[ElicitationId],
+) -> Result<Vec<Record>, ReadError> {
+    let snapshot = connection.unchecked_transaction()?;
     let mut page = ListPage {
         shared,
-        moment: &moment,
-        known: Known::default(),
+        snapshot: &snapshot,
+        known: Interner::default(),
         records: Vec::new(),
     };
-    let mut statement = moment.prepare_cached(match query.asker {
+    let mut statement = snapshot.prepare_cached(match query.asker {
         Some(_) => {
             "SELECT id, version, asker, key, form, request, state FROM settled
              WHERE asker = ?3 AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
@@ -178,31 +177,31 @@ fn select(
              WHERE ?3 IS NULL AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
         }
     })?;
-    // Longer than any id, and so beyond all of them.
+    // Longer than any id, and so after all of them.
     let end = [u8::MAX; 17];
     let before = query.before.as_ref().map_or(&end[..], |id| id.as_bytes());
     let status = match query.which {
-        Which::All | Which::Live => None,
-        Which::Only(status) => Some(status.as_str()),
+        StatusFilter::All | StatusFilter::Live => None,
+        StatusFilter::Only(status) => Some(status.as_str()),
     };
     let mut rows = statement.query(params![before, status, query.asker.as_deref()])?;
-    // Counted here and not by the statement: what cannot be read takes no place on the page.
+    // No `LIMIT`: records that cannot be decoded do not count.
     while page.records.len() < query.limit
         && let Some(row) = rows.next()?
     {
         page.add(row)?;
     }
     let full = page.records.len().saturating_add(query.limit);
-    let mut statement = moment.prepare_cached(
+    let mut statement = snapshot.prepare_cached(
         "SELECT id, version, asker, key, form, request, state FROM live
          WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)",
     )?;
-    for id in lingering {
+    for id in unarchived {
         if page.records.len() == full {
             break;
         }
         let mut rows = statement.query(params![id.as_bytes(), query.asker.as_deref()])?;
-        // It may have been moved meanwhile, and then is in the page from the other table.
+        // If it was moved meanwhile, it is in the page of the other table.
         if let Some(row) = rows.next()? {
             page.add(row)?;
         }
@@ -210,24 +209,24 @@ fn select(
     Ok(page.records)
 }
 
-/// Records as they are found at one moment.
+/// A page under construction.
 struct ListPage<'p> {
     shared: &'p Shared,
-    moment: &'p Connection,
-    known: Known,
+    snapshot: &'p Connection,
+    known: Interner,
     records: Vec<Record>,
 }
 
 impl ListPage<'_> {
-    /// Adds the record of a row, or notes why it cannot be read. One that is damaged is an error:
-    /// without it the page would look whole.
-    fn add(&mut self, row: &Row<'_>) -> Result<(), Trouble> {
-        match rows::read(self.moment, &self.shared.forms, &mut self.known, row) {
+    /// Adds the record of a row, or logs why it cannot be decoded. Corruption is an error: without
+    /// the record the page would look complete.
+    fn add(&mut self, row: &Row<'_>) -> Result<(), ReadError> {
+        match rows::read(self.snapshot, &self.shared.forms, &mut self.known, row) {
             Ok(record) => self.records.push(record),
-            Err(error @ (Trouble::Record(RecordError::Damaged) | Trouble::Sqlite(_))) => {
+            Err(error @ (ReadError::Record(RecordError::Damaged) | ReadError::Sqlite(_))) => {
                 return Err(error);
             }
-            Err(Trouble::Record(error)) => {
+            Err(ReadError::Record(error)) => {
                 let id = ElicitationId::from_bytes(row.get(0)?);
                 tracing::warn!(%id, %error, "an elicitation cannot be read and is not listed");
             }
@@ -236,11 +235,11 @@ impl ListPage<'_> {
     }
 }
 
-/// Records of several places as one page, newest first. What settled between two reads is in both.
+/// Merges pages, newest first. A record that settled between two reads is in both.
 fn join(live: Vec<Record>, settled: Vec<Record>, limit: usize) -> Vec<Record> {
     let mut page = settled;
     page.extend(live);
-    // Of two with one id the later version comes first, and stays.
+    // Of two with the same id the later version comes first, and stays.
     page.sort_unstable_by_key(|record| Reverse((record.id, record.version)));
     page.dedup_by_key(|record| record.id);
     page.truncate(limit);
@@ -255,7 +254,7 @@ pub(super) fn is_live(status: Status) -> bool {
     }
 }
 
-pub(super) async fn note(
+pub(super) async fn load_note(
     shared: Arc<Shared>,
     name: &'static str,
 ) -> Result<Option<String>, StoreError> {
@@ -273,13 +272,13 @@ pub(super) async fn note(
         if sum == Some(sum::of_note(name, &text)) {
             Ok(Some(text))
         } else {
-            Err(Trouble::from(RecordError::Damaged).during(NOTE))
+            Err(ReadError::from(RecordError::Damaged).during(NOTE))
         }
     })
     .await
 }
 
-impl Trouble {
+impl ReadError {
     fn about(self, id: ElicitationId, attempt: &'static str) -> StoreError {
         match self {
             Self::Record(error) => StoreError::Unreadable {
@@ -299,7 +298,7 @@ impl Trouble {
     }
 }
 
-/// What a read that failed is reported as.
+/// The error of a failed read.
 pub(super) fn failed<E: Into<BoxError>>(attempt: &'static str) -> impl Fn(E) -> StoreError {
     move |error| StoreError::Unavailable {
         attempt,

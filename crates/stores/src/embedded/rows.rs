@@ -1,4 +1,4 @@
-//! A row of `live` or `settled` as a record again.
+//! Decodes rows of `live` and `settled`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::forms::{Digest, Forms};
 use crate::record::{self, EncodedRecord, RecordError};
 use crate::sum::Columns;
 
-/// What many records share, so that a hundred thousand of them hold it once.
+/// Shares askers and forms between records that are read together.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct Interner {
     askers: HashSet<Arc<str>>,
-    /// Not the bounded cache: records hold their forms anyway, and order must not matter.
+    /// Unbounded, unlike the cache: the records own their forms anyway.
     forms: HashMap<Digest, Form>,
 }
 
-impl Known {
+impl Interner {
     fn asker(&mut self, name: &str) -> Arc<str> {
         if let Some(asker) = self.askers.get(name) {
             return asker.clone();
@@ -32,8 +32,8 @@ impl Known {
     fn form(
         &mut self,
         digest: Digest,
-        load: impl FnOnce() -> Result<Form, Trouble>,
-    ) -> Result<Form, Trouble> {
+        load: impl FnOnce() -> Result<Form, ReadError>,
+    ) -> Result<Form, ReadError> {
         if let Some(form) = self.forms.get(&digest) {
             return Ok(form.clone());
         }
@@ -47,10 +47,10 @@ impl Known {
 pub(super) fn read(
     connection: &Connection,
     forms: &Forms,
-    known: &mut Known,
+    known: &mut Interner,
     row: &Row<'_>,
-) -> Result<Record, Trouble> {
-    let damaged = |_| Trouble::from(RecordError::Damaged);
+) -> Result<Record, ReadError> {
+    let damaged = |_| ReadError::from(RecordError::Damaged);
     let name = row.get_ref(2)?.as_str().map_err(damaged)?;
     let digest: Option<Digest> = row.get(4)?;
     let id: [u8; 16] = row.get(0)?;
@@ -79,8 +79,8 @@ pub(super) fn read(
     Ok(record)
 }
 
-/// The form of a digest, from the cache or the table.
-fn form(connection: &Connection, forms: &Forms, digest: &Digest) -> Result<Form, Trouble> {
+/// Loads a form from the cache or the table.
+fn form(connection: &Connection, forms: &Forms, digest: &Digest) -> Result<Form, ReadError> {
     forms.load(digest, || {
         let mut statement =
             connection.prepare_cached("SELECT definition FROM form WHERE digest = ?1")?;
@@ -88,20 +88,20 @@ fn form(connection: &Connection, forms: &Forms, digest: &Digest) -> Result<Form,
     })
 }
 
-/// What goes wrong with one record, or with all.
+/// Why a record could not be read.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ReadError {
     Record(RecordError),
     Sqlite(rusqlite::Error),
 }
 
-impl From<RecordError> for Trouble {
+impl From<RecordError> for ReadError {
     fn from(error: RecordError) -> Self {
         Self::Record(error)
     }
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for ReadError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }

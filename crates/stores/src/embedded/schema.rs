@@ -1,16 +1,16 @@
-//! The tables, and how an older file gets them.
+//! The schema and its migrations.
 //!
-//! A record lies in `live` until it settles and in `settled` soon after: opening reads the one,
-//! purging the other, and neither passes over rows that it does not want. Keys are ids, which
-//! begin with the time, so that new rows are appended.
+//! A record is in `live` until it settles and moves to `settled` soon after, so that opening and
+//! purging each scan only the rows they need. Primary keys are ids, which start with the time, so
+//! that new rows are appended.
 
 use rusqlite::{Connection, params};
 
 use crate::forms::Digest;
 use crate::sum::{self, Columns};
 
-/// What takes a file from one version to the next; never changed once released.
-const STEPS: &[Step] = &[
+/// Migrations from each version to the next; never changed once released.
+const MIGRATIONS: &[Step] = &[
     Step::sql(include_str!("schema/1.sql")),
     Step::sql(include_str!("schema/2.sql")),
     Step::sql(include_str!("schema/3.sql")),
@@ -22,7 +22,7 @@ const STEPS: &[Step] = &[
 
 struct Step {
     sql: &'static str,
-    /// What SQL alone cannot do.
+    /// Runs after the SQL.
     then: fn(&Connection) -> rusqlite::Result<()>,
 }
 
@@ -35,16 +35,16 @@ impl Step {
     }
 }
 
-/// Tells our files from those of other programs: "Entr" in ASCII.
+/// SQLite's application id of our files: "Entr" in ASCII.
 pub(super) const APPLICATION: i32 = 0x456e_7472;
 
-/// What a file was before it was brought up to date, if it could not be.
+/// Why a file could not be migrated.
 pub(super) enum Refusal {
-    /// Another program's.
+    /// It belongs to another program.
     Foreign,
-    /// Nobody's: there is nothing in it.
+    /// It is empty.
     Empty,
-    /// A newer Entreat's.
+    /// A newer Entreat wrote it.
     Newer {
         found: i32,
         known: i32,
@@ -58,14 +58,14 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
-/// Brings a file up to date, each step all or nothing. An empty one is made a store if it may.
+/// Migrates a file, one transaction per step. An empty file becomes a store if allowed.
 pub(super) fn migrate(connection: &Connection, may_create: bool) -> Result<(), Refusal> {
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables == 0 && !may_create {
         return Err(Refusal::Empty);
     }
-    apply(connection, STEPS)
+    apply(connection, MIGRATIONS)
 }
 
 fn apply(connection: &Connection, steps: &[Step]) -> Result<(), Refusal> {
@@ -97,7 +97,7 @@ fn apply(connection: &Connection, steps: &[Step]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives every row that is there its checksum.
+/// Adds checksums to existing rows.
 fn add_sums(connection: &Connection) -> rusqlite::Result<()> {
     type Claim = (Vec<u8>, Vec<u8>, i64, Option<Vec<u8>>);
     for table in ["live", "settled"] {
@@ -105,7 +105,7 @@ fn add_sums(connection: &Connection) -> rusqlite::Result<()> {
     }
     let mut notes = connection.prepare("SELECT name, text FROM note")?;
     let notes = notes.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // Read to the end before any is changed; there are few.
+    // Collected before any is updated; there are few.
     for (name, text) in notes.collect::<rusqlite::Result<Vec<(String, String)>>>()? {
         let sum = sum::of_note(&name, &text);
         connection.execute(
@@ -128,7 +128,7 @@ fn add_sums(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn add_record_sums(connection: &Connection, table: &str) -> rusqlite::Result<()> {
-    /// One row at a time is in memory: its answers may be large.
+    /// One row at a time, because answers may be large.
     type Row = (
         [u8; 16],
         u32,
@@ -160,8 +160,8 @@ fn add_record_sums(connection: &Connection, table: &str) -> rusqlite::Result<()>
             key: key.as_deref(),
             form: form.as_ref(),
         };
-        columns.end_request(&mut request);
-        sum::end_state(&id, version, &mut state);
+        columns.append_request_sum(&mut request);
+        sum::append_state_sum(&id, version, &mut state);
         update.execute(params![id, request, state])?;
         after = id.to_vec();
     }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_first_release_is_brought_up_to_date_with_what_it_keeps() {
         let connection = Connection::open_in_memory().unwrap();
-        assert!(apply(&connection, &STEPS[..1]).is_ok());
+        assert!(apply(&connection, &MIGRATIONS[..1]).is_ok());
         let note = "INSERT INTO note VALUES ('a', 'b')";
         connection.execute(note, []).unwrap();
         assert!(migrate(&connection, true).is_ok());

@@ -1,10 +1,9 @@
-//! Looks a store through when it is opened, so that damage is found then, and not by an answer
-//! that is wrong or missing.
+//! Verifies a store when it is opened, so that corruption is found before it causes wrong or
+//! missing answers.
 //!
-//! Checksums tell that a row is not as it was written; they cannot tell that a row is gone. So the
-//! database checks its own pages and indexes, and what stands in two places is compared: how many
-//! records ask a form, whose keys were used, how a record settled. Live records are not looked at
-//! here, because opening reads all of them anyway.
+//! Checksums detect altered rows, but not missing ones. So SQLite checks its pages and indexes, and
+//! redundant data is compared: reference counts of forms, idempotency keys, and how records
+//! settled. Live records are checked when they are loaded.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,13 +12,13 @@ use rusqlite::{Connection, Row};
 
 use super::OpenError;
 use super::batch::milliseconds;
-use super::lingering::Ended;
-use super::rows::{self, Known, Trouble};
+use super::rows::{self, Interner, ReadError};
+use super::unarchived::Settlement;
 use crate::forms::{self, Digest, Forms};
 use crate::record::RecordError;
 use crate::sum::{self, Sum};
 
-/// What is wrong with a store, or why that cannot be told.
+/// Why verification failed.
 pub(super) enum Fault {
     /// Where the damage is.
     Damaged(&'static str),
@@ -32,7 +31,7 @@ impl From<rusqlite::Error> for Fault {
             FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
         };
         match error {
-            // A value of another type or size than the one that was written.
+            // A value of the wrong type or size.
             FromSqlConversionFailure(..)
             | IntegralValueOutOfRange(..)
             | InvalidColumnType(..)
@@ -56,14 +55,14 @@ impl Fault {
             },
             _ => OpenError::Failed {
                 path,
-                attempt: "read what is kept",
+                attempt: "read the data",
                 source: error.into(),
             },
         }
     }
 }
 
-/// Looks at everything but the live records.
+/// Verifies everything except live records.
 pub(super) fn verify(connection: &Connection, forms: &Forms) -> Result<(), Fault> {
     let pages: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if pages != "ok" {
@@ -76,7 +75,7 @@ pub(super) fn verify(connection: &Connection, forms: &Forms) -> Result<(), Fault
     claims(connection)
 }
 
-/// Each definition is the one of its digest, and is asked as often as it says.
+/// Every definition matches its digest and its reference count.
 fn form_definitions(connection: &Connection) -> Result<(), Fault> {
     let mut uses: HashMap<Digest, i64> = HashMap::new();
     let mut statement = connection.prepare(
@@ -97,7 +96,7 @@ fn form_definitions(connection: &Connection) -> Result<(), Fault> {
             return Err(Fault::Damaged("a form"));
         }
     }
-    // Whoever is left asks a form that is not there.
+    // What is left refers to a missing form.
     if uses.is_empty() {
         Ok(())
     } else {
@@ -107,7 +106,7 @@ fn form_definitions(connection: &Connection) -> Result<(), Fault> {
 
 fn settled_records(connection: &Connection, forms: &Forms) -> Result<(), Fault> {
     const DAMAGED: Fault = Fault::Damaged("a settled record");
-    let mut known = Known::default();
+    let mut known = Interner::default();
     let mut statement = connection.prepare(
         "SELECT id, version, asker, key, form, request, state, status, settled_at FROM settled",
     )?;
@@ -117,16 +116,17 @@ fn settled_records(connection: &Connection, forms: &Forms) -> Result<(), Fault> 
             Ok(record) => {
                 let status = row.get_ref(7)?.as_str().map_err(|_| DAMAGED)?;
                 let at: i64 = row.get(8)?;
-                let is_same =
-                    |ended: Ended| ended.status.as_str() == status && milliseconds(ended.at) == at;
-                if !Ended::of(&record).is_some_and(is_same) {
+                let is_same = |settlement: Settlement| {
+                    settlement.status.as_str() == status && milliseconds(settlement.at) == at
+                };
+                if !Settlement::of(&record).is_some_and(is_same) {
                     return Err(DAMAGED);
                 }
             }
-            Err(Trouble::Record(RecordError::Damaged)) => return Err(DAMAGED),
-            // It is whole, and cannot be read for another reason.
-            Err(Trouble::Record(_)) => {}
-            Err(Trouble::Sqlite(error)) => return Err(error.into()),
+            Err(ReadError::Record(RecordError::Damaged)) => return Err(DAMAGED),
+            // Intact, but not decodable by this version.
+            Err(ReadError::Record(_)) => {}
+            Err(ReadError::Sqlite(error)) => return Err(error.into()),
         }
     }
     let in_both = "SELECT count(*) FROM live WHERE id IN (SELECT id FROM settled)";
@@ -136,7 +136,7 @@ fn settled_records(connection: &Connection, forms: &Forms) -> Result<(), Fault> 
     }
 }
 
-/// Each key leads to the record that brought it, and no record's key is missing.
+/// Idempotency keys and records refer to each other.
 fn idempotency_keys(connection: &Connection) -> Result<(), Fault> {
     let mut statement = connection.prepare(
         "WITH record AS (SELECT id, asker, key FROM live WHERE key IS NOT NULL

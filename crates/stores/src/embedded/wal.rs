@@ -1,9 +1,9 @@
-//! Looks at the log that a process left which did not close its store.
+//! Checks the write-ahead log left by a process that crashed.
 //!
-//! SQLite reads such a log up to the first frame whose checksum is wrong, and takes that for the
-//! end: it cannot tell a frame that was being written when the power failed from one that a disk
-//! has damaged since. We can, by what follows. A transaction is on disk before the next begins,
-//! so that behind one that is broken there is none, unless it was damaged afterwards.
+//! SQLite reads such a log up to the first frame with a wrong checksum and takes that for the end:
+//! it cannot distinguish a torn write from later corruption. We can, because a transaction is on
+//! disk before the next begins: a commit after a broken frame means that the frame was damaged
+//! later.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,10 +11,10 @@ use std::path::Path;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// What a log begins with; the last bit says how its checksums read words.
+/// Magic number; the last bit is the byte order of checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Whether the log has lost what was once acknowledged. One that is not there has not.
+/// Whether the log has lost acknowledged transactions. A missing log has not.
 pub(super) fn is_damaged(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -27,7 +27,7 @@ pub(super) fn is_damaged(path: &Path) -> io::Result<bool> {
 fn is_damaged_log(log: &mut impl Read) -> io::Result<bool> {
     let mut header = [0; HEADER];
     if !fill(log, &mut header)? || header.iter().all(|byte| *byte == 0) {
-        // Nothing was ever acknowledged in it: its header is on disk before its first frame.
+        // The header is synced before the first frame, so nothing was acknowledged.
         return Ok(false);
     }
     let word = |bytes: &[u8], at: usize| {
@@ -47,11 +47,11 @@ fn is_damaged_log(log: &mut impl Read) -> io::Result<bool> {
         return Ok(true);
     }
     let mut frame = vec![0; FRAME_HEADER + page];
-    // Frames of an earlier round may follow; these have other salts.
+    // Frames of an earlier generation may follow; they have other salts.
     let is_ours = |frame: &[u8]| frame[8..16] == header[16..24];
     let mut is_broken = false;
-    // How many transactions end at the broken frame or behind it.
-    let mut ends = 0;
+    // Commits in the broken frame or after it.
+    let mut commits = 0;
     while fill(log, &mut frame)? {
         if !is_broken {
             let mut next = sum.clone();
@@ -63,12 +63,12 @@ fn is_damaged_log(log: &mut impl Read) -> io::Result<bool> {
             }
             is_broken = true;
         }
-        ends += usize::from(is_ours(&frame) && word(&frame, 4) != 0);
+        commits += usize::from(is_ours(&frame) && word(&frame, 4) != 0);
     }
-    Ok(ends > 1)
+    Ok(commits > 1)
 }
 
-/// Fills the buffer; false if the log ends before.
+/// Fills the buffer; false at the end of the log.
 fn fill(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match log.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -77,7 +77,7 @@ fn fill(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-/// The checksum of SQLite's log, which goes on from frame to frame.
+/// SQLite's cumulative WAL checksum.
 #[derive(Clone)]
 struct Checksum {
     is_big_endian: bool,

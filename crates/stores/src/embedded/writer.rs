@@ -1,8 +1,8 @@
-//! The one thread that writes.
+//! The writer thread.
 //!
-//! It takes what is queued, writes it in one transaction, and answers. While it waits for the
-//! disk the queue fills again, so that the more callers there are the more of them share one
-//! wait. What nobody waits for has a queue of its own.
+//! It writes all queued jobs in one transaction and acknowledges them (group commit). The queue
+//! fills again during the fsync, so that more callers share one. Jobs that no caller waits for have
+//! a separate queue.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,13 +15,13 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::batch::Batch;
+use super::batch_size::BatchSizer;
+use super::group_commit::{BATCH, CommitGroup, IdleMoves};
 use super::inbox::{Inbox, Queues};
 use super::log::Log;
-use super::pace::Pace;
-use super::turn::{BATCH, Leisure, Turn};
 use super::{OpenError, Shared};
 
-/// The handle of the thread, which is joined when this is dropped.
+/// A handle to the thread; joins it on drop.
 pub(super) struct Writer {
     running: Mutex<Option<Running>>,
 }
@@ -52,11 +52,11 @@ impl Writer {
         Ok((queues, Self { running }))
     }
 
-    /// Lets the thread finish what is queued, and joins it.
+    /// Lets the thread complete queued jobs, and joins it.
     pub(super) async fn stop(&self) {
         let running = self.running.lock().take();
         if let Some(running) = running {
-            // Its end is not far, but it may wait for the disk.
+            // Soon, but it may wait for the disk.
             drop(tokio::task::spawn_blocking(|| running.join()).await);
         }
     }
@@ -80,8 +80,8 @@ impl Running {
 }
 
 fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
-    let started = Log::watch(&mut connection)
-        .and_then(|log| Ok((log, Batch::prepare(&connection, &shared.lingering)?)));
+    let started = Log::attach(&mut connection)
+        .and_then(|log| Ok((log, Batch::prepare(&connection, &shared.unarchived)?)));
     let (mut log, mut batch) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -90,65 +90,72 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
         }
     };
     let mut jobs = Vec::with_capacity(BATCH);
-    let mut pace = Pace::new();
-    let mut leisure = Leisure::new();
-    let mut owed = 0;
-    while inbox.wait(leisure.left(&shared.lingering)) {
-        let may_move = leisure.left(&shared.lingering) == Some(Duration::ZERO);
-        let portion = pace.portion();
-        let mut turn = Turn::new(&mut inbox, &shared.lingering, portion, owed, may_move);
-        let Some(first) = turn.next() else {
+    let mut sizer = BatchSizer::new();
+    let mut idle_moves = IdleMoves::new();
+    let mut min_low_priority = 0;
+    while inbox.wait(idle_moves.remaining(&shared.unarchived)) {
+        let may_move = idle_moves.remaining(&shared.unarchived) == Some(Duration::ZERO);
+        let limit = sizer.low_priority_limit();
+        let mut group = CommitGroup::new(
+            &mut inbox,
+            &shared.unarchived,
+            limit,
+            min_low_priority,
+            may_move,
+        );
+        let Some(first) = group.next() else {
             continue;
         };
-        // What is written to a file that nobody finds any more is lost, and so is not acknowledged.
+        // Writes to a file that was deleted or replaced would be lost, so they are not
+        // acknowledged.
         let written = match shared.files.verify() {
             Ok(()) => batch
-                .write(first, &mut turn, &mut jobs)
-                .map_err(Outage::new),
+                .write(first, &mut group, &mut jobs)
+                .map_err(WriteFailure::new),
             Err(removed) => {
                 jobs.push(first);
-                Err(Outage::new(removed))
+                Err(WriteFailure::new(removed))
             }
         };
-        owed = turn.owes();
-        leisure.learn(&turn, written.is_ok());
-        let is_prompt = turn.prompt > 0;
+        min_low_priority = group.min_low_priority_of_next();
+        idle_moves.update(&group, written.is_ok());
+        let has_waiters = group.normal > 0;
         match written {
             Ok(timing) => {
-                pace.learn(timing, jobs.len());
+                sizer.update(timing, jobs.len());
                 for job in jobs.drain(..) {
                     job.publish(shared);
                 }
-                // What is over is read from disk; memory is for what is live.
+                // Settled records are read from disk; memory only holds live ones.
                 drop(
                     shared
                         .live
                         .purge(UnixTime::from_millis(u64::MAX), usize::MAX),
                 );
             }
-            Err(outage) => {
+            Err(failure) => {
                 batch.roll_back(&connection);
-                let error = &outage.0;
+                let error = &failure.0;
                 tracing::error!(%error, steps = jobs.len(), "steps could not be kept");
                 for job in jobs.drain(..) {
-                    job.fail(&outage);
+                    job.fail(&failure);
                 }
                 log.failed();
                 continue;
             }
         }
-        log.tend(&connection, !is_prompt && inbox.prompt.is_empty());
+        log.checkpoint_if_due(&connection, !has_waiters && inbox.normal.is_empty());
     }
     drop(batch);
-    log.empty(&connection);
+    log.truncate(&connection);
 }
 
-/// Why a whole transaction failed; shared by all who had a step in it.
+/// Why a transaction failed; shared by all of its jobs.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the database failed")]
-pub(super) struct Outage(#[source] Arc<dyn std::error::Error + Send + Sync>);
+pub(super) struct WriteFailure(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
-impl Outage {
+impl WriteFailure {
     fn new(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self(Arc::new(cause))
     }

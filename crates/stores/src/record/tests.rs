@@ -1,4 +1,4 @@
-//! Old and new readers against old and new writers.
+//! Compatibility of old and new readers with old and new writers.
 
 use entreat_core::UnixTime;
 use entreat_testkit::{records, samples};
@@ -42,7 +42,7 @@ fn unhex(text: &str) -> Vec<u8> {
     bytes.expect("the fixture is hexadecimal")
 }
 
-/// What version 0.1 wrote for [`sample`]. It must be read for ever: never change it.
+/// What version 0.1 wrote for [`sample`]. It must stay readable: never change it.
 const REQUEST_OF_0_1: &str = include_str!("request_0_1.hex");
 const STATE_OF_0_1: &str = include_str!("state_0_1.hex");
 
@@ -56,8 +56,8 @@ fn what_0_1_wrote_is_still_read() {
 
 #[test]
 fn what_is_written_now_is_what_0_1_can_read() {
-    // When this fails because a field was added: is an old reader right to pass over it? If
-    // not, raise the format. Then put new fixtures beside the old ones.
+    // When this fails because a field was added: may an old reader ignore it? If not, raise the
+    // format. Then add new fixtures beside the old ones.
     let record = sample();
     let request = hex(&encode_request(&record.request));
     let state = hex(&encode_state(&record));
@@ -101,7 +101,7 @@ fn a_newer_format_is_refused_by_its_number() {
     let refused = decode(kept(&record, &request, &state)).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "it is kept in format 2, and this version reads up to 1"
+        "it has format 2, and this version reads up to 1"
     );
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use entreat_core::UnixTime;
-use entreat_engine::store::{Claim, Created, Query, Which};
+use entreat_engine::store::{Claim, Created, Query, StatusFilter};
 use entreat_engine::{Record, Store, StoreError};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
 use entreat_testkit::{records, samples};
@@ -58,7 +58,7 @@ async fn everything(store: &EmbeddedStore) -> Result<String, StoreError> {
             .await?
             .map(|found| found.version));
     }
-    for which in [Which::All, Which::Live] {
+    for which in [StatusFilter::All, StatusFilter::Live] {
         for asker in [None, Some("ann"), Some("bob")] {
             let query = Query {
                 asker: asker.map(Arc::from),
@@ -70,11 +70,11 @@ async fn everything(store: &EmbeddedStore) -> Result<String, StoreError> {
             put(&store.list(query).await?.iter().map(ids).collect::<Vec<_>>());
         }
     }
-    let mut census = store.census().await?;
-    census.sort();
-    put(&census);
+    let mut counts = store.live_counts().await?;
+    counts.sort();
+    put(&counts);
     put(&store.due(at(100_000_000), usize::MAX).await?.ids.len());
-    put(&store.note("greeting").await?);
+    put(&store.load_note("greeting").await?);
     for number in 0..4 {
         put(&store.claim(claim(number)).await?);
     }
@@ -114,7 +114,7 @@ async fn make(folder: &Path, killed: bool) -> PathBuf {
         }
     }
     store
-        .keep_note("greeting", "hello".to_owned())
+        .save_note("greeting", "hello".to_owned())
         .await
         .unwrap();
     for number in 0..4 {
@@ -126,7 +126,7 @@ async fn make(folder: &Path, killed: bool) -> PathBuf {
     }
     // What the last transaction brought nobody can tell from what was being written when the
     // power failed.
-    store.keep_note("last", "lost".to_owned()).await.unwrap();
+    store.save_note("last", "lost".to_owned()).await.unwrap();
     if killed {
         for file in ["store.db", "store.db-wal"] {
             fs::copy(folder.join(file), folder.join(format!("copy-{file}"))).unwrap();
@@ -267,13 +267,13 @@ async fn a_row_that_is_not_as_it_was_written_is_an_error_for_whoever_reads_it() 
     }
     let everything = Query {
         asker: None,
-        which: Which::All,
+        which: StatusFilter::All,
         before: None,
         limit: 500,
     };
     assert!(store.list(everything).await.is_err());
     change("UPDATE note SET text = 'hallo' WHERE name = 'greeting'");
-    assert!(store.note("greeting").await.is_err());
+    assert!(store.load_note("greeting").await.is_err());
     change("UPDATE claim SET expires = expires + 1");
     assert!(store.claim(claim(0)).await.is_err());
     change("UPDATE idempotency SET id = (SELECT id FROM live LIMIT 1) WHERE key = 'key 8'");

@@ -69,7 +69,7 @@ async fn what_expired_while_nobody_was_there_is_expired_first() {
     let asker = engine.asker("deployer");
     let settled = asker.elicitation(over).outcome().await.unwrap();
     assert_eq!(settled.outcome(), Some(Outcome::TimedOut));
-    let draft = engine.elicitation(open).drafted().await.unwrap();
+    let draft = engine.elicitation(open).read_draft().await.unwrap();
     assert_eq!(draft["name"], "A");
     clock.advance(Duration::from_secs(149));
     engine.catch_up().await.unwrap();
@@ -186,7 +186,11 @@ async fn many_deadlines_at_once_all_settle() {
     engine.catch_up().await.unwrap();
     assert_eq!(engine.live(), 0);
     let page = asker
-        .list(entreat_engine::Which::Only(Status::Timeout), 200, None)
+        .list(
+            entreat_engine::StatusFilter::Only(Status::Timeout),
+            200,
+            None,
+        )
         .await;
     assert_eq!(page.unwrap().elicitations.len(), 200);
 }

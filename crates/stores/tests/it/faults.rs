@@ -1,7 +1,7 @@
 //! Disks that are full, for real.
 
 use entreat_core::UnixTime;
-use entreat_engine::store::{Query, Which};
+use entreat_engine::store::{Query, StatusFilter};
 use entreat_engine::{Record, Store, StoreError};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::records::{self, assert_same};
@@ -118,7 +118,7 @@ async fn another_program_that_holds_the_file_fails_steps_until_it_lets_go() {
     outside.execute_batch("ROLLBACK").unwrap();
     store.create(record.clone()).await.unwrap();
     let declined = records::declined(&record, at(1));
-    store.commit_unhurried(declined).await.unwrap();
+    store.commit_low_priority(declined).await.unwrap();
 }
 
 /// Sets how large a file may become.
@@ -164,7 +164,10 @@ impl<'s> Fill<'s> {
             let mut record = records::pending("asker", at(3), number);
             let text = "{}".repeat(4 << 10);
             let drafted = records::drafted(&record, at(3), &text);
-            record.to_mut().held.clone_from(&drafted.held);
+            record
+                .to_mut()
+                .answer_state
+                .clone_from(&drafted.answer_state);
             match self.store.create(record.clone()).await {
                 Ok(_) => {}
                 Err(StoreError::Unavailable { attempt, source }) => {
@@ -198,7 +201,7 @@ impl<'s> Fill<'s> {
         }
         let listed = store.list(everything()).await.unwrap();
         assert!(listed.iter().all(|record| record.id != failed.id));
-        assert_eq!(store.note("note").await.unwrap(), None);
+        assert_eq!(store.load_note("note").await.unwrap(), None);
     }
 
     /// Without a restart.
@@ -221,7 +224,7 @@ impl<'s> Fill<'s> {
 fn everything() -> Query {
     Query {
         asker: None,
-        which: Which::All,
+        which: StatusFilter::All,
         before: None,
         limit: usize::MAX,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entreat_core::schema::{import, json_schema};
-use entreat_core::{Form, Objection, Timeout, TypedForm, UnixTime, Validators};
+use entreat_core::{Form, Timeout, TypedForm, UnixTime, ValidatorError, Validators};
 use entreat_engine::{Record, Store, StoreError, Subject};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::{Generator, arbitrary, records, samples};
@@ -110,7 +110,7 @@ async fn a_form_that_does_not_load_any_more_harms_its_own_records_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let mut validators = Validators::default();
-    validators.register("no_admin", |_| Err(Objection::new("name", "never")));
+    validators.register("no_admin", |_| Err(ValidatorError::new("name", "never")));
     let definition = json!({
         "id": "f", "title": "F", "fields": [{"id": "name", "type": "text", "label": "Name"}],
         "validation": {"custom_validators": ["no_admin"]},
@@ -150,7 +150,7 @@ async fn a_form_that_does_not_load_any_more_harms_its_own_records_alone() {
     assert!(store.load(plain.id).await.unwrap().is_some());
     let query = entreat_engine::store::Query {
         asker: None,
-        which: entreat_engine::store::Which::All,
+        which: entreat_engine::store::StatusFilter::All,
         before: None,
         limit: 10,
     };

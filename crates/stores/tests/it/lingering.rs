@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use entreat_core::{Status, UnixTime};
-use entreat_engine::store::{Query, Which};
+use entreat_engine::store::{Query, StatusFilter};
 use entreat_engine::{Record, Store};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::records::{self, assert_same};
@@ -32,7 +32,9 @@ async fn declined(store: &EmbeddedStore, count: u64) -> Vec<Record> {
 
 async fn settle(store: &EmbeddedStore, records: &[Record]) {
     let steps = records.iter().cloned();
-    let steps: Vec<_> = steps.map(|record| store.commit_unhurried(record)).collect();
+    let steps: Vec<_> = steps
+        .map(|record| store.commit_low_priority(record))
+        .collect();
     for step in steps {
         step.await.unwrap();
     }
@@ -59,14 +61,14 @@ async fn until_all_are_moved(path: &Path, count: i64) {
 }
 
 async fn assert_all_are_over(store: &EmbeddedStore, records: &[Record]) {
-    assert_eq!(store.census().await.unwrap(), []);
+    assert_eq!(store.live_counts().await.unwrap(), []);
     assert_eq!(
         store.due(at(u64::from(u32::MAX)), 10).await.unwrap().ids,
         []
     );
     let query = Query {
         asker: Some("asker".into()),
-        which: Which::Only(Status::Declined),
+        which: StatusFilter::Only(Status::Declined),
         before: None,
         limit: usize::MAX,
     };

@@ -154,11 +154,11 @@ async fn what_was_queued_is_done_before_a_store_closes_and_what_comes_later_is_r
     let id = record(0).id;
     let late: [Result<(), StoreError>; 6] = [
         store.due(at(0), 1).await.map(drop),
-        store.census().await.map(drop),
+        store.live_counts().await.map(drop),
         store.create(record(900)).await.map(drop),
         store.load(id).await.map(drop),
         store.purge(at(9), 1).await.map(drop),
-        store.note("note").await.map(drop),
+        store.load_note("note").await.map(drop),
     ];
     for answer in late {
         assert!(
@@ -183,7 +183,7 @@ async fn a_call_that_nobody_waits_for_is_done_and_a_drop_waits_for_it() {
     let store = open(&path).unwrap();
     let record = records::pending("asker", at(0), 0);
     drop(store.create(record.clone()));
-    let never_polled = store.note("note");
+    let never_polled = store.load_note("note");
     drop(store);
     drop(never_polled);
     let store = open(&path).unwrap();
@@ -203,7 +203,9 @@ async fn the_log_is_emptied_once_a_long_reader_is_gone() {
     let write = async |numbers: std::ops::Range<u64>, text: &str| {
         for number in numbers {
             let mut record = records::pending("asker", at(number), number);
-            record.to_mut().held = records::drafted(&record, at(number), text).held.clone();
+            record.to_mut().answer_state = records::drafted(&record, at(number), text)
+                .answer_state
+                .clone();
             store.create(record).await.unwrap();
         }
     };
@@ -316,7 +318,7 @@ async fn a_file_that_was_removed_or_replaced_fails_the_check_and_every_step() {
                 );
             }
             // Nor is anything read from what took its place.
-            assert!(store.note("note").await.is_err());
+            assert!(store.load_note("note").await.is_err());
             fs::rename(folder.path().join("moved"), &file).unwrap();
             store.check(at(4)).await.unwrap();
             assert_same(&store.load(record.id).await.unwrap().unwrap(), &record);

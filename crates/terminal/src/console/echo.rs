@@ -1,6 +1,6 @@
-//! Turns a terminal's echo off and surely on again.
+//! Turns the terminal's echo off, and reliably on again.
 //!
-//! Where the system's terminals are not known to us, a secret is refused rather than shown.
+//! On platforms without support, secrets are refused rather than shown.
 
 use std::io;
 
@@ -8,43 +8,43 @@ use super::DEFAULT_WIDTH;
 #[cfg(unix)]
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
-/// The rows of a terminal that does not say.
+/// The number of rows when the terminal's is unknown.
 const DEFAULT_ROWS: usize = 24;
 
-/// While this lives, echo is off.
+/// A guard that keeps echo off until it is dropped.
 #[cfg(unix)]
-pub(super) struct Hidden {
+pub(super) struct EchoOff {
     before: Box<Termios>,
 }
 
 #[cfg(unix)]
-impl Hidden {
+impl EchoOff {
     pub(super) fn new() -> io::Result<Self> {
         let before = Box::new(termios::tcgetattr(io::stdin())?);
         let mut silent = (*before).clone();
         silent.local_modes -= LocalModes::ECHO;
-        // Made before it is done: what fails half-way is undone too.
+        // Created first, so that a partial failure is undone as well.
         let hidden = Self { before };
-        // Not `Flush`, which would throw away lines that were pasted ahead, nor `Drain`, which
-        // would wait while the terminal is stopped.
+        // Not `Flush`, which would discard lines pasted ahead, nor `Drain`, which
+        // would block while the terminal is stopped.
         termios::tcsetattr(io::stdin(), OptionalActions::Now, &silent)?;
         Ok(hidden)
     }
 }
 
 #[cfg(unix)]
-impl Drop for Hidden {
+impl Drop for EchoOff {
     fn drop(&mut self) {
-        // Nothing is left to try if this fails.
+        // There is no fallback if this fails.
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }
 
 #[cfg(not(unix))]
-pub(super) struct Hidden;
+pub(super) struct EchoOff;
 
 #[cfg(not(unix))]
-impl Hidden {
+impl EchoOff {
     pub(super) fn new() -> io::Result<Self> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -53,12 +53,12 @@ impl Hidden {
     }
 }
 
-/// How wide the terminal is that is talked on, if it is one.
+/// Returns the width of the terminal on stderr, if it is one.
 pub(super) fn columns() -> Option<usize> {
     window().map(|(columns, _)| columns)
 }
 
-/// Columns and rows of the terminal that is talked on.
+/// Returns the columns and rows of the terminal on stderr.
 pub(crate) fn size() -> (usize, usize) {
     window().unwrap_or((DEFAULT_WIDTH, DEFAULT_ROWS))
 }

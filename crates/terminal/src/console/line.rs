@@ -1,14 +1,14 @@
-//! Reads one line of text within bounds.
+//! Reads one line of text, with a length limit.
 
 use std::io::{self, BufRead, Read as _};
 
-/// The longest line; an answer of more could not be sent anyway.
+/// The maximum line length; a longer answer could not be sent anyway.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The next line without its end; `None` at the end of the input.
+/// Reads the next line, without the line ending; `None` at the end of the input.
 ///
-/// A line that is too long or not UTF-8 is passed over and is an error of kind
-/// `InvalidData`, which never holds what was typed.
+/// A line that is too long or not UTF-8 is skipped and reported as an error of kind `InvalidData`,
+/// which never contains what was typed.
 pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let limit = MAX_BYTES as u64 + 1;

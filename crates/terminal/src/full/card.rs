@@ -1,41 +1,41 @@
-//! An address that somebody wants to be opened, on a screen of its own.
+//! Asks on a separate screen whether a URL may be opened.
 //!
-//! Enter opens nothing: a key pressed for the question before must not be consent.
+//! Enter opens nothing: a key pressed for the previous question must not count as consent.
 
-use ratatui::text::Line;
+use ratatui_core::text::Line;
 
 use super::event::Key;
-use super::ink::{Ink, cut};
-use super::view::{Frame, Paper, keys};
-use crate::question::{CardReply, Look, OpenedReply, UrlCard};
+use super::theme::{Theme, truncate};
+use super::view::{Body, Frame, keys};
+use crate::question::{CardReply, OpenedReply, TerminalStyle, UrlCard};
 use crate::safe_text::one_line;
 use crate::typography::quoted;
 
-/// What a key on a card says.
+/// The effect of a key on a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed<R> {
+pub(super) enum CardAction<R> {
     Reply(R),
-    /// Puts the address on the clipboard; the card stays.
+    /// Copies the URL to the clipboard; the card stays.
     Copy,
     Scroll(isize),
 }
 
-pub(super) fn key_on_card(key: Key, may_be_opened: bool) -> Option<Deed<CardReply>> {
+pub(super) fn key_on_card(key: Key, may_be_opened: bool) -> Option<CardAction<CardReply>> {
     Some(match key {
-        Key::Char('o' | 'O') if may_be_opened => Deed::Reply(CardReply::Open),
-        Key::Char('c' | 'C') => Deed::Copy,
-        Key::Ctrl('x') => Deed::Reply(CardReply::Decline),
-        Key::Escape | Key::Ctrl('c' | 'd') => Deed::Reply(CardReply::Cancel),
-        key => Deed::Scroll(scroll(key)?),
+        Key::Char('o' | 'O') if may_be_opened => CardAction::Reply(CardReply::Open),
+        Key::Char('c' | 'C') => CardAction::Copy,
+        Key::Ctrl('x') => CardAction::Reply(CardReply::Decline),
+        Key::Escape | Key::Ctrl('c' | 'd') => CardAction::Reply(CardReply::Cancel),
+        key => CardAction::Scroll(scroll(key)?),
     })
 }
 
-pub(super) fn key_when_opened(key: Key) -> Option<Deed<OpenedReply>> {
+pub(super) fn key_when_opened(key: Key) -> Option<CardAction<OpenedReply>> {
     Some(match key {
-        Key::Char('d' | 'D') => Deed::Reply(OpenedReply::Done),
-        Key::Char('o' | 'O') => Deed::Reply(OpenedReply::Again),
-        Key::Escape | Key::Ctrl('c' | 'd') => Deed::Reply(OpenedReply::Cancel),
-        key => Deed::Scroll(scroll(key)?),
+        Key::Char('d' | 'D') => CardAction::Reply(OpenedReply::Done),
+        Key::Char('o' | 'O') => CardAction::Reply(OpenedReply::Again),
+        Key::Escape | Key::Ctrl('c' | 'd') => CardAction::Reply(OpenedReply::Cancel),
+        key => CardAction::Scroll(scroll(key)?),
     })
 }
 
@@ -49,18 +49,18 @@ fn scroll(key: Key) -> Option<isize> {
     }
 }
 
-/// What is on the screen.
-pub(super) struct Card<'c> {
-    pub(super) about: &'c UrlCard,
-    pub(super) look: Look,
+/// The state of the screen.
+pub(super) struct CardScreen<'c> {
+    pub(super) card: &'c UrlCard,
+    pub(super) style: TerminalStyle,
     pub(super) size: (usize, usize),
     pub(super) is_opened: bool,
     pub(super) is_copied: bool,
     pub(super) scroll: usize,
 }
 
-impl Card<'_> {
-    /// Moves as far as there is something to see.
+impl CardScreen<'_> {
+    /// Scrolls within the content.
     pub(super) fn scroll_by(&mut self, rows: isize) {
         let most = self.body().lines.len().saturating_sub(self.rows());
         self.scroll = self.scroll.saturating_add_signed(rows).min(most);
@@ -71,22 +71,22 @@ impl Card<'_> {
     }
 
     pub(super) fn view(&self) -> Frame {
-        let ink = Ink::new(self.look);
+        let theme = Theme::new(self.style);
         let width = self.size.0;
-        let asker = quoted(&self.about.asker);
+        let asker = quoted(&self.card.asker);
         let title = if self.is_opened {
             format!("{asker}: opened in your browser")
         } else {
             format!("{asker} wants to open a page")
         };
-        let mut lines = vec![Line::styled(cut(&title, width), ink.strong())];
+        let mut lines = vec![Line::styled(truncate(&title, width), theme.bold())];
         let body = self.body();
         let most = body.lines.len().saturating_sub(self.rows());
         let body = body.lines.into_iter().skip(self.scroll.min(most));
         lines.extend(body.take(self.rows()));
         lines.resize(self.rows() + 1, Line::default());
         let copy = if self.is_copied { "copied" } else { "copy" };
-        let mut moves = match (self.is_opened, self.about.may_be_opened) {
+        let mut moves = match (self.is_opened, self.card.may_be_opened) {
             (true, _) => vec![("d", "done"), ("o", "open again")],
             (false, true) => vec![("o", "open"), ("c", copy)],
             (false, false) => vec![("c", copy)],
@@ -99,42 +99,49 @@ impl Card<'_> {
         } else {
             &[("Ctrl-X", "decline"), ("Esc", "cancel")]
         };
-        lines.push(keys(&moves, width, ink));
-        lines.push(keys(ways_out, width, ink));
+        lines.push(keys(&moves, width, theme));
+        lines.push(keys(ways_out, width, theme));
         lines.truncate(self.size.1);
-        let lines = lines.into_iter().map(|line| ink.on_paper(line)).collect();
+        let lines = lines
+            .into_iter()
+            .map(|line| theme.to_terminal(line))
+            .collect();
         Frame {
             lines,
             cursor: None,
         }
     }
 
-    fn body(&self) -> Paper {
-        let ink = Ink::new(self.look);
+    fn body(&self) -> Body {
+        let theme = Theme::new(self.style);
         let width = self.size.0;
-        let mut paper = Paper::default();
-        // Where it leads and what is wrong with it come first, so that no message, however long,
-        // pushes them off the screen.
-        if !self.about.host.is_empty() {
-            paper.own("It leads to:", width, ink.own());
-            paper.theirs(&one_line(&self.about.host), width, ink, ink.strong());
+        let mut body = Body::default();
+        // The host and the warnings come first, so that no message, however long, pushes them off
+        // the screen.
+        if !self.card.host.is_empty() {
+            body.write_own("It leads to:", width, theme.normal());
+            body.write_quoted(&one_line(&self.card.host), width, theme, theme.bold());
         }
-        for warning in &self.about.warnings {
+        for warning in &self.card.warnings {
             let words = format!("! {}", one_line(warning));
-            paper.own(&words, width, ink.warning());
+            body.write_own(&words, width, theme.warning());
         }
-        if !self.about.may_be_opened {
-            paper.own("It cannot be opened from here.", width, ink.warning());
+        if !self.card.may_be_opened {
+            body.write_own("It cannot be opened from here.", width, theme.warning());
         }
-        paper.blank();
-        paper.own("The whole address:", width, ink.own());
-        paper.theirs(&one_line(&self.about.url), width, ink, ink.own());
-        paper.blank();
-        paper.theirs(&self.about.message, width, ink, ink.own());
-        paper.blank();
+        body.blank();
+        body.write_own("The whole address:", width, theme.normal());
+        body.write_quoted(&one_line(&self.card.url), width, theme, theme.normal());
+        body.blank();
+        body.write_quoted(&self.card.message, width, theme, theme.normal());
+        body.blank();
         if self.is_opened {
-            paper.own("Press d when you have finished there.", width, ink.own());
+            body.write_own(
+                "Press d when you have finished there.",
+                width,
+                theme.normal(),
+            );
         }
-        paper
+        body
     }
 }

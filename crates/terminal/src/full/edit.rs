@@ -1,29 +1,29 @@
-//! A text that is being typed: what it is, and where the cursor stands.
+//! A text editor: the text being typed and the cursor.
 //!
-//! The cursor moves by what a person takes for a character. Control characters never get in;
-//! other characters that a terminal acts on stay in the text and are shown as a stand-in.
+//! The cursor moves by grapheme clusters. Control characters are never inserted; other characters
+//! that a terminal acts on stay in the text and are shown as a replacement character.
 
-use entreat_core::is_acted_on;
+use entreat_core::is_unsafe_to_display;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::event::Key;
 
-/// More than any field takes; a paste beyond it is cut.
-const MOST: usize = 1 << 20;
-/// What is shown for a character that cannot be.
-const STAND_IN: &str = "\u{fffd}";
+/// More than any field accepts; a longer paste is truncated.
+const MAX_BYTES: usize = 1 << 20;
+/// Shown in place of an unprintable character.
+const REPLACEMENT: &str = "\u{fffd}";
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edit {
     text: String,
-    /// A boundary between characters.
+    /// A byte offset on a grapheme boundary.
     cursor: usize,
-    /// Whether Enter may break a line.
+    /// Whether the text may have several lines.
     has_lines: bool,
 }
 
-/// A text as rows of a screen.
+/// A text wrapped into screen rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<String>,
@@ -47,9 +47,9 @@ impl Edit {
         self.text.is_empty()
     }
 
-    /// Takes another text, with the cursor at its end.
+    /// Replaces the text and puts the cursor at its end.
     pub(crate) fn set(&mut self, text: &str) {
-        // A default may have lines where nobody could type them.
+        // A default may have line breaks in a single-line field.
         self.has_lines |= text.contains('\n');
         text.clone_into(&mut self.text);
         self.cursor = self.text.len();
@@ -59,9 +59,9 @@ impl Edit {
         self.set("");
     }
 
-    /// Types a text; line ends become spaces where there are no lines.
+    /// Inserts text at the cursor; line breaks become spaces in a single-line field.
     pub(crate) fn insert(&mut self, text: &str) -> bool {
-        let room = MOST.saturating_sub(self.text.len());
+        let room = MAX_BYTES.saturating_sub(self.text.len());
         let mut typed = String::new();
         for c in text.replace("\r\n", "\n").chars() {
             let c = match c {
@@ -77,14 +77,14 @@ impl Edit {
         }
         self.text.insert_str(self.cursor, &typed);
         self.cursor += typed.len();
-        // What was typed may have joined with what stands behind it.
+        // The inserted text may form a grapheme cluster with what follows.
         while !self.is_boundary(self.cursor) {
             self.cursor += 1;
         }
         !typed.is_empty()
     }
 
-    /// Does what a key says; `None` if it says nothing to a text, else whether the text changed.
+    /// Handles a key; `None` if it has no effect here, else whether the text changed.
     pub(crate) fn key(&mut self, key: Key) -> Option<bool> {
         let before = self.text.len();
         match key {
@@ -110,14 +110,14 @@ impl Edit {
         Some(self.text.len() != before)
     }
 
-    /// The text in rows of this width, with `mask` in place of each character if there is one.
+    /// Wraps the text into rows of this width, with `mask` in place of each character if given.
     pub(crate) fn rows(&self, width: usize, mask: Option<char>) -> Rows {
         let width = width.max(2);
         let mut rows = vec![String::new()];
         let mut column = 0;
         let mut cursor = (0, 0);
-        for (place, character) in self.text.grapheme_indices(true) {
-            if place == self.cursor {
+        for (offset, character) in self.text.grapheme_indices(true) {
+            if offset == self.cursor {
                 cursor = (rows.len() - 1, column);
             }
             if character == "\n" {
@@ -128,15 +128,15 @@ impl Edit {
             let mut one = [0; 4];
             let shown = match mask {
                 Some(mask) => mask.encode_utf8(&mut one),
-                None if character.contains(is_acted_on) => STAND_IN,
+                None if character.contains(is_unsafe_to_display) => REPLACEMENT,
                 None => character,
             };
             let wide = shown.width();
-            // One column is kept for the cursor behind the last character.
+            // One column is reserved for the cursor after the last character.
             if column + wide >= width {
                 rows.push(String::new());
                 column = 0;
-                if place == self.cursor {
+                if offset == self.cursor {
                     cursor = (rows.len() - 1, 0);
                 }
             }
@@ -151,18 +151,18 @@ impl Edit {
         Rows { rows, cursor }
     }
 
-    fn is_boundary(&self, place: usize) -> bool {
-        place >= self.text.len()
-            || self.text.is_char_boundary(place)
+    fn is_boundary(&self, offset: usize) -> bool {
+        offset >= self.text.len()
+            || self.text.is_char_boundary(offset)
                 && self
                     .text
                     .grapheme_indices(true)
-                    .any(|(start, _)| start == place)
+                    .any(|(start, _)| start == offset)
     }
 
-    /// Removes what stands between the cursor and a place.
-    fn cut(&mut self, place: usize) {
-        let (start, end) = (place.min(self.cursor), place.max(self.cursor));
+    /// Removes the text between the cursor and an offset.
+    fn cut(&mut self, offset: usize) {
+        let (start, end) = (offset.min(self.cursor), offset.max(self.cursor));
         self.text.replace_range(start..end, "");
         self.cursor = start;
         while !self.is_boundary(self.cursor) {
@@ -172,7 +172,7 @@ impl Edit {
 
     fn left(&self) -> usize {
         let before = self.text[..self.cursor].grapheme_indices(true).next_back();
-        before.map_or(0, |(place, _)| place)
+        before.map_or(0, |(offset, _)| offset)
     }
 
     fn right(&self) -> usize {
@@ -182,29 +182,29 @@ impl Edit {
 
     fn word_left(&self) -> usize {
         let mut words = self.text[..self.cursor].unicode_word_indices();
-        words.next_back().map_or(0, |(place, _)| place)
+        words.next_back().map_or(0, |(offset, _)| offset)
     }
 
     fn word_right(&self) -> usize {
         let mut words = self.text[self.cursor..].unicode_word_indices();
         let next = words.next();
-        next.map_or(self.text.len(), |(place, word)| {
-            self.cursor + place + word.len()
+        next.map_or(self.text.len(), |(offset, word)| {
+            self.cursor + offset + word.len()
         })
     }
 
     fn line_start(&self) -> usize {
         self.text[..self.cursor]
             .rfind('\n')
-            .map_or(0, |place| place + 1)
+            .map_or(0, |offset| offset + 1)
     }
 
     fn line_end(&self) -> usize {
         let end = self.text[self.cursor..].find('\n');
-        end.map_or(self.text.len(), |place| self.cursor + place)
+        end.map_or(self.text.len(), |offset| self.cursor + offset)
     }
 
-    /// To the same character of the next or previous line, as far as it has one.
+    /// Moves to the same column of the next or previous line, as far as it has one.
     fn vertical(&mut self, down: bool) {
         let start = self.line_start();
         let column = self.text[start..self.cursor].graphemes(true).count();
@@ -216,8 +216,10 @@ impl Edit {
         };
         self.cursor = target;
         let end = self.line_end();
-        let mut places = self.text[target..end].grapheme_indices(true);
-        self.cursor = places.nth(column).map_or(end, |(place, _)| target + place);
+        let mut offsets = self.text[target..end].grapheme_indices(true);
+        self.cursor = offsets
+            .nth(column)
+            .map_or(end, |(offset, _)| target + offset);
     }
 }
 

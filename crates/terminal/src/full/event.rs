@@ -1,50 +1,50 @@
-//! What the model hears, and what it wants done.
+//! Events into the model, and effects out of it.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::prompt::file::Fetched;
-use crate::question::Filled;
+use crate::prompt::file::FetchedFile;
+use crate::question::FormReply;
 
-/// Something that happened.
+/// An input to the model.
 pub(crate) enum Event {
     Key(Key),
-    /// Text that came at once, and so is never a command.
+    /// Pasted text, which is never a command.
     Paste(String),
-    /// The window has this many columns and rows.
+    /// The window's new columns and rows.
     Resized(usize, usize),
-    /// So much time is left.
-    Left(Duration),
-    /// The question is open for so long, and that can be put off so often.
+    /// The time left, once a second.
+    TimeLeft(Duration),
+    /// The deadline changed: the time and the number of extensions left.
     Deadline(Duration, u32),
-    /// Time is running out.
-    Warned(Duration),
-    /// There is no more time, in Entreat's words.
-    NotExtended(String),
-    /// A path was completed as far as it is clear.
+    /// The deadline is near; carries the time left.
+    ExpiryWarning(Duration),
+    /// The deadline was not extended; carries the reason.
+    ExtensionRefused(String),
+    /// A path was completed as far as it is unambiguous.
     Completed(Completion),
-    /// A file was read, or why it was not.
+    /// A file was read, or could not be.
     Fetched {
-        place: usize,
-        fetched: Result<Fetched, String>,
+        index: usize,
+        fetched: Result<FetchedFile, String>,
     },
 }
 
-/// What can become of the beginning of a path.
+/// The completion of a partial path.
 pub(crate) struct Completion {
-    pub(crate) place: usize,
-    /// What was completed; no longer wanted if something else was typed since.
+    pub(crate) index: usize,
+    /// The input that was completed; stale if the person has typed since.
     pub(crate) typed: String,
-    /// The path as far as it is clear.
+    /// The path as far as it is unambiguous.
     pub(crate) path: String,
-    /// The names it may go on with.
+    /// The candidates for the next component.
     pub(crate) names: Vec<String>,
-    /// It is a file as it stands.
+    /// Whether `path` is a file.
     pub(crate) is_file: bool,
 }
 
-/// A key, whatever bytes a terminal sends for it.
+/// A key, independent of the terminal's encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Char(char),
@@ -67,18 +67,18 @@ pub(crate) enum Key {
     Escape,
 }
 
-/// Something to be done.
+/// Something for the shell to do.
 pub(crate) enum Effect {
-    /// The first key came.
-    Begun,
+    /// The person pressed the first key.
+    Started,
     /// A question was answered.
-    Drafted(Value),
-    /// The person wants more time.
-    Extend,
-    /// Find out how a path may go on.
-    Complete { place: usize, typed: String },
+    DraftChanged(Value),
+    /// The person asks for more time.
+    RequestExtension,
+    /// Complete a path.
+    Complete { index: usize, typed: String },
     /// Read the file at a path.
-    Fetch { place: usize, path: String },
-    /// It is over.
-    Done(Filled),
+    Fetch { index: usize, path: String },
+    /// The question has ended.
+    Done(FormReply),
 }

@@ -1,7 +1,7 @@
-//! Fields as they are filled in, each type in the file of its name.
+//! Field editors, one file per type.
 //!
-//! An editor knows how a person gives an answer, and nothing of which answers are good: what it
-//! holds goes to the form as it is.
+//! An editor handles input and drawing. It does not validate: its value goes to the form
+//! unchanged.
 
 mod boolean;
 mod calendar;
@@ -15,101 +15,101 @@ mod url;
 
 use entreat_core::jiff::civil::Date;
 use entreat_core::{Field, Kind};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::edit::Edit;
 use super::event::{Completion, Key};
-use super::ink::Ink;
-use crate::prompt::file::Fetched;
+use super::theme::Theme;
+use crate::prompt::file::FetchedFile;
 
 pub(crate) use file::FileEditor;
 
-/// What a key came to.
+/// The effect of a key on an editor.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// It says nothing to this field.
-    Nothing,
-    /// Something moved; the answer is as it was.
+pub(crate) enum KeyOutcome {
+    /// The editor does not use this key.
+    Ignored,
+    /// The display changed; the answer did not.
     Moved,
-    /// The answer is another.
+    /// The answer changed.
     Changed,
-    /// The person is done here.
+    /// The person moves on to the next field.
     Next,
-    /// A path is to be completed.
+    /// Complete this path.
     Complete(String),
-    /// A file is to be read.
+    /// Read the file at this path.
     Fetch(String),
 }
 
-impl Said {
-    fn of_edit(changed: Option<bool>) -> Self {
+impl KeyOutcome {
+    fn from_edit(changed: Option<bool>) -> Self {
         match changed {
-            None => Self::Nothing,
+            None => Self::Ignored,
             Some(false) => Self::Moved,
             Some(true) => Self::Changed,
         }
     }
 }
 
-/// Where a field is drawn.
+/// The style and space available to a field.
 #[derive(Clone, Copy)]
-pub(crate) struct Sheet {
-    pub(crate) ink: Ink,
+pub(crate) struct DrawContext {
+    pub(crate) theme: Theme,
     /// Columns for the answer.
     pub(crate) width: usize,
-    /// Columns for what stands below it.
-    pub(crate) wide: usize,
+    /// Columns for what is drawn below it.
+    pub(crate) full_width: usize,
     /// Rows that a list may take.
-    pub(crate) rows: usize,
+    pub(crate) max_rows: usize,
 }
 
-/// A field while the person is at it.
+/// The rendering of the focused field.
 #[derive(Default)]
-pub(crate) struct Drawn {
+pub(crate) struct RenderedField {
     /// The answer.
     pub(crate) rows: Vec<Line<'static>>,
     /// Row and column of the cursor.
     pub(crate) cursor: Option<(usize, usize)>,
-    /// What there is to choose from.
+    /// Lines below the answer, such as options.
     pub(crate) below: Vec<Line<'static>>,
-    /// What keys do here, in Entreat's words.
+    /// Help on the keys, as Entreat's own text.
     pub(crate) help: &'static str,
 }
 
-/// How one field is filled in.
+/// An editor for one field.
 pub(crate) trait Editor: Send {
-    /// Takes an answer: a default, or what was given before.
+    /// Loads a default or a previous answer.
     fn load(&mut self, answer: &Value);
 
-    /// What is to be sent; none if the field is empty.
+    /// Returns the raw answer; `None` if the field is empty.
     fn answer(&self) -> Option<Value>;
 
-    fn key(&mut self, key: Key) -> Said;
+    fn key(&mut self, key: Key) -> KeyOutcome;
 
-    fn paste(&mut self, text: &str) -> Said;
+    fn paste(&mut self, text: &str) -> KeyOutcome;
 
-    fn draw(&self, sheet: Sheet) -> Drawn;
+    fn draw(&self, context: DrawContext) -> RenderedField;
 
-    /// The person has gone on to another field.
+    /// Called when the focus moves to another field.
     fn leave(&mut self) {}
 
-    /// A path that was typed and not read yet.
+    /// Returns a typed path that was not read yet.
     fn pending(&self) -> Option<&str> {
         None
     }
 
-    /// A path was completed.
-    fn completed(&mut self, _: &Completion) -> Said {
-        Said::Nothing
+    /// Called when a path was completed.
+    fn completed(&mut self, _: &Completion) -> KeyOutcome {
+        KeyOutcome::Ignored
     }
 
-    /// A file was read.
-    fn fetched(&mut self, _: Fetched) {}
+    /// Called when a file was read.
+    fn fetched(&mut self, _: FetchedFile) {}
 }
 
-/// An empty editor for a field; `today` is where calendars begin.
+/// Creates an empty editor for a field; calendars start at `today`.
 pub(crate) fn editor(field: &Field, today: Option<Date>) -> Box<dyn Editor> {
     let is_secret = field.is_sensitive();
     match field.kind() {
@@ -124,7 +124,7 @@ pub(crate) fn editor(field: &Field, today: Option<Date>) -> Box<dyn Editor> {
     }
 }
 
-/// An answer as it would be typed.
+/// Formats an answer as it would be typed.
 fn as_text(answer: &Value) -> String {
     match answer {
         Value::Null => String::new(),
@@ -133,32 +133,32 @@ fn as_text(answer: &Value) -> String {
     }
 }
 
-/// The most rows of a text that are shown at once.
-const MOST_ROWS: usize = 6;
+/// The maximum number of rows shown of a text.
+const MAX_ROWS: usize = 6;
 
-/// How long the line is that an answer is written on, if the answer is shorter.
-const LINE: usize = 40;
+/// The minimum width of the line under an answer.
+const MIN_LINE_WIDTH: usize = 40;
 
-fn at_least(mut row: String, width: usize) -> String {
+fn padded(mut row: String, width: usize) -> String {
     let missing = width.saturating_sub(row.width());
     row.extend(std::iter::repeat_n(' ', missing));
     row
 }
 
-/// A text with its cursor; of a long one the part around it.
-fn draw_edit(edit: &Edit, sheet: Sheet, is_secret: bool) -> Drawn {
-    let mask = is_secret.then(|| sheet.ink.mask());
-    let all = edit.rows(sheet.width, mask);
+/// Draws a text with its cursor; of a long text, the part around the cursor.
+fn draw_edit(edit: &Edit, context: DrawContext, is_secret: bool) -> RenderedField {
+    let mask = is_secret.then(|| context.theme.mask());
+    let all = edit.rows(context.width, mask);
     let (row, column) = all.cursor;
-    let first = (row + 1).saturating_sub(MOST_ROWS);
-    let shown = all.rows.into_iter().skip(first).take(MOST_ROWS);
-    let style = sheet.ink.own().underlined();
-    // An empty field has to be seen too.
-    let blank = sheet.width.min(LINE);
-    let rows = shown.map(|row| Line::from(Span::styled(at_least(row, blank), style)));
-    Drawn {
+    let first = (row + 1).saturating_sub(MAX_ROWS);
+    let shown = all.rows.into_iter().skip(first).take(MAX_ROWS);
+    let style = context.theme.normal().underlined();
+    // An empty field must be visible too.
+    let blank = context.width.min(MIN_LINE_WIDTH);
+    let rows = shown.map(|row| Line::from(Span::styled(padded(row, blank), style)));
+    RenderedField {
         rows: rows.collect(),
         cursor: Some((row - first, column)),
-        ..Drawn::default()
+        ..RenderedField::default()
     }
 }

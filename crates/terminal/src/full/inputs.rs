@@ -1,8 +1,7 @@
-//! What comes from the keyboard, read by one thread for the program's whole life.
+//! Terminal input, read by one thread for the program's lifetime.
 //!
-//! Not `crossterm`'s own stream of events: it wakes the task that first waited on it, whichever
-//! waits now, and when it is dropped, keys that come in the same moment stay unread until another
-//! one is pressed.
+//! Not `crossterm`'s `EventStream`: it wakes the task that first polled it, not the one polling
+//! now, and keys that arrive while it is dropped stay unread until another one is pressed.
 
 use std::io;
 use std::time::Duration;
@@ -10,43 +9,43 @@ use std::time::Duration;
 use crossterm::event::{self, Event};
 use tokio::sync::mpsc;
 
-/// More keys than anybody types while a frame is drawn; the rest waits in the terminal.
-const AHEAD: usize = 64;
+/// More keys than a person types while a frame is drawn; the rest stays in the terminal's buffer.
+const CAPACITY: usize = 64;
 
-/// Begun with the first prompt and kept for the next ones.
+/// Started with the first prompt and reused by the next ones.
 #[derive(Default)]
 pub(crate) struct Inputs(Option<mpsc::Receiver<io::Result<Event>>>);
 
 impl Inputs {
-    /// Listens from now on, to the size of the window too.
-    pub(super) fn begin(&mut self) {
-        self.begun();
+    /// Starts listening, for window resizes too.
+    pub(super) fn start(&mut self) {
+        self.receiver();
     }
 
-    /// What was typed before a prompt is on the screen is no answer to it, and above all no
+    /// Discards keys typed before the prompt was visible: they are not an answer, and above all not
     /// consent.
-    pub(super) fn forget(&mut self) {
-        let inputs = self.begun();
+    pub(super) fn discard_pending(&mut self) {
+        let inputs = self.receiver();
         while inputs.try_recv().is_ok() {}
     }
 
-    /// The next one; `None` when the terminal is gone. Cancel-safe.
+    /// Waits for the next event; `None` when the terminal is closed. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
-        self.begun().recv().await
+        self.receiver().recv().await
     }
 
-    fn begun(&mut self) -> &mut mpsc::Receiver<io::Result<Event>> {
+    fn receiver(&mut self) -> &mut mpsc::Receiver<io::Result<Event>> {
         self.0.get_or_insert_with(|| {
-            let (sender, inputs) = mpsc::channel(AHEAD);
-            // Here and not on the thread: a window that is resized right after it was measured
-            // must be noticed. What is wrong with the terminal is told when it is read.
+            let (sender, inputs) = mpsc::channel(CAPACITY);
+            // Here and not on the thread, so that a resize right after the size was measured is
+            // noticed. Errors surface on the first read.
             let _ = event::poll(Duration::ZERO);
-            // Nobody joins it: it may wait for a key that never comes, and ends with the program.
+            // Never joined: it may block on a key that never comes, and ends with the process.
             std::thread::spawn(move || {
                 loop {
                     let input = event::read();
-                    let is_over = input.is_err();
-                    if sender.blocking_send(input).is_err() || is_over {
+                    let has_failed = input.is_err();
+                    if sender.blocking_send(input).is_err() || has_failed {
                         return;
                     }
                 }

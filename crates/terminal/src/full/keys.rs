@@ -1,10 +1,10 @@
-//! Keys as terminals tell them.
+//! Translates key events of the terminal.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::event::Key;
 
-/// What was pressed; `None` if it means nothing here.
+/// Translates a key event; `None` if the key has no meaning here.
 pub(super) fn read(event: KeyEvent) -> Option<Key> {
     if event.kind == KeyEventKind::Release {
         return None;

@@ -1,7 +1,7 @@
-//! A list of options that is searched by typing.
+//! A list of options with type-to-search.
 //!
-//! Made for ten thousand of them: they are looked through when the words change, and only those
-//! on the screen are drawn.
+//! Built for ten thousand options: they are filtered when the query changes, and only visible ones
+//! are drawn.
 
 use entreat_core::form::Options;
 
@@ -11,29 +11,29 @@ use crate::safe_text::one_line;
 pub(crate) struct List {
     items: Vec<Item>,
     query: String,
-    /// Places of the items that fit what was typed.
+    /// Indices of the items that match the query.
     found: Vec<usize>,
-    /// Which of those found is pointed at.
-    at: usize,
+    /// The highlighted position in `found`.
+    highlighted: usize,
 }
 
 struct Item {
     value: String,
-    /// As it may be shown.
+    /// Sanitized for display.
     title: String,
-    /// What is searched.
-    words: String,
+    /// Lower-case title and value.
+    search_text: String,
 }
 
-/// A row of a list.
-pub(crate) struct Seen<'l> {
+/// A visible row of a list.
+pub(crate) struct ListRow<'l> {
     pub(crate) value: &'l str,
     pub(crate) title: &'l str,
-    pub(crate) is_pointed_at: bool,
+    pub(crate) is_highlighted: bool,
 }
 
-/// How far one key goes in a long list.
-const PAGE: usize = 10;
+/// Rows that the page keys move by.
+const PAGE_ROWS: usize = 10;
 
 impl List {
     pub(crate) fn new(options: &Options) -> Self {
@@ -42,29 +42,29 @@ impl List {
             .map(|(value, title)| Item {
                 value: value.to_owned(),
                 title: one_line(title),
-                words: format!("{}\n{}", title.to_lowercase(), value.to_lowercase()),
+                search_text: format!("{}\n{}", title.to_lowercase(), value.to_lowercase()),
             })
             .collect();
         Self {
             found: (0..items.len()).collect(),
             items,
             query: String::new(),
-            at: 0,
+            highlighted: 0,
         }
     }
 
-    /// Points at a value.
-    pub(crate) fn point_at(&mut self, value: &str) {
-        let at = self
+    /// Highlights a value.
+    pub(crate) fn highlight(&mut self, value: &str) {
+        let highlighted = self
             .found
             .iter()
             .position(|i| self.items[*i].value == value);
-        self.at = at.unwrap_or(self.at);
+        self.highlighted = highlighted.unwrap_or(self.highlighted);
     }
 
-    pub(crate) fn pointed_at(&self) -> Option<&str> {
-        let place = self.found.get(self.at)?;
-        Some(&self.items[*place].value)
+    pub(crate) fn highlighted(&self) -> Option<&str> {
+        let index = self.found.get(self.highlighted)?;
+        Some(&self.items[*index].value)
     }
 
     pub(crate) fn query(&self) -> &str {
@@ -84,16 +84,16 @@ impl List {
         item.map_or(value, |item| &item.title)
     }
 
-    /// Moves or searches; whether the key was one of the list's.
+    /// Moves or searches; returns whether the list uses the key.
     pub(crate) fn key(&mut self, key: Key) -> bool {
         let last = self.found.len().saturating_sub(1);
         match key {
-            Key::Up if self.at > 0 => self.at -= 1,
-            Key::Down if self.at < last => self.at += 1,
-            Key::PageUp => self.at = self.at.saturating_sub(PAGE),
-            Key::PageDown => self.at = (self.at + PAGE).min(last),
-            Key::Home => self.at = 0,
-            Key::End => self.at = last,
+            Key::Up if self.highlighted > 0 => self.highlighted -= 1,
+            Key::Down if self.highlighted < last => self.highlighted += 1,
+            Key::PageUp => self.highlighted = self.highlighted.saturating_sub(PAGE_ROWS),
+            Key::PageDown => self.highlighted = (self.highlighted + PAGE_ROWS).min(last),
+            Key::Home => self.highlighted = 0,
+            Key::End => self.highlighted = last,
             Key::Char(c) => {
                 self.query.push(c);
                 self.search();
@@ -112,36 +112,40 @@ impl List {
         self.search();
     }
 
-    /// Everything is found again; what was pointed at still is.
+    /// Clears the query and keeps the highlighted item.
     pub(crate) fn stop_searching(&mut self) {
         if self.query.is_empty() {
             return;
         }
-        let at = self.found.get(self.at).copied();
+        let highlighted = self.found.get(self.highlighted).copied();
         self.query.clear();
         self.search();
-        self.at = at.unwrap_or(0);
+        self.highlighted = highlighted.unwrap_or(0);
     }
 
     fn search(&mut self) {
         let query = self.query.to_lowercase();
-        let words: Vec<&str> = query.split_whitespace().collect();
-        let fits = |i: &usize| words.iter().all(|word| self.items[*i].words.contains(word));
+        let search_text: Vec<&str> = query.split_whitespace().collect();
+        let fits = |i: &usize| {
+            search_text
+                .iter()
+                .all(|word| self.items[*i].search_text.contains(word))
+        };
         self.found = (0..self.items.len()).filter(fits).collect();
-        self.at = 0;
+        self.highlighted = 0;
     }
 
-    /// So many rows around the one that is pointed at.
-    pub(crate) fn window(&self, rows: usize) -> impl Iterator<Item = Seen<'_>> {
+    /// Returns up to `rows` rows around the highlighted one.
+    pub(crate) fn window(&self, rows: usize) -> impl Iterator<Item = ListRow<'_>> {
         let first = self
-            .at
+            .highlighted
             .saturating_sub(rows / 2)
             .min(self.found.len().saturating_sub(rows));
         let found = self.found.iter().enumerate().skip(first).take(rows);
-        found.map(|(i, place)| Seen {
-            value: &self.items[*place].value,
-            title: &self.items[*place].title,
-            is_pointed_at: i == self.at,
+        found.map(|(i, index)| ListRow {
+            value: &self.items[*index].value,
+            title: &self.items[*index].title,
+            is_highlighted: i == self.highlighted,
         })
     }
 }
@@ -167,13 +171,13 @@ mod tests {
         for c in "9 opt 77".chars() {
             list.key(Key::Char(c));
         }
-        assert_eq!(list.pointed_at(), Some("option 779"));
+        assert_eq!(list.highlighted(), Some("option 779"));
         assert_eq!(list.window(5).count(), 5);
         list.key(Key::Down);
-        let pointed = list.pointed_at().map(str::to_owned);
+        let pointed = list.highlighted().map(str::to_owned);
         list.stop_searching();
         assert_eq!(
-            (list.found(), list.pointed_at()),
+            (list.found(), list.highlighted()),
             (10_000, pointed.as_deref())
         );
     }
@@ -182,10 +186,10 @@ mod tests {
     fn nothing_found_points_at_nothing() {
         let mut list = list(3);
         list.type_in("zzz");
-        assert_eq!((list.pointed_at(), list.window(5).count()), (None, 0));
+        assert_eq!((list.highlighted(), list.window(5).count()), (None, 0));
         for key in [Key::Down, Key::Up, Key::PageDown, Key::End, Key::PageUp] {
             list.key(key);
         }
-        assert_eq!(list.pointed_at(), None);
+        assert_eq!(list.highlighted(), None);
     }
 }

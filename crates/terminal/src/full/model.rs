@@ -1,8 +1,8 @@
-//! A form on a screen: what keys do to it, and what is to be done about it.
+//! The state of a form on the screen, and how events change it.
 //!
-//! Pure: no terminal, no clock, no files. What happens comes in as an [`Event`], what is wanted
-//! goes out as [`Effect`]s, and `view.rs` draws what is there. Rules are the form's: it is asked
-//! after every change which fields take part and what is wrong.
+//! Pure: no terminal, no clock, no files. An [`Event`] comes in, [`Effect`]s go out, and `view.rs`
+//! draws the state. Rules are the form's: after every change it determines which fields are active
+//! and which errors there are.
 
 mod errors;
 mod moves;
@@ -13,15 +13,15 @@ use entreat_core::{CheckSettings, FieldError, Form, Messages, Progress, Script};
 use serde_json::{Map, Value};
 
 use super::event::{Effect, Event, Key};
-use super::field::{self, Editor, Said};
+use super::field::{self, Editor, KeyOutcome};
 use super::view;
 use crate::prompt;
-use crate::question::{Filled, Look, TerminalQuestion};
+use crate::question::{FormReply, TerminalQuestion, TerminalStyle};
 use crate::typography::time_left;
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own, and they happen in all mixtures"
+    reason = "the flags are independent, and all combinations occur"
 )]
 pub(crate) struct Model {
     pub(super) form: Form,
@@ -30,46 +30,46 @@ pub(crate) struct Model {
     pub(super) message: Option<String>,
     pub(super) notices: Vec<String>,
     pub(super) script: Option<Script>,
-    pub(super) look: Look,
+    pub(super) style: TerminalStyle,
     /// Columns and rows of the window.
     pub(super) size: (usize, usize),
     pub(super) editors: Vec<Box<dyn Editor>>,
     /// The draft: an object of raw answers.
     pub(super) answers: Value,
-    /// The field that the person is at.
+    /// The focused field.
     pub(super) focus: Option<usize>,
-    /// How far a script has come, as a place of the form.
+    /// How far a script has progressed, as a field index.
     pub(super) reached: usize,
     pub(super) pane: Pane,
-    /// By field: the person was there and went on.
-    left: Vec<bool>,
-    /// By field: why a file was not taken.
-    untaken: Vec<Option<Untaken>>,
-    /// What was refused when the answers were sent, as long as it was not changed.
+    /// By field: whether it has lost the focus once.
+    visited: Vec<bool>,
+    /// By field: why a file was not accepted.
+    file_errors: Vec<Option<FileError>>,
+    /// Errors of an earlier submission, until the answer changes.
     refused: Vec<FieldError>,
-    /// The answers were to be sent once, so that everything wrong is told.
-    attempted: bool,
-    pub(super) time: Option<Clock>,
-    /// One line of Entreat's words.
+    /// The person tried to send, so that all errors are shown.
+    tried_to_send: bool,
+    pub(super) time: Option<Countdown>,
+    /// The status line, as Entreat's own text.
     pub(super) status: Option<String>,
-    /// What a second press of the same key would do.
+    /// The exit that a second press of the same key confirms.
     pub(super) leaving: Option<Leaving>,
-    begun: bool,
-    /// Something was changed, so that it would be lost.
-    touched: bool,
-    /// Something was changed since the draft was told.
-    untold: bool,
-    /// Where to go when a file was read.
-    then: Option<Move>,
-    /// The first row of the body that is shown, if not the one that the focus wants.
+    started: bool,
+    /// There is input that would be lost.
+    edited: bool,
+    /// The draft changed since it was last reported.
+    draft_changed: bool,
+    /// Where to move once a file was read.
+    after_fetch: Option<Move>,
+    /// The first visible row of the body; `None` follows the focus.
     pub(super) scroll: Option<usize>,
 }
 
-/// Why a file was not taken.
-pub(super) enum Untaken {
-    /// It cannot be read, in Entreat's words.
+/// Why a file was not accepted.
+pub(super) enum FileError {
+    /// It cannot be read; Entreat's own text.
     Unreadable(String),
-    /// The form does not take it, in the form's words.
+    /// The form rejects it; the form's message.
     Refused(String),
 }
 
@@ -77,28 +77,28 @@ pub(super) enum Untaken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pane {
     Form,
-    /// All answers once more; this one is pointed at, or sending if it is none of them.
+    /// The review of all answers; `at` is the highlighted one, or one past the last for "Send".
     Review {
         at: usize,
     },
 }
 
-/// How long the question is open.
+/// The time left for the question.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct Countdown {
     pub(super) left: Duration,
     pub(super) extensions_left: u32,
     pub(super) is_short: bool,
 }
 
-/// A way out that loses what was typed.
+/// An exit that loses the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
     Cancel,
     Decline,
 }
 
-/// Where the person wants to go.
+/// A navigation target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     Next,
@@ -107,7 +107,11 @@ enum Move {
 }
 
 impl Model {
-    pub(crate) fn new(question: &TerminalQuestion, look: Look, size: (usize, usize)) -> Self {
+    pub(crate) fn new(
+        question: &TerminalQuestion,
+        style: TerminalStyle,
+        size: (usize, usize),
+    ) -> Self {
         let form = question.form.clone();
         let count = form.fields().len();
         let mut model = Self {
@@ -122,27 +126,27 @@ impl Model {
             message: question.message.clone(),
             notices: question.notices.clone(),
             script: question.script.clone(),
-            look,
+            style,
             size,
             answers: Map::new().into(),
             focus: None,
             reached: 0,
             pane: Pane::Form,
-            left: vec![false; count],
-            untaken: (0..count).map(|_| None).collect(),
+            visited: vec![false; count],
+            file_errors: (0..count).map(|_| None).collect(),
             refused: question.errors.clone(),
-            attempted: false,
-            time: question.time.map(|time| Clock {
+            tried_to_send: false,
+            time: question.time.map(|time| Countdown {
                 left: time.left(),
                 extensions_left: time.extensions_left,
                 is_short: false,
             }),
             status: None,
             leaving: None,
-            begun: false,
-            touched: false,
-            untold: false,
-            then: None,
+            started: false,
+            edited: false,
+            draft_changed: false,
+            after_fetch: None,
             scroll: Some(0),
         };
         model.load(&question.draft);
@@ -150,19 +154,19 @@ impl Model {
         model
     }
 
-    /// Fills in what was given before, and defaults.
+    /// Loads the draft and the defaults.
     fn load(&mut self, draft: &Map<String, Value>) {
-        for place in 0..self.editors.len() {
-            let field = &self.form.fields()[place];
+        for index in 0..self.editors.len() {
+            let field = &self.form.fields()[index];
             if field.is_fixed() {
                 continue;
             }
             let default = field.default().map(prompt::raw);
-            // Null is an answer that was cleared, and stays so.
+            // Null is an answer that was cleared, and stays cleared.
             if let Some(answer) = draft.get(field.id()).or(default.as_ref()) {
-                self.editors[place].load(answer);
+                self.editors[index].load(answer);
             }
-            self.put(place);
+            self.update_draft(index);
         }
     }
 
@@ -172,7 +176,7 @@ impl Model {
         if !self.refused.is_empty() {
             self.reached = self.form.fields().len();
             self.status = Some("The answers were not accepted.".to_owned());
-            let first = self.first_wrong();
+            let first = self.first_invalid();
             self.focus = first.or(self.focus);
             self.scroll = None;
         }
@@ -181,81 +185,83 @@ impl Model {
         }
     }
 
-    /// Takes what happened.
+    /// Handles an event.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
         match event {
             Event::Key(key) => {
-                self.begin_with(&mut effects);
+                self.mark_started(&mut effects);
                 self.key(key, &mut effects);
             }
             Event::Paste(text) => {
-                self.begin_with(&mut effects);
+                self.mark_started(&mut effects);
                 self.paste(&text, &mut effects);
             }
             Event::Resized(columns, rows) => self.size = (columns, rows),
-            Event::Left(left) => {
+            Event::TimeLeft(left) => {
                 if let Some(time) = &mut self.time {
                     time.left = left;
                 }
             }
             Event::Deadline(left, extensions_left) => {
-                self.time = Some(Clock {
+                self.time = Some(Countdown {
                     left,
                     extensions_left,
                     is_short: false,
                 });
                 self.status = Some(format!("You have {} now.", time_left(left)));
             }
-            Event::Warned(left) => {
+            Event::ExpiryWarning(left) => {
                 if let Some(time) = &mut self.time {
                     time.is_short = true;
                 }
                 self.status = Some(format!("Time runs out: {} left.", time_left(left)));
             }
-            Event::NotExtended(why) => self.status = Some(format!("No more time: {why}.")),
+            Event::ExtensionRefused(why) => self.status = Some(format!("No more time: {why}.")),
             Event::Completed(completion) => {
-                let place = completion.place;
-                let said = self.editors[place].completed(&completion);
-                self.heed(place, said, Some(Move::Next), &mut effects);
+                let index = completion.index;
+                let outcome = self.editors[index].completed(&completion);
+                self.apply(index, outcome, Some(Move::Next), &mut effects);
             }
-            Event::Fetched { place, fetched } => self.take_file(place, fetched, &mut effects),
+            Event::Fetched { index, fetched } => self.take_file(index, fetched, &mut effects),
         }
         effects
     }
 
-    /// The screen as it is now.
+    /// Draws the current screen.
     pub(crate) fn view(&self) -> view::Frame {
         view::draw(self)
     }
 
-    fn begin_with(&mut self, effects: &mut Vec<Effect>) {
-        if !std::mem::replace(&mut self.begun, true) {
-            effects.push(Effect::Begun);
+    fn mark_started(&mut self, effects: &mut Vec<Effect>) {
+        if !std::mem::replace(&mut self.started, true) {
+            effects.push(Effect::Started);
         }
     }
 
     fn key(&mut self, key: Key, effects: &mut Vec<Effect>) {
         if let Some(leaving) = self.leaving.take() {
             match (leaving, key) {
-                (Leaving::Decline, Key::Ctrl('x')) => effects.push(Effect::Done(Filled::Declined)),
-                // Ctrl-C always leaves; any other key stays, and does nothing else.
+                (Leaving::Decline, Key::Ctrl('x')) => {
+                    effects.push(Effect::Done(FormReply::Declined));
+                }
+                // Ctrl-C always exits; any other key stays, and does nothing else.
                 (Leaving::Cancel, Key::Escape) | (_, Key::Ctrl('c' | 'd')) => {
-                    effects.push(Effect::Done(Filled::Cancelled));
+                    effects.push(Effect::Done(FormReply::Cancelled));
                 }
                 _ => {}
             }
             return;
         }
         match key {
-            Key::Ctrl('c' | 'd') => return effects.push(Effect::Done(Filled::Cancelled)),
+            Key::Ctrl('c' | 'd') => return effects.push(Effect::Done(FormReply::Cancelled)),
             Key::Escape => return self.leave(Leaving::Cancel, effects),
             Key::Ctrl('x') => return self.leave(Leaving::Decline, effects),
             Key::Ctrl('t') => return self.extend(effects),
             _ => {}
         }
         if view::is_too_small(self.size) {
-            // Nobody types what they cannot see.
+            // No input that the person cannot see.
             return;
         }
         match self.pane {
@@ -264,22 +270,24 @@ impl Model {
         }
     }
 
-    /// Leaves at once if nothing is lost, else asks for the same key again.
+    /// Exits at once if nothing is lost, else asks for the same key again.
     fn leave(&mut self, leaving: Leaving, effects: &mut Vec<Effect>) {
-        if self.touched {
+        if self.edited {
             self.leaving = Some(leaving);
             return;
         }
         effects.push(Effect::Done(match leaving {
-            Leaving::Cancel => Filled::Cancelled,
-            Leaving::Decline => Filled::Declined,
+            Leaving::Cancel => FormReply::Cancelled,
+            Leaving::Decline => FormReply::Declined,
         }));
     }
 
     fn extend(&mut self, effects: &mut Vec<Effect>) {
         match self.time {
-            Some(time) if time.extensions_left > 0 => effects.push(Effect::Extend),
-            Some(_) => self.status = Some("There is no more time to be had.".to_owned()),
+            Some(time) if time.extensions_left > 0 => effects.push(Effect::RequestExtension),
+            Some(_) => {
+                self.status = Some("This question can't be extended any further.".to_owned());
+            }
             None => {}
         }
     }
@@ -287,23 +295,23 @@ impl Model {
     fn key_on_form(&mut self, key: Key, effects: &mut Vec<Effect>) {
         let before = self.scroll.take();
         self.status = None;
-        let Some(place) = self.focus else {
+        let Some(index) = self.focus else {
             return self.go(Move::Review, effects);
         };
-        let said = if key == Key::Ctrl('r') {
-            Said::Nothing
+        let outcome = if key == Key::Ctrl('r') {
+            KeyOutcome::Ignored
         } else {
-            self.editors[place].key(key)
+            self.editors[index].key(key)
         };
-        if said != Said::Nothing {
-            return self.heed(place, said, Some(Move::Next), effects);
+        if outcome != KeyOutcome::Ignored {
+            return self.apply(index, outcome, Some(Move::Next), effects);
         }
         match key {
             Key::Tab | Key::Down | Key::Enter => self.go(Move::Next, effects),
             Key::BackTab | Key::Up => self.go(Move::Back, effects),
             Key::Ctrl('r') => self.go(Move::Review, effects),
-            Key::PageUp => self.turn(before, false),
-            Key::PageDown => self.turn(before, true),
+            Key::PageUp => self.scroll_page(before, false),
+            Key::PageDown => self.scroll_page(before, true),
             _ => {}
         }
     }
@@ -314,50 +322,56 @@ impl Model {
             return;
         }
         self.scroll = None;
-        if let Some(place) = self.focus {
-            let said = self.editors[place].paste(text);
-            self.heed(place, said, None, effects);
+        if let Some(index) = self.focus {
+            let outcome = self.editors[index].paste(text);
+            self.apply(index, outcome, None, effects);
         }
     }
 
-    /// Does what an editor says.
-    fn heed(&mut self, place: usize, said: Said, then: Option<Move>, effects: &mut Vec<Effect>) {
-        match said {
-            Said::Nothing => {}
-            Said::Moved => {
-                self.untaken[place] = None;
-                self.touched |= self.editors[place].pending().is_some();
+    /// Applies the outcome of a key in an editor.
+    fn apply(
+        &mut self,
+        index: usize,
+        outcome: KeyOutcome,
+        then: Option<Move>,
+        effects: &mut Vec<Effect>,
+    ) {
+        match outcome {
+            KeyOutcome::Ignored => {}
+            KeyOutcome::Moved => {
+                self.file_errors[index] = None;
+                self.edited |= self.editors[index].pending().is_some();
             }
-            Said::Changed => self.change(place),
-            Said::Next => {
-                self.change(place);
+            KeyOutcome::Changed => self.change(index),
+            KeyOutcome::Next => {
+                self.change(index);
                 self.go(Move::Next, effects);
             }
-            Said::Complete(typed) => effects.push(Effect::Complete { place, typed }),
-            Said::Fetch(path) => {
-                self.then = then;
-                effects.push(Effect::Fetch { place, path });
+            KeyOutcome::Complete(typed) => effects.push(Effect::Complete { index, typed }),
+            KeyOutcome::Fetch(path) => {
+                self.after_fetch = then;
+                effects.push(Effect::Fetch { index, path });
             }
         }
     }
 
-    /// Moves what is seen by a page, and leaves the focus where it is.
-    fn turn(&mut self, before: Option<usize>, down: bool) {
+    /// Scrolls by a page without moving the focus.
+    fn scroll_page(&mut self, before: Option<usize>, down: bool) {
         self.scroll = before;
-        let extent = view::extent(self);
-        let page = extent.rows.saturating_sub(1).max(1);
+        let viewport = view::viewport(self);
+        let page = viewport.rows.saturating_sub(1).max(1);
         self.scroll = Some(if down {
-            (extent.first + page).min(extent.last)
+            (viewport.first + page).min(viewport.last)
         } else {
-            extent.first.saturating_sub(page)
+            viewport.first.saturating_sub(page)
         });
     }
 
-    /// Takes over what an editor holds; whether it was another before.
-    fn put(&mut self, place: usize) -> bool {
-        let field = &self.form.fields()[place];
-        let answer = self.editors[place].answer();
-        // Null overrules a default, absence does not.
+    /// Copies an editor's value into the draft; returns whether it changed.
+    fn update_draft(&mut self, index: usize) -> bool {
+        let field = &self.form.fields()[index];
+        let answer = self.editors[index].answer();
+        // Null overrides a default, absence does not.
         let answer = answer.or_else(|| field.default().map(|_| Value::Null));
         let Some(draft) = self.answers.as_object_mut() else {
             return false;
@@ -372,27 +386,27 @@ impl Model {
         true
     }
 
-    fn change(&mut self, place: usize) {
-        if !self.put(place) {
+    fn change(&mut self, index: usize) {
+        if !self.update_draft(index) {
             return;
         }
-        self.touched = true;
-        self.untold = true;
-        self.untaken[place] = None;
-        self.forgive(place);
+        self.edited = true;
+        self.draft_changed = true;
+        self.file_errors[index] = None;
+        self.clear_refusals(index);
     }
 
     pub(super) fn progress(&self) -> Progress<'_> {
         self.form.progress(&self.answers, &CheckSettings::default())
     }
 
-    /// The places of what is asked as things stand, in order.
+    /// Indices of the questions that are active now, in order.
     pub(super) fn questions(&self) -> Vec<usize> {
         let progress = self.progress();
         let fields = self.form.fields().iter().enumerate();
         fields
             .filter(|(_, field)| !field.is_fixed() && progress.is_active(field.id()))
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect()
     }
 }

@@ -1,15 +1,15 @@
-//! Paths on this machine, completed as shells complete them.
+//! Completes paths on this machine, as shells do.
 
 use std::fs;
 use std::path::{MAIN_SEPARATOR, Path};
 
 use super::event::Completion;
 
-/// A folder of more entries is not looked through.
-const MOST: usize = 10_000;
+/// Further entries of a folder are ignored.
+const MAX_ENTRIES: usize = 10_000;
 
-/// How a path may go on. A folder that cannot be read has nothing to offer.
-pub(super) fn complete(place: usize, typed: String, home: Option<&Path>) -> Completion {
+/// Completes a path. A folder that cannot be read has no completions.
+pub(super) fn complete(index: usize, typed: String, home: Option<&Path>) -> Completion {
     let path = expand(&typed, home);
     let (folder, start) = match path.rfind(is_separator) {
         Some(end) => path.split_at(end + 1),
@@ -20,10 +20,10 @@ pub(super) fn complete(place: usize, typed: String, home: Option<&Path>) -> Comp
         .into_iter()
         .flatten()
         .flatten()
-        .take(MOST)
+        .take(MAX_ENTRIES)
         .filter_map(|entry| {
             let mut name = entry.file_name().into_string().ok()?;
-            // Hidden ones are for whoever asks for them.
+            // Hidden files only if the input starts with a dot.
             if !name.starts_with(start) || name.starts_with('.') && !start.starts_with('.') {
                 return None;
             }
@@ -53,14 +53,14 @@ pub(super) fn complete(place: usize, typed: String, home: Option<&Path>) -> Comp
     }
     Completion {
         is_file: Path::new(&path).is_file(),
-        place,
+        index,
         typed,
         path,
         names,
     }
 }
 
-/// A path with the home folder in place of `~`.
+/// Expands a leading `~` to the home folder.
 pub(super) fn expand(typed: &str, home: Option<&Path>) -> String {
     let typed = typed.trim_start();
     let rest = typed

@@ -1,29 +1,30 @@
-//! The terminal while the whole of it is ours.
+//! Owns the terminal while the full screen is in use.
 
-use std::io::{self, BufWriter, Stderr};
+use std::io::{self, BufWriter, Stderr, Write as _};
 
-use crossterm::clipboard::CopyToClipboard;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
     LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{cursor, execute, queue};
-use ratatui::backend::{Backend as _, CrosstermBackend};
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui_core::backend::Backend as _;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+use ratatui_crossterm::CrosstermBackend;
 
 use super::view::Frame;
 use crate::console::size;
 
-/// Made when something is asked; whatever happens, the terminal is as it was when this is
-/// dropped.
+/// A guard over the alternate screen in raw mode; dropping it restores the terminal.
 ///
-/// Not `ratatui::Terminal`, which asks the terminal where its cursor is: one that does not answer
-/// would hold everything up, and what a person types meanwhile could be taken for the answer.
+/// Not the `Terminal` of ratatui, which queries the cursor position: a terminal that does not
+/// respond would block, and keys typed meanwhile could be taken for the response.
 pub(super) struct Screen {
     backend: CrosstermBackend<BufWriter<Stderr>>,
-    /// What is on the terminal now.
+    /// The frame on the terminal now.
     drawn: Buffer,
     size: (usize, usize),
 }
@@ -31,7 +32,7 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn enter() -> io::Result<Self> {
         let size = size();
-        // Before anything is changed: what fails half-way is undone by the drop.
+        // Created first, so that dropping it undoes a partial failure.
         let mut screen = Self {
             backend: CrosstermBackend::new(BufWriter::new(io::stderr())),
             drawn: Buffer::empty(area(size)),
@@ -51,7 +52,7 @@ impl Screen {
         self.size
     }
 
-    /// Looks at how large the window is now, and begins with a blank one.
+    /// Measures the window again and clears it.
     pub(super) fn resize(&mut self) -> io::Result<(usize, usize)> {
         self.size = size();
         self.drawn = Buffer::empty(area(self.size));
@@ -59,37 +60,42 @@ impl Screen {
         Ok(self.size)
     }
 
-    /// Draws what is other than before.
+    /// Draws the difference to the previous frame.
     pub(super) fn draw(&mut self, frame: &Frame) -> io::Result<()> {
         let area = area(self.size);
         let mut next = Buffer::empty(area);
         for (row, line) in (area.top()..area.bottom()).zip(&frame.lines) {
             next.set_line(area.left(), row, line, area.width);
         }
-        // Terminals that know it show a frame when it is whole.
+        // Terminals that support it show a frame only when it is complete.
         queue!(self.backend, BeginSynchronizedUpdate, cursor::Hide)?;
         let changes = self.drawn.diff(&next);
         self.backend.draw(changes.into_iter())?;
         if let Some((column, row)) = frame.cursor {
             let cell = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-            let place = Position::new(cell(column), cell(row));
-            if area.contains(place) {
-                queue!(self.backend, cursor::MoveTo(place.x, place.y), cursor::Show)?;
+            let position = Position::new(cell(column), cell(row));
+            if area.contains(position) {
+                queue!(
+                    self.backend,
+                    cursor::MoveTo(position.x, position.y),
+                    cursor::Show
+                )?;
             }
         }
         self.drawn = next;
         execute!(self.backend, EndSynchronizedUpdate)
     }
 
-    /// Asks the terminal to put a text on the clipboard; not all of them do.
+    /// Asks the terminal to copy text to the clipboard; not all support it.
     pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
-        execute!(self.backend, CopyToClipboard::to_clipboard_from(text))
+        write!(self.backend, "\x1b]52;c;{}\x1b\\", STANDARD.encode(text))?;
+        io::Write::flush(&mut self.backend)
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nothing is left to try if any of this fails.
+        // There is no fallback if this fails.
         let _ = execute!(
             self.backend,
             DisableBracketedPaste,

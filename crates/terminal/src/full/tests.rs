@@ -13,20 +13,20 @@ use tokio::time::Instant;
 use super::event::{Completion, Effect, Event, Key};
 use super::model::Model;
 use crate::prompt::file::fetch;
-use crate::question::{Filled, Look, Mode, TerminalQuestion};
+use crate::question::{FormReply, Mode, TerminalQuestion, TerminalStyle};
 
 /// A person at a screen.
 struct Sitting {
     model: Model,
     form: Form,
-    done: Option<Filled>,
+    done: Option<FormReply>,
     begun: usize,
     drafts: Vec<Value>,
     extensions: usize,
 }
 
-fn look() -> Look {
-    Look {
+fn style() -> TerminalStyle {
+    TerminalStyle {
         mode: Mode::Full,
         colour: true,
         unicode: true,
@@ -52,12 +52,12 @@ impl Sitting {
     }
 
     fn of(question: &TerminalQuestion) -> Self {
-        Self::sized(question, look(), (80, 24))
+        Self::sized(question, style(), (80, 24))
     }
 
-    fn sized(question: &TerminalQuestion, look: Look, size: (usize, usize)) -> Self {
+    fn sized(question: &TerminalQuestion, style: TerminalStyle, size: (usize, usize)) -> Self {
         Self {
-            model: Model::new(question, look, size),
+            model: Model::new(question, style, size),
             form: question.form.clone(),
             done: None,
             begun: 0,
@@ -71,24 +71,24 @@ impl Sitting {
         while let Some(event) = events.pop() {
             for effect in self.model.update(event) {
                 match effect {
-                    Effect::Begun => self.begun += 1,
-                    Effect::Drafted(draft) => self.drafts.push(draft),
-                    Effect::Extend => self.extensions += 1,
-                    Effect::Complete { place, typed } => {
+                    Effect::Started => self.begun += 1,
+                    Effect::DraftChanged(draft) => self.drafts.push(draft),
+                    Effect::RequestExtension => self.extensions += 1,
+                    Effect::Complete { index, typed } => {
                         events.push(Event::Completed(Completion {
-                            place,
+                            index,
                             path: typed.clone(),
                             typed,
                             names: Vec::new(),
                             is_file: true,
                         }));
                     }
-                    Effect::Fetch { place, path } => {
-                        let Kind::File(rules) = self.form.fields()[place].kind() else {
+                    Effect::Fetch { index, path } => {
+                        let Kind::File(rules) = self.form.fields()[index].kind() else {
                             panic!("only files are fetched");
                         };
                         let fetched = fetch(rules, &path);
-                        events.push(Event::Fetched { place, fetched });
+                        events.push(Event::Fetched { index, fetched });
                     }
                     Effect::Done(filled) => self.done = Some(filled),
                 }
@@ -131,7 +131,7 @@ impl Sitting {
 
     /// What was sent, as the form reads it.
     fn sent(&self) -> Value {
-        let Some(Filled::Answered(answers)) = &self.done else {
+        let Some(FormReply::Answered(answers)) = &self.done else {
             panic!("nothing was sent:\n{}", self.screen());
         };
         let answers = Value::from(answers.clone());

@@ -1,30 +1,30 @@
-//! Draws a model: who asks above, ways out below, the form in between.
+//! Draws a model: a header, the form, and a footer with the keys.
 //!
-//! Whose words are whose: a line that begins with a bar is the asker's, also where the bar stands
-//! behind a mark of Entreat's. All others are Entreat's, with what others wrote in quotation
-//! marks. Answers stand to the right of their label, or below it where there is no room.
+//! A line that starts with a bar is the asker's text, also where a mark of Entreat's precedes the
+//! bar. All other lines are Entreat's, with untrusted text in quotation marks. Answers are to the
+//! right of their label, or below it on narrow screens.
 
+mod body;
 mod form;
-mod paper;
 mod review;
 
 use std::time::Duration;
 
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::ink::{Ink, cut};
 use super::model::{Leaving, Model, Pane};
+use super::theme::{Theme, truncate};
 use crate::typography::quoted;
 
-pub(crate) use paper::Paper;
+pub(crate) use body::Body;
 
-/// Below this, nothing could be read.
-const LEAST: (usize, usize) = (30, 8);
-/// From so many columns on, answers stand beside their labels.
-const WIDE: usize = 60;
-/// From so many rows on, there is room for rules.
-const ROOMY: usize = 14;
+/// The smallest usable window.
+const MIN_SIZE: (usize, usize) = (30, 8);
+/// From this many columns, answers are beside their labels.
+const WIDE_COLUMNS: usize = 60;
+/// From this many rows, there is room for horizontal rules.
+const ROWS_FOR_RULES: usize = 14;
 
 /// A whole screen.
 #[derive(Debug)]
@@ -34,86 +34,93 @@ pub(crate) struct Frame {
     pub(crate) cursor: Option<(usize, usize)>,
 }
 
-/// What of the body is on the screen.
-pub(super) struct Extent {
+/// The visible part of the body.
+pub(super) struct Viewport {
     pub(super) first: usize,
-    /// The greatest that `first` may be.
+    /// The maximum of `first`.
     pub(super) last: usize,
     pub(super) rows: usize,
 }
 
 pub(super) fn is_too_small((columns, rows): (usize, usize)) -> bool {
-    columns < LEAST.0 || rows < LEAST.1
+    columns < MIN_SIZE.0 || rows < MIN_SIZE.1
 }
 
 pub(super) fn draw(model: &Model) -> Frame {
-    let ink = Ink::new(model.look);
+    let theme = Theme::new(model.style);
     let (columns, rows) = model.size;
     if is_too_small(model.size) {
-        return too_small(ink, rows);
+        return too_small(theme, rows);
     }
-    let below = footer(model, ink);
-    let paper = body(model, ink);
-    let extent = extent_of(model, &paper, below.len());
-    let is_more_above = extent.first > 0;
-    let is_more_below = extent.first < extent.last;
-    let mut lines = vec![header(model, ink)];
-    if rows >= ROOMY {
+    let below = footer(model, theme);
+    let body = body(model, theme);
+    let viewport = viewport_of(model, &body, below.len());
+    let is_more_above = viewport.first > 0;
+    let is_more_below = viewport.first < viewport.last;
+    let mut lines = vec![header(model, theme)];
+    if rows >= ROWS_FOR_RULES {
         lines.push(rule(
             columns,
-            ink,
+            theme,
             is_more_above.then_some("PgUp: more above"),
         ));
     }
     let above = lines.len();
-    let cursor = paper.cursor.and_then(|(column, row)| {
-        let row = row.checked_sub(extent.first)?;
-        (row < extent.rows).then_some((column, row + above))
+    let cursor = body.cursor.and_then(|(column, row)| {
+        let row = row.checked_sub(viewport.first)?;
+        (row < viewport.rows).then_some((column, row + above))
     });
-    let body = paper.lines.into_iter().skip(extent.first).take(extent.rows);
+    let body = body
+        .lines
+        .into_iter()
+        .skip(viewport.first)
+        .take(viewport.rows);
     lines.extend(body);
-    lines.resize(above + extent.rows, Line::default());
-    if rows >= ROOMY {
+    lines.resize(above + viewport.rows, Line::default());
+    if rows >= ROWS_FOR_RULES {
         lines.push(rule(
             columns,
-            ink,
+            theme,
             is_more_below.then_some("PgDn: more below"),
         ));
     }
     lines.extend(below);
-    let lines = lines.into_iter().map(|line| ink.on_paper(line)).collect();
+    let lines = lines
+        .into_iter()
+        .map(|line| theme.to_terminal(line))
+        .collect();
     Frame { lines, cursor }
 }
 
-pub(super) fn extent(model: &Model) -> Extent {
-    let ink = Ink::new(model.look);
-    extent_of(model, &body(model, ink), footer(model, ink).len())
+pub(super) fn viewport(model: &Model) -> Viewport {
+    let theme = Theme::new(model.style);
+    viewport_of(model, &body(model, theme), footer(model, theme).len())
 }
 
-fn body(model: &Model, ink: Ink) -> Paper {
+fn body(model: &Model, theme: Theme) -> Body {
     match model.pane {
-        Pane::Form => form::draw(model, ink),
-        Pane::Review { at } => review::draw(model, at, ink),
+        Pane::Form => form::draw(model, theme),
+        Pane::Review { at } => review::draw(model, at, theme),
     }
 }
 
-fn extent_of(model: &Model, paper: &Paper, footer: usize) -> Extent {
-    let rules = if model.size.1 >= ROOMY { 2 } else { 0 };
+fn viewport_of(model: &Model, body: &Body, footer: usize) -> Viewport {
+    let rules = if model.size.1 >= ROWS_FOR_RULES { 2 } else { 0 };
     let rows = model.size.1.saturating_sub(1 + rules + footer);
-    let last = paper.lines.len().saturating_sub(rows);
-    // As much of what stands above as there is room for, and the focus from its first row on.
-    let wanted = paper.focus.end.saturating_sub(rows).min(paper.focus.start);
+    let last = body.lines.len().saturating_sub(rows);
+    // Shows as much above the focus as fits, and the focus from its first row.
+    let wanted = body.focus.end.saturating_sub(rows).min(body.focus.start);
     let first = model.scroll.unwrap_or(wanted).min(last);
-    Extent { first, last, rows }
+    Viewport { first, last, rows }
 }
 
-fn header(model: &Model, ink: Ink) -> Line<'static> {
+fn header(model: &Model, theme: Theme) -> Line<'static> {
     let width = model.size.0;
     let time = model.time.map(|time| {
         let style = if time.is_short {
-            ink.warning()
+            theme.warning()
         } else {
-            ink.own()
+            theme.normal()
         };
         let sign = if time.is_short { "! " } else { "" };
         Span::styled(format!("{sign}{} left", clock(time.left)), style)
@@ -125,15 +132,15 @@ fn header(model: &Model, ink: Ink) -> Line<'static> {
         (Some(asker), Pane::Review { .. }) => format!("Your answers to {}", quoted(asker)),
         (None, Pane::Review { .. }) => "Your answers".to_owned(),
     };
-    // The mark at the end is Entreat's, and stays.
+    // The closing mark is Entreat's, and must not be cut off.
     let who = match who.strip_suffix("” asks") {
         Some(start) if who.width() + taken > width => {
-            format!("{}” asks", cut(start, width.saturating_sub(taken + 6)))
+            format!("{}” asks", truncate(start, width.saturating_sub(taken + 6)))
         }
-        _ => cut(&who, width.saturating_sub(taken)),
+        _ => truncate(&who, width.saturating_sub(taken)),
     };
     let gap = width.saturating_sub(who.width() + taken.saturating_sub(2));
-    let mut spans = vec![Span::styled(who, ink.strong())];
+    let mut spans = vec![Span::styled(who, theme.bold())];
     if let Some(time) = time {
         spans.push(Span::raw(" ".repeat(gap)));
         spans.push(time);
@@ -141,7 +148,7 @@ fn header(model: &Model, ink: Ink) -> Line<'static> {
     Line::from(spans)
 }
 
-/// `4:59`, `1:02:03`.
+/// Formats `4:59` or `1:02:03`.
 fn clock(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -152,16 +159,16 @@ fn clock(left: Duration) -> String {
     }
 }
 
-fn rule(width: usize, ink: Ink, words: Option<&str>) -> Line<'static> {
+fn rule(width: usize, theme: Theme, words: Option<&str>) -> Line<'static> {
     let words = words.map(|words| format!(" {words} ")).unwrap_or_default();
-    let line = ink.rule().repeat(width.saturating_sub(words.width()));
+    let line = theme.rule().repeat(width.saturating_sub(words.width()));
     Line::from(vec![
-        Span::styled(line, ink.dim()),
-        Span::styled(words, ink.key()),
+        Span::styled(line, theme.dim()),
+        Span::styled(words, theme.key()),
     ])
 }
 
-fn footer(model: &Model, ink: Ink) -> Vec<Line<'static>> {
+fn footer(model: &Model, theme: Theme) -> Vec<Line<'static>> {
     let width = model.size.0;
     let mut lines = Vec::new();
     if let Some(leaving) = model.leaving {
@@ -169,14 +176,20 @@ fn footer(model: &Model, ink: Ink) -> Vec<Line<'static>> {
             Leaving::Cancel => "Esc again leaves, and what you typed is lost.",
             Leaving::Decline => "Ctrl-X again refuses to answer.",
         };
-        let mut words = paper::wrapped(words, width, ink.warning());
+        let mut words = body::wrapped(words, width, theme.warning());
         words.truncate(2);
         lines.extend(words);
-        lines.push(Line::from(Span::styled("Any other key stays.", ink.own())));
+        lines.push(Line::from(Span::styled(
+            "Any other key stays.",
+            theme.normal(),
+        )));
         return lines;
     }
     if let Some(status) = &model.status {
-        lines.push(Line::from(Span::styled(cut(status, width), ink.warning())));
+        lines.push(Line::from(Span::styled(
+            truncate(status, width),
+            theme.warning(),
+        )));
     }
     let on_form: &[(&str, &str)] = &[("Tab", "next"), ("Shift-Tab", "back"), ("Ctrl-R", "review")];
     let on_answer: &[(&str, &str)] = &[("Enter", "change"), ("Up/Down", "choose")];
@@ -186,17 +199,17 @@ fn footer(model: &Model, ink: Ink) -> Vec<Line<'static>> {
         Pane::Review { at } if at < model.questions().len() => on_answer,
         Pane::Review { .. } => on_send,
     };
-    lines.push(keys(moves, width, ink));
+    lines.push(keys(moves, width, theme));
     let mut ways_out = vec![("Ctrl-X", "decline"), ("Esc", "cancel")];
     if model.time.is_some_and(|time| time.extensions_left > 0) {
         ways_out.push(("Ctrl-T", "more time"));
     }
-    lines.push(keys(&ways_out, width, ink));
+    lines.push(keys(&ways_out, width, theme));
     lines
 }
 
-/// Keys and what they do, in as few columns as there are.
-pub(super) fn keys(keys: &[(&str, &str)], width: usize, ink: Ink) -> Line<'static> {
+/// Draws keys and their effects, abbreviated if the window is narrow.
+pub(super) fn keys(keys: &[(&str, &str)], width: usize, theme: Theme) -> Line<'static> {
     let length: usize = keys.iter().map(|(k, w)| k.len() + w.len() + 4).sum();
     let is_tight = length > width + 3;
     let mut spans = Vec::new();
@@ -209,21 +222,24 @@ pub(super) fn keys(keys: &[(&str, &str)], width: usize, ink: Ink) -> Line<'stati
         if i > 0 {
             spans.push(Span::raw(if is_tight { "  " } else { "   " }));
         }
-        spans.push(Span::styled(key, ink.key()));
+        spans.push(Span::styled(key, theme.key()));
         spans.push(Span::raw(format!(" {words}")));
     }
     Line::from(spans)
 }
 
-fn too_small(ink: Ink, rows: usize) -> Frame {
-    let (columns, least_rows) = LEAST;
+fn too_small(theme: Theme, rows: usize) -> Frame {
+    let (columns, least_rows) = MIN_SIZE;
     let mut lines = vec![
         Line::from("Too small."),
         Line::from(format!("Needs {columns} x {least_rows}.")),
         Line::from("Esc cancels."),
     ];
     lines.truncate(rows);
-    let lines = lines.into_iter().map(|line| ink.on_paper(line)).collect();
+    let lines = lines
+        .into_iter()
+        .map(|line| theme.to_terminal(line))
+        .collect();
     Frame {
         lines,
         cursor: None,

@@ -1,9 +1,9 @@
-//! Addresses to open, asked about in lines.
+//! Asks in plain lines whether a URL may be opened.
 
 use std::io;
 
-use crate::console::{Held, Talk};
-use crate::lines::Lines;
+use crate::console::{Output, PromptGuard};
+use crate::lines::LineReader;
 use crate::question::{CardReply, OpenedReply, UrlCard};
 use crate::typography::quoted;
 
@@ -16,27 +16,27 @@ const OPENED: &str = "Type done when you have finished there, again to open it o
     :cancel.";
 
 pub(crate) async fn card(
-    talk: &mut Talk,
-    lines: &mut Lines,
+    output: &mut Output,
+    lines: &mut LineReader,
     card: &UrlCard,
 ) -> io::Result<CardReply> {
-    let mut talk = Held::new(talk);
-    talk.own(&format!(
+    let mut output = PromptGuard::new(output);
+    output.write_own(&format!(
         "{} asks you to open a page on the web:",
         quoted(&card.asker)
     ))?;
-    talk.theirs(&card.message)?;
-    talk.own("This is the address:")?;
-    talk.theirs(&card.url.replace(char::is_whitespace, " "))?;
+    output.write_quoted(&card.message)?;
+    output.write_own("This is the address:")?;
+    output.write_quoted(&card.url.replace(char::is_whitespace, " "))?;
     if !card.host.is_empty() {
-        talk.own(&format!("It leads to {}.", quoted(&card.host)))?;
+        output.write_own(&format!("It leads to {}.", quoted(&card.host)))?;
     }
     for warning in &card.warnings {
-        talk.own(&format!("Careful: {warning}"))?;
+        output.write_own(&format!("Careful: {warning}"))?;
     }
     loop {
-        talk.own(if card.may_be_opened { OPEN } else { CLOSED })?;
-        match word(&mut talk, lines).await?.as_deref() {
+        output.write_own(if card.may_be_opened { OPEN } else { CLOSED })?;
+        match read_word(&mut output, lines).await?.as_deref() {
             None | Some("cancel") => return Ok(CardReply::Cancel),
             Some("open") if card.may_be_opened => return Ok(CardReply::Open),
             Some("decline") => return Ok(CardReply::Decline),
@@ -46,15 +46,15 @@ pub(crate) async fn card(
 }
 
 pub(crate) async fn opened(
-    talk: &mut Talk,
-    lines: &mut Lines,
+    output: &mut Output,
+    lines: &mut LineReader,
     card: &UrlCard,
 ) -> io::Result<OpenedReply> {
-    let mut talk = Held::new(talk);
-    talk.own(&format!("{} was opened.", quoted(&card.host)))?;
+    let mut output = PromptGuard::new(output);
+    output.write_own(&format!("{} was opened.", quoted(&card.host)))?;
     loop {
-        talk.own(OPENED)?;
-        match word(&mut talk, lines).await?.as_deref() {
+        output.write_own(OPENED)?;
+        match read_word(&mut output, lines).await?.as_deref() {
             None | Some("cancel") => return Ok(OpenedReply::Cancel),
             Some("done") => return Ok(OpenedReply::Done),
             Some("again") => return Ok(OpenedReply::Again),
@@ -63,15 +63,18 @@ pub(crate) async fn opened(
     }
 }
 
-/// The next line as a word, with or without a colon; `None` at the end of the input.
-async fn word(talk: &mut Held<'_>, lines: &mut Lines) -> io::Result<Option<String>> {
-    talk.prompt(PROMPT, false)?;
-    match talk.read(lines).await {
+/// Reads the next line as a command, with or without a colon; `None` at the end of the input.
+async fn read_word(
+    output: &mut PromptGuard<'_>,
+    lines: &mut LineReader,
+) -> io::Result<Option<String>> {
+    output.prompt(PROMPT, false)?;
+    match output.read(lines).await {
         Ok(line) => Ok(line.map(|line| {
             let line = line.trim().to_lowercase();
             line.strip_prefix(':').map(str::to_owned).unwrap_or(line)
         })),
-        // What is no text is no word.
+        // A line that is not text matches no command.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(String::new())),
         Err(error) => Err(error),
     }

@@ -1,7 +1,7 @@
-//! The course of one dialogue: what is asked next, and when it ends.
+//! The control flow of one dialogue: what is asked next, and when it ends.
 //!
-//! Every turn either tells something once or reads a line, so a dialogue ends at the latest
-//! with its input.
+//! Every turn either shows something once or reads a line, so a dialogue ends with its input at
+//! the latest.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use entreat_core::{
 use serde_json::{Map, Value};
 
 use super::Plain;
-use super::page::ConsolePage;
+use super::writer::ConsoleWriter;
 use crate::prompt::line::Line;
 use crate::safe_text::one_line;
 use crate::typography::quoted;
@@ -23,26 +23,26 @@ pub(crate) struct Dialogue<'d> {
     asker: Option<&'d str>,
     message: Option<&'d str>,
     script: Option<&'d Script>,
-    /// By step of the script: said already.
-    said: Vec<bool>,
+    /// By step of the script: whether it was shown.
+    shown: Vec<bool>,
     notices: &'d [String],
     listener: Option<&'d dyn Fn(&Value)>,
-    pub(super) page: ConsolePage<'d>,
+    pub(super) writer: ConsoleWriter<'d>,
     /// The draft: an object of raw answers.
     pub(super) answers: Value,
-    /// By field: asked or told, and not to be asked again by itself.
+    /// By field: asked or shown, and not due to be asked again.
     settled: Vec<bool>,
-    /// The places of the questions answered, in the order of their last asking.
+    /// Indices of the answered questions, in the order they were last asked.
     history: Vec<usize>,
-    /// What is asked next, before all that is not settled.
-    ahead: Option<usize>,
-    /// What is changed by wish, from the review.
+    /// The field to ask next, before any unsettled one.
+    next_up: Option<usize>,
+    /// The field being changed from the review.
     changing: Option<usize>,
 }
 
-/// What a question came to.
+/// The result of asking one question.
 pub(super) enum Turn {
-    Settled,
+    Done,
     Back,
     Left(Reply),
 }
@@ -53,7 +53,7 @@ impl<'d> Dialogue<'d> {
         console: &'d mut dyn Console,
         mut draft: Map<String, Value>,
     ) -> Self {
-        // What nobody can answer here would be refused with nobody able to mend it.
+        // The person could not fix an error in a value that is not asked here.
         draft.retain(|id, _| plain.form.field(id).is_some_and(|field| !field.is_fixed()));
         Self {
             form: plain.form,
@@ -61,14 +61,14 @@ impl<'d> Dialogue<'d> {
             asker: plain.asker,
             message: plain.message,
             script: plain.script,
-            said: vec![false; plain.script.map_or(0, |script| script.steps().len())],
+            shown: vec![false; plain.script.map_or(0, |script| script.steps().len())],
             notices: plain.notices,
             listener: plain.listener,
-            page: ConsolePage::new(console),
+            writer: ConsoleWriter::new(console),
             answers: draft.into(),
             settled: vec![false; plain.form.fields().len()],
             history: Vec::new(),
-            ahead: None,
+            next_up: None,
             changing: None,
         }
     }
@@ -80,34 +80,34 @@ impl<'d> Dialogue<'d> {
         }
     }
 
-    /// Says who asks, what for, and how to answer.
+    /// Shows who asks, why, and how to answer.
     pub(super) fn introduce(&mut self) -> io::Result<()> {
         match self.asker {
-            Some(name) => self.page.own(&format!("{} asks:", quoted(name)))?,
-            None => self.page.own("You are asked:")?,
+            Some(name) => self.writer.write_own(&format!("{} asks:", quoted(name)))?,
+            None => self.writer.write_own("You are asked:")?,
         }
         let title = one_line(self.form.title());
-        // A script has no title of its asker's.
+        // The title of a script's form is not the asker's text.
         let title = Some(&*title).filter(|_| self.script.is_none());
         let parts = [self.message, title, self.form.description()];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
-        self.page.theirs(&parts.join("\n\n"))?;
+        self.writer.write_quoted(&parts.join("\n\n"))?;
         for notice in self.notices {
-            self.page.own(&one_line(notice))?;
+            self.writer.write_own(&one_line(notice))?;
         }
-        self.page.blank()?;
-        self.page
-            .own("Type each answer and press Enter, or type a command:")?;
-        self.page.commands()
+        self.writer.blank()?;
+        self.writer
+            .write_own("Type each answer and press Enter, or type a command:")?;
+        self.writer.commands()
     }
 
-    /// Shows errors and makes the fields that they name the next questions.
+    /// Shows errors and asks the fields they name next.
     pub(super) fn reopen_refused(&mut self, errors: &[FieldError]) -> io::Result<()> {
         let progress = self.progress();
-        let active: Vec<_> = self.places(|field| progress.is_active(field.id()));
+        let active: Vec<_> = self.indices_of(|field| progress.is_active(field.id()));
         drop(progress);
-        for place in active {
-            self.settled[place] = true;
+        for index in active {
+            self.settled[index] = true;
         }
         let to = self.asker.map(|asker| format!(" to {}", quoted(asker)));
         let to = to.unwrap_or_default();
@@ -118,47 +118,47 @@ impl<'d> Dialogue<'d> {
 
     pub(super) fn run(&mut self) -> io::Result<Reply> {
         loop {
-            let next = self.next_place();
-            self.say_before(next)?;
-            let Some(place) = next else {
+            let next = self.next_field();
+            self.show_script_until(next)?;
+            let Some(index) = next else {
                 match self.finish()? {
                     Some(reply) => return Ok(reply),
                     None => continue,
                 }
             };
-            if self.form.fields()[place].is_fixed() {
-                self.tell(place)?;
-                self.settled[place] = true;
+            if self.form.fields()[index].is_fixed() {
+                self.show_fixed(index)?;
+                self.settled[index] = true;
                 continue;
             }
-            match self.ask(place)? {
-                Turn::Settled => {
-                    self.settled[place] = true;
-                    self.history.push(place);
+            match self.ask(index)? {
+                Turn::Done => {
+                    self.settled[index] = true;
+                    self.history.push(index);
                     self.changing = None;
                     if let Some(listener) = self.listener {
                         listener(&self.answers);
                     }
                 }
-                Turn::Back => self.step_back(place)?,
+                Turn::Back => self.step_back(index)?,
                 Turn::Left(reply) => return Ok(reply),
             }
         }
     }
 
-    /// Says what the script says before the field at a place, or at its end; each thing once.
-    fn say_before(&mut self, place: Option<usize>) -> io::Result<()> {
+    /// Shows the script's texts up to a field, or to its end; each once.
+    fn show_script_until(&mut self, index: Option<usize>) -> io::Result<()> {
         let Some(script) = self.script else {
             return Ok(());
         };
-        let next = place.map(|place| self.form.fields()[place].id());
+        let next = index.map(|index| self.form.fields()[index].id());
         let progress = self.form.progress(&self.answers, &CheckSettings::default());
         let mut words = Vec::new();
-        for (said, step) in self.said.iter_mut().zip(script.steps()) {
+        for (shown, step) in self.shown.iter_mut().zip(script.steps()) {
             match step {
                 ScriptStep::Ask(field) if Some(field.id()) == next => break,
-                ScriptStep::Say(text, _) if !*said && progress.takes(&step) => {
-                    *said = true;
+                ScriptStep::Say(text, _) if !*shown && progress.includes(&step) => {
+                    *shown = true;
                     words.push(text);
                 }
                 ScriptStep::Ask(_) | ScriptStep::Say(..) => {}
@@ -166,30 +166,30 @@ impl<'d> Dialogue<'d> {
         }
         drop(progress);
         for words in words {
-            self.page.blank()?;
-            self.page.theirs(words)?;
+            self.writer.blank()?;
+            self.writer.write_quoted(words)?;
         }
         Ok(())
     }
 
-    /// The first field that takes part and was not asked or told.
+    /// Returns the first active field that was not asked or shown.
     ///
-    /// From the start each time: a condition may bring in a field above the one that was
+    /// Searches from the start each time: a condition may activate a field above the one that was
     /// just answered.
-    fn next_place(&mut self) -> Option<usize> {
+    fn next_field(&mut self) -> Option<usize> {
         let progress = self.form.progress(&self.answers, &CheckSettings::default());
-        let takes_part = |place: &usize| {
-            let field = &self.form.fields()[*place];
+        let takes_part = |index: &usize| {
+            let field = &self.form.fields()[*index];
             progress.is_active(field.id()) && !field.rendering().hidden
         };
-        let ahead = self.ahead.take().filter(takes_part);
-        let mut unsettled = (0..self.settled.len()).filter(|place| !self.settled[*place]);
-        ahead.or_else(|| unsettled.find(takes_part))
+        let next_up = self.next_up.take().filter(takes_part);
+        let mut unsettled = (0..self.settled.len()).filter(|index| !self.settled[*index]);
+        next_up.or_else(|| unsettled.find(takes_part))
     }
 
     fn step_back(&mut self, from: usize) -> io::Result<()> {
         if self.changing.take() == Some(from) {
-            // Back to the review, where this was chosen.
+            // Back to the review, where this field was chosen.
             self.settled[from] = true;
             self.history.push(from);
             return Ok(());
@@ -198,22 +198,23 @@ impl<'d> Dialogue<'d> {
         while let Some(previous) = self.history.pop() {
             self.settled[previous] = false;
             if questions.contains(&previous) {
-                self.ahead = Some(previous);
+                self.next_up = Some(previous);
                 return Ok(());
             }
         }
-        self.ahead = Some(from);
-        self.page.own("There is no question before this one.")
+        self.next_up = Some(from);
+        self.writer
+            .write_own("There is no question before this one.")
     }
 
-    /// Looks at the answers as a whole; a reply ends the dialogue.
+    /// Checks the answers as a whole; a reply ends the dialogue.
     fn finish(&mut self) -> io::Result<Option<Reply>> {
         let errors = match self.form.check(&self.answers) {
             Ok(_) => Vec::new(),
             Err(violations) => violations.errors(self.messages),
         };
         if !errors.is_empty() {
-            self.page.blank()?;
+            self.writer.blank()?;
             self.show_errors("The answers do not fit yet:", &errors)?;
             if self.reopen(&errors) {
                 return Ok(None);
@@ -226,39 +227,39 @@ impl<'d> Dialogue<'d> {
         self.review(errors.is_empty())
     }
 
-    /// Makes the fields that errors name questions again; false if they name none.
+    /// Marks the fields that errors name to be asked again; false if they name none.
     fn reopen(&mut self, errors: &[FieldError]) -> bool {
         let questions = self.questions();
-        let is_named = |place: &usize| {
-            let id = self.form.fields()[*place].id();
+        let is_named = |index: &usize| {
+            let id = self.form.fields()[*index].id();
             errors.iter().any(|error| {
-                error.field == id || is_across_fields(error) && names(&error.expected, id)
+                error.field == id || is_across_fields(error) && lists_field(&error.expected, id)
             })
         };
         let named: Vec<_> = questions.into_iter().filter(is_named).collect();
-        for place in &named {
-            self.settled[*place] = false;
+        for index in &named {
+            self.settled[*index] = false;
         }
-        self.history.retain(|place| !named.contains(place));
+        self.history.retain(|index| !named.contains(index));
         !named.is_empty()
     }
 
     /// Shows all answers and asks whether to send them.
     fn review(&mut self, may_send: bool) -> io::Result<Option<Reply>> {
         let questions = self.questions();
-        self.page.blank()?;
+        self.writer.blank()?;
         self.show_answers()?;
-        self.page
-            .own(&self.closing_question(may_send, !questions.is_empty()))?;
+        self.writer
+            .write_own(&self.closing_question(may_send, !questions.is_empty()))?;
         loop {
-            match self.page.read(false)? {
+            match self.writer.read(false)? {
                 Line::Enter if may_send => return Ok(Some(Reply::Answered)),
                 Line::Decline => return Ok(Some(Reply::Declined)),
                 Line::Cancel => return Ok(Some(Reply::Cancelled)),
                 Line::Back => {
                     if let Some(last) = self.history.pop() {
                         self.settled[last] = false;
-                        self.ahead = Some(last);
+                        self.next_up = Some(last);
                     }
                     return Ok(None);
                 }
@@ -266,23 +267,23 @@ impl<'d> Dialogue<'d> {
                     "y" | "yes" if may_send => return Ok(Some(Reply::Answered)),
                     number => {
                         let number = number.parse().ok().and_then(|n: usize| n.checked_sub(1));
-                        if let Some(place) = number.and_then(|n| questions.get(n)).copied() {
-                            self.settled[place] = false;
-                            self.history.retain(|other| *other != place);
-                            self.ahead = Some(place);
-                            self.changing = Some(place);
+                        if let Some(index) = number.and_then(|n| questions.get(n)).copied() {
+                            self.settled[index] = false;
+                            self.history.retain(|other| *other != index);
+                            self.next_up = Some(index);
+                            self.changing = Some(index);
                             return Ok(None);
                         }
                     }
                 },
                 Line::Help => {
                     self.show_answers()?;
-                    self.page.commands()?;
+                    self.writer.commands()?;
                 }
                 Line::Enter | Line::Empty | Line::Unknown => {}
             }
-            self.page
-                .own(&self.closing_question(may_send, !questions.is_empty()))?;
+            self.writer
+                .write_own(&self.closing_question(may_send, !questions.is_empty()))?;
         }
     }
 
@@ -318,40 +319,42 @@ impl<'d> Dialogue<'d> {
         }
         drop(progress);
         if lines.is_empty() {
-            return self.page.own("There is nothing to fill in.");
+            return self.writer.write_own("There is nothing to fill in.");
         }
-        self.page.own("Your answers:")?;
-        lines.iter().try_for_each(|line| self.page.own(line))
+        self.writer.write_own("Your answers:")?;
+        lines
+            .iter()
+            .try_for_each(|line| self.writer.write_own(line))
     }
 
     pub(super) fn show_errors(&mut self, words: &str, errors: &[FieldError]) -> io::Result<()> {
-        self.page.own(words)?;
-        // Sentences hold labels, and may be the form author's own.
+        self.writer.write_own(words)?;
+        // Messages contain labels, and may be the form author's own.
         errors
             .iter()
-            .try_for_each(|error| self.page.theirs(&error.message))
+            .try_for_each(|error| self.writer.write_quoted(&error.message))
     }
 
     pub(super) fn progress(&self) -> Progress<'_> {
         self.form.progress(&self.answers, &CheckSettings::default())
     }
 
-    /// The places of what is asked as things stand, in order.
+    /// Indices of the questions that are active now, in order.
     pub(super) fn questions(&self) -> Vec<usize> {
         let progress = self.progress();
-        self.places(|field| progress.is_active(field.id()) && !field.is_fixed())
+        self.indices_of(|field| progress.is_active(field.id()) && !field.is_fixed())
     }
 
-    fn places(&self, is_meant: impl Fn(&Field) -> bool) -> Vec<usize> {
+    fn indices_of(&self, filter: impl Fn(&Field) -> bool) -> Vec<usize> {
         let fields = self.form.fields().iter().enumerate();
         fields
-            .filter(|(_, field)| is_meant(field))
-            .map(|(place, _)| place)
+            .filter(|(_, field)| filter(field))
+            .map(|(index, _)| index)
             .collect()
     }
 }
 
-/// Whether an error is about how answers fit together, and so may be mended elsewhere.
+/// Whether an error concerns several answers together, so that another field may fix it.
 pub(crate) fn is_across_fields(error: &FieldError) -> bool {
     [
         Constraint::Compare,
@@ -364,7 +367,7 @@ pub(crate) fn is_across_fields(error: &FieldError) -> bool {
     .any(|constraint| constraint.key() == error.constraint)
 }
 
-pub(crate) fn names(expected: &Value, id: &str) -> bool {
+pub(crate) fn lists_field(expected: &Value, id: &str) -> bool {
     expected
         .as_array()
         .is_some_and(|ids| ids.iter().any(|other| other == id))

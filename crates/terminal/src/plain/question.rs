@@ -1,4 +1,4 @@
-//! One question: shown, read, judged by the form, and asked again until it fits.
+//! Asks one question until its answer is valid.
 
 use std::io;
 
@@ -7,36 +7,36 @@ use entreat_core::{CheckSettings, Constraint, Field, FieldError, Kind, Reference
 use serde_json::Value;
 
 use super::dialogue::{Dialogue, Turn, is_across_fields};
-use crate::prompt::file::{self, Fetched};
+use crate::prompt::file::{self, FetchedFile};
 use crate::prompt::line::Line;
 use crate::prompt::{self, hint};
 use crate::typography::quoted;
 use crate::{Reply, review};
 
-/// What Enter alone does.
-enum Offer {
-    /// Keeps what the draft holds.
-    Kept,
-    /// Takes a value that the draft does not hold yet.
+/// The effect of Enter on an empty line.
+enum EnterAction {
+    /// Keeps the draft's value.
+    Keep,
+    /// Takes the field's default.
     Default(Value),
-    /// Says no: a boolean that is shown off and left off.
-    Off,
-    /// Gives no answer.
-    Nothing,
+    /// Answers no: a required boolean without a default.
+    No,
+    /// Leaves the field without an answer.
+    NoAnswer,
 }
 
-/// What a line comes to.
-enum Said {
+/// The interpretation of a line.
+enum LineOutcome {
     /// A raw answer, or none.
     Answer(Option<Value>),
-    NotYet,
+    ReadMore,
     Leave(Turn),
 }
 
 impl Dialogue<'_> {
-    /// Shows a field that nobody can change.
-    pub(super) fn tell(&mut self, place: usize) -> io::Result<()> {
-        let field = &self.form.fields()[place];
+    /// Shows a field that cannot be changed.
+    pub(super) fn show_fixed(&mut self, index: usize) -> io::Result<()> {
+        let field = &self.form.fields()[index];
         let progress = self.progress();
         let answer = progress.answer(field.id());
         let answer = answer.map_or_else(
@@ -44,132 +44,138 @@ impl Dialogue<'_> {
             |answer| review::in_full(field, answer),
         );
         drop(progress);
-        self.page.blank()?;
-        self.page.own("For your information, not to be changed:")?;
-        self.show_words(place)?;
-        self.page.own(&format!("It is {answer}."))
+        self.writer.blank()?;
+        self.writer
+            .write_own("For your information, not to be changed:")?;
+        self.show_description(index)?;
+        self.writer.write_own(&format!("It is {answer}."))
     }
 
-    pub(super) fn ask(&mut self, place: usize) -> io::Result<Turn> {
-        self.show(place)?;
-        let field = &self.form.fields()[place];
-        // A path is no secret, and is hard to type unseen.
+    pub(super) fn ask(&mut self, index: usize) -> io::Result<Turn> {
+        self.show(index)?;
+        let field = &self.form.fields()[index];
+        // A path is not secret, and is hard to type without echo.
         let is_secret = field.is_sensitive() && !matches!(field.kind(), Kind::File(_));
         let mut files = Vec::new();
         loop {
-            let line = self.page.read(is_secret)?;
-            let answer = match self.understand(place, line, &mut files)? {
-                Said::Answer(answer) => answer,
-                Said::NotYet => continue,
-                Said::Leave(turn) => return Ok(turn),
+            let line = self.writer.read(is_secret)?;
+            let answer = match self.interpret(index, line, &mut files)? {
+                LineOutcome::Answer(answer) => answer,
+                LineOutcome::ReadMore => continue,
+                LineOutcome::Leave(turn) => return Ok(turn),
             };
-            let errors = self.put(place, answer);
+            let errors = self.try_answer(index, answer);
             if errors.is_empty() {
-                return Ok(Turn::Settled);
+                return Ok(Turn::Done);
             }
             self.show_errors("Not accepted:", &errors)?;
         }
     }
 
-    /// Finds out what a line means here; `files` are those that were taken before it.
-    fn understand(&mut self, place: usize, line: Line, files: &mut Vec<Value>) -> io::Result<Said> {
-        let field = &self.form.fields()[place];
+    /// Interprets a line for this field; `files` are the ones accepted so far.
+    fn interpret(
+        &mut self,
+        index: usize,
+        line: Line,
+        files: &mut Vec<Value>,
+    ) -> io::Result<LineOutcome> {
+        let field = &self.form.fields()[index];
         let answer = match line {
-            Line::Decline => return Ok(Said::Leave(Turn::Left(Reply::Declined))),
-            Line::Cancel => return Ok(Said::Leave(Turn::Left(Reply::Cancelled))),
-            Line::Back => return Ok(Said::Leave(Turn::Back)),
+            Line::Decline => return Ok(LineOutcome::Leave(Turn::Left(Reply::Declined))),
+            Line::Cancel => return Ok(LineOutcome::Leave(Turn::Left(Reply::Cancelled))),
+            Line::Back => return Ok(LineOutcome::Leave(Turn::Back)),
             Line::Help => {
-                self.show(place)?;
-                self.page.commands()?;
-                return Ok(Said::NotYet);
+                self.show(index)?;
+                self.writer.commands()?;
+                return Ok(LineOutcome::ReadMore);
             }
-            // The page has said what there is to say.
-            Line::Unknown => return Ok(Said::NotYet),
+            // The writer has already reported it.
+            Line::Unknown => return Ok(LineOutcome::ReadMore),
             Line::Enter if !files.is_empty() => Some(std::mem::take(files).into()),
-            Line::Enter => match self.offer(field) {
-                Offer::Kept => self.given(field).cloned(),
-                Offer::Default(value) => Some(value),
-                Offer::Off => Some(false.into()),
-                Offer::Nothing => no_answer(field),
+            Line::Enter => match self.enter_action(field) {
+                EnterAction::Keep => self.draft_value(field).cloned(),
+                EnterAction::Default(value) => Some(value),
+                EnterAction::No => Some(false.into()),
+                EnterAction::NoAnswer => no_answer(field),
             },
             Line::Empty => {
                 files.clear();
                 no_answer(field)
             }
             Line::Typed(typed) => match field.kind() {
-                Kind::File(rules) => return self.take_file(place, rules, &typed, files),
+                Kind::File(rules) => return self.take_file(index, rules, &typed, files),
                 _ => match prompt::read(field, &typed) {
                     Ok(value) => Some(value),
                     Err(words) => {
-                        self.page.own(&words)?;
-                        return Ok(Said::NotYet);
+                        self.writer.write_own(&words)?;
+                        return Ok(LineOutcome::ReadMore);
                     }
                 },
             },
         };
-        Ok(Said::Answer(answer))
+        Ok(LineOutcome::Answer(answer))
     }
 
-    /// Shows everything about a question that a person needs to answer it.
-    fn show(&mut self, place: usize) -> io::Result<()> {
-        let field = &self.form.fields()[place];
+    /// Shows everything that a person needs to answer a question.
+    fn show(&mut self, index: usize) -> io::Result<()> {
+        let field = &self.form.fields()[index];
         let questions = self.questions();
-        let number = questions.iter().position(|other| *other == place);
+        let number = questions.iter().position(|other| *other == index);
         let need = match (field.is_required(), self.form.allows_partial()) {
             (true, false) => "required",
             (true, true) => "required, but may be left for later",
             (false, _) => "optional",
         };
-        self.page.blank()?;
-        self.page.own(&format!(
+        self.writer.blank()?;
+        self.writer.write_own(&format!(
             "Question {} of {}, {need}:",
             number.map_or(0, |number| number + 1),
             questions.len()
         ))?;
-        self.show_words(place)?;
+        self.show_description(index)?;
         if let Some(placeholder) = &field.rendering().placeholder {
-            self.page
-                .own(&format!("Example: {}.", quoted(placeholder)))?;
+            self.writer
+                .write_own(&format!("Example: {}.", quoted(placeholder)))?;
         }
-        self.page.own(&hint(field))?;
+        self.writer.write_own(&hint(field))?;
         if let Some(options) = field.kind().options() {
             for (number, (_, title)) in options.iter().enumerate() {
-                self.page.their_item(number + 1, title)?;
+                self.writer.write_quoted_item(number + 1, title)?;
             }
         }
-        let offered = self.offered(field);
-        self.page.own(&offered)
+        let hint = self.enter_hint(field);
+        self.writer.write_own(&hint)
     }
 
-    /// The asker's words about a field.
-    fn show_words(&mut self, place: usize) -> io::Result<()> {
-        let field = &self.form.fields()[place];
-        self.page.their_line(field.label())?;
+    /// Shows the asker's text about a field.
+    fn show_description(&mut self, index: usize) -> io::Result<()> {
+        let field = &self.form.fields()[index];
+        self.writer.write_quoted_line(field.label())?;
         let words = [field.description(), field.rendering().help_text.as_deref()];
         words
             .into_iter()
             .flatten()
-            .try_for_each(|words| self.page.theirs(words))
+            .try_for_each(|words| self.writer.write_quoted(words))
     }
 
-    fn offer(&self, field: &Field) -> Offer {
-        match (self.given(field), field.default()) {
-            (Some(_), _) => Offer::Kept,
-            (None, Some(default)) => Offer::Default(prompt::raw(default)),
+    fn enter_action(&self, field: &Field) -> EnterAction {
+        match (self.draft_value(field), field.default()) {
+            (Some(_), _) => EnterAction::Keep,
+            (None, Some(default)) => EnterAction::Default(prompt::raw(default)),
             (None, None) if matches!(field.kind(), Kind::Boolean) && field.is_required() => {
-                Offer::Off
+                EnterAction::No
             }
-            (None, None) => Offer::Nothing,
+            (None, None) => EnterAction::NoAnswer,
         }
     }
 
-    /// What Enter does, in Entreat's words.
-    fn offered(&self, field: &Field) -> String {
-        let what = match self.offer(field) {
-            Offer::Kept if self.given(field).is_some_and(Value::is_null) => {
+    /// Describes what Enter does.
+    fn enter_hint(&self, field: &Field) -> String {
+        let what = match self.enter_action(field) {
+            EnterAction::Keep if self.draft_value(field).is_some_and(Value::is_null) => {
                 return "Enter leaves it without an answer.".to_owned();
             }
-            Offer::Kept => {
+            EnterAction::Keep => {
                 let progress = self.progress();
                 let answer = progress.answer(field.id());
                 let answer = answer.map_or_else(
@@ -178,17 +184,17 @@ impl Dialogue<'_> {
                 );
                 format!("Enter keeps {answer}")
             }
-            Offer::Default(_) => {
+            EnterAction::Default(_) => {
                 let default = field
                     .default()
                     .map(|answer| review::in_brief(field, answer));
                 format!("Enter takes {}", default.unwrap_or_default())
             }
-            Offer::Off => return "Enter says no.".to_owned(),
-            Offer::Nothing if field.is_required() && !self.form.allows_partial() => {
+            EnterAction::No => return "Enter says no.".to_owned(),
+            EnterAction::NoAnswer if field.is_required() && !self.form.allows_partial() => {
                 return String::new();
             }
-            Offer::Nothing => return "Enter leaves it without an answer.".to_owned(),
+            EnterAction::NoAnswer => return "Enter leaves it without an answer.".to_owned(),
         };
         if field.is_required() {
             what + "."
@@ -197,30 +203,29 @@ impl Dialogue<'_> {
         }
     }
 
-    /// What the draft holds for a field; null if an answer was cleared.
-    fn given(&self, field: &Field) -> Option<&Value> {
+    /// The draft's value of a field; null if an answer was cleared.
+    fn draft_value(&self, field: &Field) -> Option<&Value> {
         self.answers.get(field.id())
     }
 
-    /// Puts an answer into the draft, unless the form objects to it.
+    /// Puts an answer into the draft, or returns its errors.
     ///
-    /// Objections to several answers at once are left for the end: the other one may be the
-    /// one to mend, and may not have been asked yet. So are all objections to a field that is
-    /// judged under a condition.
-    fn put(&mut self, place: usize, answer: Option<Value>) -> Vec<FieldError> {
-        let before = self.replace(place, answer);
-        if !self.form.fields()[place].checked_when().is_empty() {
+    /// Errors across fields are left for the end: the other field may be the one to fix, and may
+    /// not have been asked yet. So are all errors of a field that is checked conditionally.
+    fn try_answer(&mut self, index: usize, answer: Option<Value>) -> Vec<FieldError> {
+        let before = self.replace(index, answer);
+        if !self.form.fields()[index].checked_when().is_empty() {
             return Vec::new();
         }
-        let errors = self.objections(place, &CheckSettings::default());
+        let errors = self.field_errors(index, &CheckSettings::default());
         if !errors.is_empty() {
-            self.replace(place, before);
+            self.replace(index, before);
         }
         errors
     }
 
-    fn replace(&mut self, place: usize, answer: Option<Value>) -> Option<Value> {
-        let id = self.form.fields()[place].id();
+    fn replace(&mut self, index: usize, answer: Option<Value>) -> Option<Value> {
+        let id = self.form.fields()[index].id();
         let draft = self.answers.as_object_mut()?;
         match answer {
             Some(answer) => draft.insert(id.to_owned(), answer),
@@ -228,9 +233,9 @@ impl Dialogue<'_> {
         }
     }
 
-    /// What the form has against the answer to one field, taken alone.
-    fn objections(&self, place: usize, settings: &CheckSettings) -> Vec<FieldError> {
-        let id = self.form.fields()[place].id();
+    /// Returns the errors of one field, without those across fields.
+    fn field_errors(&self, index: usize, settings: &CheckSettings) -> Vec<FieldError> {
+        let id = self.form.fields()[index].id();
         let progress = self.form.progress(&self.answers, settings);
         let is_missing = progress.missing().any(|field| field.id() == id);
         let mut errors = progress.errors(self.messages);
@@ -238,69 +243,71 @@ impl Dialogue<'_> {
             && !self.form.allows_partial()
             && let Err(violations) = self.form.check_with(&self.answers, settings)
         {
-            // Progress counts what is missing; the sentence for it comes with a check.
+            // Progress only counts missing fields; the message comes with a check.
             errors = violations.errors(self.messages);
         }
         errors.retain(|error| error.field == id && !is_across_fields(error));
         errors
     }
 
-    /// Reads the file at a path; where several are taken, waits for the others.
+    /// Reads the file at a path; a field for several files waits for more.
     fn take_file(
         &mut self,
-        place: usize,
+        index: usize,
         rules: &FileRules,
         typed: &str,
         files: &mut Vec<Value>,
-    ) -> io::Result<Said> {
+    ) -> io::Result<LineOutcome> {
         match file::fetch(rules, typed) {
-            Ok(Fetched::Whole(upload)) if !self.form.fields()[place].takes_many() => {
-                return Ok(Said::Answer(Some(upload)));
+            Ok(FetchedFile::Whole(upload)) if !self.form.fields()[index].takes_many() => {
+                return Ok(LineOutcome::Answer(Some(upload)));
             }
-            Ok(Fetched::Whole(upload)) => files.push(upload),
-            Ok(Fetched::TooLarge(stand_in)) => self.refuse_size(place, stand_in)?,
-            Err(words) => self.page.own(&words)?,
+            Ok(FetchedFile::Whole(upload)) => files.push(upload),
+            Ok(FetchedFile::TooLarge(placeholder)) => self.report_too_large(index, placeholder)?,
+            Err(words) => self.writer.write_own(&words)?,
         }
         if files.len() as u64 == rules.max_items {
-            return Ok(Said::Answer(Some(std::mem::take(files).into())));
+            return Ok(LineOutcome::Answer(Some(std::mem::take(files).into())));
         }
         match files.len() {
             0 => {}
-            1 => self.page.own("1 file so far. Another path, or Enter.")?,
+            1 => self
+                .writer
+                .write_own("1 file so far. Another path, or Enter.")?,
             count => self
-                .page
-                .own(&format!("{count} files so far. Another path, or Enter."))?,
+                .writer
+                .write_own(&format!("{count} files so far. Another path, or Enter."))?,
         }
-        Ok(Said::NotYet)
+        Ok(LineOutcome::ReadMore)
     }
 
-    /// Says that a file is too large, in the form's own sentence.
-    fn refuse_size(&mut self, place: usize, stand_in: Value) -> io::Result<()> {
+    /// Reports that a file is too large, with the form's own message.
+    fn report_too_large(&mut self, index: usize, placeholder: Value) -> io::Result<()> {
         let settings = CheckSettings {
             references: vec![ReferenceKind::Local],
             ..CheckSettings::default()
         };
-        let takes_many = self.form.fields()[place].takes_many();
+        let takes_many = self.form.fields()[index].takes_many();
         let answer = if takes_many {
-            vec![stand_in].into()
+            vec![placeholder].into()
         } else {
-            stand_in
+            placeholder
         };
-        let before = self.replace(place, Some(answer));
-        let mut errors = self.objections(place, &settings);
-        self.replace(place, before);
+        let before = self.replace(index, Some(answer));
+        let mut errors = self.field_errors(index, &settings);
+        self.replace(index, before);
         errors.retain(|error| error.constraint == Constraint::MaxSize.key());
         if errors.is_empty() {
-            // The rule does not hold just now; it still bounds what we read.
+            // The rule is not active now; it still bounds what is read.
             return self
-                .page
-                .own("The file is larger than this question takes.");
+                .writer
+                .write_own("The file is larger than this question takes.");
         }
         self.show_errors("Not accepted:", &errors)
     }
 }
 
-/// What says that there is no answer: null overrules a default, absence does not.
+/// The draft value for "no answer": null overrides a default, absence does not.
 fn no_answer(field: &Field) -> Option<Value> {
     field.default().map(|_| Value::Null)
 }

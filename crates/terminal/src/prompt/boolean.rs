@@ -4,7 +4,7 @@ use serde_json::Value;
 
 pub(super) const HINT: &str = "Yes or no: y or n.";
 
-/// What is no such word is passed on, for the form to refuse.
+/// Passes anything else on, for the form to reject.
 pub(super) fn read(typed: &str) -> Value {
     let word = typed.trim();
     match word.to_ascii_lowercase().as_str() {

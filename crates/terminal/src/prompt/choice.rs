@@ -1,15 +1,15 @@
-//! Which option a person means.
+//! Matches typed text to an option.
 
 use entreat_core::form::Options;
 
-// Neither repeats what was typed: it may have been typed unseen.
+// Neither repeats the input, which may be secret.
 const NUMBER_OR_NAME: &str = "That is the number of one option and the name of another. \
     Type the number with a # before it.";
 const SEVERAL: &str = "That fits several options. Type a number.";
 
-/// Finds the option that was typed: by number, with or without `#`, by value or by title.
+/// Finds an option by number, with or without `#`, by value or by title.
 ///
-/// `Ok(None)` when it is none of them; a sentence when it could be several.
+/// Returns `Ok(None)` if nothing matches, and a message if several match.
 pub(super) fn find<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, String> {
     if let Some(number) = typed.strip_prefix('#')
         && let Some(value) = by_number(options, number)
@@ -24,13 +24,13 @@ pub(super) fn find<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o s
     }
 }
 
-/// The option of a number, counted from 1 as they are shown.
+/// Finds an option by its number, counted from 1 as shown.
 fn by_number<'o>(options: &'o Options, number: &str) -> Option<&'o str> {
-    let place: usize = number.parse().ok()?;
-    options.values().nth(place.checked_sub(1)?)
+    let index: usize = number.parse().ok()?;
+    options.values().nth(index.checked_sub(1)?)
 }
 
-/// The option of a name: its value, else its title, else either in another case.
+/// Finds an option by its value, else its title, else either ignoring case.
 fn by_name<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, String> {
     if options.contains(typed) {
         return Ok(options.values().find(|value| *value == typed));
@@ -45,7 +45,7 @@ fn by_name<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, Str
     }
 }
 
-/// The one option that passes; a sentence when there are several.
+/// Returns the only option that passes; a message if there are several.
 fn only(options: &Options, is_meant: impl Fn(&str, &str) -> bool) -> Result<Option<&str>, String> {
     let mut found = options
         .iter()

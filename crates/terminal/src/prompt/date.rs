@@ -10,7 +10,7 @@ pub(super) fn hint(rules: &DateRules) -> String {
     } else {
         "A date as YYYY-MM-DD"
     };
-    // Bounds were read as dates, so they hold nothing that could fool anybody.
+    // Bounds were parsed as dates, so they need no sanitizing.
     let bound = |bound: &Option<DateBound>| bound.as_ref().map(|b| b.as_str().to_owned());
     match (bound(&rules.minimum), bound(&rules.maximum)) {
         (Some(first), Some(last)) => format!("{what}, from {first} to {last}."),

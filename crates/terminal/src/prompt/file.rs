@@ -1,8 +1,8 @@
 //! `file`: a path on this machine, read into an upload.
 //!
-//! Reads regular files only: a pipe or a device could keep the person waiting for ever. A
-//! file that is larger than the field takes is not read whole; [`Fetched::TooLarge`] is a
-//! stand-in by reference, which has the size for the form to refuse and is never sent.
+//! Reads regular files only: a pipe or a device could block forever. A file above the field's
+//! limit is not read whole; [`FetchedFile::TooLarge`] holds a placeholder reference with the size
+//! for the form to reject, which is never sent.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use super::count;
 use crate::typography::{quoted, quoted_choice, size};
 
-/// As many first bytes as tell a file's type.
-const TELLING: u64 = 8 * 1024;
+/// The number of leading bytes needed to detect a file's type.
+const SNIFF_BYTES: u64 = 8 * 1024;
 
-/// What became of a path.
-pub(crate) enum Fetched {
+/// The result of reading a file.
+pub(crate) enum FetchedFile {
     /// The upload.
     Whole(Value),
     /// An upload without its content.
@@ -38,19 +38,19 @@ pub(super) fn hint(rules: &FileRules) -> String {
     let types = rules
         .mime_types()
         .map(|types| format!(", of type {}", quoted_choice(types)));
-    let endings = rules
+    let extensions = rules
         .extensions()
-        .map(|endings| format!(", ending in {}", quoted_choice(endings)));
+        .map(|extensions| format!(", ending in {}", quoted_choice(extensions)));
     format!(
         "{what} at most {}{}{}.",
         size(rules.max_size),
         types.unwrap_or_default(),
-        endings.unwrap_or_default()
+        extensions.unwrap_or_default()
     )
 }
 
-/// Reads the file at a typed path, or says why it cannot be read.
-pub(crate) fn fetch(rules: &FileRules, typed: &str) -> Result<Fetched, String> {
+/// Reads the file at a typed path, or returns a message that explains why it cannot be read.
+pub(crate) fn fetch(rules: &FileRules, typed: &str) -> Result<FetchedFile, String> {
     let path = path(typed);
     read(rules, &path).map_err(|error| {
         let why = match error.kind() {
@@ -64,8 +64,7 @@ pub(crate) fn fetch(rules: &FileRules, typed: &str) -> Result<Fetched, String> {
     })
 }
 
-/// The path as it was typed, or without the quotation marks that a terminal puts around a
-/// file that is dropped on it.
+/// Returns the path as typed, or without the quotation marks that terminals add to a dropped file.
 fn path(typed: &str) -> PathBuf {
     let typed = typed.trim();
     let unquoted = ['\'', '"']
@@ -77,20 +76,20 @@ fn path(typed: &str) -> PathBuf {
     }
 }
 
-fn read(rules: &FileRules, path: &Path) -> io::Result<Fetched> {
-    // Before it is opened, because opening a pipe already waits.
-    let about = std::fs::metadata(path)?;
-    if about.is_dir() {
+fn read(rules: &FileRules, path: &Path) -> io::Result<FetchedFile> {
+    // Before opening, since opening a pipe already blocks.
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    if !about.is_file() {
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let fits = about.len() <= rules.max_size;
+    let fits = metadata.len() <= rules.max_size;
     let limit = if fits {
         rules.max_size.saturating_add(1)
     } else {
-        TELLING
+        SNIFF_BYTES
     };
     let mut bytes = Vec::new();
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
@@ -104,19 +103,22 @@ fn read(rules: &FileRules, path: &Path) -> io::Result<Fetched> {
         })
     };
     let length = bytes.len() as u64;
-    // It may have grown since its size was asked for.
+    // The file may have grown since.
     if fits && length <= rules.max_size {
-        Ok(Fetched::Whole(upload(
+        Ok(FetchedFile::Whole(upload(
             length,
             STANDARD.encode(&bytes).into(),
         )))
     } else {
-        let nowhere = json!({"type": ReferenceKind::Local.name(), "location": ""});
-        Ok(Fetched::TooLarge(upload(about.len().max(length), nowhere)))
+        let reference = json!({"type": ReferenceKind::Local.name(), "location": ""});
+        Ok(FetchedFile::TooLarge(upload(
+            metadata.len().max(length),
+            reference,
+        )))
     }
 }
 
-/// What the bytes tell; for kinds of text, which look alike, what the name tells.
+/// Detects the type from the bytes; text types look alike, so those are told by the name.
 fn content_type(name: &str, bytes: &[u8]) -> &'static str {
     let found = infer::get(bytes).map(|kind| kind.mime_type());
     match (found, text_type(name)) {
@@ -128,8 +130,8 @@ fn content_type(name: &str, bytes: &[u8]) -> &'static str {
 }
 
 fn text_type(name: &str) -> Option<&'static str> {
-    let (_, ending) = name.rsplit_once('.')?;
-    Some(match ending.to_ascii_lowercase().as_str() {
+    let (_, extension) = name.rsplit_once('.')?;
+    Some(match extension.to_ascii_lowercase().as_str() {
         "txt" | "log" | "text" => "text/plain",
         "md" => "text/markdown",
         "csv" => "text/csv",

@@ -1,23 +1,23 @@
-//! A typed line: an answer or a command.
+//! Parses a typed line: an answer or a command.
 
-/// What a line says.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Nothing: what was offered is taken.
+    /// An empty line: accepts the offered value.
     Enter,
     /// An answer.
     Typed(String),
-    /// No answer, even where one was offered.
+    /// No answer, even if one was offered.
     Empty,
     Help,
     Back,
     Decline,
     Cancel,
-    /// It begins as a command does and is none.
+    /// A single colon without a known command.
     Unknown,
 }
 
-/// The commands in Entreat's words, one a line.
+/// Help on the commands, one per line.
 pub(crate) const COMMANDS: [&str; 6] = [
     ":back     the previous question again",
     ":empty    no answer, even where one is offered",
@@ -27,7 +27,7 @@ pub(crate) const COMMANDS: [&str; 6] = [
     "An answer that begins with a colon is typed with two.",
 ];
 
-/// What to say to [`Line::Unknown`], without a word of what may have been a secret.
+/// The message for [`Line::Unknown`]. Does not repeat the input, which may be secret.
 pub(crate) const NO_COMMAND: &str =
     "There is no such command; see :help. An answer that begins with a colon is typed with two.";
 

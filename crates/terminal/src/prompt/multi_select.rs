@@ -13,17 +13,17 @@ pub(super) fn hint(rules: &MultiSelectRules) -> String {
     )
 }
 
-/// What is no option is passed on, for the form to refuse.
+/// Passes unknown options on, for the form to reject.
 pub(super) fn read(options: &Options, typed: &str) -> Result<Value, String> {
     let names = options.iter().flat_map(|(value, title)| [value, title]);
     let most_commas = names.map(|name| name.matches(',').count()).max();
-    // Bounded by the names, or a line of many commas would take for ever.
+    // Bounded by the names, since a line of many commas would take too long otherwise.
     let most_pieces = most_commas.unwrap_or(0) + 1;
     let pieces: Vec<&str> = typed.split(',').collect();
     let mut chosen = Vec::new();
     let mut rest = &pieces[..];
     while !rest.is_empty() {
-        // Names may have commas themselves: the longest that is one wins.
+        // Names may contain commas: the longest match wins.
         let mut taken = 1;
         let mut found = None;
         for length in (1..=most_pieces.min(rest.len())).rev() {

@@ -1,4 +1,4 @@
-//! `number`: passed on as it is typed, so that no digit is lost.
+//! `number`: passed on as typed, so that no digit is lost.
 
 use entreat_core::form::NumberRules;
 

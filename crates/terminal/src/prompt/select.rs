@@ -7,7 +7,7 @@ use super::choice;
 
 pub(super) const HINT: &str = "One of these, by number or name:";
 
-/// What is no option is passed on, for the form to refuse.
+/// Passes unknown options on, for the form to reject.
 pub(super) fn read(options: &Options, typed: &str) -> Result<Value, String> {
     let typed = typed.trim();
     Ok(choice::find(options, typed)?.unwrap_or(typed).into())

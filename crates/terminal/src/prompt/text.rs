@@ -1,4 +1,4 @@
-//! `text`: taken as it is typed, spaces included.
+//! `text`: taken as typed, spaces included.
 
 use entreat_core::Format;
 use entreat_core::form::TextRules;

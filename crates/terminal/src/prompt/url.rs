@@ -1,4 +1,4 @@
-//! `url`: passed on as it is typed.
+//! `url`: passed on as typed.
 
 use entreat_core::form::UrlRules;
 

@@ -128,7 +128,7 @@ fn dependencies_are_asked_for_at_the_end() {
 fn an_objection_of_the_host_program_leads_to_the_review() {
     let mut validators = entreat_core::Validators::default();
     validators.register("never", |_: &entreat_core::Answers<'_>| {
-        Err(entreat_core::Objection::new("", "Not on a Friday"))
+        Err(entreat_core::ValidatorError::new("", "Not on a Friday"))
     });
     let definition = json!({"id": "f", "title": "F",
         "fields": [{"id": "t", "type": "text", "label": "T"}],

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use entreat_core::Script;
 use entreat_terminal::{
-    CardReply, Filled, News, OpenedReply, Terminal, TerminalQuestion, UrlCard, Wire, Word,
+    CardReply, FormReply, OpenedReply, PromptChannel, PromptEvent, PromptNotice, Terminal,
+    TerminalQuestion, UrlCard,
 };
 use futures_util::FutureExt as _;
 use serde_json::json;
@@ -35,7 +36,11 @@ type Keyboard = mpsc::Sender<io::Result<Option<String>>>;
 fn terminal() -> (Terminal, Keyboard, Screen) {
     let (keyboard, lines) = mpsc::channel(9);
     let screen = Screen::default();
-    (Terminal::wired(lines, screen.clone()), keyboard, screen)
+    (
+        Terminal::from_lines(lines, screen.clone()),
+        keyboard,
+        screen,
+    )
 }
 
 fn type_in(keyboard: &Keyboard, lines: &[&str]) {
@@ -63,8 +68,8 @@ async fn a_prompt_that_was_closed_leaves_its_line_to_the_next_one() {
     let (mut terminal, keyboard, screen) = terminal();
     {
         let question = name();
-        let mut wire = Wire::none();
-        let mut closed = std::pin::pin!(terminal.fill(&question, &mut wire));
+        let mut channel = PromptChannel::disconnected();
+        let mut closed = std::pin::pin!(terminal.fill(&question, &mut channel));
         while !screen.text().ends_with("> ") {
             assert!(closed.as_mut().now_or_never().is_none());
             tokio::task::yield_now().await;
@@ -78,52 +83,55 @@ async fn a_prompt_that_was_closed_leaves_its_line_to_the_next_one() {
         screen.text()
     );
     type_in(&keyboard, &["Ada"]);
-    let filled = terminal.fill(&name(), &mut Wire::none()).await.unwrap();
+    let filled = terminal
+        .fill(&name(), &mut PromptChannel::disconnected())
+        .await
+        .unwrap();
     let expected = json!({"name": "Ada"});
     assert_eq!(
         filled,
-        Filled::Answered(expected.as_object().unwrap().clone())
+        FormReply::Answered(expected.as_object().unwrap().clone())
     );
 }
 
 #[tokio::test]
 async fn whoever_asks_hears_of_the_first_line_and_of_each_answer() {
     let (mut terminal, keyboard, _) = terminal();
-    let (mut desk, mut wire) = Wire::pair();
+    let (mut handle, mut channel) = PromptChannel::pair();
     type_in(&keyboard, &["", "Ada"]);
-    terminal.fill(&name(), &mut wire).await.unwrap();
-    drop(wire);
-    assert_eq!(desk.next().await, Some(News::Begun));
+    terminal.fill(&name(), &mut channel).await.unwrap();
+    drop(channel);
+    assert_eq!(handle.next().await, Some(PromptEvent::Started));
     assert_eq!(
-        desk.next().await,
-        Some(News::Drafted(json!({"name": "Ada"})))
+        handle.next().await,
+        Some(PromptEvent::DraftChanged(json!({"name": "Ada"})))
     );
-    assert_eq!(desk.next().await, None);
+    assert_eq!(handle.next().await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn deadlines_are_told_between_lines_and_put_off_by_a_command() {
     let (mut terminal, keyboard, screen) = terminal();
-    let (mut desk, mut wire) = Wire::pair();
+    let (mut handle, mut channel) = PromptChannel::pair();
     let question = name().deadline(Instant::now() + Duration::from_secs(300), 1);
-    desk.tell(Word::Warned(Duration::from_secs(59)));
+    handle.notify(PromptNotice::ExpiryWarning(Duration::from_secs(59)));
     type_in(&keyboard, &[":extend"]);
     let granted = async {
-        while desk.next().await != Some(News::Extend) {}
-        desk.tell(Word::Deadline {
+        while handle.next().await != Some(PromptEvent::ExtensionRequested) {}
+        handle.notify(PromptNotice::Deadline {
             at: Instant::now() + Duration::from_secs(600),
             extensions_left: 0,
         });
         type_in(&keyboard, &[":extend", "Ada"]);
     };
-    let (filled, ()) = tokio::join!(terminal.fill(&question, &mut wire), granted);
-    assert!(matches!(filled.unwrap(), Filled::Answered(_)));
+    let (filled, ()) = tokio::join!(terminal.fill(&question, &mut channel), granted);
+    assert!(matches!(filled.unwrap(), FormReply::Answered(_)));
     let screen = screen.text();
     for words in [
         "You have 5 minutes. :extend asks for more.\n",
         "Time runs out: 59 seconds left. :extend asks for more.\n> ",
         "You have 10 minutes now.\n> ",
-        "There is no more time to be had.\n> ",
+        "This question can't be extended any further.\n> ",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -132,14 +140,17 @@ async fn deadlines_are_told_between_lines_and_put_off_by_a_command() {
 #[tokio::test]
 async fn decline_cancel_and_the_end_of_the_input_stay_apart() {
     for (lines, filled) in [
-        (&[":decline"][..], Filled::Declined),
-        (&[":cancel"], Filled::Cancelled),
-        (&[], Filled::Cancelled),
+        (&[":decline"][..], FormReply::Declined),
+        (&[":cancel"], FormReply::Cancelled),
+        (&[], FormReply::Cancelled),
     ] {
         let (mut terminal, keyboard, _) = terminal();
         type_in(&keyboard, lines);
         drop(keyboard);
-        let reply = terminal.fill(&name(), &mut Wire::none()).await.unwrap();
+        let reply = terminal
+            .fill(&name(), &mut PromptChannel::disconnected())
+            .await
+            .unwrap();
         assert_eq!(reply, filled);
         assert_eq!(terminal.is_attended(), !lines.is_empty());
     }
@@ -205,7 +216,10 @@ async fn notices_and_what_a_script_says_come_in_their_place() {
         TerminalQuestion::of_script(&script, english()).notice("A part cannot be shown.");
     let (mut terminal, keyboard, screen) = terminal();
     type_in(&keyboard, &["Ada"]);
-    terminal.fill(&question, &mut Wire::none()).await.unwrap();
+    terminal
+        .fill(&question, &mut PromptChannel::disconnected())
+        .await
+        .unwrap();
     let screen = screen.text();
     let place = |words: &str| {
         screen

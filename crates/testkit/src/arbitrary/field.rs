@@ -6,7 +6,7 @@ use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
 use super::{often, one_of};
-use crate::generate::Generator;
+use entreat_generate::Generator;
 
 /// A field that is being put together.
 pub(super) struct Draft {

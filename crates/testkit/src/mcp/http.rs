@@ -1,5 +1,5 @@
-//! Clients over Streamable HTTP, for what a stream of lines cannot show: headers, sessions, and
-//! several servers behind one address.
+//! Clients over Streamable HTTP, for tests of headers, sessions, and several servers behind one
+//! address.
 
 use std::net::SocketAddr;
 
@@ -9,12 +9,12 @@ use tokio::net::TcpStream;
 
 use super::{Kind, Reply};
 
-/// A client over Streamable HTTP. Each request has a connection of its own.
+/// A client over Streamable HTTP. Each request uses a new connection.
 ///
-/// What goes wrong with a connection fails the test.
+/// Connection errors fail the test.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
-    /// Where the next request goes, under `/mcp`.
+    /// The address of the next request, with the path `/mcp`.
     pub address: SocketAddr,
     kind: Kind,
     capabilities: Value,
@@ -22,12 +22,12 @@ pub struct HttpClient {
     session: Option<String>,
 }
 
-/// What a request is answered with, as it comes.
+/// A streamed HTTP response.
 #[derive(Debug)]
 pub struct HttpAnswer {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
-    /// Its headers, with names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     lines: Lines<BufReader<TcpStream>>,
 }
@@ -37,7 +37,7 @@ pub struct HttpAnswer {
     reason = "whatever goes wrong fails the test"
 )]
 impl HttpClient {
-    /// A client that has said nothing yet.
+    /// Creates a client that is not connected.
     pub fn new(kind: Kind, address: SocketAddr) -> Self {
         Self {
             address,
@@ -62,7 +62,7 @@ impl HttpClient {
         self
     }
 
-    /// Begins a session, where the era has one.
+    /// Starts a session, if the era has one.
     pub async fn begin(mut self) -> Self {
         if self.kind.has_rounds() {
             return self;
@@ -97,12 +97,12 @@ impl HttpClient {
         self
     }
 
-    /// Sends a request without a body, such as `GET` and `DELETE` are.
+    /// Sends a request without a body, such as `GET` or `DELETE`.
     pub async fn bare(&self, method: &str) -> HttpAnswer {
         self.request(method, "", "").await
     }
 
-    /// One round of a call, with what else its parameters have; answers nothing.
+    /// Makes one round of a call, with additional parameters; answers nothing.
     pub async fn round(&self, tool: &str, arguments: Value, extra: Value) -> Reply {
         self.call(tool, arguments, extra).await.reply().await
     }
@@ -116,7 +116,7 @@ impl HttpClient {
         self.send("tools/call", params).await
     }
 
-    /// Calls a tool by a request of this id, beside others.
+    /// Calls a tool with this request id.
     pub async fn call_as(&self, id: u64, tool: &str, arguments: Value) -> HttpAnswer {
         let params = json!({"name": tool, "arguments": arguments});
         self.send_as(id, "tools/call", params).await
@@ -167,7 +167,7 @@ impl HttpClient {
             Some(session) => format!("mcp-session-id: {session}\r\n"),
             None => String::new(),
         };
-        // The older version has no chunks, which would have to be read apart.
+        // HTTP/1.0, which has no chunked encoding to decode.
         let head = format!(
             "{method} /mcp HTTP/1.0\r\nhost: {}\r\naccept: application/json, text/event-stream\r\n\
              mcp-protocol-version: {}\r\ncontent-type: application/json\r\n\
@@ -205,13 +205,13 @@ impl HttpClient {
     reason = "whatever goes wrong fails the test"
 )]
 impl HttpAnswer {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// All that is left of it.
+    /// Reads the rest of the body.
     pub async fn text(&mut self) -> String {
         let mut text = String::new();
         while let Ok(Some(line)) = self.lines.next_line().await {
@@ -220,7 +220,7 @@ impl HttpAnswer {
         text
     }
 
-    /// The next message of it; `None` at its end.
+    /// Reads the next message; `None` at the end.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             let line = self.lines.next_line().await.expect("the server writes")?;
@@ -231,7 +231,7 @@ impl HttpAnswer {
         }
     }
 
-    /// What the request came to; what else comes is passed over.
+    /// Reads until the JSON-RPC response; skips other messages.
     #[expect(clippy::panic, reason = "whatever goes wrong fails the test")]
     pub async fn reply(&mut self) -> Reply {
         while let Some(mut message) = self.next().await {

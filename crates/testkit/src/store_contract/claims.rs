@@ -1,4 +1,4 @@
-//! What may be used once.
+//! Claims on single-use values.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::{at, broken, kept};
 
-/// A claim that is told apart by a number, with inputs that are too.
+/// A claim with a numbered key and inputs.
 pub(super) fn claim(number: u8, inputs: u8, expires: UnixTime) -> Claim {
     Claim {
         key: [number; 24],
@@ -19,7 +19,7 @@ pub(super) fn claim(number: u8, inputs: u8, expires: UnixTime) -> Claim {
     }
 }
 
-/// However many come at once, one is first, and all others are told which.
+/// Of concurrent claims one succeeds, and all others get the first one.
 pub async fn of_many_claims_of_one_key_the_first_holds(store: Arc<impl Store>) {
     let mut callers = JoinSet::new();
     for caller in 0..64 {
@@ -39,11 +39,11 @@ pub async fn of_many_claims_of_one_key_the_first_holds(store: Arc<impl Store>) {
     }
     assert_eq!((fresh.len(), told.len()), (1, 63));
     assert!(told.iter().all(|first| *first == fresh[0]), "{told:?}");
-    // Another key is another claim.
+    // Other keys are independent.
     assert_eq!(kept(store.claim(claim(8, 0, at(1_000)))).await, None);
 }
 
-/// What came of a claim is there for whoever comes later, bit by bit, and does not change.
+/// The outcome of a claim is returned to later claims unchanged, and never replaced.
 pub async fn a_claim_keeps_its_first_outcome(store: Arc<impl Store>) {
     let first = claim(1, 1, at(1_000));
     kept(store.claim(first.clone())).await;
@@ -53,12 +53,12 @@ pub async fn a_claim_keeps_its_first_outcome(store: Arc<impl Store>) {
     let found = kept(store.claim(claim(1, 2, at(2_000)))).await;
     let outcome = Some(outcome.into());
     assert_eq!(found, Some(Claim { outcome, ..first }));
-    // What nobody claimed has no outcome to keep.
+    // An outcome without a claim is ignored.
     kept(store.end_claim([9; 24], b"lost".to_vec())).await;
     assert_eq!(kept(store.claim(claim(9, 1, at(1_000)))).await, None);
 }
 
-/// A claim that came to nothing can be made again, with other inputs too.
+/// A released claim can be made again, also with other inputs.
 pub async fn a_released_claim_is_free_and_others_stay(store: Arc<impl Store>) {
     for number in 1..=3 {
         kept(store.claim(claim(number, 1, at(1_000)))).await;
@@ -76,7 +76,7 @@ pub async fn a_released_claim_is_free_and_others_stay(store: Arc<impl Store>) {
     assert_eq!(is_free, [true, false, false]);
 }
 
-/// Claims go at the moment at which they expire, those that end first first.
+/// Claims are purged from their expiry on, in the order of expiry.
 pub async fn expired_claims_are_forgotten_up_to_the_limit(store: Arc<impl Store>) {
     for number in 1..=6 {
         let expires = at(10 * (7 - u64::from(number)));

@@ -1,18 +1,17 @@
-//! What a store promises that outlives the process.
+//! The contract of durable stores.
 
 use entreat_core::Command;
 use entreat_engine::Store;
-use entreat_engine::store::{Created, Query, Which};
+use entreat_engine::store::{Created, Query, StatusFilter};
 
 use super::claims::claim;
 use super::{at, kept, loaded, stepped};
 use crate::records::{self, assert_same};
 
-/// Everything that was acknowledged is there after the store was let go and opened again:
-/// records in every state, keys, alarms, outcomes to be delivered, notes, claims, and what was
-/// purged stays away.
+/// Every acknowledged write survives reopening the store: records in every state, keys, timers,
+/// pending deliveries, notes and claims. Purged records stay deleted.
 ///
-/// Takes what opens the store, always the same one, and what lets go of it.
+/// Takes functions that open and close the same store.
 pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
     open: impl AsyncFn() -> S,
     close: impl AsyncFn(S),
@@ -40,14 +39,14 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
     kept(store.create(purged.clone())).await;
     kept(store.commit(records::declined(&purged, at(3)))).await;
     assert_eq!(kept(store.purge(at(4), 10)).await, 1);
-    kept(store.keep_note("note", "text".into())).await;
+    kept(store.save_note("note", "text".into())).await;
     let open_claim = claim(1, 1, at(1_000));
     kept(store.claim(open_claim.clone())).await;
     let mut ended_claim = claim(2, 1, at(1_000));
     kept(store.claim(ended_claim.clone())).await;
     kept(store.end_claim(ended_claim.key, b"outcome".to_vec())).await;
     ended_claim.outcome = Some((*b"outcome").into());
-    // The last thing before the end, and nobody waits for it.
+    // The last write before closing, at low priority.
     stepped(&store, declined.clone(), true).await;
     close(store).await;
 
@@ -57,17 +56,17 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
             assert_same(&loaded(&store, record).await, record);
         }
         assert!(kept(store.load(purged.id)).await.is_none());
-        assert_eq!(kept(store.note("note")).await.as_deref(), Some("text"));
+        assert_eq!(kept(store.load_note("note")).await.as_deref(), Some("text"));
         for first in [&open_claim, &ended_claim] {
             let again = claim(first.key[0], 9, at(2_000));
             assert_eq!(kept(store.claim(again)).await.as_ref(), Some(first));
         }
-        let mut census = kept(store.census()).await;
-        census.sort_unstable();
-        assert_eq!(census, [("one".into(), 1), ("other".into(), 1)]);
+        let mut counts = kept(store.live_counts()).await;
+        counts.sort_unstable();
+        assert_eq!(counts, [("one".into(), 1), ("other".into(), 1)]);
         let query = Query {
             asker: None,
-            which: Which::All,
+            which: StatusFilter::All,
             before: None,
             limit: 10,
         };
@@ -81,7 +80,7 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
             ("declined", &declined),
         ] {
             let again = records::with_key(records::pending("one", at(9), 9), key);
-            let first = Created::Before(record.id);
+            let first = Created::Existing(record.id);
             assert_eq!(kept(store.create(again)).await, first);
         }
         let deadline = pending.lifecycle.deadline();
@@ -91,12 +90,12 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
         close(store).await;
     }
 
-    // What was live goes on, and the freed key is free.
+    // Live records accept steps, and the purged key can be used again.
     let store = open().await;
     let opened = records::step(&pending, Command::Open, at(10));
     kept(store.commit(opened.clone())).await;
     let again = records::with_key(records::pending("one", at(9), 9), "gone");
-    assert_eq!(kept(store.create(again.clone())).await, Created::Fresh);
+    assert_eq!(kept(store.create(again.clone())).await, Created::New);
     close(store).await;
     let store = open().await;
     assert_same(&loaded(&store, &pending).await, &opened);

@@ -1,9 +1,9 @@
-//! Pages of records, and how many are live.
+//! Pages of records, and counts of live ones.
 
 use std::sync::Arc;
 
 use entreat_core::{Command, ElicitationId, Presented, Status};
-use entreat_engine::store::{Query, Which};
+use entreat_engine::store::{Query, StatusFilter};
 use entreat_engine::{Extras, Principal, Record, Store};
 
 use super::{at, kept, stepped};
@@ -12,7 +12,7 @@ use crate::records::{self, assert_same};
 fn all(limit: usize) -> Query {
     Query {
         asker: None,
-        which: Which::All,
+        which: StatusFilter::All,
         before: None,
         limit,
     }
@@ -23,8 +23,8 @@ async fn ids(store: &impl Store, query: Query) -> Vec<ElicitationId> {
     page.iter().map(|record| record.id).collect()
 }
 
-/// Every second of these has settled, in both ways, so that a store with several places has to
-/// merge them.
+/// Every second record has settled, at normal or low priority, so that a store with several tables
+/// has to merge them.
 async fn fill(store: &impl Store, asker: &str, numbers: std::ops::Range<u64>) -> Vec<Record> {
     let mut filled = Vec::new();
     for number in numbers {
@@ -40,7 +40,7 @@ async fn fill(store: &impl Store, asker: &str, numbers: std::ops::Range<u64>) ->
     filled
 }
 
-/// Page after page, every record comes once, the newest first.
+/// Paging returns every record once, newest first.
 pub async fn lists_are_newest_first_and_come_in_pages(store: Arc<impl Store>) {
     assert_eq!(ids(&*store, all(10)).await, []);
     let filled = fill(&*store, "asker", 0..25).await;
@@ -64,7 +64,7 @@ pub async fn lists_are_newest_first_and_come_in_pages(store: Arc<impl Store>) {
     assert_eq!(ids(&*store, all(0)).await, []);
 }
 
-/// A list is of one asker or of all, and of one state, of the live ones, or of all.
+/// Lists can be filtered by asker and by state.
 pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) {
     let mut everything = Vec::new();
     for (asker, base) in [("one", 0), ("other", 100)] {
@@ -100,22 +100,25 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
         }
     }
     everything.reverse();
-    let states = Status::ALL.map(Which::Only);
-    for which in states.into_iter().chain([Which::All, Which::Live]) {
+    let states = Status::ALL.map(StatusFilter::Only);
+    for which in states
+        .into_iter()
+        .chain([StatusFilter::All, StatusFilter::Live])
+    {
         for asker in [None, Some("one"), Some("other"), Some("nobody")] {
             let query = Query {
                 asker: asker.map(Into::into),
                 which,
                 ..all(100)
             };
-            let expected = everything.iter().filter(|record| query.admits(record));
+            let expected = everything.iter().filter(|record| query.matches(record));
             let expected: Vec<_> = expected.map(|record| record.id).collect();
             assert_eq!(ids(&*store, query.clone()).await, expected, "{query:?}");
         }
     }
 }
 
-/// Records that were asked in the same millisecond are neither lost nor listed twice.
+/// Records of the same millisecond are neither lost nor duplicated.
 pub async fn records_of_one_moment_are_told_apart(store: Arc<impl Store>) {
     let mut made: Vec<ElicitationId> = Vec::new();
     for number in 0..40 {
@@ -138,21 +141,21 @@ pub async fn records_of_one_moment_are_told_apart(store: Arc<impl Store>) {
     assert_eq!(seen, made);
 }
 
-/// Live records are counted by asker; who has none is not named.
+/// Live records are counted by asker; askers without any are omitted.
 pub async fn the_census_counts_live_records_alone(store: Arc<impl Store>) {
-    assert_eq!(kept(store.census()).await, []);
+    assert_eq!(kept(store.live_counts()).await, []);
     fill(&*store, "one", 0..5).await;
     fill(&*store, "other", 11..12).await;
     fill(&*store, "done", 20..21).await;
-    let mut census = kept(store.census()).await;
-    census.sort_unstable();
-    assert_eq!(census, [("one".into(), 2), ("other".into(), 1)]);
+    let mut counts = kept(store.live_counts()).await;
+    counts.sort_unstable();
+    assert_eq!(counts, [("one".into(), 2), ("other".into(), 1)]);
 }
 
-/// Live records are counted by principal too; those that were asked on nobody's behalf are not.
+/// Live records are counted by principal; records without a principal are not counted.
 pub async fn the_census_of_principals_counts_live_records_alone(store: Arc<impl Store>) {
     fill(&*store, "one", 0..5).await;
-    assert_eq!(kept(store.census_of_principals()).await, []);
+    assert_eq!(kept(store.live_counts_by_principal()).await, []);
     let mut number = 100;
     let mut made = Vec::new();
     for (asker, principal) in [
@@ -174,10 +177,10 @@ pub async fn the_census_of_principals_counts_live_records_alone(store: Arc<impl 
         presented: Presented::Yes,
     };
     kept(store.commit(records::step(&made[2], declined, at(1)))).await;
-    let mut census = kept(store.census_of_principals()).await;
-    census.sort_unstable();
+    let mut counts = kept(store.live_counts_by_principal()).await;
+    counts.sort_unstable();
     assert_eq!(
-        census,
+        counts,
         [
             ("one".into(), "ada".into(), 2),
             ("other".into(), "ada".into(), 1)

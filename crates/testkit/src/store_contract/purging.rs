@@ -1,4 +1,4 @@
-//! Forgetting what is over.
+//! Purging settled records.
 
 use std::sync::Arc;
 
@@ -8,8 +8,7 @@ use entreat_engine::store::Created;
 use super::{at, kept, stepped};
 use crate::records;
 
-/// What settled before the moment goes, what settled at it or later stays, and what is live
-/// stays however old it is.
+/// Records that settled before the given time are purged; later ones and live ones of any age stay.
 pub async fn purging_takes_what_settled_before_and_nothing_that_is_live(store: Arc<impl Store>) {
     let live = records::pending("asker", at(0), 0);
     kept(store.create(live.clone())).await;
@@ -30,11 +29,11 @@ pub async fn purging_takes_what_settled_before_and_nothing_that_is_live(store: A
     }
     assert_eq!(kept(store.purge(at(1_000_000), 100)).await, 4);
     assert!(kept(store.load(live.id)).await.is_some());
-    // It can go on as if nothing had been.
+    // It still accepts steps.
     kept(store.commit(records::declined(&live, at(1)))).await;
 }
 
-/// No more is forgotten at once than allowed.
+/// A purge deletes no more than its limit.
 pub async fn purging_stops_at_the_limit(store: Arc<impl Store>) {
     for number in 0..600 {
         let record = records::pending("asker", at(number), number);
@@ -52,7 +51,7 @@ pub async fn purging_stops_at_the_limit(store: Arc<impl Store>) {
     assert_eq!(kept(store.purge(at(10_000), 500)).await, 93);
 }
 
-/// A forgotten record's key is free.
+/// The idempotency key of a purged record can be used again.
 pub async fn purged_keys_can_be_used_again(store: Arc<impl Store>) {
     for unhurried in [false, true] {
         let first = records::with_key(records::pending("asker", at(0), 1), "key");
@@ -60,7 +59,7 @@ pub async fn purged_keys_can_be_used_again(store: Arc<impl Store>) {
         stepped(&*store, records::declined(&first, at(1)), unhurried).await;
         assert_eq!(kept(store.purge(at(2), 10)).await, 1);
         let again = records::with_key(records::pending("asker", at(3), 2), "key");
-        assert_eq!(kept(store.create(again.clone())).await, Created::Fresh);
+        assert_eq!(kept(store.create(again.clone())).await, Created::New);
         assert!(kept(store.load(again.id)).await.is_some());
         stepped(&*store, records::declined(&again, at(4)), unhurried).await;
         assert_eq!(kept(store.purge(at(5), 10)).await, 1);

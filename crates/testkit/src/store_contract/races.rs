@@ -1,19 +1,19 @@
-//! Many callers at once.
+//! Concurrent callers.
 
 use std::sync::Arc;
 
 use entreat_core::Command;
-use entreat_engine::store::{Created, Query, Which};
+use entreat_engine::store::{Created, Query, StatusFilter};
 use entreat_engine::{Record, Store, StoreError};
 use tokio::task::JoinSet;
 
 use super::{at, broken, kept, loaded};
 use crate::records::{self, assert_same};
 
-/// As many as press a button at once, and then some.
+/// Number of concurrent callers.
 const CALLERS: u64 = 64;
 
-/// Whoever decides on the same version, one wins and the others are told.
+/// Of concurrent steps from the same version one wins, and the others get a conflict.
 pub async fn of_many_steps_for_one_version_one_wins(store: Arc<impl Store>) {
     let mut record = records::pending("asker", at(0), 1);
     kept(store.create(record.clone())).await;
@@ -34,19 +34,19 @@ pub async fn of_many_steps_for_one_version_one_wins(store: Arc<impl Store>) {
         while let Some(done) = callers.join_next().await {
             match done {
                 Ok((Ok(()), step)) => {
-                    assert!(winner.is_none(), "two have won round {round}");
+                    assert!(winner.is_none(), "two steps have won round {round}");
                     winner = Some(step);
                 }
                 Ok((Err(StoreError::Conflict { .. }), _)) => {}
                 other => broken(&format!("expected a conflict, got {other:?}")),
             }
         }
-        record = winner.unwrap_or_else(|| broken("nobody has won"));
+        record = winner.unwrap_or_else(|| broken("no step has won"));
         assert_same(&loaded(&*store, &record).await, &record);
     }
 }
 
-/// However many ask with one key at once, one record is kept, and all are told of it.
+/// Of concurrent creations with one key one is stored, and all return its id.
 pub async fn of_many_creations_with_one_key_exactly_one_is_kept(store: Arc<impl Store>) {
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
@@ -57,8 +57,8 @@ pub async fn of_many_creations_with_one_key_exactly_one_is_kept(store: Arc<impl 
     let (mut fresh, mut named) = (Vec::new(), Vec::new());
     while let Some(done) = callers.join_next().await {
         match done {
-            Ok((id, Created::Fresh)) => fresh.push(id),
-            Ok((_, Created::Before(id))) => named.push(id),
+            Ok((id, Created::New)) => fresh.push(id),
+            Ok((_, Created::Existing(id))) => named.push(id),
             Err(error) => broken(&format!("{error}")),
         }
     }
@@ -66,14 +66,14 @@ pub async fn of_many_creations_with_one_key_exactly_one_is_kept(store: Arc<impl 
     assert!(named.iter().all(|id| *id == fresh[0]));
     let query = Query {
         asker: None,
-        which: Which::All,
+        which: StatusFilter::All,
         before: None,
         limit: 100,
     };
     assert_eq!(kept(store.list(query)).await.len(), 1);
 }
 
-/// Records that are worked on at the same time each get their own steps.
+/// Concurrent steps of different records are independent.
 pub async fn steps_of_many_records_do_not_disturb_each_other(store: Arc<impl Store>) {
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
@@ -84,7 +84,7 @@ pub async fn steps_of_many_records_do_not_disturb_each_other(store: Arc<impl Sto
             for turn in 0..5 {
                 record = records::drafted(&record, at(100), &format!("[{caller},{turn}]"));
                 kept(store.commit(record.clone())).await;
-                // Somebody else's mistake in the same moment harms nobody.
+                // A concurrent failing call has no effect on others.
                 let nobody = records::pending("asker", at(200 + turn), caller);
                 let stray = records::step(&nobody, Command::Open, at(200));
                 assert!(store.commit(stray).await.is_err());
@@ -100,6 +100,6 @@ pub async fn steps_of_many_records_do_not_disturb_each_other(store: Arc<impl Sto
         let record = done.unwrap_or_else(|error| broken(&format!("{error}")));
         assert_same(&loaded(&*store, &record).await, &record);
     }
-    let census = kept(store.census()).await;
-    assert_eq!(census, [("asker".into(), 32)]);
+    let counts = kept(store.live_counts()).await;
+    assert_eq!(counts, [("asker".into(), 32)]);
 }

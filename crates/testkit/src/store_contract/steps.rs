@@ -1,11 +1,11 @@
-//! Keeping a record, and replacing it.
+//! Creating, loading and replacing records.
 
 use std::sync::Arc;
 
 use entreat_core::{Command, Mode, Unknown};
 use entreat_engine::store::Created;
 use entreat_engine::{
-    Channel, Extras, Held, HeldPlace, KeyRing, Payload, Principal, Record, Sealed, Store,
+    AnswerState, Channel, Extras, KeyRing, MemoryPermit, Payload, Principal, Record, Sealed, Store,
     StoreError, Subject, Vault, Version,
 };
 use serde_json::json;
@@ -15,16 +15,16 @@ use crate::SeededEntropy;
 use crate::records::{self, assert_same};
 use crate::samples;
 
-/// What was created is loaded again, and nothing else is there.
+/// A created record can be loaded; other ids cannot.
 pub async fn a_new_record_is_loaded_as_it_was_kept(store: Arc<impl Store>) {
     let record = records::pending("asker", at(0), 1);
     assert!(kept(store.load(record.id)).await.is_none());
-    assert_eq!(kept(store.create(record.clone())).await, Created::Fresh);
+    assert_eq!(kept(store.create(record.clone())).await, Created::New);
     assert_same(&loaded(&*store, &record).await, &record);
     assert!(kept(store.load(records::id(at(0), 2))).await.is_none());
 }
 
-/// An asker finds its own record as anybody does, live or settled.
+/// An asker can load its own record, live or settled.
 pub async fn an_asker_finds_its_own_record(store: Arc<impl Store>) {
     let own: Arc<str> = "asker".into();
     let live = records::pending("asker", at(0), 1);
@@ -37,10 +37,10 @@ pub async fn an_asker_finds_its_own_record(store: Arc<impl Store>) {
         }
         let found = kept(store.load_for(record.id, &own)).await;
         assert_same(
-            &found.unwrap_or_else(|| broken("its own record is there")),
+            &found.unwrap_or_else(|| broken("its own record is missing")),
             record,
         );
-        // Whose it is is for the caller to see, if it is given at all.
+        // Another asker's record may be returned; the caller checks ownership.
         let other: Arc<str> = "other".into();
         if let Some(found) = kept(store.load_for(record.id, &other)).await {
             assert_same(&found, record);
@@ -48,7 +48,7 @@ pub async fn an_asker_finds_its_own_record(store: Arc<impl Store>) {
     }
 }
 
-/// Everything that a record can hold comes back.
+/// A record with every field set round-trips.
 pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     let mut record = records::pending("asker with a space and \u{1f44d}", at(0), 1);
     let request = &mut record.to_mut().request;
@@ -71,9 +71,9 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         idempotency_key: Some("key".into()),
         script: Some(json!([{"say": "hello"}])),
         principal: Some(Principal("ada".into())),
-        place: HeldPlace::default(),
+        memory: MemoryPermit::default(),
     }));
-    record.to_mut().held = Some(Arc::new(Held {
+    record.to_mut().answer_state = Some(Arc::new(AnswerState {
         draft: Some(records::payload("{\"a\":\"\\u0000\"}")),
         result: Some(records::payload("")),
         missing: vec!["a".into(), "b".into()],
@@ -81,12 +81,12 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         typist: Some("a browser".into()),
         submission: Some(Box::new(json!({"user_agent": "x"}))),
         delivery: None,
-        place: HeldPlace::default(),
+        memory: MemoryPermit::default(),
     }));
     kept(store.create(record.clone())).await;
     assert_same(&loaded(&*store, &record).await, &record);
 
-    // A settled record may be kept elsewhere than a live one, and must lose nothing by it.
+    // A settled record may be stored elsewhere than a live one, and must stay complete.
     let settled = records::declined(&record, at(1));
     kept(store.commit(settled.clone())).await;
     assert_same(&loaded(&*store, &record).await, &settled);
@@ -98,7 +98,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     assert_same(&loaded(&*store, &record).await, &record);
 }
 
-/// A store that works says so, as often as it is asked.
+/// The health check of a working store succeeds repeatedly.
 pub async fn a_store_that_works_passes_its_check(store: Arc<impl Store>) {
     for seconds in 0..3 {
         kept(store.check(at(seconds * 1000))).await;
@@ -106,7 +106,7 @@ pub async fn a_store_that_works_passes_its_check(store: Arc<impl Store>) {
     kept(store.check(at(0))).await;
 }
 
-/// What is heavy and in memory is named, and nothing else is.
+/// Only heavy records in memory are returned.
 pub async fn heavy_answers_in_memory_are_named(store: Arc<impl Store>) {
     let heavy = records::drafted(
         &records::pending("asker", at(0), 1),
@@ -118,13 +118,13 @@ pub async fn heavy_answers_in_memory_are_named(store: Arc<impl Store>) {
     for record in [&heavy, &light, &none] {
         kept(store.create(record.clone())).await;
     }
-    let named = kept(store.held_in_memory(9000)).await;
-    // A store that has nothing in memory names nothing.
+    let named = kept(store.resident_records(9000)).await;
+    // A store that keeps nothing in memory returns nothing.
     let ids: Vec<_> = named.iter().map(|record| record.id).collect();
     assert!(ids.is_empty() || ids == [heavy.id], "{ids:?}");
 }
 
-/// A step takes the record's place.
+/// A step replaces the record.
 pub async fn a_step_replaces_the_record(store: Arc<impl Store>) {
     let record = records::pending("asker", at(0), 1);
     kept(store.create(record.clone())).await;
@@ -136,7 +136,7 @@ pub async fn a_step_replaces_the_record(store: Arc<impl Store>) {
     assert_same(&loaded(&*store, &record).await, &answered);
 }
 
-/// Who comes second is told which version is kept, and changes nothing.
+/// A step from an old version fails with the stored version and changes nothing.
 pub async fn a_step_for_another_version_changes_nothing(store: Arc<impl Store>) {
     let record = records::pending("asker", at(0), 1);
     kept(store.create(record.clone())).await;
@@ -145,7 +145,7 @@ pub async fn a_step_for_another_version_changes_nothing(store: Arc<impl Store>) 
     assert_conflict(&*store, records::declined(&record, at(2)), 0, 1).await;
     let shown = records::step(&record, Command::Show, at(2));
     assert_conflict(&*store, shown, 0, 1).await;
-    // A step from a version that nobody has seen is not taken either.
+    // Nor is a step from a future version accepted.
     let second = records::step(&first, Command::Show, at(3));
     let third = records::declined(&second, at(4));
     assert_conflict(&*store, third, 2, 1).await;
@@ -175,7 +175,7 @@ async fn assert_conflict(store: &impl Store, step: Record, expected: u32, found:
     }
 }
 
-/// A step for what is not kept says so.
+/// A step of an unknown record fails.
 pub async fn a_step_for_an_unknown_record_is_missing(store: Arc<impl Store>) {
     let record = records::pending("asker", at(0), 1);
     for step in [
@@ -190,7 +190,7 @@ pub async fn a_step_for_an_unknown_record_is_missing(store: Arc<impl Store>) {
     assert!(kept(store.load(record.id)).await.is_none());
 }
 
-/// What is over can still be stepped on: its secrets are wiped once they were delivered.
+/// A settled record accepts changes, such as wiping secrets after delivery.
 pub async fn a_settled_record_takes_further_steps(store: Arc<impl Store>) {
     for (number, first, second) in [
         (1, false, false),
@@ -205,39 +205,39 @@ pub async fn a_settled_record_takes_further_steps(store: Arc<impl Store>) {
         assert_same(&loaded(&*store, &record).await, &settled);
         let mut wiped = settled.clone();
         wiped.to_mut().version = settled.version.next();
-        wiped.to_mut().held = None;
+        wiped.to_mut().answer_state = None;
         stepped(&*store, wiped.clone(), second).await;
         assert_same(&loaded(&*store, &record).await, &wiped);
         assert_conflict(&*store, wiped, 1, 2).await;
     }
 }
 
-/// Asking again with the same key is asking once, also when the first has settled.
+/// A repeated idempotency key returns the first record, even if it has settled.
 pub async fn a_key_names_the_first_record_of_its_asker(store: Arc<impl Store>) {
     let first = records::with_key(records::pending("asker", at(0), 1), "key");
-    assert_eq!(kept(store.create(first.clone())).await, Created::Fresh);
+    assert_eq!(kept(store.create(first.clone())).await, Created::New);
     let again = records::with_key(records::pending("asker", at(1), 2), "key");
-    let before = Created::Before(first.id);
+    let before = Created::Existing(first.id);
     assert_eq!(kept(store.create(again.clone())).await, before);
     assert!(kept(store.load(again.id)).await.is_none());
     kept(store.commit(records::declined(&first, at(2)))).await;
     assert_eq!(kept(store.create(again.clone())).await, before);
     let other = records::with_key(again, "another key");
-    assert_eq!(kept(store.create(other)).await, Created::Fresh);
+    assert_eq!(kept(store.create(other)).await, Created::New);
 }
 
-/// A key is its asker's own.
+/// Idempotency keys are scoped to the asker.
 pub async fn two_askers_may_use_the_same_key(store: Arc<impl Store>) {
     for (asker, number) in [("one", 1), ("other", 2), ("on", 3)] {
         let record = records::with_key(records::pending(asker, at(0), number), "key");
-        assert_eq!(kept(store.create(record)).await, Created::Fresh, "{asker}");
+        assert_eq!(kept(store.create(record)).await, Created::New, "{asker}");
     }
-    // Put together, asker and key of these two read the same.
+    // The concatenation of asker and key is the same for these two.
     let record = records::with_key(records::pending("on", at(0), 4), "ekey");
-    assert_eq!(kept(store.create(record)).await, Created::Fresh);
+    assert_eq!(kept(store.create(record)).await, Created::New);
 }
 
-/// The largest result that a form may have comes back byte for byte.
+/// The largest allowed result round-trips.
 pub async fn a_large_payload_is_kept(store: Arc<impl Store>) {
     let record = records::pending("asker", at(0), 1);
     kept(store.create(record.clone())).await;
@@ -247,29 +247,29 @@ pub async fn a_large_payload_is_kept(store: Arc<impl Store>) {
     assert_same(&loaded(&*store, &record).await, &answered);
 }
 
-/// What is sealed comes back as it was, in a draft and in a result.
+/// Sealed data round-trips, in a draft and in a result.
 pub async fn a_sealed_payload_is_kept_bit_by_bit(store: Arc<impl Store>) {
     let payload = Payload {
         text: r#"{"pin":"[sealed]"}"#.into(),
         sealed: Some(Box::new(sealed())),
     };
     let mut record = records::pending("asker", at(0), 1);
-    record.to_mut().held = Some(Arc::new(Held {
+    record.to_mut().answer_state = Some(Arc::new(AnswerState {
         draft: Some(payload.clone()),
-        ..Held::default()
+        ..AnswerState::default()
     }));
     kept(store.create(record.clone())).await;
     assert_same(&loaded(&*store, &record).await, &record);
     let mut settled = records::declined(&record, at(1));
-    settled.to_mut().held = Some(Arc::new(Held {
+    settled.to_mut().answer_state = Some(Arc::new(AnswerState {
         result: Some(payload),
-        ..Held::default()
+        ..AnswerState::default()
     }));
     kept(store.commit(settled.clone())).await;
     assert_same(&loaded(&*store, &record).await, &settled);
 }
 
-/// Sealed fields, one of them with every byte in it.
+/// Sealed fields, one of them with every byte value.
 fn sealed() -> Sealed {
     let keys = KeyRing::generate(&SeededEntropy::new(1));
     let vault = Vault::new(keys, Arc::new(SeededEntropy::new(2)));
@@ -278,15 +278,15 @@ fn sealed() -> Sealed {
     vault.seal(records::id(at(0), 1), fields.into_iter())
 }
 
-/// Notes are kept by name, and replaced.
+/// Notes are stored by name, and replaced.
 pub async fn notes_are_kept_by_name(store: Arc<impl Store>) {
-    assert_eq!(kept(store.note("one")).await, None);
-    kept(store.keep_note("one", "first".into())).await;
-    kept(store.keep_note("other", String::new())).await;
-    kept(store.keep_note("one", "sec\u{f6}nd".into())).await;
+    assert_eq!(kept(store.load_note("one")).await, None);
+    kept(store.save_note("one", "first".into())).await;
+    kept(store.save_note("other", String::new())).await;
+    kept(store.save_note("one", "sec\u{f6}nd".into())).await;
     assert_eq!(
-        kept(store.note("one")).await.as_deref(),
+        kept(store.load_note("one")).await.as_deref(),
         Some("sec\u{f6}nd")
     );
-    assert_eq!(kept(store.note("other")).await.as_deref(), Some(""));
+    assert_eq!(kept(store.load_note("other")).await.as_deref(), Some(""));
 }

@@ -1,53 +1,57 @@
-//! Brings a terminal and the engine together: what the person does goes to the engine, what the
-//! engine refuses comes back to the person, and whichever ends first ends the other.
+//! Connects a terminal with the engine: the person's actions go to the engine, its errors come
+//! back to the person, and whichever ends first ends the other.
 
 use anyhow::Context as _;
 use entreat::core::{Change, Presented};
-use entreat::terminal::{Desk, Filled, News, Terminal, TerminalQuestion, Wire, Word};
-use entreat::{ActError, CancelReason, Elicitation, Engine, Heard, Subscription, UnixTime};
+use entreat::terminal::{
+    FormReply, PromptChannel, PromptEvent, PromptHandle, PromptNotice, Terminal, TerminalQuestion,
+};
+use entreat::{
+    ActError, CancelReason, Elicitation, Engine, Subscription, SubscriptionItem, UnixTime,
+};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::context::Exit;
 
-/// A question that is to be put to the person at a terminal.
+/// A question to ask the person at a terminal.
 pub(super) struct Conversation {
     pub(super) engine: Engine,
-    pub(super) asked: Elicitation,
+    pub(super) elicitation: Elicitation,
     pub(super) events: Subscription,
-    /// What the person sees, but for what changes from one attempt to the next.
+    /// What the person sees, without the draft and errors of an attempt.
     pub(super) question: TerminalQuestion,
 }
 
-/// How the person's part ended; how the question did is the engine's to say.
+/// How the dialogue ended; the question's outcome comes from the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The question has settled.
     Settled,
-    /// It was cancelled, because there was nothing more to read.
+    /// It was cancelled because the input ended.
     InputEnded,
-    /// It was cancelled, because a signal came, with this exit code.
+    /// It was cancelled by a signal, with this exit code.
     Signal(Exit),
-    /// There was never anything to read. The question is still open.
-    Nobody,
+    /// There was no input at all. The question is still open.
+    NoInput,
 }
 
 impl Conversation {
-    /// Asks until the question has settled, or a signal comes.
+    /// Asks until the question has settled or a signal arrives.
     ///
-    /// Fails when the terminal or the store does; the question is cancelled then, if it can be.
-    pub(super) async fn hold(
+    /// If the terminal or the store fails, tries to cancel the question and returns the error.
+    pub(super) async fn run(
         mut self,
         terminal: &mut Terminal,
         signal: impl Future<Output = Exit>,
     ) -> anyhow::Result<Ending> {
-        // As one who shows it: without the secrets, and without the asker's limits.
-        let host = self.engine.elicitation(self.asked.id());
+        // The respondent's handle: without secrets, and without the asker's limits.
+        let host = self.engine.elicitation(self.elicitation.id());
         let shown = host.show().await?;
         let left = u32::from(shown.lifecycle().extensions_left());
         let at = self.instant(shown.lifecycle().deadline());
         self.question = self.question.deadline(at, left);
-        let result = self.converse(&host, terminal, signal).await;
+        let result = self.ask_until_settled(&host, terminal, signal).await;
         match result {
             Ok(ending @ Ending::Signal(_)) => {
                 let cancelled = host.cancel_as(CancelReason::UserCancelled, Presented::Yes);
@@ -56,50 +60,50 @@ impl Conversation {
             }
             Ok(ending) => Ok(ending),
             Err(error) => {
-                // So that nobody waits for an answer that cannot come. It may be over already.
+                // No answer can come any more. The question may have settled already.
                 let _ = host.cancel(CancelReason::UserCancelled).await;
                 Err(error)
             }
         }
     }
 
-    async fn converse(
+    async fn ask_until_settled(
         &mut self,
         host: &Elicitation,
         terminal: &mut Terminal,
         signal: impl Future<Output = Exit>,
     ) -> anyhow::Result<Ending> {
-        let (mut desk, mut wire) = Wire::pair();
+        let (mut prompt, mut channel) = PromptChannel::pair();
         let mut settled = std::pin::pin!(host.outcome());
         let mut signal = std::pin::pin!(signal);
         let mut question = self.question.clone();
         loop {
             let filled = {
-                let mut filling = std::pin::pin!(terminal.fill(&question, &mut wire));
+                let mut filling = std::pin::pin!(terminal.fill(&question, &mut channel));
                 loop {
                     tokio::select! {
-                        // In this order, so that news is heard before the round that brought
-                        // it has ended.
+                        // In this order, so that events are handled before the fill that sent
+                        // them completes.
                         biased;
                         exit = &mut signal => return Ok(Ending::Signal(exit)),
                         outcome = &mut settled => {
                             return outcome.map(|_| Ending::Settled).map_err(Into::into);
                         }
-                        Some(news) = desk.next() => self.take(host, news, &desk).await,
-                        Some(heard) = self.events.next() => self.hear(&heard, &desk),
+                        Some(event) = prompt.next() => self.on_prompt_event(host, event, &prompt).await,
+                        Some(notification) = self.events.next() => self.on_event(&notification, &prompt),
                         filled = &mut filling => break filled,
                     }
                 }
             };
             let answers = match filled.context("cannot talk to the person")? {
-                Filled::Declined => {
+                FormReply::Declined => {
                     unless_settled(host.decline_as(Presented::Yes).await)?;
                     return Ok(Ending::Settled);
                 }
-                Filled::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
-                    return Ok(Ending::Nobody);
+                FormReply::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
+                    return Ok(Ending::NoInput);
                 }
-                Filled::Cancelled => {
+                FormReply::Cancelled => {
                     let reason = CancelReason::UserCancelled;
                     unless_settled(host.cancel_as(reason, Presented::Yes).await)?;
                     return Ok(if terminal.input_ended() {
@@ -108,7 +112,7 @@ impl Conversation {
                         Ending::Settled
                     });
                 }
-                Filled::Answered(answers) => answers,
+                FormReply::Answered(answers) => answers,
             };
             question = self.question.clone().draft(answers.clone());
             match host.submit(&Value::Object(answers)).await {
@@ -130,46 +134,53 @@ impl Conversation {
         }
     }
 
-    /// Tells the engine what the person did.
-    async fn take(&mut self, host: &Elicitation, news: News, desk: &Desk) {
-        // What goes wrong here does so again when the answers are sent, and is told then. Until
-        // then the person can go on.
-        match news {
-            News::Begun => drop(host.open().await),
-            News::Drafted(draft) => drop(host.draft(&draft).await),
-            News::Extend => match host.extend(None).await {
+    /// Passes an action of the person on to the engine.
+    async fn on_prompt_event(
+        &mut self,
+        host: &Elicitation,
+        event: PromptEvent,
+        prompt: &PromptHandle,
+    ) {
+        // An error here will occur again on submission, and is reported then. Until then the
+        // person can continue.
+        match event {
+            PromptEvent::Started => drop(host.open().await),
+            PromptEvent::DraftChanged(draft) => drop(host.draft(&draft).await),
+            PromptEvent::ExtensionRequested => match host.extend(None).await {
                 Ok(extended) => {
                     let at = self.instant(extended.deadline);
                     let extensions_left = u32::from(extended.extensions_left);
                     self.question = self.question.clone().deadline(at, extensions_left);
-                    desk.tell(Word::Deadline {
+                    prompt.notify(PromptNotice::Deadline {
                         at,
                         extensions_left,
                     });
                 }
-                Err(error) => desk.tell(Word::NotExtended(error.to_string())),
+                Err(error) => prompt.notify(PromptNotice::ExtensionRefused(error.to_string())),
             },
         }
     }
 
-    fn hear(&self, heard: &Heard, desk: &Desk) {
-        if let Heard::Event(event) = heard
-            && event.id() == self.asked.id()
+    fn on_event(&self, notification: &SubscriptionItem, prompt: &PromptHandle) {
+        if let SubscriptionItem::Event(event) = notification
+            && event.id() == self.elicitation.id()
             && let Some(step) = event.step()
             && step.change == Change::Warned
         {
             let deadline = event.snapshot().lifecycle().deadline();
-            desk.tell(Word::Warned(deadline.since(self.engine.now())));
+            prompt.notify(PromptNotice::ExpiryWarning(
+                deadline.since(self.engine.now()),
+            ));
         }
     }
 
-    /// A moment of the engine's clock on that of the prompts.
+    /// Converts a time of the engine's clock to tokio's.
     fn instant(&self, moment: UnixTime) -> Instant {
         Instant::now() + moment.since(self.engine.now())
     }
 }
 
-/// A question that is over already has its outcome, which is told as such.
+/// Ignores errors that mean the question has already settled: its outcome is reported instead.
 fn unless_settled<T>(result: Result<T, ActError>) -> Result<(), ActError> {
     match result {
         Ok(_) | Err(ActError::Settled { .. } | ActError::TimedOut { .. }) => Ok(()),

@@ -1,4 +1,4 @@
-//! Asks on a page of this machine, where there is no terminal to ask at or none is wanted.
+//! Asks on a local page, where there is no terminal or none is wanted.
 
 use std::time::Duration;
 
@@ -6,51 +6,50 @@ use anyhow::Context as _;
 use entreat::{CancelReason, Channel, EngineSettings, Snapshot};
 
 use super::Job;
+use super::backend::Backend;
 use super::conversation::Ending;
-use super::keeper::Keeper;
 use crate::browser;
 use crate::context::Context;
 use crate::signals::Signals;
-use crate::store::Place;
+use crate::store::StoreLocation;
 
-/// How long the closing page can be had.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long the closing page stays available.
+const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
 
-/// Asks until the question has settled, or a signal comes. `opens` is whether a browser may be
-/// opened for it.
+/// Asks until the question has settled or a signal arrives. `opens` is whether to open a browser.
 pub(super) async fn ask(
     job: &Job<'_>,
-    place: Option<&Place>,
+    location: Option<&StoreLocation>,
     settings: EngineSettings,
     opens: bool,
     context: &mut Context,
 ) -> anyhow::Result<(Ending, Snapshot)> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let keeper = Keeper::with_pages(place, settings).await?;
-    let waited = wait(job, &keeper, opens, context, &mut signals).await;
+    let backend = Backend::with_pages(location, settings).await?;
+    let waited = wait(job, &backend, opens, context, &mut signals).await;
     if matches!(&waited, Ok((Ending::Settled, _))) {
-        // The page that says so is on its way to the browser.
+        // The browser still has to load the closing page.
         tokio::select! {
-            () = tokio::time::sleep(FAREWELL) => {}
+            () = tokio::time::sleep(CLOSING_PAGE_GRACE) => {}
             _ = signals.next() => {}
         }
     }
-    keeper.close().await;
+    backend.close().await;
     waited
 }
 
 async fn wait(
     job: &Job<'_>,
-    keeper: &Keeper,
+    backend: &Backend,
     opens: bool,
     context: &mut Context,
     signals: &mut Signals,
 ) -> anyhow::Result<(Ending, Snapshot)> {
-    let Keeper::Pages(entreat, _) = keeper else {
+    let Backend::Pages(entreat, _) = backend else {
         anyhow::bail!("there is no page to open");
     };
     let pages = entreat.pages().context("there is no page to open")?;
-    let asker = keeper.engine().asker(job.asker());
+    let asker = backend.engine().asker(job.asker());
     let question = asker.ask(job.ask(true)?.channel(Channel::Page)).await?;
     let link = pages.link(question.id());
     context.say(format_args!("A question waits at\n\n  {link}\n"));
@@ -66,7 +65,7 @@ async fn wait(
     tokio::select! {
         settled = question.outcome() => Ok((Ending::Settled, settled?)),
         exit = signals.next() => {
-            // It may be over already, and then its outcome is the one that counts.
+            // If it has settled already, that outcome counts.
             let _ = question.cancel(CancelReason::UserCancelled).await;
             Ok((Ending::Signal(exit), question.outcome().await?))
         }

@@ -1,4 +1,4 @@
-//! Answers for shell scripts.
+//! Prints answers for shell scripts.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::output;
 
-/// The field of a form that is a single line.
-const LINE: &str = "value";
+/// The field id of a single-line prompt.
+const LINE_FIELD: &str = "value";
 
-/// What is printed of the answers.
+/// How to print the answers.
 pub(super) enum Print {
-    /// One line of JSON, or the text itself of a single line.
+    /// One line of JSON, or the bare text of a single-line prompt.
     Result,
-    /// A line for each variable: its name and the field's id.
+    /// One line per variable: its name and the field's id.
     Variables(Vec<(String, String)>),
     /// The answer to this field.
     Field(String),
@@ -46,17 +46,19 @@ const RESERVED: &[&str] = &[
     "SHELLOPTS",
     "UID",
 ];
-const RESERVED_STARTS: &[&str] = &["BASH_FUNC", "DYLD_", "GIT_", "LD_"];
+const RESERVED_PREFIXES: &[&str] = &["BASH_FUNC", "DYLD_", "GIT_", "LD_"];
 
 impl Print {
-    /// Variables of a form's fields. Fails, before anybody is asked, if two would be the same or
-    /// one would change how the shell works.
+    /// Prints variables named after a form's fields. Fails, before anything is asked, if two names
+    /// collide or one is reserved by the shell.
     pub(super) fn variables(form: Option<&Form>) -> anyhow::Result<Self> {
         let mut variables: Vec<(String, String)> = Vec::new();
         for id in ids(form) {
             let name = variable(id);
             let is_reserved = RESERVED.contains(&&*name)
-                || RESERVED_STARTS.iter().any(|start| name.starts_with(start));
+                || RESERVED_PREFIXES
+                    .iter()
+                    .any(|start| name.starts_with(start));
             ensure!(
                 !is_reserved,
                 "--env would set {name} by the field `{id}`, and your shell uses it: print JSON"
@@ -69,17 +71,17 @@ impl Print {
         Ok(Self::Variables(variables))
     }
 
-    /// One field of a form, which must have it.
+    /// Prints one field of a form. Fails if the form does not have it.
     pub(super) fn field(form: Option<&Form>, id: &str) -> anyhow::Result<Self> {
         let known: Vec<&str> = ids(form).collect();
         if known.contains(&id) {
             return Ok(Self::Field(id.to_owned()));
         }
-        let meant = closest(id, &known).map(|id| format!("; `{id}`, perhaps?"));
+        let suggestion = closest(id, &known).map(|id| format!("; `{id}`, perhaps?"));
         bail!(
             "--field names `{}`, and the form has no such field{}",
-            output::plain(id),
-            meant.unwrap_or_default()
+            output::sanitize(id),
+            suggestion.unwrap_or_default()
         );
     }
 
@@ -87,7 +89,7 @@ impl Print {
     pub(super) fn print(&self, result: &Value, out: &mut dyn Write) -> io::Result<()> {
         let answer = |id: &str| match result {
             Value::Object(answers) => answers.get(id),
-            line if id == LINE => Some(line),
+            line if id == LINE_FIELD => Some(line),
             _ => None,
         };
         match self {
@@ -108,12 +110,12 @@ impl Print {
 }
 
 fn ids(form: Option<&Form>) -> impl Iterator<Item = &str> {
-    let line = form.is_none().then_some(LINE);
+    let line = form.is_none().then_some(LINE_FIELD);
     let fields = form.into_iter().flat_map(Form::fields);
     fields.map(Field::id).chain(line)
 }
 
-/// The variable of a field: `api-key` is `API_KEY`.
+/// Returns the variable of a field: `api-key` is `API_KEY`.
 fn variable(id: &str) -> String {
     let name: String = id
         .chars()
@@ -128,7 +130,7 @@ fn variable(id: &str) -> String {
     }
 }
 
-/// An answer as text: lists have one item a line, files and other objects are JSON.
+/// Formats an answer as text: lists have one item per line, files and other objects are JSON.
 fn text(answer: &Value) -> String {
     match answer {
         Value::String(text) => text.clone(),
@@ -140,7 +142,7 @@ fn text(answer: &Value) -> String {
     }
 }
 
-/// A text that any shell reads back as it is. What no variable can hold is left out.
+/// Quotes a text for any POSIX shell. NUL, which no variable can hold, is dropped.
 fn quoted(text: &str) -> String {
     let text = text.replace('\0', "");
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -1,4 +1,4 @@
-//! What is asked: a form from a file or a folder, a script, or a single line.
+//! The subject of a question: a form from a file or a folder, a script, or a single line.
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use entreat::core::{Field, Kind, Script, closest};
@@ -9,11 +9,11 @@ use entreat::{Ask, Form, Messages};
 use serde_json::Value;
 
 use super::Args;
-use crate::command::form::Broken;
+use crate::command::form::InvalidDocument;
 use crate::context::Context;
 use crate::{output, runtime};
 
-/// What is asked.
+/// The subject of a question.
 pub(super) enum Subject {
     Form(Form),
     Script(Script),
@@ -31,8 +31,8 @@ impl Subject {
         if let Some(source) = &args.script {
             let script = args.notation.read(source, context)?;
             let script = script.and_then(|definition| Script::from_value(&definition));
-            let script =
-                script.map_err(|problems| Broken::new("a sound script", source, &problems));
+            let script = script
+                .map_err(|problems| InvalidDocument::new("a valid script", source, &problems));
             return Ok(Self::Script(script?));
         }
         let form = match (&args.template, &args.form) {
@@ -43,7 +43,7 @@ impl Subject {
         with_defaults(&form, &args.defaults).map(Self::Form)
     }
 
-    /// The question for the engine; problems are those of a prompt.
+    /// Creates the request for the engine. Fails if the prompt is empty.
     pub(super) fn ask(&self, on_page: bool) -> anyhow::Result<Ask> {
         Ok(match self {
             Self::Form(form) if on_page => Ask::form(form.clone()),
@@ -60,7 +60,7 @@ impl Subject {
         })
     }
 
-    /// What the person sees of it; `form` is the one that the engine asks.
+    /// Creates the question for the terminal; `form` is the engine's.
     pub(super) fn question(&self, form: Form, messages: Messages) -> TerminalQuestion {
         match self {
             Self::Script(script) => TerminalQuestion::of_script(script, messages),
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// The fields whose answers are printed.
+    /// Returns the form whose answers are printed.
     pub(super) fn form(&self) -> Option<&Form> {
         match self {
             Self::Form(form) => Some(form),
@@ -78,11 +78,11 @@ impl Subject {
     }
 }
 
-/// The form of a name, in the folder that a service would look in.
+/// Loads a form by name from the folder of forms.
 fn template(name: &str, args: &Args, context: &Context) -> anyhow::Result<Form> {
-    let by_variable = || context.environment().variable("ENTREAT_FORMS");
+    let from_environment = || context.environment().variable("ENTREAT_FORMS");
     let folder = args.forms.as_deref().map(std::path::Path::as_os_str);
-    let folder = folder.or_else(by_variable);
+    let folder = folder.or_else(from_environment);
     let folder = folder.context("--template needs the folder of forms: name it with --forms")?;
     let templates = Templates::default();
     runtime::block_on(async {
@@ -93,28 +93,28 @@ fn template(name: &str, args: &Args, context: &Context) -> anyhow::Result<Form> 
     let Some(template) = templates.get(name) else {
         let names = templates.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let meant = closest(name, &names).map(|name| format!("; `{name}`, perhaps?"));
+        let suggestion = closest(name, &names).map(|name| format!("; `{name}`, perhaps?"));
         bail!(
             "there is no form `{}` in {}{}",
-            output::plain(name),
-            output::plain(&folder.to_string_lossy()),
-            output::plain(&meant.unwrap_or_default())
+            output::sanitize(name),
+            output::sanitize(&folder.to_string_lossy()),
+            output::sanitize(&suggestion.unwrap_or_default())
         );
     };
     if let Some(problems) = template.problems {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let problems = problems.join("; ");
         bail!(
-            "the form `{name}` is not sound: {}",
-            output::plain(&problems)
+            "the form `{name}` is not valid: {}",
+            output::sanitize(&problems)
         );
     }
     template
         .form
-        .with_context(|| format!("the form `{name}` is not sound"))
+        .with_context(|| format!("the form `{name}` is not valid"))
 }
 
-/// The form with other defaults, which it checks itself: what is wrong with it now are they.
+/// Replaces defaults in a form, which checks them itself.
 fn with_defaults(form: &Form, defaults: &[String]) -> anyhow::Result<Form> {
     if defaults.is_empty() {
         return Ok(form.clone());
@@ -123,33 +123,33 @@ fn with_defaults(form: &Form, defaults: &[String]) -> anyhow::Result<Form> {
     for given in defaults {
         let (id, text) = given
             .split_once('=')
-            .with_context(|| format!("--default is ID=VALUE, not {}", output::plain(given)))?;
+            .with_context(|| format!("--default is ID=VALUE, not {}", output::sanitize(given)))?;
         let ids: Vec<&str> = form.fields().iter().map(Field::id).collect();
-        let Some(place) = ids.iter().position(|other| *other == id) else {
-            let meant = closest(id, &ids).map(|id| format!("; `{id}`, perhaps?"));
+        let Some(index) = ids.iter().position(|other| *other == id) else {
+            let suggestion = closest(id, &ids).map(|id| format!("; `{id}`, perhaps?"));
             bail!(
                 "--default names `{}`, and the form has no such field{}",
-                output::plain(id),
-                meant.unwrap_or_default()
+                output::sanitize(id),
+                suggestion.unwrap_or_default()
             );
         };
-        let field = &form.fields()[place];
+        let field = &form.fields()[index];
         ensure!(
             !matches!(field.kind(), Kind::File(_)),
             "--default names `{id}`, a file: files have no defaults"
         );
-        definition["fields"][place]["default"] = value(field, text);
+        definition["fields"][index]["default"] = value(field, text);
     }
     Form::from_value(&definition).map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(|p| p.message.clone()).collect();
         anyhow!(
             "--default does not fit: {}",
-            output::plain(&problems.join("; "))
+            output::sanitize(&problems.join("; "))
         )
     })
 }
 
-/// A text as a value of the field's type; what is none is left to the form to refuse.
+/// Parses a text as a value of the field's type; invalid text is left for the form to reject.
 fn value(field: &Field, text: &str) -> Value {
     match field.kind() {
         Kind::Number(_) | Kind::Boolean => {

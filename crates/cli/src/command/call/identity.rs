@@ -1,9 +1,9 @@
-//! Who this client says it is, and what it does with what is not a question.
+//! The identity of this client.
 
 use entreat::mcp::rmcp::ClientHandler;
 use entreat::mcp::rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
 
-/// This program as a client, without anything but its name.
+/// A client handler with only a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entreat;
 

@@ -1,4 +1,4 @@
-//! What a server offers.
+//! Lists the tools, prompts and resources of a server.
 
 use std::io::Write;
 
@@ -34,14 +34,14 @@ pub(super) async fn list(
             let of = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
             let about = of("description").lines().next().unwrap_or_default();
             let cells = [kind, of(name), about];
-            rows.push(cells.map(|cell| output::plain(cell).into_owned()));
+            rows.push(cells.map(|cell| output::sanitize(cell).into_owned()));
         }
     }
     output::table(out, ["KIND", "NAME", "DESCRIPTION"], &rows)?;
     Ok(())
 }
 
-/// A list, which is empty where the server has none of the kind.
+/// Converts a list to JSON; empty if the server does not support the method.
 fn listed<T: Serialize>(list: Result<Vec<T>, ServiceError>) -> anyhow::Result<Vec<Value>> {
     let list = match list {
         Ok(list) => list,

@@ -1,4 +1,4 @@
-//! A result as text, for people and for scripts.
+//! Prints results as text, for people and scripts.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write};
@@ -8,9 +8,9 @@ use serde_json::Value;
 /// Prints the text of a tool's result, a prompt or a resource.
 pub(super) fn text(out: &mut dyn Write, result: &Value) -> io::Result<()> {
     let text = text_of(result);
-    // A script gets what the server sent; a terminal nothing that it would act on.
+    // Scripts get the text unchanged; for a terminal it is sanitized.
     if io::stdout().is_terminal() {
-        out.write_all(harmless(&text).as_bytes())
+        out.write_all(sanitized(&text).as_bytes())
     } else {
         out.write_all(text.as_bytes())
     }
@@ -74,9 +74,9 @@ fn push_line(text: &mut String, line: &str) {
     }
 }
 
-/// Text without what a terminal would act on; its lines stay.
-fn harmless(text: &str) -> String {
-    let lines = text.lines().map(crate::output::plain);
+/// Sanitizes text for the terminal and keeps its lines.
+fn sanitized(text: &str) -> String {
+    let lines = text.lines().map(crate::output::sanitize);
     lines.fold(String::new(), |mut all, line| {
         all.push_str(&line);
         all.push('\n');
@@ -109,6 +109,6 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_nothing_to_act_on() {
-        assert_eq!(harmless("a\u{1b}[2J\nb"), "a\\u{1b}[2J\nb\n");
+        assert_eq!(sanitized("a\u{1b}[2J\nb"), "a\\u{1b}[2J\nb\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Answers from a file, given in order.
+//! Answers from a file, used in order.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -6,33 +6,33 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use entreat::mcp::answer::{
-    Answer, Consent, Followed, FormQuestion, Present, PresentError, UrlCard,
+    Answer, Consent, FormQuestion, Presenter, PresenterError, UrlCard, VisitReply,
 };
 use entreat::mcp::wire::{Action, ElicitResult};
 use serde_json::{Map, Value};
 
 use crate::output;
 
-/// How long a server may take to say that a URL is done. Nobody opens it, so that after this the
-/// call goes on as if the person had said so.
-const PAGE: Duration = Duration::from_secs(2);
+/// How long to wait for the server to report that a URL is done. No browser is opened, so the call
+/// then continues as if the person had finished there.
+const URL_GRACE: Duration = Duration::from_secs(2);
 
-type Reply<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T, PresentError>> + Send + 'a>>;
+type Reply<'a, T> = std::pin::Pin<Box<dyn Future<Output = Result<T, PresenterError>> + Send + 'a>>;
 
-/// Results for the questions to come.
-pub(super) struct Scripted {
+/// Results for the server's questions.
+pub(super) struct ScriptedAnswers {
     state: Mutex<State>,
 }
 
 struct State {
     left: VecDeque<ElicitResult>,
     used: usize,
-    /// What is wrong with the file, as it turned out.
-    wrong: Option<String>,
+    /// The first error in the answers.
+    error: Option<String>,
 }
 
-impl Scripted {
-    /// Reads a JSON array of results.
+impl ScriptedAnswers {
+    /// Parses a JSON array of results.
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
         let list: Value = serde_json::from_str(text).context("it is not JSON")?;
         let Value::Array(list) = list else {
@@ -46,7 +46,7 @@ impl Scripted {
                 keys.find(|key| !matches!(key.as_str(), "action" | "content" | "_meta"))
             });
             if let Some(extra) = extra {
-                bail!("result {number}: `{}` is unknown", output::plain(extra));
+                bail!("result {number}: `{}` is unknown", output::sanitize(extra));
             }
             let result = ElicitResult::from_value(result)
                 .with_context(|| format!("result {number} cannot be used"))?;
@@ -64,23 +64,23 @@ impl Scripted {
         let state = State {
             left,
             used: 0,
-            wrong: None,
+            error: None,
         };
         Ok(Self {
             state: Mutex::new(state),
         })
     }
 
-    /// Fails if an answer was missing or did not fit.
-    pub(super) fn fits(&self) -> anyhow::Result<()> {
-        match &self.lock().wrong {
-            Some(wrong) => bail!("{wrong}"),
+    /// Fails if an answer was missing or invalid.
+    pub(super) fn check_used(&self) -> anyhow::Result<()> {
+        match &self.lock().error {
+            Some(error) => bail!("{error}"),
             None => Ok(()),
         }
     }
 
     /// Fails unless every answer was used.
-    pub(super) fn is_used_up(&self) -> anyhow::Result<()> {
+    pub(super) fn check_all_used(&self) -> anyhow::Result<()> {
         let state = self.lock();
         let (left, used) = (state.left.len(), state.used);
         ensure!(
@@ -96,44 +96,44 @@ impl Scripted {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn next(&self, server: &str, message: &str) -> Result<ElicitResult, PresentError> {
+    fn next(&self, server: &str, message: &str) -> Result<ElicitResult, PresenterError> {
         let mut state = self.lock();
         state.used += 1;
         if let Some(result) = state.left.pop_front() {
             return Ok(result);
         }
         let number = state.used;
-        let (server, message) = (output::plain(server), output::plain(message));
-        let wrong = format!("there is no answer for question {number}: {server} asks: {message}");
-        Err(state.refuse(wrong))
+        let (server, message) = (output::sanitize(server), output::sanitize(message));
+        let error = format!("there is no answer for question {number}: {server} asks: {message}");
+        Err(state.refuse(error))
     }
 }
 
 impl State {
-    fn refuse(&mut self, wrong: String) -> PresentError {
-        // The first is what the others follow from.
-        self.wrong.get_or_insert_with(|| wrong.clone());
-        PresentError::new(wrong)
+    fn refuse(&mut self, error: String) -> PresenterError {
+        // The first error is the cause of the others.
+        self.error.get_or_insert_with(|| error.clone());
+        PresenterError::new(error)
     }
 }
 
-impl Present for Scripted {
+impl Presenter for ScriptedAnswers {
     fn form<'a>(&'a self, question: &'a FormQuestion) -> Reply<'a, Answer> {
         let answer = || {
             if !question.errors.is_empty() {
                 let mut state = self.lock();
-                let errors = question.errors.iter();
-                let told: Vec<_> = errors
+                let field_errors = question.errors.iter();
+                let errors: Vec<_> = field_errors
                     .map(|error| format!("{}: {}", error.field, error.message))
                     .collect();
                 let number = state.used;
-                let told = told.join("; ");
-                let told = output::plain(&told);
-                return Err(state.refuse(format!("answer {number} does not fit: {told}")));
+                let errors = errors.join("; ");
+                let errors = output::sanitize(&errors);
+                return Err(state.refuse(format!("answer {number} does not fit: {errors}")));
             }
             let result = self.next(&question.server, &question.message)?;
             Ok(match result.action() {
-                Action::Accept => Answer::Accept(over(&question.draft, result.content())),
+                Action::Accept => Answer::Accept(merged(&question.draft, result.content())),
                 Action::Decline => Answer::Decline,
                 Action::Cancel => Answer::Cancel,
             })
@@ -148,13 +148,13 @@ impl Present for Scripted {
             let number = state.used;
             if result.action() == Action::Accept && !card.may_be_opened() {
                 let why: Vec<_> = card.warnings().collect();
-                let url = output::plain(&card.url);
-                let wrong = format!("answer {number} accepts {url}: {}", why.join(" "));
-                return Err(state.refuse(wrong));
+                let url = output::sanitize(&card.url);
+                let error = format!("answer {number} accepts {url}: {}", why.join(" "));
+                return Err(state.refuse(error));
             }
             if result.content().is_some() {
-                let wrong = format!("answer {number} is for a URL, which takes no `content`");
-                return Err(state.refuse(wrong));
+                let error = format!("answer {number} is for a URL, which takes no `content`");
+                return Err(state.refuse(error));
             }
             Ok(match result.action() {
                 Action::Accept => Consent::Open,
@@ -169,10 +169,10 @@ impl Present for Scripted {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn opened<'a>(&'a self, _: &'a UrlCard) -> Reply<'a, Followed> {
+    fn opened<'a>(&'a self, _: &'a UrlCard) -> Reply<'a, VisitReply> {
         Box::pin(async {
-            tokio::time::sleep(PAGE).await;
-            Ok(Followed::Done)
+            tokio::time::sleep(URL_GRACE).await;
+            Ok(VisitReply::Done)
         })
     }
 
@@ -181,8 +181,8 @@ impl Present for Scripted {
     }
 }
 
-/// The content of a result over the defaults of its question.
-fn over(defaults: &Map<String, Value>, content: Option<&Value>) -> Map<String, Value> {
+/// Merges the content of a result over the question's defaults.
+fn merged(defaults: &Map<String, Value>, content: Option<&Value>) -> Map<String, Value> {
     let mut filled = defaults.clone();
     if let Some(Value::Object(content)) = content {
         for (key, value) in content {
@@ -198,25 +198,25 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_file_is_told_with_its_place() {
-        let wrong = |text| format!("{:#}", Scripted::parse(text).err().unwrap());
+        let error = |text| format!("{:#}", ScriptedAnswers::parse(text).err().unwrap());
         assert_eq!(
-            wrong(r#"{"action": "accept"}"#),
+            error(r#"{"action": "accept"}"#),
             "it is not a JSON array of results, such as [{\"action\": \"decline\"}]"
         );
         assert_eq!(
-            wrong(r#"[{"action": "decline"}, {"action": "yes"}]"#),
+            error(r#"[{"action": "decline"}, {"action": "yes"}]"#),
             "result 2 cannot be used: result.action: is none of `accept`, `decline` and `cancel`"
         );
         assert_eq!(
-            wrong(r#"[{"action": "accept", "content": 7}]"#),
+            error(r#"[{"action": "accept", "content": 7}]"#),
             "result 1: `content` is not an object"
         );
         assert_eq!(
-            wrong(r#"[{"action": "decline", "content": {}}]"#),
+            error(r#"[{"action": "decline", "content": {}}]"#),
             "result 1: only `accept` has `content`"
         );
         assert_eq!(
-            wrong(r#"[{"action": "accept", "contents": {}}]"#),
+            error(r#"[{"action": "accept", "contents": {}}]"#),
             "result 1: `contents` is unknown"
         );
     }

@@ -1,4 +1,4 @@
-//! The server that is called: by its URL, or started here.
+//! Connects to a server, by URL or by starting it.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -13,12 +13,12 @@ use entreat::mcp::rmcp::service::{
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::process::Command;
 
-use super::errors::Errors;
 use super::identity::Entreat;
+use super::stderr::ServerStderr;
 use crate::output;
 
-/// Where a server is.
-pub(super) enum Place<'a> {
+/// The server to call.
+pub(super) enum ServerTarget<'a> {
     Url(&'a str),
     Command {
         program: &'a OsString,
@@ -31,12 +31,14 @@ pub(super) type Header = (HeaderName, HeaderValue);
 
 pub(super) type Connected = RunningService<RoleClient, Answering<Entreat>>;
 
-impl Place<'_> {
-    /// What the server is called until it says so itself.
+impl ServerTarget<'_> {
+    /// Returns the server's name until it reports its own.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Url(url) => output::plain(url).into_owned(),
-            Self::Command { program, .. } => output::plain(&program.to_string_lossy()).into_owned(),
+            Self::Url(url) => output::sanitize(url).into_owned(),
+            Self::Command { program, .. } => {
+                output::sanitize(&program.to_string_lossy()).into_owned()
+            }
         }
     }
 
@@ -47,14 +49,14 @@ impl Place<'_> {
         }
     }
 
-    /// Connects; what a server that is started here says meanwhile goes to `errors`.
+    /// Connects; the stderr of a server started here goes to `stderr`.
     pub(super) async fn connect(
         &self,
         answering: Answering<Entreat>,
         lifecycle: ClientLifecycleMode,
         headers: &[Header],
-        errors: &mut Option<Errors>,
-        hold_errors: bool,
+        stderr: &mut Option<ServerStderr>,
+        hold_stderr: bool,
     ) -> anyhow::Result<Connected> {
         let connected = match self {
             Self::Url(url) => {
@@ -68,7 +70,7 @@ impl Place<'_> {
                 let mut child = answer::child(command)
                     .with_context(|| format!("cannot start {}", self.name()))?;
                 let stream = child.take_stderr();
-                *errors = stream.map(|stream| Errors::listen(stream, hold_errors));
+                *stderr = stream.map(|stream| ServerStderr::listen(stream, hold_stderr));
                 answering.serve_with_lifecycle(child, lifecycle).await
             }
         };
@@ -76,25 +78,25 @@ impl Place<'_> {
     }
 }
 
-/// Says what went wrong in one line that a person can use.
-fn unreachable(place: &Place<'_>, error: &ClientInitializeError) -> anyhow::Error {
-    let name = place.name();
+/// Explains a connection error in one line.
+fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyhow::Error {
+    let name = target.name();
     if error.is_authorization_required() {
         return anyhow::anyhow!(
             "{name} wants to know who calls: add --header 'Authorization: Bearer ...'"
         );
     }
-    let told = match (error, place) {
+    let message = match (error, target) {
         (
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. },
-            Place::Command { .. },
+            ServerTarget::Command { .. },
         ) => format!("{name} ended before it spoke: is it an MCP server?"),
         _ => format!("{name} does not answer as an MCP server"),
     };
-    // The words may hold the server's.
-    let words = output::plain(&error.to_string()).into_owned();
-    anyhow::anyhow!(words).context(told)
+    // The message may contain untrusted text.
+    let cause = output::sanitize(&error.to_string()).into_owned();
+    anyhow::anyhow!(cause).context(message)
 }
 
 pub(super) fn header(text: &str) -> Result<Header, String> {

@@ -1,4 +1,4 @@
-//! What the file system says about a path. Opens nothing for writing.
+//! Inspects paths. Opens nothing for writing.
 
 use std::fs::Metadata;
 use std::io::ErrorKind;
@@ -6,55 +6,55 @@ use std::path::{Path, PathBuf};
 
 use crate::output;
 
-/// What the group and everybody may do.
-pub(super) const OTHERS: u32 = 0o077;
-/// What everybody may do.
-pub(super) const EVERYBODY: u32 = 0o007;
+/// Permission bits of the group and others.
+pub(super) const GROUP_AND_OTHERS: u32 = 0o077;
+/// Permission bits of others.
+pub(super) const OTHERS: u32 = 0o007;
 
-/// A path, and what lies there.
+/// A path and what exists there.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) found: Found,
 }
 
-/// What lies at a path.
+/// What exists at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Missing,
-    File(Rights),
-    Folder(Rights),
+    File(Permissions),
+    Folder(Permissions),
     /// A device, a pipe, a socket.
     Other,
-    /// It cannot be looked at, in the system's words.
-    Hidden(String),
+    /// It cannot be inspected; the system's error message.
+    Inaccessible(String),
 }
 
-/// Who may do what.
+/// Permissions of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rights {
-    /// The bits of the mode; 0 where there are none.
+pub(super) struct Permissions {
+    /// The mode bits; 0 on systems without them.
     pub(super) mode: u32,
-    /// Whether we may read and write it, and enter it if it is a folder.
-    pub(super) is_ours: bool,
+    /// Whether this user may read and write it, and enter it if it is a folder.
+    pub(super) is_accessible: bool,
 }
 
 impl Entry {
-    pub(super) fn look(path: &Path) -> Self {
+    pub(super) fn inspect(path: &Path) -> Self {
         let found = match std::fs::metadata(path) {
             Ok(metadata) => {
-                let rights = Rights {
+                let permissions = Permissions {
                     mode: mode(&metadata),
-                    is_ours: is_ours(path, &metadata),
+                    is_accessible: is_accessible(path, &metadata),
                 };
                 match metadata.file_type() {
-                    kind if kind.is_file() => Found::File(rights),
-                    kind if kind.is_dir() => Found::Folder(rights),
+                    kind if kind.is_file() => Found::File(permissions),
+                    kind if kind.is_dir() => Found::Folder(permissions),
                     _ => Found::Other,
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Found::Missing,
-            Err(error) => Found::Hidden(error.to_string()),
+            Err(error) => Found::Inaccessible(error.to_string()),
         };
         Self {
             path: path.to_owned(),
@@ -62,17 +62,17 @@ impl Entry {
         }
     }
 
-    pub(super) fn shown(&self) -> String {
-        shown(&self.path)
+    pub(super) fn display_path(&self) -> String {
+        display_path(&self.path)
     }
 
-    /// Whether some of these rights are given; they say nothing where there is no file.
-    pub(super) fn allows(&self, rights: u32) -> bool {
-        matches!(self.found, Found::File(found) if found.mode & rights != 0)
+    /// Whether a file grants any of these permission bits; false if it is not a file.
+    pub(super) fn allows(&self, permissions: u32) -> bool {
+        matches!(self.found, Found::File(found) if found.mode & permissions != 0)
     }
 }
 
-/// The folder that a path lies in; the current one for a bare name.
+/// Returns the folder of a path; the current one for a bare name.
 pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -80,18 +80,18 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The path itself, or what is there of it.
+/// Returns the path or its nearest existing ancestor.
 pub(super) fn nearest(path: &Path) -> &Path {
     let mut folders = path.ancestors();
     let found = folders.find(|folder| !folder.as_os_str().is_empty() && folder.exists());
     found.unwrap_or(Path::new("."))
 }
 
-pub(super) fn shown(path: &Path) -> String {
-    output::plain(&path.to_string_lossy()).into_owned()
+pub(super) fn display_path(path: &Path) -> String {
+    output::sanitize(&path.to_string_lossy()).into_owned()
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a shell.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@,:".contains(c);
@@ -113,7 +113,7 @@ fn mode(_: &Metadata) -> u32 {
 }
 
 #[cfg(unix)]
-fn is_ours(path: &Path, metadata: &Metadata) -> bool {
+fn is_accessible(path: &Path, metadata: &Metadata) -> bool {
     use rustix::fs::{Access, access};
 
     let mut wanted = Access::READ_OK | Access::WRITE_OK;
@@ -122,7 +122,7 @@ fn is_ours(path: &Path, metadata: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_ours(_: &Path, metadata: &Metadata) -> bool {
+fn is_accessible(_: &Path, metadata: &Metadata) -> bool {
     !metadata.permissions().readonly()
 }
 
@@ -146,10 +146,13 @@ mod tests {
         assert_eq!(nearest(&path), folder.path());
         assert_eq!(nearest(Path::new("no-such-file")), Path::new("."));
         assert_eq!(folder_of(Path::new("q.db")), Path::new("."));
-        assert_eq!(Entry::look(&path).found, Found::Missing);
+        assert_eq!(Entry::inspect(&path).found, Found::Missing);
         assert!(matches!(
-            Entry::look(folder.path()).found,
-            Found::Folder(Rights { is_ours: true, .. })
+            Entry::inspect(folder.path()).found,
+            Found::Folder(Permissions {
+                is_accessible: true,
+                ..
+            })
         ));
     }
 }

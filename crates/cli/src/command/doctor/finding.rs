@@ -1,8 +1,8 @@
-//! What a check found.
+//! Findings of checks.
 
 use serde::Serialize;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
@@ -21,10 +21,10 @@ impl Level {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
-    /// What was looked at, in a word that does not change.
+    /// The stable name of the check.
     pub(super) check: &'static str,
     pub(super) level: Level,
     pub(super) what: String,
@@ -43,7 +43,7 @@ impl Finding {
         }
     }
 
-    /// Nothing is wrong, but somebody may want it otherwise.
+    /// Creates a finding without a problem, but with advice.
     pub(super) fn note(
         check: &'static str,
         what: impl Into<String>,

@@ -1,4 +1,4 @@
-//! The folder of forms: whether every file is one.
+//! Checks the folder of forms.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,24 +7,24 @@ use std::path::Path;
 use entreat::service::TemplateFolder;
 use entreat::service::rpc::Templates;
 
-use super::files::{quoted, shown};
+use super::files::{display_path, quoted};
 use super::finding::Finding;
 
-/// What the service finds in a folder.
+/// What the service would load from a folder.
 #[derive(Debug)]
 pub(super) enum Facts {
     /// It cannot be read.
-    Closed(String),
-    /// Names, and what is wrong with each.
+    Unreadable(String),
+    /// The forms' names, each with its problems.
     Read(Vec<(String, Vec<String>)>),
 }
 
-/// Has the service's own eyes look at the folder, once.
-pub(super) async fn look(folder: &Path) -> Facts {
+/// Loads the folder once, with the service's own loader.
+pub(super) async fn gather(folder: &Path) -> Facts {
     let templates = Templates::default();
     match TemplateFolder::watch(folder, templates.clone()).await {
         Ok(watch) => watch.close().await,
-        Err(error) => return Facts::Closed(format!("{:#}", anyhow::Error::from(error))),
+        Err(error) => return Facts::Unreadable(format!("{:#}", anyhow::Error::from(error))),
     }
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let stem = |path: &Path| Some(path.file_stem().and_then(OsStr::to_str)?.to_owned());
@@ -37,10 +37,10 @@ pub(super) async fn look(folder: &Path) -> Facts {
     Facts::Read(found.collect())
 }
 
-pub(super) fn judge(folder: &Path, facts: &Facts) -> Vec<Finding> {
-    let name = shown(folder);
+pub(super) fn check(folder: &Path, facts: &Facts) -> Vec<Finding> {
+    let name = display_path(folder);
     let found = match facts {
-        Facts::Closed(error) => {
+        Facts::Unreadable(error) => {
             let remedy = "name a folder of forms that this user can read with --forms";
             return vec![Finding::problem("forms", error, remedy)];
         }
@@ -53,10 +53,10 @@ pub(super) fn judge(folder: &Path, facts: &Facts) -> Vec<Finding> {
         }
         Facts::Read(found) => found,
     };
-    let sound = found.iter().filter(|(_, problems)| problems.is_empty());
-    let counted = match sound.count() {
-        1 => format!("1 sound form in {name}"),
-        count => format!("{count} sound forms in {name}"),
+    let valid = found.iter().filter(|(_, problems)| problems.is_empty());
+    let counted = match valid.count() {
+        1 => format!("1 valid form in {name}"),
+        count => format!("{count} valid forms in {name}"),
     };
     let mut findings = vec![Finding::ok("forms", counted)];
     for (form, problems) in found {
@@ -92,9 +92,9 @@ mod tests {
             ("good".to_owned(), Vec::new()),
             ("bad".to_owned(), of(&["no title", "no fields"])),
         ];
-        let findings = judge(folder, &Facts::Read(found));
+        let findings = check(folder, &Facts::Read(found));
         assert_eq!(levels(&findings), [Level::Ok, Level::Problem]);
-        assert_eq!(findings[0].what, "1 sound form in forms");
+        assert_eq!(findings[0].what, "1 valid form in forms");
         assert_eq!(
             findings[1].what,
             "the form bad is broken: no title (and 1 more)"
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_folder_without_forms_is_warned_of_and_a_closed_one_a_problem() {
-        let found = |facts| levels(&judge(Path::new("forms"), &facts));
+        let found = |facts| levels(&check(Path::new("forms"), &facts));
         assert_eq!(found(Facts::Read(Vec::new())), [Level::Warning]);
-        assert_eq!(found(Facts::Closed("no".to_owned())), [Level::Problem]);
+        assert_eq!(found(Facts::Unreadable("no".to_owned())), [Level::Problem]);
     }
 }

@@ -1,49 +1,38 @@
-//! Pages: the certificate, who may answer, and the folder of uploads.
+//! Checks pages: the certificate, identity, and the folder of uploads.
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use entreat::UnixTime;
-use entreat::service::Reach;
-use x509_parser::pem::Pem;
+use entreat::service::Exposure;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
-use super::files::{Entry, Found, OTHERS, Rights, quoted};
+use super::certificate::Validity;
+use super::files::{Entry, Found, GROUP_AND_OTHERS, Permissions, quoted};
 use super::finding::Finding;
 use crate::config::{Config, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 
-/// A certificate that ends sooner should have been renewed.
+/// A certificate that expires sooner is reported.
 const SOON_IN_DAYS: i64 = 14;
 const DAY: i64 = 24 * 3600;
 
-/// From when until when a certificate holds, in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Validity {
-    pub(super) begins: i64,
-    pub(super) ends: i64,
-}
-
-/// Tries what the service does with its certificate, and reads when it ends.
-pub(super) fn look_at_tls(config: &Config) -> Option<Result<Validity, String>> {
+/// Loads the certificate as the service does, and reads its validity.
+pub(super) fn inspect_tls(config: &Config) -> Option<Result<Validity, String>> {
     let certificate = config.pages.certificate.as_deref()?;
     let loaded = config.pages.tls().and_then(|_| read_validity(certificate));
     Some(loaded.map_err(|error| format!("{error:#}")))
 }
 
 fn read_validity(path: &Path) -> anyhow::Result<Validity> {
-    let bytes = std::fs::read(path)?;
-    let first = Pem::iter_from_buffer(&bytes)
-        .filter_map(Result::ok)
-        .find(|pem| pem.label == "CERTIFICATE");
-    let pem = first.ok_or_else(|| anyhow::anyhow!("it holds no certificate"))?;
-    let validity = pem.parse_x509()?.validity().clone();
-    Ok(Validity {
-        begins: validity.not_before.timestamp(),
-        ends: validity.not_after.timestamp(),
-    })
+    let first = CertificateDer::pem_file_iter(path)?.next();
+    let first = first.context("it holds no certificate")??;
+    Validity::of(&first).context("the certificate cannot be read")
 }
 
-pub(super) fn tls(now: UnixTime, looked: Option<&Result<Validity, String>>) -> Option<Finding> {
+pub(super) fn tls(now: UnixTime, inspected: Option<&Result<Validity, String>>) -> Option<Finding> {
     let now = i64::try_from(now.as_millis() / 1000).unwrap_or(i64::MAX);
-    Some(match looked? {
+    Some(match inspected? {
         Err(error) => Finding::problem(
             "tls",
             error,
@@ -72,8 +61,8 @@ pub(super) fn tls(now: UnixTime, looked: Option<&Result<Validity, String>>) -> O
     })
 }
 
-/// Judges who may answer.
-pub(super) fn identity(reach: Reach<'_>, trusts_everybody: bool) -> Finding {
+/// Checks who may answer.
+pub(super) fn identity(reach: Exposure<'_>, trusts_everybody: bool) -> Finding {
     let is_local = reach.listen.ip().to_canonical().is_loopback();
     match (reach.names_people, trusts_everybody) {
         (true, true) => Finding::problem(
@@ -83,7 +72,7 @@ pub(super) fn identity(reach: Reach<'_>, trusts_everybody: bool) -> Finding {
             "name the addresses of the proxy alone",
         ),
         (true, false) => Finding::ok("identity", "a proxy names people"),
-        (false, _) if reach.nobody_answers() => {
+        (false, _) if reach.rejects_everyone() => {
             Finding::warning("identity", NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY)
         }
         (false, _) if is_local => Finding::ok("identity", "people answer at this machine"),
@@ -95,18 +84,18 @@ pub(super) fn identity(reach: Reach<'_>, trusts_everybody: bool) -> Finding {
     }
 }
 
-/// Judges the folder of uploads, which is made if it is not there.
+/// Checks the folder of uploads, which the service creates if it is missing.
 pub(super) fn uploads(folder: &Entry) -> Finding {
-    let (name, path) = (folder.shown(), quoted(&folder.path));
-    let is_open = |rights: &Rights| rights.mode & OTHERS != 0;
+    let (name, path) = (folder.display_path(), quoted(&folder.path));
+    let is_open = |permissions: &Permissions| permissions.mode & GROUP_AND_OTHERS != 0;
     match &folder.found {
         Found::Missing => Finding::ok("uploads", format!("{name} will be made")),
-        Found::Folder(rights) if !rights.is_ours => Finding::problem(
+        Found::Folder(permissions) if !permissions.is_accessible => Finding::problem(
             "uploads",
             format!("this user may not write to {name}"),
             format!("give it to the user that the service runs as: `chown USER {path}`"),
         ),
-        Found::Folder(rights) if is_open(rights) => Finding::warning(
+        Found::Folder(permissions) if is_open(permissions) => Finding::warning(
             "uploads",
             format!("others can look into {name}; files in it are sealed, their number is not"),
             format!("run `chmod 700 {path}`"),
@@ -117,7 +106,7 @@ pub(super) fn uploads(folder: &Entry) -> Finding {
             format!("{name} is not a folder"),
             "name another with `uploads.folder`",
         ),
-        Found::Hidden(error) => Finding::problem(
+        Found::Inaccessible(error) => Finding::problem(
             "uploads",
             format!("cannot look at {name}: {error}"),
             "name another with `uploads.folder`, or give this user the right",
@@ -149,7 +138,7 @@ mod tests {
 
     #[test]
     fn nobody_is_let_in_by_the_word_of_everybody() {
-        let reach = |ip: [u8; 4], names_people| Reach {
+        let reach = |ip: [u8; 4], names_people| Exposure {
             listen: (ip, 7171).into(),
             public_url: None,
             speaks_tls: false,
@@ -165,7 +154,7 @@ mod tests {
     #[test]
     fn a_proxy_that_names_nobody_is_warned_of() {
         let level = |url, names_people| {
-            let reach = Reach {
+            let reach = Exposure {
                 listen: ([127, 0, 0, 1], 7171).into(),
                 public_url: Some(url),
                 speaks_tls: false,
@@ -184,7 +173,12 @@ mod tests {
             let path = "up".into();
             uploads(&Entry { path, found }).level
         };
-        let folder = |mode, is_ours| Found::Folder(Rights { mode, is_ours });
+        let folder = |mode, is_accessible| {
+            Found::Folder(Permissions {
+                mode,
+                is_accessible,
+            })
+        };
         assert_eq!(judge(Found::Missing), Level::Ok);
         assert_eq!(judge(folder(0o700, true)), Level::Ok);
         assert_eq!(judge(folder(0o755, true)), Level::Warning);

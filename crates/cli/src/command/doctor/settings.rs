@@ -1,14 +1,14 @@
-//! The settings: whether they hold, and which of them are weak.
+//! Checks the settings: whether they are valid, and which are weak.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use entreat::Mode;
-use entreat::service::Reach;
+use entreat::service::Exposure;
 use url::{Host, Url};
 
-use super::files::{EVERYBODY, Entry, quoted};
+use super::files::{Entry, OTHERS, quoted};
 use super::finding::Finding;
 use crate::config::{Config, KeySource, Origin};
 
@@ -25,8 +25,8 @@ pub(super) fn refused(error: &str) -> Finding {
 
 pub(super) fn loaded(file: Option<&str>, remarks: &[String]) -> Vec<Finding> {
     let what = file.map_or_else(
-        || "no file; all settings are sound".to_owned(),
-        |file| format!("{file}; all settings are sound"),
+        || "no file; all settings are valid".to_owned(),
+        |file| format!("{file}; all settings are valid"),
     );
     let remark = |remark: &String| {
         let remedy = "correct the variable's name, or leave it if it is another program's";
@@ -37,38 +37,38 @@ pub(super) fn loaded(file: Option<&str>, remarks: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// A file that holds a secret of the configuration.
+/// A file that contains a secret.
 #[derive(Debug)]
 pub(super) struct SecretFile {
     file: Entry,
-    /// What it holds.
+    /// A description of the secret.
     secret: String,
 }
 
-/// Looks at the files that hold keys and secrets.
-pub(super) fn look_at_secrets(config: &Config) -> Vec<SecretFile> {
-    let look = |path: &Path, secret: String| SecretFile {
-        file: Entry::look(path),
+/// Inspects the files that contain keys and secrets.
+pub(super) fn inspect_secrets(config: &Config) -> Vec<SecretFile> {
+    let inspect = |path: &Path, secret: String| SecretFile {
+        file: Entry::inspect(path),
         secret,
     };
     let mut files = Vec::new();
     if let Some(path) = &config.path
         && let Some(secret) = inline_secret(config)
     {
-        files.push(look(path, secret));
+        files.push(inspect(path, secret));
     }
     for asker in &config.askers {
         if let KeySource::File(path) = &asker.key_source {
-            files.push(look(path, format!("the key of {}", asker.name)));
+            files.push(inspect(path, format!("the key of {}", asker.name)));
         }
     }
     if let Some(path) = &config.pages.key {
-        files.push(look(path, "the private key of the service".to_owned()));
+        files.push(inspect(path, "the private key of the service".to_owned()));
     }
     files
 }
 
-/// A secret that stands in the configuration file itself.
+/// Describes a secret in the configuration file itself.
 fn inline_secret(config: &Config) -> Option<String> {
     let is_in_file = |name: &&&str| matches!(config.origin(name), Origin::File { .. });
     let mut askers = config.askers.iter();
@@ -78,11 +78,11 @@ fn inline_secret(config: &Config) -> Option<String> {
     asker.or_else(|| Some(format!("`{}`", secret()?)))
 }
 
-/// Group rights are left alone: a file of root that the service's group may read is usual.
+/// Checks secret files. Group permissions are fine: a root-owned file for the service's group is usual.
 pub(super) fn secret_files(files: &[SecretFile]) -> Vec<Finding> {
-    let judge = |SecretFile { file, secret }: &SecretFile| {
-        let name = file.shown();
-        if file.allows(EVERYBODY) {
+    let check = |SecretFile { file, secret }: &SecretFile| {
+        let name = file.display_path();
+        if file.allows(OTHERS) {
             Finding::problem(
                 "secrets",
                 format!("everybody can read or change {name}, which holds {secret}"),
@@ -95,11 +95,11 @@ pub(super) fn secret_files(files: &[SecretFile]) -> Vec<Finding> {
             Finding::ok("secrets", format!("{name} is not for everybody"))
         }
     };
-    files.iter().map(judge).collect()
+    files.iter().map(check).collect()
 }
 
-/// Judges who may ask. The service does not start if nobody may.
-pub(super) fn askers(reach: Reach<'_>, local_may_ask: bool, askers: usize) -> Vec<Finding> {
+/// Checks who may ask. The service does not start if nobody may.
+pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, askers: usize) -> Vec<Finding> {
     let listen = reach.listen;
     let is_local = is_loopback(listen);
     let mut findings = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn askers(reach: Reach<'_>, local_may_ask: bool, askers: usize) -> Ve
             ),
             "remove `local_without_key` and give every asker a key, or listen on 127.0.0.1",
         ));
-    } else if let Some(why) = reach.why_keys().filter(|_| local_may_ask) {
+    } else if let Some(why) = reach.why_key_required().filter(|_| local_may_ask) {
         findings.push(Finding::warning(
             "askers",
             format!(
@@ -130,7 +130,9 @@ pub(super) fn askers(reach: Reach<'_>, local_may_ask: bool, askers: usize) -> Ve
             format!("{remedy}, or listen on 127.0.0.1"),
         ));
     } else if askers == 0 && !local_may_ask {
-        let why = reach.why_keys().unwrap_or("`local_without_key` is false");
+        let why = reach
+            .why_key_required()
+            .unwrap_or("`local_without_key` is false");
         let what = format!("nobody could ask: {why}, and there is no key");
         findings.push(Finding::problem("askers", what, remedy));
     } else if findings.is_empty() {
@@ -148,7 +150,7 @@ pub(super) fn askers(reach: Reach<'_>, local_may_ask: bool, askers: usize) -> Ve
     findings
 }
 
-/// Judges where people and programs are told that the service is.
+/// Checks the public URL.
 pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Finding> {
     match url {
         None if is_loopback(listen) => None,
@@ -157,7 +159,7 @@ pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Findin
             format!("{listen} can be reached from elsewhere, and `public_url` is not set"),
             "set `public_url` to what people and programs call it, with https://",
         )),
-        Some(url) if is_plain_and_far(url) => Some(Finding::warning(
+        Some(url) if is_unencrypted_remote(url) => Some(Finding::warning(
             "public url",
             format!("{url} is not encrypted: answers and keys can be read on the way"),
             "set `tls.certificate` and `tls.key`, or put a proxy that speaks TLS in front, and let \
@@ -167,7 +169,7 @@ pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Findin
     }
 }
 
-pub(super) fn is_plain_and_far(url: &str) -> bool {
+pub(super) fn is_unencrypted_remote(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else {
         return false;
     };
@@ -200,8 +202,8 @@ pub(super) fn callbacks(listen: SocketAddr, has_secret: bool, to_loopback: bool)
     Finding::ok("callbacks", "they are signed")
 }
 
-/// The fewest extensions that some asker's people get, in whatever mode, if nobody says.
-pub(super) fn fewest_extensions(config: &Config) -> u8 {
+/// Returns the smallest number of extensions over all askers and modes.
+pub(super) fn min_extensions(config: &Config) -> u8 {
     let all = config.settings().asker;
     let own = config.askers.iter().map(|asker| &asker.settings);
     let policies = own.chain([&all]).map(|settings| &settings.timeouts);

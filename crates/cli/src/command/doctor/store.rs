@@ -1,39 +1,39 @@
-//! The store: its folder, its file, its keys, and who has it open.
+//! Checks the store: its folder, its file, its keys, and who has it open.
 
 use std::path::Path;
 
 use entreat::stores::FileKind;
 use entreat::{EmbeddedStore, UnixTime};
 
-use super::files::{self, Entry, Found, OTHERS, folder_of, quoted};
+use super::files::{self, Entry, Found, GROUP_AND_OTHERS, folder_of, quoted};
 use super::finding::{Finding, Level};
 use super::system;
 use crate::keys;
-use crate::store::Place;
+use crate::store::StoreLocation;
 
-/// Whoever may write to a folder may replace what lies in it, unless this bit is set.
+/// Write permission on a folder allows replacing its files, unless this bit is set.
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_ALL: u32 = 0o002;
 const OWNER: &str = "run the service as its owner, or have it given to this user with chown";
 
-/// What is known of a store.
+/// The facts about a store.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// Nobody named the place, so the service makes the folder.
+    /// The default path, whose folder the service creates.
     is_default: bool,
     folder: Entry,
-    /// The folder, or what is there of it.
-    ground: Entry,
+    /// The folder or its nearest existing ancestor.
+    existing_folder: Entry,
     store: Entry,
     kind: FileKind,
-    /// Files that the database keeps beside the store.
-    beside: Vec<Entry>,
+    /// The database's files beside the store.
+    side_files: Vec<Entry>,
     keys: Entry,
     keys_folder: Entry,
-    /// Why the keys cannot be used.
-    no_keys: Option<String>,
+    /// Why the keys cannot be used, if they cannot.
+    keys_error: Option<String>,
     pub(super) holder: Holder,
-    /// When the store was last written.
+    /// When the store was last written to.
     pub(super) written: Option<UnixTime>,
     free: Option<u64>,
     file_system: system::FileSystem,
@@ -42,36 +42,36 @@ pub(super) struct Facts {
 /// Who has the store open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// There is no file that could be held.
+    /// There is no store file.
     NoStore,
     Nobody,
     Somebody,
 }
 
-/// Looks at a store without opening it as one.
-pub(super) fn look(place: &Place) -> Facts {
-    let path = place.store();
-    let store = Entry::look(path);
+/// Inspects a store without opening it as a database.
+pub(super) fn gather(location: &StoreLocation) -> Facts {
+    let path = location.store();
+    let store = Entry::inspect(path);
     let folder = folder_of(path);
-    let ground = files::nearest(folder);
-    let beside = EmbeddedStore::side_files(path).map(|path| Entry::look(&path));
-    let written = std::iter::once(&store).chain(&beside);
+    let existing_folder = files::nearest(folder);
+    let side_files = EmbeddedStore::side_files(path).map(|path| Entry::inspect(&path));
+    let written = std::iter::once(&store).chain(&side_files);
     Facts {
-        is_default: place.is_default(),
-        folder: Entry::look(folder),
-        ground: Entry::look(ground),
+        is_default: location.is_default(),
+        folder: Entry::inspect(folder),
+        existing_folder: Entry::inspect(existing_folder),
         kind: FileKind::of(path),
-        keys: Entry::look(place.keys()),
-        keys_folder: Entry::look(folder_of(place.keys())),
-        no_keys: keys::read(place.keys())
+        keys: Entry::inspect(location.keys()),
+        keys_folder: Entry::inspect(folder_of(location.keys())),
+        keys_error: keys::read(location.keys())
             .err()
             .map(|error| format!("{error:#}")),
         holder: holder(path),
         written: written.filter_map(|entry| modified(&entry.path)).max(),
-        free: system::free_space(ground),
-        file_system: system::file_system_of(ground),
+        free: system::free_space(existing_folder),
+        file_system: system::file_system_of(existing_folder),
         store,
-        beside: beside.into(),
+        side_files: side_files.into(),
     }
 }
 
@@ -89,12 +89,16 @@ fn holder(path: &Path) -> Holder {
     }
 }
 
-pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
-    let mut findings = vec![folder(facts.is_default, &facts.folder, &facts.ground)];
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings = vec![folder(
+        facts.is_default,
+        &facts.folder,
+        &facts.existing_folder,
+    )];
     let can_be_made = findings[0].level != Level::Problem;
     findings.push(store(
         &facts.store,
-        &facts.beside,
+        &facts.side_files,
         facts.kind,
         can_be_made,
         matches!(facts.keys.found, Found::File(_)),
@@ -104,13 +108,13 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         &facts.keys,
         &facts.keys_folder,
         &facts.store,
-        facts.no_keys.as_deref(),
-        // The folder of a store that nobody named is made, and no other.
+        facts.keys_error.as_deref(),
+        // Only the folder of the default store is created.
         facts.is_default && facts.keys_folder.path == facts.folder.path,
     ));
-    let ground = &facts.ground.path;
-    findings.extend(system::file_system(ground, facts.file_system));
-    findings.extend(system::space(ground, facts.free));
+    let existing_folder = &facts.existing_folder.path;
+    findings.extend(system::file_system(existing_folder, facts.file_system));
+    findings.extend(system::space(existing_folder, facts.free));
     findings
 }
 
@@ -121,35 +125,38 @@ pub(super) fn in_memory() -> Finding {
     )
 }
 
-pub(super) fn no_place(error: &str) -> Finding {
+pub(super) fn no_location(error: &str) -> Finding {
     Finding::problem("store", error, "name a file with --store or ENTREAT_STORE")
 }
 
-fn folder(is_default: bool, folder: &Entry, ground: &Entry) -> Finding {
-    let name = folder.shown();
-    let is_ours = |entry: &Entry| matches!(&entry.found, Found::Folder(rights) if rights.is_ours);
+fn folder(is_default: bool, folder: &Entry, existing_folder: &Entry) -> Finding {
+    let name = folder.display_path();
+    let is_accessible = |entry: &Entry| matches!(&entry.found, Found::Folder(permissions) if permissions.is_accessible);
     match &folder.found {
         Found::Missing if !is_default => Finding::problem(
             "folder",
             format!("the folder {name} does not exist"),
             format!("run `mkdir -m 700 -p {}`", quoted(&folder.path)),
         ),
-        Found::Missing if !is_ours(ground) => Finding::problem(
+        Found::Missing if !is_accessible(existing_folder) => Finding::problem(
             "folder",
-            format!("the folder {name} cannot be made in {}", ground.shown()),
+            format!(
+                "the folder {name} cannot be made in {}",
+                existing_folder.display_path()
+            ),
             "let this user write there, or name a store elsewhere with --store",
         ),
         Found::Missing => Finding::ok(
             "folder",
             format!("{name} is not there yet; `serve` makes it"),
         ),
-        Found::Folder(rights) if !rights.is_ours => Finding::problem(
+        Found::Folder(permissions) if !permissions.is_accessible => Finding::problem(
             "folder",
             format!("this user cannot write to the folder {name}"),
             OWNER,
         ),
-        Found::Folder(rights)
-            if rights.mode & WRITABLE_BY_ALL != 0 && rights.mode & STICKY == 0 =>
+        Found::Folder(permissions)
+            if permissions.mode & WRITABLE_BY_ALL != 0 && permissions.mode & STICKY == 0 =>
         {
             Finding::problem(
                 "folder",
@@ -163,18 +170,18 @@ fn folder(is_default: bool, folder: &Entry, ground: &Entry) -> Finding {
             format!("{name} is not a folder"),
             "name a store elsewhere with --store",
         ),
-        Found::Hidden(error) => hidden("folder", &name, error),
+        Found::Inaccessible(error) => hidden("folder", &name, error),
     }
 }
 
 fn store(
     store: &Entry,
-    beside: &[Entry],
+    side_files: &[Entry],
     kind: FileKind,
     can_be_made: bool,
     has_keys: bool,
 ) -> Finding {
-    let name = store.shown();
+    let name = store.display_path();
     let another = "name another store with --store";
     let lost = |how| {
         Finding::problem(
@@ -200,20 +207,20 @@ fn store(
             "store",
             format!("{name} is not there yet; `serve` makes it"),
         ),
-        Found::Hidden(error) => hidden("store", &name, error),
+        Found::Inaccessible(error) => hidden("store", &name, error),
         Found::Folder(_) | Found::Other => {
             Finding::problem("store", format!("{name} is not a file"), another)
         }
-        Found::File(rights) => {
-            let all = std::iter::once(store).chain(beside);
-            let open: Vec<&Entry> = all.filter(|entry| entry.allows(OTHERS)).collect();
+        Found::File(permissions) => {
+            let all = std::iter::once(store).chain(side_files);
+            let open: Vec<&Entry> = all.filter(|entry| entry.allows(GROUP_AND_OTHERS)).collect();
             if kind == FileKind::Foreign {
                 Finding::problem(
                     "store",
                     format!("{name} is not a store of Entreat"),
                     another,
                 )
-            } else if !rights.is_ours {
+            } else if !permissions.is_accessible {
                 Finding::problem(
                     "store",
                     format!("this user cannot read and write {name}"),
@@ -249,10 +256,10 @@ fn keys(
     keys: &Entry,
     folder: &Entry,
     store: &Entry,
-    unfit: Option<&str>,
+    keys_error: Option<&str>,
     is_folder_made: bool,
 ) -> Finding {
-    let name = keys.shown();
+    let name = keys.display_path();
     let elsewhere = "name the right file with --keys or ENTREAT_KEYS";
     let has_store = matches!(store.found, Found::File(_));
     match (&keys.found, &folder.found) {
@@ -264,7 +271,7 @@ fn keys(
         (Found::Missing, Found::Missing) if is_folder_made => {
             Finding::ok("keys", format!("{name} is not there yet; `serve` makes it"))
         }
-        (Found::Missing, Found::Folder(rights)) if rights.is_ours => {
+        (Found::Missing, Found::Folder(permissions)) if permissions.is_accessible => {
             Finding::ok("keys", format!("{name} is not there yet; `serve` makes it"))
         }
         (Found::Missing, _) => Finding::problem(
@@ -272,13 +279,13 @@ fn keys(
             format!("{name} cannot be made: its folder is missing or not ours to write"),
             elsewhere,
         ),
-        (Found::File(_), _) if keys.allows(OTHERS) => Finding::problem(
+        (Found::File(_), _) if keys.allows(GROUP_AND_OTHERS) => Finding::problem(
             "keys",
             format!("others can read or change the keys in {name}"),
             format!("run `chmod 600 {}`", quoted(&keys.path)),
         ),
-        (Found::Hidden(error), _) => hidden("keys", &name, error),
-        (Found::File(_) | Found::Folder(_) | Found::Other, _) => match unfit {
+        (Found::Inaccessible(error), _) => hidden("keys", &name, error),
+        (Found::File(_) | Found::Folder(_) | Found::Other, _) => match keys_error {
             Some(error) => Finding::problem("keys", error, elsewhere),
             None => Finding::note("keys", name, "keep a copy apart from the store's"),
         },

@@ -1,28 +1,27 @@
-//! The machine: its clock, its limit of open files, its disks.
+//! Checks the machine: its clock, its limit on open files, its disks.
 
 use std::path::Path;
 
 use entreat::UnixTime;
 
-use super::files::shown;
+use super::files::display_path;
 use super::finding::Finding;
-use crate::open_files::{FEWEST, REMEDY};
+use crate::open_files::{MIN_FILES, REMEDY};
 use crate::output;
 
-/// The first of January 2026: Entreat is not older.
+/// The first of January 2026: Entreat is younger.
 const OLDEST: UnixTime = UnixTime::from_millis(1_767_225_600_000);
-/// A file's time and the clock may be read a moment apart, or on two machines.
+/// The file's timestamp may come from another machine's clock.
 const TOLERANCE_MS: u64 = 10_000;
-/// A service for 10,000 who wait, each with two connections.
+/// For 10,000 waiting people with two connections each.
 const ENOUGH_FILES: u64 = 20_000;
 const MIB: u64 = 1 << 20;
 const LOW_SPACE: u64 = 1024 * MIB;
 const NO_SPACE: u64 = 100 * MIB;
 
-/// Judges the clock against when the store was last written.
+/// Compares the clock with the store's last modification.
 ///
-/// Not against the newest question in it: to read that, the store would have to be opened, and
-/// nobody but the service may.
+/// Not with its newest question: that would require opening the store, which only the service may.
 pub(super) fn clock(now: UnixTime, written: Option<UnixTime>) -> Finding {
     let shown = output::time(now);
     if now < OLDEST {
@@ -45,15 +44,15 @@ pub(super) fn clock(now: UnixTime, written: Option<UnixTime>) -> Finding {
     }
 }
 
-/// How many files a process may open.
+/// The limit on open files.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FileLimit {
-    /// Or the system knows no such limit.
+    /// No limit, or a system without one.
     Unlimited,
     At(u64),
 }
 
-/// The limit that a service can raise its own to.
+/// Returns the hard limit, which a service raises its soft limit to.
 #[cfg(unix)]
 pub(super) fn file_limit() -> FileLimit {
     use rustix::process::{Resource, getrlimit};
@@ -70,9 +69,11 @@ pub(super) fn file_limit() -> FileLimit {
 pub(super) fn open_files(limit: FileLimit) -> Finding {
     match limit {
         FileLimit::Unlimited => Finding::ok("open files", "there is no limit"),
-        FileLimit::At(limit) if limit < FEWEST as u64 => Finding::problem(
+        FileLimit::At(limit) if limit < MIN_FILES as u64 => Finding::problem(
             "open files",
-            format!("at most {limit} files can be open, and the service needs {FEWEST} to start"),
+            format!(
+                "at most {limit} files can be open, and the service needs {MIN_FILES} to start"
+            ),
             REMEDY,
         ),
         FileLimit::At(limit) if limit < ENOUGH_FILES => Finding::warning(
@@ -84,10 +85,10 @@ pub(super) fn open_files(limit: FileLimit) -> Finding {
     }
 }
 
-/// Judges how much room there is where the store lies; nothing if the system does not say.
+/// Checks the free space of the store's disk; `None` if it is unknown.
 pub(super) fn space(folder: &Path, free: Option<u64>) -> Option<Finding> {
     let free = free?;
-    let what = format!("{} MiB are free in {}", free / MIB, shown(folder));
+    let what = format!("{} MiB are free in {}", free / MIB, display_path(folder));
     let remedy = "make room, or name a store on another disk with --store";
     Some(match free {
         free if free < NO_SPACE => Finding::problem("disk", what, remedy),
@@ -96,17 +97,17 @@ pub(super) fn space(folder: &Path, free: Option<u64>) -> Option<Finding> {
     })
 }
 
-/// What kind of file system the store lies on, as far as it matters.
+/// The kind of the store's file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileSystem {
     Memory,
     Network,
-    /// On a disk, or not known.
+    /// A disk, or unknown.
     Other,
 }
 
 pub(super) fn file_system(folder: &Path, kind: FileSystem) -> Option<Finding> {
-    let folder = shown(folder);
+    let folder = display_path(folder);
     match kind {
         FileSystem::Memory => Some(Finding::warning(
             "disk",
@@ -122,7 +123,7 @@ pub(super) fn file_system(folder: &Path, kind: FileSystem) -> Option<Finding> {
     }
 }
 
-/// How many bytes we may still write to a folder.
+/// Returns the free bytes for this user.
 #[cfg(unix)]
 pub(super) fn free_space(folder: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(folder).ok()?;
@@ -142,7 +143,7 @@ pub(super) fn file_system_of(folder: &Path) -> FileSystem {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the number has 32 bits, and its type differs from machine to machine"
+        reason = "the number has 32 bits, and its type differs between platforms"
     )]
     of_number(found.f_type as u32)
 }
@@ -152,13 +153,13 @@ pub(super) fn file_system_of(_: &Path) -> FileSystem {
     FileSystem::Other
 }
 
-/// The numbers of `statfs(2)`.
+/// Maps the magic numbers of `statfs(2)`.
 #[cfg(target_os = "linux")]
 fn of_number(number: u32) -> FileSystem {
     match number {
         // tmpfs, ramfs
         0x0102_1994 | 0x8584_58f6 => FileSystem::Memory,
-        // NFS, SMB in its three ages, AFS, Ceph, 9P, Coda
+        // NFS, SMB in three versions, AFS, Ceph, 9P, Coda
         0x6969 | 0x517b | 0xff53_4d42 | 0xfe53_4d42 | 0x5346_414f | 0x00c3_6400 | 0x0102_1997
         | 0x7375_7245 => FileSystem::Network,
         _ => FileSystem::Other,

@@ -1,4 +1,4 @@
-//! The collector that traces are sent to.
+//! Checks the trace collector.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use super::finding::Finding;
-use super::settings::is_plain_and_far;
+use super::settings::is_unencrypted_remote;
 
-/// How long a collector may take to accept a connection.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The timeout for connecting.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Whether somebody listens there.
-pub(super) async fn look(endpoint: &str) -> bool {
+/// Whether the endpoint accepts connections.
+pub(super) async fn probe(endpoint: &str) -> bool {
     let Ok(url) = Url::parse(endpoint) else {
         return false;
     };
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let port = url.port_or_known_default().unwrap_or_default();
-    let connecting = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port)));
+    let connecting = tokio::time::timeout(TIMEOUT, TcpStream::connect((host, port)));
     matches!(connecting.await, Ok(Ok(_)))
 }
 
-pub(super) fn judge(endpoint: &str, is_there: bool) -> Finding {
+pub(super) fn check(endpoint: &str, is_there: bool) -> Finding {
     if !is_there {
         return Finding::warning(
             "telemetry",
@@ -30,7 +30,7 @@ pub(super) fn judge(endpoint: &str, is_there: bool) -> Finding {
             "start the collector, or correct `telemetry.otlp_endpoint`",
         );
     }
-    if is_plain_and_far(endpoint) {
+    if is_unencrypted_remote(endpoint) {
         return Finding::warning(
             "telemetry",
             format!(
@@ -51,14 +51,14 @@ mod tests {
     async fn a_collector_is_there_and_near_or_encrypted() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let near = format!("http://{}", listener.local_addr().unwrap());
-        assert!(look(&near).await);
+        assert!(probe(&near).await);
         drop(listener);
-        assert!(!look(&near).await);
-        assert_eq!(judge(&near, false).level, Level::Warning);
-        assert_eq!(judge(&near, true).level, Level::Ok);
+        assert!(!probe(&near).await);
+        assert_eq!(check(&near, false).level, Level::Warning);
+        assert_eq!(check(&near, true).level, Level::Ok);
         let far = "http://collector.example.com:4318";
-        assert_eq!(judge(far, true).level, Level::Warning);
+        assert_eq!(check(far, true).level, Level::Warning);
         let encrypted = "https://collector.example.com";
-        assert_eq!(judge(encrypted, true).level, Level::Ok);
+        assert_eq!(check(encrypted, true).level, Level::Ok);
     }
 }

@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use entreat_core::schema;
 use serde_json::Value;
 
-use super::{Broken, NotationArg};
+use super::{InvalidDocument, NotationArg};
 use crate::context::{Context, Exit};
 use crate::input::Source;
 use crate::output;
@@ -46,7 +46,7 @@ Examples:
 
 Exit codes: 0 printed, 2 wrong usage, a file that cannot be read, or no schema in it.";
 
-/// The title of a form that nothing names.
+/// The title if neither the request nor the schema has one.
 const UNTITLED: &str = "Question";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let document = args
         .notation
         .read(source, context)?
-        .map_err(|problems| Broken::new("a schema", source, &problems))?;
+        .map_err(|problems| InvalidDocument::new("a schema", source, &problems))?;
     let (schema, message) = match document.get("requestedSchema") {
         Some(schema) => (schema, document.get("message").and_then(Value::as_str)),
         None => (&document, None),
@@ -66,19 +66,21 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let title = args.title.as_deref().or(message);
     let mut schema = schema.clone();
     if let Some(title) = title {
-        // Whoever names a title wants it more than the one that the schema brings.
+        // A title that is named here overrides the schema's.
         schema["title"] = title.into();
     }
-    let import = schema::import_as(&schema, &args.id, title.unwrap_or(UNTITLED))
-        .map_err(|problems| Broken::new("a schema that can be imported", source, &problems))?;
+    let import =
+        schema::import_as(&schema, &args.id, title.unwrap_or(UNTITLED)).map_err(|problems| {
+            InvalidDocument::new("a schema that can be imported", source, &problems)
+        })?;
     output::document(out, import.form.definition())?;
     for notice in &import.notices {
-        let place = match notice.pointer.as_str() {
+        let location = match notice.pointer.as_str() {
             "" => "(whole schema)".into(),
-            pointer => output::plain(pointer),
+            pointer => output::sanitize(pointer),
         };
-        let message = output::plain(&notice.message);
-        context.say(format_args!("{source}: {place}: {message}"));
+        let message = output::sanitize(&notice.message);
+        context.say(format_args!("{source}: {location}: {message}"));
     }
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }

@@ -1,4 +1,4 @@
-//! `entreat form lint`: everything that is wrong with form definitions.
+//! `entreat form lint`: reports all problems of form definitions.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::output;
 /// Tell everything that is wrong with forms
 ///
 /// Every problem goes to stdout on a line of its own: the file, a JSON pointer to the place, a
-/// sentence, and a code for programs. A sound form prints nothing there.
+/// sentence, and a code for programs. A valid form prints nothing there.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -33,22 +33,22 @@ Examples:
   entreat form lint forms/*.yaml --json
   entreat form lint --validator no_admin signup.json
 
-Exit codes: 0 all sound, 1 problems found, 2 wrong usage or a file that cannot be read.";
+Exit codes: 0 all valid, 1 problems found, 2 wrong usage or a file that cannot be read.";
 
-/// What is said of one file with `--json`.
+/// The output of `--json` for one file.
 #[derive(Serialize)]
 struct Report {
     file: String,
     valid: bool,
     problems: Vec<Problem>,
-    /// Why the file could not be looked at.
+    /// Why the file could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     input::refuse_stdin_twice(&args.files)?;
-    let mut exit = Exit::Clean;
+    let mut exit = Exit::Success;
     let mut reports = Vec::new();
     for file in &args.files {
         let mut report = Report {
@@ -60,18 +60,18 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         match args.form.read(file, context) {
             Ok(Ok(_)) => {
                 report.valid = true;
-                context.say(format_args!("{file}: sound"));
+                context.say(format_args!("{file}: no problems found"));
             }
             Ok(Err(problems)) => {
-                exit = exit.max(Exit::Found);
+                exit = exit.max(Exit::Findings);
                 if !args.json {
                     print(file, &problems, out)?;
                 }
                 report.problems = problems.iter().cloned().collect();
             }
-            // The other files are worth a look all the same.
+            // Check the other files anyway.
             Err(error) => {
-                exit = Exit::Trouble;
+                exit = Exit::Error;
                 context.say(format_args!("entreat: {error:#}"));
                 report.error = Some(format!("{error:#}"));
             }

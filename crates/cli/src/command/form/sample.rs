@@ -1,10 +1,10 @@
-//! `entreat form sample`: answers to try a form with, good ones and specifically bad ones.
+//! `entreat form sample`: generates valid and specifically invalid answers.
 
 use std::io::Write;
 
 use clap::builder::PossibleValuesParser;
 use entreat_core::Constraint;
-use entreat_testkit::{Generator, Scenario};
+use entreat_generate::{Generator, Scenario};
 
 use super::FormArgs;
 use crate::context::{Context, Exit};
@@ -46,7 +46,7 @@ Examples:
 Exit codes: 0 printed, 1 the form has no such answer, 2 wrong usage, a file that cannot be read,
 or a broken form.";
 
-/// Everything that can be asked to be broken: keys as errors carry them, then scenarios.
+/// Returns the names of all breakable rules: constraint keys, then scenarios.
 fn rules() -> impl Iterator<Item = &'static str> {
     let scenarios = Scenario::ALL.iter().map(|scenario| scenario.name());
     Constraint::KEYS.iter().copied().chain(scenarios)
@@ -62,14 +62,14 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         };
         let Some(answer) = answer else {
             explain(args, &mut generator, context);
-            return Ok(Exit::Found);
+            return Ok(Exit::Findings);
         };
         output::line(out, &answer)?;
     }
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }
 
-/// Says why there is no such answer, and what there is instead.
+/// Explains why there is no such answer, and which rules can be broken.
 fn explain(args: &Args, generator: &mut Generator, context: &mut Context) {
     let file = &args.file;
     let Some(rule) = &args.invalid else {

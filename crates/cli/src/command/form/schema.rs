@@ -1,4 +1,4 @@
-//! `entreat form schema`: a form as JSON Schema, in full or as MCP can say it.
+//! `entreat form schema`: a form as JSON Schema, in full or as the MCP subset.
 
 use std::io::Write;
 
@@ -47,12 +47,12 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let form = args.form.load(&args.file, context)?;
     let Some(era) = args.mcp else {
         output::document(out, &schema::json_schema(&form))?;
-        return Ok(Exit::Clean);
+        return Ok(Exit::Success);
     };
     let projection = schema::project(&form, era);
     if args.json {
         output::document(out, &projection)?;
-        return Ok(Exit::Clean);
+        return Ok(Exit::Success);
     }
     output::document(out, &projection.requested_schema)?;
     for loss in &projection.losses {
@@ -64,14 +64,17 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
             args.file
         ));
     }
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }
 
 fn say_loss(file: &Source, loss: &Loss, context: &mut Context) {
-    let (message, rule) = (output::plain(&loss.message), output::plain(&loss.rule));
+    let (message, rule) = (
+        output::sanitize(&loss.message),
+        output::sanitize(&loss.rule),
+    );
     match &loss.field {
         Some(field) => {
-            let field = output::plain(field);
+            let field = output::sanitize(field);
             context.say(format_args!("{file}: {field}: {message} [{rule}]"));
         }
         None => context.say(format_args!("{file}: {message} [{rule}]")),

@@ -1,7 +1,6 @@
-//! `entreat form validate`: whether answers are valid, and what a program gets of them.
+//! `entreat form validate`: checks answers and prints their values.
 //!
-//! JSON answers are checked as text and their values printed as text: a tree in between would
-//! round big integers.
+//! JSON answers are checked and printed as text: a tree in between would round big integers.
 
 use std::io::Write;
 
@@ -9,12 +8,12 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use entreat_core::document::{self, Notation};
 use entreat_core::{
-    Answers, Catalogue, CheckError, CheckSettings, FieldError, Form, Messages, ReferenceKind,
-    Shown, Unknown, Violations,
+    Answers, AnswersView, Catalogue, CheckError, CheckSettings, FieldError, Form, Messages,
+    ReferenceKind, Unknown, Violations,
 };
 use serde::Serialize;
 
-use super::{Broken, FormArgs};
+use super::{FormArgs, InvalidDocument};
 use crate::context::{Context, Exit};
 use crate::input::{self, MAX_ANSWER_BYTES, Source};
 use crate::output;
@@ -135,7 +134,7 @@ struct Checker {
 #[derive(Serialize)]
 struct Passed<'s, 'a> {
     valid: bool,
-    values: Shown<'s, 'a>,
+    values: AnswersView<'s, 'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<&'s str>,
 }
@@ -148,7 +147,7 @@ struct Failed {
 
 /// A line that could not be checked at all.
 #[derive(Serialize)]
-struct Unread {
+struct UnreadableLine {
     valid: bool,
     error: String,
 }
@@ -164,7 +163,7 @@ impl Checker {
         match answer.notation() {
             Some(notation @ (Notation::Yaml | Notation::Toml)) => {
                 let tree = document::read(&text, notation)
-                    .map_err(|problems| Broken::new("an answer", answer, &problems))?;
+                    .map_err(|problems| InvalidDocument::new("an answer", answer, &problems))?;
                 match self.form.check_with(&tree, &self.settings) {
                     Ok(answers) => pass(&answers, out),
                     Err(violations) => self.fail(&violations, out),
@@ -185,9 +184,9 @@ impl Checker {
         out: &mut dyn Write,
     ) -> anyhow::Result<Exit> {
         let mut lines = answers.lines(MAX_ANSWER_BYTES, context)?;
-        let mut exit = Exit::Clean;
+        let mut exit = Exit::Success;
         loop {
-            // Whoever sends the next line may be waiting for this verdict.
+            // The sender may wait for this verdict before the next line.
             if lines.may_wait() {
                 out.flush()?;
             }
@@ -202,11 +201,11 @@ impl Checker {
                     Ok(answers) => pass(&answers, out)?,
                     Err(CheckError::Invalid(violations)) => self.fail(&violations, out)?,
                     Err(CheckError::Unreadable(error)) => {
-                        unread(&input::at_line(number, &error), out)?
+                        unreadable(&input::at_line(number, &error), out)?
                     }
-                    Err(error) => unread(&format!("line {number}: {error}"), out)?,
+                    Err(error) => unreadable(&format!("line {number}: {error}"), out)?,
                 },
-                Some(Err(bad)) => unread(&format!("line {number}: {bad}"), out)?,
+                Some(Err(bad)) => unreadable(&format!("line {number}: {bad}"), out)?,
             };
             exit = exit.max(verdict);
         }
@@ -218,7 +217,7 @@ impl Checker {
             errors: violations.errors(&self.messages),
         };
         output::line(out, &failed)?;
-        Ok(Exit::Found)
+        Ok(Exit::Findings)
     }
 }
 
@@ -229,14 +228,14 @@ fn pass(answers: &Answers<'_>, out: &mut dyn Write) -> anyhow::Result<Exit> {
         missing: answers.missing().map(entreat_core::Field::id).collect(),
     };
     output::line(out, &passed)?;
-    Ok(Exit::Clean)
+    Ok(Exit::Success)
 }
 
-fn unread(error: &str, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let unread = Unread {
+fn unreadable(error: &str, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let unreadable = UnreadableLine {
         valid: false,
         error: error.to_owned(),
     };
-    output::line(out, &unread)?;
-    Ok(Exit::Found)
+    output::line(out, &unreadable)?;
+    Ok(Exit::Findings)
 }

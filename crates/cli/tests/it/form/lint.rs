@@ -16,7 +16,7 @@ fn a_sound_form_is_silent_on_stdout() {
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     assert_eq!(
         run.stderr,
-        "greeting.json: sound\ndeploy.yaml: sound\ndeploy.toml: sound\n"
+        "greeting.json: no problems found\ndeploy.yaml: no problems found\ndeploy.toml: no problems found\n"
     );
 }
 
@@ -32,7 +32,7 @@ fn json_is_one_array_with_an_object_for_each_file() {
     let run = entreat(&["form", "lint", "--json", "broken.json", "greeting.json"]);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (1, "greeting.json: sound\n")
+        (1, "greeting.json: no problems found\n")
     );
     insta::assert_snapshot!("lint_json", run.stdout);
 }
@@ -61,7 +61,7 @@ fn an_unreadable_file_outweighs_problems_and_the_others_are_still_checked() {
     assert_eq!(run.code, 2);
     assert!(run.stdout.starts_with("broken.json: "));
     assert!(run.stderr.starts_with("entreat: cannot read absent.json: "));
-    assert!(run.stderr.ends_with("greeting.json: sound\n"));
+    assert!(run.stderr.ends_with("greeting.json: no problems found\n"));
 }
 
 #[test]
@@ -96,7 +96,10 @@ fn stdin_is_json_or_yaml_by_its_first_character_and_toml_by_name() {
     let toml = include_str!("../forms/deploy.toml");
     for text in [json, yaml] {
         let run = entreat_with(&["form", "lint", "-"], text);
-        assert_eq!((run.code, run.stderr.as_str()), (0, "stdin: sound\n"));
+        assert_eq!(
+            (run.code, run.stderr.as_str()),
+            (0, "stdin: no problems found\n")
+        );
     }
     assert_eq!(entreat_with(&["form", "lint", "-"], toml).code, 1);
     let run = entreat_with(&["form", "lint", "-", "--notation", "toml"], toml);

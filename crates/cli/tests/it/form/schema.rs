@@ -48,7 +48,7 @@ fn an_unknown_era_is_wrong_usage_that_names_the_known_ones() {
 fn a_broken_form_has_no_schema() {
     let run = entreat(&["form", "schema", "broken.json"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("broken.json is not a sound form"));
+    assert!(run.stderr.contains("broken.json is not a valid form"));
 }
 
 #[test]

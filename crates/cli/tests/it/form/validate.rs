@@ -173,7 +173,7 @@ fn a_broken_form_is_trouble_and_its_problems_are_told() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(
         run.stderr
-            .starts_with("entreat: broken.json is not a sound form\n")
+            .starts_with("entreat: broken.json is not a valid form\n")
     );
     assert!(run.stderr.contains("did you mean `title`?"));
 }

@@ -1,16 +1,16 @@
-//! Conditions and rules across fields, read back from the schemas that Entreat writes.
+//! Reads conditions and rules across fields from schemas that Entreat exported.
 //!
-//! The shapes are those of `full.rs`. If one entry has another shape, all stay as they are:
-//! half a set of conditions would mean something else.
+//! The shapes are those of `full.rs`. If any entry has another shape, none is converted: a
+//! partial set of conditions would have a different meaning.
 
 use serde_json::{Map, Value, json};
 
-/// What ties the properties of a schema together.
+/// The conditions, rules and dependencies between the properties of a schema.
 #[derive(Default)]
 pub(super) struct Conditional {
     /// The form's `validation`.
     pub(super) validation: Map<String, Value>,
-    /// The keywords that all this was read from.
+    /// The keywords that these were read from.
     pub(super) source: Map<String, Value>,
     entries: Vec<Entry>,
     dependencies: Map<String, Value>,
@@ -22,13 +22,13 @@ struct Entry {
     condition: Value,
     rules: Map<String, Value>,
     is_required: bool,
-    /// Whether the condition shows the field, rather than switching its rules on.
+    /// Whether the condition shows the field, rather than enabling its rules.
     shows: bool,
 }
 
 const KEYWORDS: [&str; 3] = ["allOf", "$defs", "dependentRequired"];
 
-/// Takes the conditions out of a schema, if all of them can be read.
+/// Takes the conditions out of a schema, if all of them can be converted.
 pub(super) fn take(
     schema: &mut Map<String, Value>,
     properties: &Map<String, Value>,
@@ -93,7 +93,7 @@ impl Conditional {
         properties: &Map<String, Value>,
     ) -> Option<Entry> {
         let then = entry.get("then")?.as_object()?;
-        let (id, rules) = sole(then.get("properties")?.as_object()?)?;
+        let (id, rules) = single_member(then.get("properties")?.as_object()?)?;
         let base = properties.get(id)?.as_object()?;
         let is_required = match then.get("required") {
             Some(required) => *required == json!([id]) && then.len() == 2,
@@ -106,7 +106,7 @@ impl Conditional {
         let shows = earlier.is_none() && !base.contains_key("type");
         let mut condition = entry.get("if")?;
         if let Some(earlier) = earlier {
-            // The rules of a field that is shown under a condition apply under both.
+            // The rules of a conditionally shown field apply if both conditions hold.
             let both = condition.get("allOf")?.as_array()?;
             let [active, checked] = both.as_slice() else {
                 return None;
@@ -125,7 +125,7 @@ impl Conditional {
         })
     }
 
-    /// A property with the rules that its conditions switch on.
+    /// A property merged with its conditional rules.
     pub(super) fn property(&self, id: &str, base: &Value) -> Value {
         let mut merged = base.clone();
         for entry in self.entries.iter().filter(|entry| entry.id == id) {
@@ -161,7 +161,7 @@ fn cross_rule(entry: &Map<String, Value>) -> Option<Value> {
         let ids = list.as_array()?.iter().map(required_alone);
         ids.map(|id| Some(Value::from(id?))).collect()
     };
-    if let Some((key, list)) = sole(entry) {
+    if let Some((key, list)) = single_member(entry) {
         let rule = match key.as_str() {
             "anyOf" => "at_least_one",
             "oneOf" => "exactly_one",
@@ -175,23 +175,23 @@ fn cross_rule(entry: &Map<String, Value>) -> Option<Value> {
     if any_active.is_some_and(|list| list.iter().all(is_reference)) {
         return cross_rule(all);
     }
-    let (_, all) = sole(all).filter(|(key, _)| *key == "required")?;
+    let (_, all) = single_member(all).filter(|(key, _)| *key == "required")?;
     let any = entry.get("if")?.as_object()?;
-    let (_, any) = sole(any).filter(|(key, _)| *key == "anyOf")?;
+    let (_, any) = single_member(any).filter(|(key, _)| *key == "anyOf")?;
     let fields = each(any)?;
     (*all == Value::from(fields.clone())).then(|| json!({"rule": "all_or_none", "fields": fields}))
 }
 
-/// A condition of the form language for a schema that `full.rs` wrote for one.
+/// Converts a schema that `full.rs` exported for a condition.
 fn condition_of(schema: &Value) -> Option<Value> {
     let object = schema.as_object()?;
     let list = |operator: &str, parts: &Value| {
         let parts: Option<Vec<Value>> = parts.as_array()?.iter().map(condition_of).collect();
         Some(json!({"operator": operator, "conditions": parts?}))
     };
-    match sole(object) {
+    match single_member(object) {
         Some((key, parts)) if key == "allOf" => {
-            // What a hidden field looks like to others is part of the language's meaning.
+            // The `$ref` says that an inactive field is empty, which the form language implies.
             if let [first, test] = parts.as_array()?.as_slice()
                 && first.get("$ref").is_some()
             {
@@ -222,12 +222,12 @@ fn negation_of(inner: &Value) -> Option<Value> {
 
 /// Reads `{"properties": {ID: …}, "required": [ID]}`.
 fn test_of(object: &Map<String, Value>) -> Option<Value> {
-    let (id, value) = sole(object.get("properties")?.as_object()?)?;
+    let (id, value) = single_member(object.get("properties")?.as_object()?)?;
     if object.len() != 2 || object.get("required") != Some(&json!([id])) {
         return None;
     }
     let value = value.as_object()?;
-    let (operator, operand) = if let Some((key, operand)) = sole(value) {
+    let (operator, operand) = if let Some((key, operand)) = single_member(value) {
         match key.as_str() {
             "const" => ("equals", operand),
             "enum" => ("in", operand),
@@ -236,7 +236,7 @@ fn test_of(object: &Map<String, Value>) -> Option<Value> {
     } else if let Some(items) = value.get("contains") {
         ("contains", items.get("const")?)
     } else {
-        // A day's pattern stands beside the bound that it repeats.
+        // The pattern of a day repeats the bound beside it.
         let is_day = value.contains_key("format");
         let (key, operand) = value.iter().find(|(key, _)| {
             !(*key == "type" || *key == "format" || is_day && *key == "pattern")
@@ -256,15 +256,15 @@ fn test_of(object: &Map<String, Value>) -> Option<Value> {
 
 /// The id of `{"required": [ID]}`.
 fn required_alone(schema: &Value) -> Option<&str> {
-    let (key, list) = sole(schema.as_object()?)?;
+    let (key, list) = single_member(schema.as_object()?)?;
     match list.as_array()?.as_slice() {
         [id] if key == "required" => id.as_str(),
         _ => None,
     }
 }
 
-/// The only member of an object.
-fn sole(object: &Map<String, Value>) -> Option<(&String, &Value)> {
+/// The member of an object that has exactly one.
+fn single_member(object: &Map<String, Value>) -> Option<(&String, &Value)> {
     let mut members = object.iter();
     let member = members.next()?;
     members.next().is_none().then_some(member)

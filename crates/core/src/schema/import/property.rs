@@ -1,4 +1,4 @@
-//! One property as one field.
+//! Imports one property as a field.
 
 use serde_json::{Map, Value, json};
 
@@ -7,16 +7,16 @@ use super::super::full::NOT_BLANK;
 use crate::format::Format;
 use crate::parse::Source;
 
-/// A property on its way to a field.
+/// A property while it is converted to a field.
 pub(super) struct Property {
     pub(super) field: Map<String, Value>,
-    /// Keywords that found no place.
+    /// Keywords that the field cannot express.
     pub(super) rest: Map<String, Value>,
     pub(super) is_json: bool,
     pub(super) notices: Vec<String>,
 }
 
-/// The schema keyword that a rule of a field came from.
+/// The schema keyword of a rule of a field.
 pub(super) fn keyword<'r>(field: &Map<String, Value>, rule: &'r str) -> &'r str {
     match rule {
         "minimum" if field["type"] == "date" => "formatMinimum",
@@ -25,13 +25,13 @@ pub(super) fn keyword<'r>(field: &Map<String, Value>, rule: &'r str) -> &'r str 
     }
 }
 
-/// Reads a property of whatever shape.
+/// Converts a property of any shape.
 pub(super) fn read(id: &str, schema: &Value) -> Property {
     let Some(object) = schema.as_object() else {
         return as_json(id, schema);
     };
     let mut property = Property::named(id, object.clone());
-    let fitted = match object.get("type").and_then(Value::as_str) {
+    let is_supported = match object.get("type").and_then(Value::as_str) {
         Some("string") => property.string(),
         Some(kind @ ("number" | "integer")) => property.number(kind),
         Some("boolean") => {
@@ -43,16 +43,16 @@ pub(super) fn read(id: &str, schema: &Value) -> Property {
         Some(_) => false,
         None => property.choice("select") || property.constant(),
     };
-    if !fitted {
+    if !is_supported {
         return as_json(id, schema);
     }
     property.rest.remove("type");
     property.take_fixed();
     property.take_annotations();
-    // Told once for each keyword; the whole of a long id stands in the pointer.
+    // One notice per keyword, so the id is shortened; the pointer has all of it.
     let shown: String = id.chars().take(64).collect();
     for key in property.rest.keys() {
-        if !is_silent(key) {
+        if !is_annotation(key) {
             let message = format!("`{key}` of `{shown}` is kept but not enforced.");
             property.notices.push(message);
         }
@@ -60,7 +60,7 @@ pub(super) fn read(id: &str, schema: &Value) -> Property {
     property
 }
 
-/// A property that is answered as JSON text.
+/// Converts a property to a field that is answered as JSON text.
 pub(super) fn as_json(id: &str, schema: &Value) -> Property {
     let rest = schema.as_object().cloned();
     let mut property = Property::named(id, rest.unwrap_or_default());
@@ -73,8 +73,8 @@ pub(super) fn as_json(id: &str, schema: &Value) -> Property {
     property
 }
 
-/// Keywords that say nothing about what is valid.
-fn is_silent(keyword: &str) -> bool {
+/// Whether a keyword is an annotation, which does not affect validity.
+fn is_annotation(keyword: &str) -> bool {
     keyword.starts_with("x-")
         || matches!(
             keyword,
@@ -121,9 +121,9 @@ impl Property {
         hints[hint] = value;
     }
 
-    /// Moves a keyword to the rule of the same name, if its value is of the right sort.
-    fn move_rule(&mut self, keyword: &str, rule: &str, is_right: fn(&Value) -> bool) {
-        if self.rest.get(keyword).is_some_and(is_right)
+    /// Moves a keyword to a rule, if its value has the right type.
+    fn move_rule(&mut self, keyword: &str, rule: &str, is_valid: fn(&Value) -> bool) {
+        if self.rest.get(keyword).is_some_and(is_valid)
             && let Some(value) = self.rest.remove(keyword)
         {
             self.set_rule(rule, value);
@@ -168,8 +168,8 @@ impl Property {
         true
     }
 
-    /// Whether the format is one that forms have, and the property's own value has it: a URL
-    /// with an umlaut is fine for a browser but is no `uri`.
+    /// Whether forms support the format, and the property's own value matches it. A URL with an
+    /// umlaut works in browsers but is not a `uri`.
     fn fits_own_format(&self) -> bool {
         let format = self.rest.get("format").and_then(Value::as_str);
         let known = Format::WORDS.iter().find(|(name, _)| format == Some(*name));
@@ -198,7 +198,7 @@ impl Property {
             match step.cloned() {
                 None => self.set_rule("multipleOf", 1.into()),
                 Some(step) if is_whole(&step) => {}
-                // Whole numbers only, and of half steps: the wider rule is kept aside.
+                // An integer with a fractional step: the step goes to the metadata.
                 Some(step) => {
                     self.rest.insert("multipleOf".into(), step);
                     self.set_rule("multipleOf", 1.into());
@@ -230,7 +230,7 @@ impl Property {
         true
     }
 
-    /// Reads one upload, in the shape that Entreat writes.
+    /// Converts an upload, in the shape that Entreat exports.
     fn upload(&mut self) -> bool {
         let Some(size) = max_size(&self.rest) else {
             return false;
@@ -242,7 +242,7 @@ impl Property {
         true
     }
 
-    /// Reads a list of uploads.
+    /// Converts a list of uploads.
     fn files(&mut self) -> bool {
         let items = self.rest.get("items").and_then(Value::as_object);
         let is_list = self.rest.get("maxItems").and_then(Value::as_u64) > Some(1);
@@ -257,7 +257,7 @@ impl Property {
         true
     }
 
-    /// Reads an enumeration of texts in any of its spellings.
+    /// Converts an enumeration of texts in any spelling.
     fn choice(&mut self, kind: &str) -> bool {
         let Some(options) = options(&self.rest) else {
             return false;
@@ -270,12 +270,11 @@ impl Property {
                 break;
             }
         }
-        // `enumNames` stays with what goes back as it was: a client that knows no titled
-        // options reads them there.
+        // `enumNames` stays in the schema: a client without titled options reads it.
         true
     }
 
-    /// A value without a type: what it is tells the type.
+    /// Infers the type of a `const` without one.
     fn constant(&mut self) -> bool {
         match self.rest.get("const") {
             Some(Value::String(_)) => self.set_type("text"),
@@ -286,7 +285,7 @@ impl Property {
         true
     }
 
-    /// A field that nobody can change: readonly, or hidden when it does not say so.
+    /// Converts a field that cannot be changed: read-only, or hidden without `readOnly`.
     fn take_fixed(&mut self) {
         if let Some(value) = self.rest.remove("const") {
             self.field.insert("default".into(), value);
@@ -304,7 +303,7 @@ impl Property {
         }
     }
 
-    /// What stands beside the type and is the same for all.
+    /// Converts keywords that do not depend on the type.
     fn take_annotations(&mut self) {
         if self.rest.get("writeOnly") == Some(&Value::Bool(true)) {
             self.rest.remove("writeOnly");
@@ -312,7 +311,7 @@ impl Property {
         }
         if let Some(default) = self.rest.shift_remove("default") {
             if Source::is_empty(&&default) {
-                // Means nothing to a form, but may to whoever asked.
+                // Meaningless to a form, but maybe not to the asker.
                 self.rest.insert("default".into(), default);
             } else {
                 self.field.insert("default".into(), default);
@@ -320,7 +319,7 @@ impl Property {
         }
     }
 
-    /// Rules that a required field has by itself.
+    /// Removes rules that a required field implies.
     pub(super) fn drop_implied_by_required(&mut self) {
         let blank = json!([{"pattern": NOT_BLANK}]);
         if self.rest.get("allOf") == Some(&blank) {
@@ -346,7 +345,7 @@ impl Property {
     }
 }
 
-/// The largest size, if this is the schema of an upload.
+/// The maximum size, if this is the schema of an upload.
 fn max_size(upload: &Map<String, Value>) -> Option<Value> {
     let size = upload.get("properties")?.get("size")?.get("maximum")?;
     let expected = super::super::full::upload(size.as_u64()?);

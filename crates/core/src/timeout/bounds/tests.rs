@@ -1,4 +1,4 @@
-//! Bounds, bad values, extensions and warnings.
+//! Tests of bounds, invalid values, extensions and warnings.
 
 use serde_json::json;
 

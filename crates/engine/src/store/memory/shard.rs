@@ -1,4 +1,4 @@
-//! One shard of the store in memory: everything that one lock guards.
+//! One shard of the memory store: everything under one lock.
 
 use entreat_core::{ElicitationId, UnixTime};
 use hashbrown::HashTable;
@@ -8,14 +8,14 @@ use super::wheel::Wheel;
 use crate::record::{Record, Version};
 use crate::store::StoreError;
 
-/// Records, how to find them, whose alarm is next, and with which all is done.
+/// Records with their index, timers and settled list.
 #[derive(Default)]
 pub(super) struct Shard {
     slab: Slab,
-    /// Slots by id. The ids' own random bits are the hash: nobody else chooses them.
+    /// Slots by id. The id's random bits serve as hash, since no client chooses ids.
     table: HashTable<Index>,
     wheel: Wheel,
-    /// In the order in which they settled.
+    /// Records without a timer, in the order in which they settled.
     settled: List,
 }
 
@@ -25,8 +25,8 @@ impl Shard {
         let index = self.slab.insert(record);
         self.link(index);
         let slab = &self.slab;
-        self.table.insert_unique(id.spread(), index, |index| {
-            slab.get(*index).map_or(0, |record| record.id.spread())
+        self.table.insert_unique(id.hash_bits(), index, |index| {
+            slab.get(*index).map_or(0, |record| record.id.hash_bits())
         });
     }
 
@@ -37,8 +37,8 @@ impl Shard {
     pub(super) fn replace(&mut self, record: Record) -> Result<(), StoreError> {
         let id = record.id;
         let index = self.find(id).ok_or(StoreError::Missing(id))?;
-        let kept = self.slab.get(index).ok_or(StoreError::Missing(id))?;
-        let (found, had_alarm) = (kept.version, kept.alarm().is_some());
+        let stored = self.slab.get(index).ok_or(StoreError::Missing(id))?;
+        let (found, had_timer) = (stored.version, stored.timer().is_some());
         if found.next() != record.version {
             let expected = Version(record.version.0.wrapping_sub(1));
             return Err(StoreError::Conflict {
@@ -47,18 +47,18 @@ impl Shard {
                 found,
             });
         }
-        if had_alarm {
+        if had_timer {
             self.wheel.disarm(&mut self.slab, index);
             self.slab.replace(index, record);
             self.link(index);
         } else {
-            // It stays where it is among the settled.
+            // Its position in the settled list does not change.
             self.slab.replace(index, record);
         }
         Ok(())
     }
 
-    /// Adds the records whose alarm has come; returns when to look again.
+    /// Adds records whose timer is due; returns when to query again.
     pub(super) fn due(
         &mut self,
         now: UnixTime,
@@ -76,14 +76,14 @@ impl Shard {
         Some(now)
     }
 
-    /// Takes out the records that settled first, if that was before the given moment.
+    /// Removes the records that settled first, if they settled before this time.
     pub(super) fn take_settled(&mut self, before: UnixTime, limit: usize) -> Vec<Record> {
-        // All are looked at before any is taken: they were not touched for long, and a machine
-        // fetches what is asked for at once together.
+        // All are read before any is removed: they are cold, and independent reads overlap their
+        // cache misses.
         let if_old = |index| {
             let record = self.slab.get(index)?;
             let is_old = record.lifecycle.settled_at()? < before;
-            is_old.then(|| (index, record.id.spread()))
+            is_old.then(|| (index, record.id.hash_bits()))
         };
         let settled = self.slab.follow(self.settled).take(limit);
         let old: Vec<_> = settled.map_while(if_old).collect();
@@ -104,12 +104,12 @@ impl Shard {
 
     fn find(&self, id: ElicitationId) -> Option<Index> {
         let is_it = |index: &Index| self.slab.get(*index).is_some_and(|record| record.id == id);
-        self.table.find(id.spread(), is_it).copied()
+        self.table.find(id.hash_bits(), is_it).copied()
     }
 
     fn link(&mut self, index: Index) {
-        let has_alarm = |record: &Record| record.alarm().is_some();
-        if self.slab.get(index).is_some_and(has_alarm) {
+        let has_timer = |record: &Record| record.timer().is_some();
+        if self.slab.get(index).is_some_and(has_timer) {
             self.wheel.arm(&mut self.slab, index);
         } else {
             self.settled.push(&mut self.slab, index);

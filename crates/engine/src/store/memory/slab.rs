@@ -1,6 +1,6 @@
-//! Records side by side in chunks, with links between them.
+//! A slab of records in chunks, with intrusive lists.
 //!
-//! Chunks, because a vector that grows copies all it holds, and a million records are a lot.
+//! Chunked, because a growing vector would copy up to a million records.
 
 use std::num::NonZeroU32;
 
@@ -8,14 +8,14 @@ use entreat_core::UnixTime;
 
 use crate::record::Record;
 
-/// A slot's place, counted from one so that an absent link costs nothing.
+/// A slot's index, from one, so that `Option<Index>` takes no extra space.
 pub(super) type Index = NonZeroU32;
 
-/// Records side by side.
+/// A slab of records.
 #[derive(Default)]
 pub(super) struct Slab {
     chunks: Vec<Vec<Slot>>,
-    /// The first of the free slots; each links to the next.
+    /// Head of the list of free slots.
     free: Option<Index>,
 }
 
@@ -48,10 +48,10 @@ impl Slab {
         u32::try_from(before + chunk.len())
             .ok()
             .and_then(Index::new)
-            .expect("memory ends long before the numbers of slots do")
+            .expect("there are fewer than 2^32 slots")
     }
 
-    /// Takes a record out that is in no list any more.
+    /// Removes a record that is in no list.
     pub(super) fn remove(&mut self, index: Index) -> Option<Record> {
         let free = self.free.replace(index);
         let slot = self.slot(index);
@@ -72,13 +72,13 @@ impl Slab {
         slots.filter_map(|slot| slot.record.as_ref())
     }
 
-    /// When a record's alarm comes; never, if it has none.
-    pub(super) fn alarm(&self, index: Index) -> UnixTime {
-        let alarm = self.get(index).and_then(|record| record.alarm());
-        alarm.unwrap_or(UnixTime::from_millis(u64::MAX))
+    /// Returns when a record's timer is due; the maximum time if it has none.
+    pub(super) fn timer(&self, index: Index) -> UnixTime {
+        let timer = self.get(index).and_then(|record| record.timer());
+        timer.unwrap_or(UnixTime::from_millis(u64::MAX))
     }
 
-    /// The slots of a list, in order.
+    /// Iterates over the slots of a list.
     pub(super) fn follow(&self, list: List) -> impl Iterator<Item = Index> {
         let after = |index: &Index| self.chunks[chunk(*index)][place(*index)].after;
         std::iter::successors(list.first, after)
@@ -89,7 +89,7 @@ impl Slab {
     }
 }
 
-/// How many records lie in one piece.
+/// Records per chunk.
 const CHUNK: usize = 1024;
 
 fn chunk(index: Index) -> usize {
@@ -100,7 +100,7 @@ fn place(index: Index) -> usize {
     (index.get() as usize - 1) % CHUNK
 }
 
-/// A list whose links lie in the slots.
+/// A doubly linked list through the slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct List {
     pub(super) first: Option<Index>,

@@ -1,22 +1,21 @@
-//! Alarms in order of time: a ring of lists whose links lie in the slab.
+//! A hashed timer wheel of intrusive lists.
 //!
-//! Arming and disarming take a few instructions however many alarms there are. A list holds
-//! the alarms of one tick, and those of the same place in later turns of the ring; a record
-//! whose alarm lies a turn ahead is passed over until its turn comes.
+//! Arming and disarming take constant time. A list holds the timers of all ticks that are equal
+//! modulo the size of the wheel; timers of later revolutions are skipped.
 
 use entreat_core::UnixTime;
 
 use super::slab::{Index, List, Slab};
 
-/// How finely alarms are told apart, in milliseconds. None goes off early.
+/// Resolution in milliseconds. No timer fires early.
 const TICK: u64 = 64;
-/// So many ticks make a turn: nearly nine minutes, more than most questions wait.
+/// Ticks per revolution: nearly nine minutes, longer than most timeouts.
 const TICKS: u64 = 8192;
 
-/// Alarms in order of time.
+/// A timer wheel.
 pub(super) struct Wheel {
     ticks: Box<[List]>,
-    /// No alarm is armed for an earlier tick.
+    /// No timer is armed for an earlier tick.
     reached: u64,
     armed: usize,
 }
@@ -33,7 +32,7 @@ impl Default for Wheel {
 
 impl Wheel {
     pub(super) fn arm(&mut self, slab: &mut Slab, index: Index) {
-        let tick = tick_of(slab.alarm(index));
+        let tick = tick_of(slab.timer(index));
         self.reached = if self.armed == 0 {
             tick
         } else {
@@ -43,25 +42,25 @@ impl Wheel {
         self.list(tick).push(slab, index);
     }
 
-    /// To be called while the record's alarm is the one it was armed for.
+    /// Must be called before the record's timer changes.
     pub(super) fn disarm(&mut self, slab: &mut Slab, index: Index) {
-        let tick = tick_of(slab.alarm(index));
+        let tick = tick_of(slab.timer(index));
         self.list(tick).remove(slab, index);
         self.armed -= 1;
     }
 
-    /// Finds up to `limit` records whose alarm has come.
+    /// Returns up to `limit` records whose timer is due.
     pub(super) fn due(&mut self, slab: &Slab, now: UnixTime, limit: usize) -> Vec<Index> {
         let mut due = Vec::new();
         let now_tick = tick_of(now);
-        // One turn passes every list; the records of a list lie in it for any turn.
+        // One revolution visits every list, and a list holds the timers of all revolutions.
         let last = now_tick.min(self.reached.saturating_add(TICKS - 1));
         let mut tick = self.reached;
         while self.armed > 0 && tick <= last {
             let found = slab.follow(*self.list(tick));
             due.extend(
                 found
-                    .filter(|index| slab.alarm(*index) <= now)
+                    .filter(|index| slab.timer(*index) <= now)
                     .take(limit - due.len()),
             );
             if due.is_empty() {
@@ -78,15 +77,15 @@ impl Wheel {
         due
     }
 
-    /// When the next alarm comes, or a moment before that; `None` when nothing is armed.
+    /// Returns when the next timer is due, or an earlier time; `None` if nothing is armed.
     pub(super) fn next(&mut self, slab: &Slab) -> Option<UnixTime> {
         if self.armed == 0 {
             return None;
         }
         let first = self.reached;
         for tick in first..first.saturating_add(TICKS) {
-            let alarms = slab.follow(*self.list(tick)).map(|index| slab.alarm(index));
-            let soonest = alarms.filter(|at| tick_of(*at) == tick).min();
+            let timers = slab.follow(*self.list(tick)).map(|index| slab.timer(index));
+            let soonest = timers.filter(|at| tick_of(*at) == tick).min();
             if soonest.is_some() {
                 return soonest;
             }

@@ -1,4 +1,4 @@
-// What the page does with a script: it asks the server sooner. Without it everything works too.
+// Progressive enhancement: saves drafts, polls and validates early. Pages work without it.
 "use strict";
 (() => {
   const one = (selector, within = document) => within.querySelector(selector);
@@ -6,7 +6,7 @@
   const form = one("#question");
   const timed = form || one("#review");
 
-  // Bars of addresses keep no token.
+  // Keeps the token out of the address bar.
   if (timed && location.pathname !== timed.getAttribute("action") && !location.pathname.endsWith("/review")) {
     history.replaceState(null, "", timed.getAttribute("action") + location.search + location.hash);
   }
@@ -53,7 +53,7 @@
       const told = response.ok ? await response.json() : { live: false };
       if (told.live) return setTime(told.left, told.warn, told.extend);
       over();
-    } catch { /* The network is away; the next look will tell. */ }
+    } catch { /* Offline; retried at the next poll. */ }
   }
 
   function over() {
@@ -90,7 +90,7 @@
       return data;
     }
 
-    // One after another, so that what was typed last is kept last.
+    // Sequential, so that the latest input is saved last.
     function keep(action) {
       clearTimeout(timer);
       sending = sending.then(() => send(action));
@@ -269,7 +269,7 @@
       one("input[type=file]", files).value = "";
     }
 
-    // A request of the older kind: only that tells how much has gone.
+    // XMLHttpRequest, because fetch reports no upload progress.
     function put(files, file) {
       return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
@@ -322,7 +322,7 @@
           const card = one('.card[data-id="' + CSS.escape(news[0]) + '"] a', inbox);
           new Notification(inbox.dataset.new, { body: card.textContent, tag: news[0] });
         }
-      } catch { /* The network is away; the next look will tell. */ }
+      } catch { /* Offline; retried at the next poll. */ }
     }, 3000);
   }
 })();

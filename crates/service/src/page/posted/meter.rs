@@ -1,9 +1,8 @@
-//! A bound on what is read of a multipart form before somebody has looked at it.
+//! Bounds how much of a multipart form is buffered before it is parsed.
 //!
-//! The reader of multipart bodies holds whatever comes until the head of a part is whole, however
-//! long that is, and takes all that has arrived before it looks at any of it. Behind a [`Meter`]
-//! it gets one piece at a time, and no more than [`LONGEST_HEAD`] between two
-//! [resets](Meter::reset).
+//! The multipart parser buffers input until the headers of a part are complete, without a limit,
+//! and reads all available input before it parses any. Behind a [`Meter`] it gets one chunk at a
+//! time, and no more than [`MAX_PART_HEADERS`] between two [resets](Meter::reset).
 
 use std::io;
 use std::pin::Pin;
@@ -14,41 +13,41 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 
-/// The longest head of a part, and whatever stands before it. A browser's are some hundred bytes,
-/// most of them the name of a file.
-pub(super) const LONGEST_HEAD: usize = 16 << 10;
+/// Maximum size of a part's headers and what precedes them. Browsers send some hundred bytes, most
+/// of them the file name.
+pub(super) const MAX_PART_HEADERS: usize = 16 << 10;
 
-/// Counts what was taken since the last reset. All clones are one.
+/// Counts bytes since the last reset. Clones share one counter.
 #[derive(Clone, Default)]
 pub(super) struct Meter(Arc<AtomicUsize>);
 
 impl Meter {
-    /// What was taken so far led to something.
+    /// Called when the parser made progress.
     pub(super) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Whether no more can be taken.
-    pub(super) fn is_spent(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= LONGEST_HEAD
+    /// Whether the limit is reached.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= MAX_PART_HEADERS
     }
 
-    /// The same body, behind this meter.
-    pub(super) fn around<S>(&self, body: S) -> Metered<S> {
+    /// Wraps a body.
+    pub(super) fn wrap<S>(&self, body: S) -> Metered<S> {
         Metered {
             body,
             meter: self.clone(),
-            is_due: false,
+            must_yield: false,
         }
     }
 }
 
-/// A body behind a meter.
+/// A metered body.
 pub(super) struct Metered<S> {
     body: S,
     meter: Meter,
-    /// A piece was handed out, and is to be looked at first.
-    is_due: bool,
+    /// A chunk was yielded and must be parsed before the next.
+    must_yield: bool,
 }
 
 impl<S, E> Stream for Metered<S>
@@ -59,21 +58,21 @@ where
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if std::mem::take(&mut self.is_due) {
+        if std::mem::take(&mut self.must_yield) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.meter.is_spent() {
+        if self.meter.is_exhausted() {
             let error = io::Error::other("the head of a part is too long");
             return Poll::Ready(Some(Err(error)));
         }
-        self.body.poll_next_unpin(cx).map(|piece| {
-            let piece = piece?.map_err(io::Error::other);
-            if let Ok(piece) = &piece {
-                self.meter.0.fetch_add(piece.len(), Ordering::Relaxed);
-                self.is_due = true;
+        self.body.poll_next_unpin(cx).map(|chunk| {
+            let chunk = chunk?.map_err(io::Error::other);
+            if let Ok(chunk) = &chunk {
+                self.meter.0.fetch_add(chunk.len(), Ordering::Relaxed);
+                self.must_yield = true;
             }
-            Some(piece)
+            Some(chunk)
         })
     }
 }

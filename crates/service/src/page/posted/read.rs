@@ -1,4 +1,4 @@
-//! Reading a form as it comes, within bounds that follow from the question.
+//! Reads a form as it arrives, within limits derived from the question.
 
 use std::borrow::Cow;
 
@@ -10,124 +10,124 @@ use futures_util::{TryStreamExt as _, future::BoxFuture};
 
 use super::meter::Meter;
 use super::{Posted, store};
-use crate::memory::Received;
-use crate::page::visit::Asked;
-use crate::upload::{FileName, MOST_FILES};
+use crate::memory::Reservation;
+use crate::page::visit::QuestionVisit;
+use crate::upload::{FileMetadata, MAX_FILES};
 
-/// The most text that a form may send, above what its answers may come to.
+/// Text beyond the question's size limit, for names and encoding.
 const OVERHEAD: usize = 1 << 20;
-/// So much may come before the form's token: it is the first thing that a page sends.
-const BEFORE_TOKEN: usize = 64 << 10;
-/// Names that a form may send beyond those of its fields.
+/// Maximum bytes before the CSRF token, which pages send first.
+const LIMIT_BEFORE_TOKEN: usize = 64 << 10;
+/// Maximum number of names besides those of the fields.
 const OTHER_PAIRS: usize = 64;
-/// The longest boundary that may part the parts of a form (RFC 2046).
-const LONGEST_BOUNDARY: usize = 70;
+/// Maximum length of a multipart boundary (RFC 2046).
+const MAX_BOUNDARY: usize = 70;
 
-/// Why a form was not read.
+/// Why a form was rejected.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
-    /// It is from no page of ours, as far as it says.
+pub(crate) enum PostError {
+    /// The CSRF token is missing or wrong.
     Forged,
-    /// It sends more than its question can use.
+    /// It exceeds what the question can use.
     TooMuch,
-    /// It is no form, or did not arrive as a whole.
+    /// It is not a form, or is incomplete.
     Malformed,
     /// It took too long to arrive.
-    TooSlow,
-    /// Others take the memory that it needs.
+    Timeout,
+    /// The memory quota is exhausted.
     NoMemory,
 }
 
 impl Posted {
-    /// Reads a form. Nothing of it is believed before its token was seen, which comes first.
+    /// Reads a form. Little is accepted before its CSRF token, which must come first.
     pub(in crate::page) async fn read(
-        asked: &Asked,
+        question: &QuestionVisit,
         headers: &HeaderMap,
         body: Body,
     ) -> Result<Self, Response> {
         let kind = headers.get(header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let settings = &asked.visit.site.settings;
+        let settings = &question.visit.site.settings;
         let limit = if is_multipart(kind) {
             settings.upload_timeout
         } else {
             settings.body_timeout
         };
-        let size_limit = asked.snapshot.record().request.size_limit;
-        let reading = Reading::new(asked.form(), size_limit, Some(asked));
+        let size_limit = question.snapshot.record().request.size_limit;
+        let reading = FormReader::new(question.form(), size_limit, Some(question));
         let posted = match tokio::time::timeout(limit, reading.run(kind, body)).await {
             Ok(posted) => posted,
-            Err(_) => Err(Unreadable::TooSlow),
+            Err(_) => Err(PostError::Timeout),
         };
-        posted.map_err(|unreadable| unreadable.page(asked))
+        posted.map_err(|error| error.page(question))
     }
 }
 
-/// A form that is being read.
-pub(crate) struct Reading<'a> {
+/// A form being read.
+pub(crate) struct FormReader<'a> {
     form: &'a Form,
-    /// Who sends it. What comes from nobody is believed, and its files are not kept.
-    asked: Option<&'a Asked>,
+    /// The sender. `None` in fuzzing: accepted without a token, and files are discarded.
+    question: Option<&'a QuestionVisit>,
     posted: Posted,
-    /// Whether its token was seen.
-    is_ours: bool,
-    /// How much text there is room for once it was.
-    room: usize,
-    /// How much more may come.
+    /// Whether a valid CSRF token was read.
+    has_valid_token: bool,
+    /// The limit for text after the token.
+    limit_after_token: usize,
+    /// How many more bytes are allowed.
     left: usize,
     pairs_left: usize,
-    received: Option<Received>,
+    reservation: Option<Reservation>,
 }
 
-impl<'a> Reading<'a> {
-    /// A form that nobody sends.
-    pub(crate) fn of_nobody(form: &'a Form, size_limit: u32) -> Self {
+impl<'a> FormReader<'a> {
+    /// A form without a sender, for fuzzing.
+    pub(crate) fn without_sender(form: &'a Form, size_limit: u32) -> Self {
         Self::new(form, size_limit, None)
     }
 
-    fn new(form: &'a Form, size_limit: u32, asked: Option<&'a Asked>) -> Self {
+    fn new(form: &'a Form, size_limit: u32, question: Option<&'a QuestionVisit>) -> Self {
         let size_limit = usize::try_from(size_limit).unwrap_or(usize::MAX);
         Self {
             form,
-            asked,
+            question,
             posted: Posted::default(),
-            is_ours: false,
-            room: size_limit.saturating_add(OVERHEAD),
-            left: BEFORE_TOKEN,
-            pairs_left: most_pairs(form),
-            received: asked.map(|asked| {
-                let memory = &asked.visit.site.memory;
-                memory.of(asked.id.to_string().into())
+            has_valid_token: false,
+            limit_after_token: size_limit.saturating_add(OVERHEAD),
+            left: LIMIT_BEFORE_TOKEN,
+            pairs_left: max_pairs(form),
+            reservation: question.map(|question| {
+                let memory = &question.visit.site.memory;
+                memory.reserve_for(question.id.to_string().into())
             }),
         }
     }
 
-    pub(crate) async fn run(mut self, kind: &str, body: Body) -> Result<Posted, Unreadable> {
+    pub(crate) async fn run(mut self, kind: &str, body: Body) -> Result<Posted, PostError> {
         if !is_multipart(kind) {
-            // Each byte may be sent as three.
-            self.room = self.room.saturating_mul(3);
+            // Percent-encoding can triple the size.
+            self.limit_after_token = self.limit_after_token.saturating_mul(3);
         }
-        self.believe(self.asked.is_none());
-        // In boxes, so that a form without files does not carry room for them.
+        self.accept_token(self.question.is_none());
+        // Boxed, so that forms without files do not pay for the larger future.
         let reading: BoxFuture<'_, _> = if is_multipart(kind) {
             Box::pin(self.read_parts(kind, body))
         } else {
             Box::pin(self.read_pairs(body))
         };
         reading.await?;
-        if self.is_ours {
+        if self.has_valid_token {
             Ok(self.posted)
         } else {
-            Err(Unreadable::Forged)
+            Err(PostError::Forged)
         }
     }
 
-    async fn read_pairs(&mut self, body: Body) -> Result<(), Unreadable> {
+    async fn read_pairs(&mut self, body: Body) -> Result<(), PostError> {
         let mut body = body.into_data_stream();
         let mut pair = Vec::new();
-        while let Some(piece) = body.try_next().await.map_err(|_| Unreadable::Malformed)? {
-            for part in piece.split_inclusive(|byte| *byte == b'&') {
-                self.take(part.len())?;
+        while let Some(chunk) = body.try_next().await.map_err(|_| PostError::Malformed)? {
+            for part in chunk.split_inclusive(|byte| *byte == b'&') {
+                self.count_bytes(part.len())?;
                 let whole = part.strip_suffix(b"&");
                 pair.extend_from_slice(whole.unwrap_or(part));
                 if whole.is_some() {
@@ -139,25 +139,25 @@ impl<'a> Reading<'a> {
         self.read_pair(&pair)
     }
 
-    fn read_pair(&mut self, pair: &[u8]) -> Result<(), Unreadable> {
+    fn read_pair(&mut self, pair: &[u8]) -> Result<(), PostError> {
         let mut pairs = url::form_urlencoded::parse(pair);
         pairs.try_for_each(|(name, value)| self.keep(&name, value))
     }
 
-    async fn read_parts(&mut self, kind: &str, body: Body) -> Result<(), Unreadable> {
-        let boundary = multer::parse_boundary(kind).map_err(|_| Unreadable::Malformed)?;
-        if boundary.len() > LONGEST_BOUNDARY {
-            return Err(Unreadable::Malformed);
+    async fn read_parts(&mut self, kind: &str, body: Body) -> Result<(), PostError> {
+        let boundary = multer::parse_boundary(kind).map_err(|_| PostError::Malformed)?;
+        if boundary.len() > MAX_BOUNDARY {
+            return Err(PostError::Malformed);
         }
         let meter = Meter::default();
         let bad = |_| {
-            if meter.is_spent() {
-                Unreadable::TooMuch
+            if meter.is_exhausted() {
+                PostError::TooMuch
             } else {
-                Unreadable::Malformed
+                PostError::Malformed
             }
         };
-        let body = meter.around(body.into_data_stream());
+        let body = meter.wrap(body.into_data_stream());
         let mut parts = multer::Multipart::new(body, boundary);
         while let Some(mut part) = parts.next_field().await.map_err(bad)? {
             meter.reset();
@@ -166,7 +166,7 @@ impl<'a> Reading<'a> {
                 && self.file_place(&name).is_some()
             {
                 self.receive(&name, &mut part, &meter).await?;
-                // What was not wanted of it.
+                // Discards the rest of a rejected file.
                 while part.chunk().await.map_err(bad)?.is_some() {
                     meter.reset();
                 }
@@ -174,16 +174,16 @@ impl<'a> Reading<'a> {
             }
             let is_file = part.file_name().is_some();
             let mut text = Vec::new();
-            while let Some(piece) = part.chunk().await.map_err(bad)? {
+            while let Some(chunk) = part.chunk().await.map_err(bad)? {
                 meter.reset();
-                self.take(piece.len())?;
+                self.count_bytes(chunk.len())?;
                 if !is_file {
-                    text.extend_from_slice(&piece);
+                    text.extend_from_slice(&chunk);
                 }
             }
-            // An input in which nothing was chosen says nothing.
+            // An empty file input has no value.
             if is_file {
-                self.count()?;
+                self.count_pair()?;
             } else {
                 self.keep(&name, String::from_utf8_lossy(&text))?;
             }
@@ -191,18 +191,18 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Streams a file to where it is kept.
+    /// Streams a file to upload storage.
     async fn receive(
         &mut self,
         name: &str,
         part: &mut multer::Field<'_>,
         meter: &Meter,
-    ) -> Result<(), Unreadable> {
-        self.count()?;
-        if !self.is_ours {
-            return Err(Unreadable::Forged);
+    ) -> Result<(), PostError> {
+        self.count_pair()?;
+        if !self.has_valid_token {
+            return Err(PostError::Forged);
         }
-        let (Some(asked), Some(place)) = (self.asked, self.file_place(name)) else {
+        let (Some(question), Some(place)) = (self.question, self.file_place(name)) else {
             return Ok(());
         };
         let filename = part.file_name().unwrap_or_default().to_owned();
@@ -210,31 +210,31 @@ impl<'a> Reading<'a> {
             || "application/octet-stream".to_owned(),
             |kind| kind.essence_str().to_owned(),
         );
-        let name = FileName {
+        let name = FileMetadata {
             filename: &filename,
             content_type: &content_type,
             length: None,
         };
         let body = part.inspect_ok(|_| meter.reset());
-        match store(asked, place, name, body.map_err(std::io::Error::other)).await {
+        match store(question, place, name, body.map_err(std::io::Error::other)).await {
             Ok(file) => self.posted.files.entry(place).or_default().push(file),
             Err(message) => self.posted.refused.push((place, message)),
         }
         Ok(())
     }
 
-    /// The place of the field that takes files under a name.
+    /// The index of the file field with this name.
     fn file_place(&self, name: &str) -> Option<usize> {
         let place = self.form.position(name.strip_prefix("f.")?)?;
         matches!(self.form.fields()[place].kind(), Kind::File(_)).then_some(place)
     }
 
-    /// Keeps a value, if the form has the name.
-    fn keep(&mut self, name: &str, value: Cow<'_, str>) -> Result<(), Unreadable> {
-        self.count()?;
+    /// Stores a value, if the form has this name.
+    fn keep(&mut self, name: &str, value: Cow<'_, str>) -> Result<(), PostError> {
+        self.count_pair()?;
         if name == "_csrf" {
-            let is_made = |asked: &Asked| asked.visit.made(Some(&value));
-            self.believe(self.asked.is_none_or(is_made));
+            let is_made = |question: &QuestionVisit| question.visit.is_valid_csrf(Some(&value));
+            self.accept_token(self.question.is_none_or(is_made));
         }
         let id = name.strip_prefix("f.").or_else(|| name.strip_prefix("z."));
         let is_of_field = id.is_some_and(|id| self.form.field(id).is_some());
@@ -245,29 +245,32 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Makes room for the rest when the form's token was seen.
-    fn believe(&mut self, is_ours: bool) {
-        if is_ours && !self.is_ours {
-            self.left = self.room;
+    /// Raises the limit once a valid token was read.
+    fn accept_token(&mut self, has_valid_token: bool) {
+        if has_valid_token && !self.has_valid_token {
+            self.left = self.limit_after_token;
         }
-        self.is_ours = is_ours;
+        self.has_valid_token = has_valid_token;
     }
 
-    fn take(&mut self, bytes: usize) -> Result<(), Unreadable> {
-        self.left = self.left.checked_sub(bytes).ok_or(if self.is_ours {
-            Unreadable::TooMuch
-        } else {
-            Unreadable::Forged
-        })?;
-        match &mut self.received {
-            Some(received) => received.add(bytes).map_err(|_| Unreadable::NoMemory),
+    fn count_bytes(&mut self, bytes: usize) -> Result<(), PostError> {
+        self.left = self
+            .left
+            .checked_sub(bytes)
+            .ok_or(if self.has_valid_token {
+                PostError::TooMuch
+            } else {
+                PostError::Forged
+            })?;
+        match &mut self.reservation {
+            Some(reservation) => reservation.grow(bytes).map_err(|_| PostError::NoMemory),
             None => Ok(()),
         }
     }
 
-    fn count(&mut self) -> Result<(), Unreadable> {
+    fn count_pair(&mut self) -> Result<(), PostError> {
         let left = self.pairs_left.checked_sub(1);
-        self.pairs_left = left.ok_or(Unreadable::TooMuch)?;
+        self.pairs_left = left.ok_or(PostError::TooMuch)?;
         Ok(())
     }
 }
@@ -276,12 +279,12 @@ fn is_multipart(kind: &str) -> bool {
     kind.starts_with("multipart/form-data")
 }
 
-/// As many names as a page can send for a form: of a field its place, its value and its time
-/// zone; of a choice of many every option, and of files as many as are kept.
-fn most_pairs(form: &Form) -> usize {
+/// The number of names that a page can send for a form: per field its index, value and time zone;
+/// every option of a multiple choice, and every file.
+fn max_pairs(form: &Form) -> usize {
     let of_field = |kind: &Kind| match kind {
         Kind::MultiSelect(rules) => rules.options.values().len(),
-        Kind::File(rules) => usize::try_from(rules.max_items.min(MOST_FILES)).unwrap_or(usize::MAX),
+        Kind::File(rules) => usize::try_from(rules.max_items.min(MAX_FILES)).unwrap_or(usize::MAX),
         _ => 1,
     };
     let pairs = form.fields().iter().map(|field| 3 + of_field(field.kind()));

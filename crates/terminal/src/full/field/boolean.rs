@@ -1,12 +1,11 @@
 //! `boolean`: yes or no, side by side.
 //!
-//! One that is required is shown off, and left so it says no. One that is not may also be left
-//! without an answer.
+//! A required one defaults to no. An optional one can also be left without an answer.
 
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField};
 use crate::full::event::Key;
 
 pub(super) struct BooleanEditor {
@@ -22,13 +21,13 @@ impl BooleanEditor {
         }
     }
 
-    fn set(&mut self, on: Option<bool>) -> Said {
+    fn set(&mut self, on: Option<bool>) -> KeyOutcome {
         let on = on.or(self.is_required.then_some(false));
         if on == self.on {
-            return Said::Moved;
+            return KeyOutcome::Moved;
         }
         self.on = on;
-        Said::Changed
+        KeyOutcome::Changed
     }
 }
 
@@ -46,37 +45,41 @@ impl Editor for BooleanEditor {
         self.on.map(Value::from)
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         match key {
-            Key::Enter => Said::Next,
+            Key::Enter => KeyOutcome::Next,
             Key::Char('y' | 'Y') | Key::Left => self.set(Some(true)),
             Key::Char('n' | 'N') | Key::Right => self.set(Some(false)),
             Key::Char(' ') => self.set(Some(self.on != Some(true))),
             Key::Delete | Key::Backspace => self.set(None),
-            // Other letters are typed by mistake, and go nowhere else.
-            Key::Char(_) => Said::Moved,
-            _ => Said::Nothing,
+            // Other letters are mistakes, and must not trigger anything else.
+            Key::Char(_) => KeyOutcome::Moved,
+            _ => KeyOutcome::Ignored,
         }
     }
 
-    fn paste(&mut self, _: &str) -> Said {
-        Said::Moved
+    fn paste(&mut self, _: &str) -> KeyOutcome {
+        KeyOutcome::Moved
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        let ink = sheet.ink;
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        let theme = context.theme;
         let side = |on: bool, word: &'static str| {
             let is_chosen = self.on == Some(on);
-            let style = if is_chosen { ink.pointed() } else { ink.own() };
+            let style = if is_chosen {
+                theme.highlighted()
+            } else {
+                theme.normal()
+            };
             [
-                Span::styled(ink.radio(is_chosen), style),
+                Span::styled(theme.radio(is_chosen), style),
                 Span::styled(word, style),
             ]
         };
         let mut spans = side(true, "yes").to_vec();
         spans.push(Span::raw("   "));
         spans.extend(side(false, "no"));
-        Drawn {
+        RenderedField {
             rows: vec![Line::from(spans)],
             cursor: None,
             below: Vec::new(),

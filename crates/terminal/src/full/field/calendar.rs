@@ -1,11 +1,11 @@
-//! A month on a sheet.
+//! Draws a month as a calendar.
 
 use entreat_core::jiff::civil::{Date, Weekday};
 use entreat_core::jiff::{Span as Days, ToSpan as _};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 
 use crate::full::event::Key;
-use crate::full::ink::Ink;
+use crate::full::theme::Theme;
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -22,7 +22,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The day that a key leads to; `None` if the key says nothing to a calendar, or leads out of it.
+/// Returns the day that a key moves to; `None` if the key does not move within a calendar.
 pub(super) fn step(day: Date, key: Key) -> Option<Date> {
     let by: Days = match key {
         Key::Left => -1.day(),
@@ -35,17 +35,17 @@ pub(super) fn step(day: Date, key: Key) -> Option<Date> {
         Key::End => return Some(day.last_of_month()),
         _ => return None,
     };
-    // The first and last days there are stay where they are.
+    // Stay at the first and last representable day.
     Some(day.checked_add(by).unwrap_or(day))
 }
 
-/// The month of a day, which is set off.
-pub(super) fn draw(day: Date, ink: Ink) -> Vec<Line<'static>> {
+/// Draws the month of a day, with the day highlighted.
+pub(super) fn draw(day: Date, theme: Theme) -> Vec<Line<'static>> {
     let month = usize::try_from(day.month() - 1).unwrap_or_default();
     let title = format!("{:^20}", format!("{} {}", MONTHS[month], day.year()));
     let mut lines = vec![
-        Line::from(Span::styled(title, ink.strong())),
-        Line::from(Span::styled("Mo Tu We Th Fr Sa Su", ink.dim())),
+        Line::from(Span::styled(title, theme.bold())),
+        Line::from(Span::styled("Mo Tu We Th Fr Sa Su", theme.dim())),
     ];
     let first = day.first_of_month();
     let before = first.weekday().since(Weekday::Monday);
@@ -54,7 +54,11 @@ pub(super) fn draw(day: Date, ink: Ink) -> Vec<Line<'static>> {
     )];
     let mut one = first;
     loop {
-        let style = if one == day { ink.pointed() } else { ink.own() };
+        let style = if one == day {
+            theme.highlighted()
+        } else {
+            theme.normal()
+        };
         week.push(Span::styled(format!("{:2}", one.day()), style));
         week.push(Span::raw(" "));
         let is_last = one == day.last_of_month();

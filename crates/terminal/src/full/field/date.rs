@@ -1,13 +1,13 @@
-//! `date`: typed, or taken from a calendar.
+//! `date`: typed, or picked from a calendar.
 //!
-//! Of a moment the calendar gives the day alone; time and offset are for the person to type.
+//! For a date with time, the calendar sets the day only; the person types time and offset.
 
 use entreat_core::form::{DateBound, DateRules};
 use entreat_core::jiff::civil::{Date, date};
 use serde_json::Value;
 
 use super::line::LineEditor;
-use super::{Drawn, Editor, Said, Sheet, calendar};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField, calendar};
 use crate::full::event::Key;
 
 /// The length of `2026-02-28`.
@@ -16,9 +16,9 @@ const DAY: usize = 10;
 pub(super) struct DateEditor {
     line: LineEditor,
     has_time: bool,
-    /// Where a calendar begins when nothing was typed.
+    /// The calendar's initial day when nothing was typed.
     start: Date,
-    /// Whether arrows move in the calendar.
+    /// Whether arrow keys move in the calendar.
     in_calendar: bool,
 }
 
@@ -28,7 +28,7 @@ impl DateEditor {
         let first = bound(rules.minimum.as_ref().map(DateBound::as_str));
         let last = bound(rules.maximum.as_ref().map(DateBound::as_str));
         let today = today.or(first).or(last).unwrap_or(date(2026, 1, 1));
-        // A calendar of another century helps nobody.
+        // Start within the bounds, near today.
         let start = first.map_or(today, |first: Date| today.max(first));
         let start = last.map_or(start, |last| start.min(last));
         Self {
@@ -39,12 +39,12 @@ impl DateEditor {
         }
     }
 
-    /// The day that was typed, if it is one.
+    /// Returns the typed day, if it parses.
     fn typed(&self) -> Option<Date> {
         self.line.typed().get(..DAY)?.parse().ok()
     }
 
-    fn go_to(&mut self, day: Date) -> Said {
+    fn go_to(&mut self, day: Date) -> KeyOutcome {
         let text = self.line.typed().to_owned();
         let rest = if self.has_time {
             self.typed().and_then(|_| text.get(DAY..)).unwrap_or("T")
@@ -57,7 +57,7 @@ impl DateEditor {
             rest
         };
         self.line.set(&format!("{day}{rest}"));
-        Said::Changed
+        KeyOutcome::Changed
     }
 }
 
@@ -70,9 +70,9 @@ impl Editor for DateEditor {
         self.line.answer()
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         if key == Key::Enter {
-            return Said::Next;
+            return KeyOutcome::Next;
         }
         if self.in_calendar {
             let day = self.typed().unwrap_or(self.start);
@@ -85,13 +85,13 @@ impl Editor for DateEditor {
             return self.go_to(day);
         }
         let said = self.line.key(key);
-        if said != Said::Nothing {
+        if said != KeyOutcome::Ignored {
             self.in_calendar = false;
         }
         said
     }
 
-    fn paste(&mut self, text: &str) -> Said {
+    fn paste(&mut self, text: &str) -> KeyOutcome {
         self.in_calendar = false;
         self.line.paste(text)
     }
@@ -100,16 +100,16 @@ impl Editor for DateEditor {
         self.in_calendar = false;
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        let drawn = self.line.draw(sheet);
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        let drawn = self.line.draw(context);
         let (below, help) = if self.in_calendar {
             let day = self.typed().unwrap_or(self.start);
             let help = "Arrows move by day and week, PgUp and PgDn by month; or type.";
-            (calendar::draw(day, sheet.ink), help)
+            (calendar::draw(day, context.theme), help)
         } else {
             (Vec::new(), "Down opens a calendar.")
         };
-        Drawn {
+        RenderedField {
             below,
             help,
             ..drawn

@@ -1,42 +1,42 @@
-//! `file`: a path, completed by Tab, read when the person goes on.
+//! `file`: a path, completed with Tab and read when the person moves on.
 //!
-//! Reads nothing itself: that takes time, and is an effect.
+//! Reads nothing itself: I/O is an effect.
 
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet, draw_edit};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField, draw_edit};
 use crate::full::edit::Edit;
 use crate::full::event::{Completion, Key};
-use crate::full::ink::cut;
-use crate::prompt::file::Fetched;
+use crate::full::theme::truncate;
+use crate::prompt::file::FetchedFile;
 use crate::safe_text::one_line;
 use crate::typography::size;
 
-/// The most names that are shown to go on with.
-const MOST_NAMES: usize = 8;
+/// The maximum number of completions shown.
+const MAX_NAMES: usize = 8;
 
 pub(crate) struct FileEditor {
     edit: Edit,
-    /// Uploads, read whole.
+    /// Uploads, fully read.
     files: Vec<Value>,
-    /// What the path may go on with.
+    /// Completions of the path.
     names: Vec<String>,
-    most: u64,
+    max_files: u64,
 }
 
 impl FileEditor {
-    pub(crate) fn new(most: u64) -> Self {
+    pub(crate) fn new(max_files: u64) -> Self {
         Self {
             edit: Edit::new(false),
             files: Vec::new(),
             names: Vec::new(),
-            most,
+            max_files,
         }
     }
 
     fn takes_many(&self) -> bool {
-        self.most > 1
+        self.max_files > 1
     }
 
     fn path(&self) -> String {
@@ -60,50 +60,50 @@ impl Editor for FileEditor {
         self.files.first().cloned()
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         let has_path = self.pending().is_some();
         match key {
-            Key::Tab if has_path => Said::Complete(self.path()),
-            Key::Enter if has_path => Said::Fetch(self.path()),
-            Key::Enter => Said::Next,
+            Key::Tab if has_path => KeyOutcome::Complete(self.path()),
+            Key::Enter if has_path => KeyOutcome::Fetch(self.path()),
+            Key::Enter => KeyOutcome::Next,
             Key::Backspace | Key::Delete if self.edit.is_empty() => {
-                Said::of_edit(Some(self.files.pop().is_some()))
+                KeyOutcome::from_edit(Some(self.files.pop().is_some()))
             }
             key => {
                 if self.edit.key(key).is_none() {
-                    return Said::Nothing;
+                    return KeyOutcome::Ignored;
                 }
-                // The answer is what was read, not what is typed.
+                // The answer is the file that was read, not the typed path.
                 self.names.clear();
-                Said::Moved
+                KeyOutcome::Moved
             }
         }
     }
 
-    fn paste(&mut self, text: &str) -> Said {
+    fn paste(&mut self, text: &str) -> KeyOutcome {
         self.names.clear();
         self.edit.insert(text.trim());
-        Said::Moved
+        KeyOutcome::Moved
     }
 
     fn pending(&self) -> Option<&str> {
         Some(self.edit.text()).filter(|path| !path.trim().is_empty())
     }
 
-    fn completed(&mut self, completion: &Completion) -> Said {
+    fn completed(&mut self, completion: &Completion) -> KeyOutcome {
         if self.edit.text() != completion.typed {
-            return Said::Nothing;
+            return KeyOutcome::Ignored;
         }
         if completion.is_file && completion.path == completion.typed {
-            return Said::Fetch(self.path());
+            return KeyOutcome::Fetch(self.path());
         }
         self.edit.set(&completion.path);
         self.names.clone_from(&completion.names);
-        Said::Moved
+        KeyOutcome::Moved
     }
 
-    fn fetched(&mut self, fetched: Fetched) {
-        if let Fetched::Whole(upload) = fetched {
+    fn fetched(&mut self, fetched: FetchedFile) {
+        if let FetchedFile::Whole(upload) = fetched {
             if !self.takes_many() {
                 self.files.clear();
             }
@@ -113,36 +113,36 @@ impl Editor for FileEditor {
         }
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        let ink = sheet.ink;
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        let theme = context.theme;
         let file = |upload: &Value| {
             let name = one_line(upload["filename"].as_str().unwrap_or_default());
             let size = size(upload["size"].as_u64().unwrap_or_default());
             Line::from(vec![
-                Span::raw(cut(&name, sheet.width.saturating_sub(14))),
-                Span::styled(format!(" ({size})"), ink.dim()),
+                Span::raw(truncate(&name, context.width.saturating_sub(14))),
+                Span::styled(format!(" ({size})"), theme.dim()),
             ])
         };
         let mut rows: Vec<_> = self.files.iter().map(file).collect();
-        let path = draw_edit(&self.edit, sheet, false);
+        let path = draw_edit(&self.edit, context, false);
         let cursor = path.cursor.map(|(row, column)| (row + rows.len(), column));
         rows.extend(path.rows);
-        let names = self.names.iter().take(MOST_NAMES);
+        let names = self.names.iter().take(MAX_NAMES);
         let name = |name: &String| {
-            let name = cut(&one_line(name), sheet.wide.saturating_sub(4));
-            Line::from(vec![Span::styled("  ", ink.dim()), Span::raw(name)])
+            let name = truncate(&one_line(name), context.full_width.saturating_sub(4));
+            Line::from(vec![Span::styled("  ", theme.dim()), Span::raw(name)])
         };
         let mut below: Vec<_> = names.map(name).collect();
-        if self.names.len() > MOST_NAMES {
-            let more = format!("  and {} more", self.names.len() - MOST_NAMES);
-            below.push(Line::from(Span::styled(more, ink.dim())));
+        if self.names.len() > MAX_NAMES {
+            let more = format!("  and {} more", self.names.len() - MAX_NAMES);
+            below.push(Line::from(Span::styled(more, theme.dim())));
         }
         let help = match (self.files.is_empty(), self.takes_many()) {
             (true, _) => "Type a path; Tab completes it, Enter takes the file.",
             (false, true) => "Another path, or Enter to go on; Delete takes the last file away.",
             (false, false) => "Enter goes on; Delete takes the file away, a path replaces it.",
         };
-        Drawn {
+        RenderedField {
             rows,
             cursor,
             below,

@@ -1,12 +1,12 @@
-//! A line that is typed: all of `number`, and what `date` and `url` build on.
+//! A single-line editor: all of `number`, and the base of `date` and `url`.
 
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet, as_text, draw_edit};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField, as_text, draw_edit};
 use crate::full::edit::Edit;
 use crate::full::event::Key;
 
-/// Passes on what is typed as text, so that no digit of a number is lost.
+/// Returns its input as text, so that no digit of a number is lost.
 pub(super) struct LineEditor {
     edit: Edit,
     is_secret: bool,
@@ -20,7 +20,7 @@ impl LineEditor {
         }
     }
 
-    /// What was typed, without blanks around it.
+    /// Returns the input, trimmed.
     pub(super) fn typed(&self) -> &str {
         self.edit.text().trim()
     }
@@ -40,18 +40,18 @@ impl Editor for LineEditor {
         (!typed.is_empty()).then(|| typed.into())
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         match key {
-            Key::Enter => Said::Next,
-            key => Said::of_edit(self.edit.key(key)),
+            Key::Enter => KeyOutcome::Next,
+            key => KeyOutcome::from_edit(self.edit.key(key)),
         }
     }
 
-    fn paste(&mut self, text: &str) -> Said {
-        Said::of_edit(Some(self.edit.insert(text)))
+    fn paste(&mut self, text: &str) -> KeyOutcome {
+        KeyOutcome::from_edit(Some(self.edit.insert(text)))
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        draw_edit(&self.edit, sheet, self.is_secret)
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        draw_edit(&self.edit, context, self.is_secret)
     }
 }

@@ -1,15 +1,15 @@
-//! `multi_select`: any options of a list, in the order in which they stand there.
+//! `multi_select`: any number of options, answered in the order of the list.
 //!
-//! Enter and Space both choose what is pointed at: Enter on an option must never mean "none".
+//! Enter and Space both toggle the highlighted option: Enter on an option must never mean "none".
 
 use std::collections::HashSet;
 
 use entreat_core::form::Options;
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::select::{draw_item, draw_search};
-use super::{Drawn, Editor, Said, Sheet};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField};
 use crate::full::event::Key;
 use crate::full::list::List;
 
@@ -18,8 +18,8 @@ pub(super) struct MultiSelectEditor {
     /// All options in order.
     options: Options,
     chosen: HashSet<String>,
-    /// What was given and is no option: for the form to refuse.
-    strange: Vec<Value>,
+    /// Loaded values that are not options, for the form to reject.
+    unknown: Vec<Value>,
 }
 
 impl MultiSelectEditor {
@@ -28,7 +28,7 @@ impl MultiSelectEditor {
             list: List::new(options),
             options: options.clone(),
             chosen: HashSet::new(),
-            strange: Vec::new(),
+            unknown: Vec::new(),
         }
     }
 }
@@ -36,13 +36,13 @@ impl MultiSelectEditor {
 impl Editor for MultiSelectEditor {
     fn load(&mut self, answer: &Value) {
         self.chosen.clear();
-        self.strange.clear();
+        self.unknown.clear();
         for item in answer.as_array().into_iter().flatten() {
             match item.as_str() {
                 Some(value) if self.options.contains(value) => {
                     self.chosen.insert(value.to_owned());
                 }
-                _ => self.strange.push(item.clone()),
+                _ => self.unknown.push(item.clone()),
             }
         }
     }
@@ -51,57 +51,57 @@ impl Editor for MultiSelectEditor {
         let chosen = self.options.values();
         let chosen = chosen.filter(|value| self.chosen.contains(*value));
         let mut all: Vec<Value> = chosen.map(Value::from).collect();
-        all.extend(self.strange.iter().cloned());
+        all.extend(self.unknown.iter().cloned());
         (!all.is_empty()).then(|| all.into())
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         match key {
-            Key::Enter | Key::Char(' ') => match self.list.pointed_at() {
+            Key::Enter | Key::Char(' ') => match self.list.highlighted() {
                 Some(value) => {
                     if !self.chosen.remove(value) {
                         self.chosen.insert(value.to_owned());
                     }
-                    self.strange.clear();
-                    Said::Changed
+                    self.unknown.clear();
+                    KeyOutcome::Changed
                 }
-                None => Said::Moved,
+                None => KeyOutcome::Moved,
             },
             Key::Delete => {
-                let is_empty = self.chosen.is_empty() && self.strange.is_empty();
+                let is_empty = self.chosen.is_empty() && self.unknown.is_empty();
                 self.chosen.clear();
-                self.strange.clear();
-                Said::of_edit(Some(!is_empty))
+                self.unknown.clear();
+                KeyOutcome::from_edit(Some(!is_empty))
             }
-            key if self.list.key(key) => Said::Moved,
-            _ => Said::Nothing,
+            key if self.list.key(key) => KeyOutcome::Moved,
+            _ => KeyOutcome::Ignored,
         }
     }
 
-    fn paste(&mut self, text: &str) -> Said {
+    fn paste(&mut self, text: &str) -> KeyOutcome {
         self.list.type_in(text);
-        Said::Moved
+        KeyOutcome::Moved
     }
 
     fn leave(&mut self) {
         self.list.stop_searching();
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        let ink = sheet.ink;
-        let count = match self.chosen.len() + self.strange.len() {
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        let theme = context.theme;
+        let count = match self.chosen.len() + self.unknown.len() {
             0 => "(nothing chosen)".to_owned(),
             count => format!("{count} chosen"),
         };
-        let rows = self.list.window(sheet.rows);
-        let rows = rows.map(|seen| {
-            let is_chosen = self.chosen.contains(seen.value);
-            draw_item(&seen, ink.check(is_chosen), sheet)
+        let rows = self.list.window(context.max_rows);
+        let rows = rows.map(|row| {
+            let is_chosen = self.chosen.contains(row.value);
+            draw_item(&row, theme.check(is_chosen), context)
         });
-        let mut below: Vec<_> = draw_search(&self.list, ink).into_iter().collect();
+        let mut below: Vec<_> = draw_search(&self.list, theme).into_iter().collect();
         below.extend(rows);
-        Drawn {
-            rows: vec![Line::from(Span::styled(count, ink.dim()))],
+        RenderedField {
+            rows: vec![Line::from(Span::styled(count, theme.dim()))],
             cursor: None,
             below,
             help: "Space or Enter chooses, Tab goes on, letters search, Delete chooses nothing.",

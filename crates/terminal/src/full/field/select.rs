@@ -1,13 +1,13 @@
-//! `select`: one option of a list. The one that is pointed at is chosen by Enter.
+//! `select`: one option of a list. Enter chooses the highlighted one.
 
 use entreat_core::form::Options;
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet, as_text};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField, as_text};
 use crate::full::event::Key;
-use crate::full::ink::{Ink, cut};
-use crate::full::list::{List, Seen};
+use crate::full::list::{List, ListRow};
+use crate::full::theme::{Theme, truncate};
 
 pub(super) struct SelectEditor {
     list: List,
@@ -26,7 +26,7 @@ impl SelectEditor {
 impl Editor for SelectEditor {
     fn load(&mut self, answer: &Value) {
         let chosen = as_text(answer);
-        self.list.point_at(&chosen);
+        self.list.highlight(&chosen);
         self.chosen = Some(chosen).filter(|chosen| !chosen.is_empty());
     }
 
@@ -34,50 +34,50 @@ impl Editor for SelectEditor {
         self.chosen.clone().map(Value::from)
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         match key {
-            Key::Enter => match self.list.pointed_at() {
+            Key::Enter => match self.list.highlighted() {
                 Some(value) => {
                     self.chosen = Some(value.to_owned());
-                    Said::Next
+                    KeyOutcome::Next
                 }
-                // What was typed fits none: nothing is chosen, and nobody goes on by mistake.
-                None => Said::Moved,
+                // The search has no match: choose nothing, and stay.
+                None => KeyOutcome::Moved,
             },
             Key::Delete => {
                 let was_chosen = self.chosen.take().is_some();
-                Said::of_edit(Some(was_chosen))
+                KeyOutcome::from_edit(Some(was_chosen))
             }
             Key::Backspace if self.list.query().is_empty() => {
                 let was_chosen = self.chosen.take().is_some();
-                Said::of_edit(Some(was_chosen))
+                KeyOutcome::from_edit(Some(was_chosen))
             }
-            key if self.list.key(key) => Said::Moved,
-            _ => Said::Nothing,
+            key if self.list.key(key) => KeyOutcome::Moved,
+            _ => KeyOutcome::Ignored,
         }
     }
 
-    fn paste(&mut self, text: &str) -> Said {
+    fn paste(&mut self, text: &str) -> KeyOutcome {
         self.list.type_in(text);
-        Said::Moved
+        KeyOutcome::Moved
     }
 
     fn leave(&mut self) {
         self.list.stop_searching();
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        let ink = sheet.ink;
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        let theme = context.theme;
         let chosen = match &self.chosen {
-            Some(value) => Span::raw(cut(self.list.title(value), sheet.width)),
-            None => Span::styled("(nothing chosen)", ink.dim()),
+            Some(value) => Span::raw(truncate(self.list.title(value), context.width)),
+            None => Span::styled("(nothing chosen)", theme.dim()),
         };
         let is_chosen = |value: &str| self.chosen.as_deref() == Some(value);
-        let rows = self.list.window(sheet.rows);
-        let rows = rows.map(|seen| draw_item(&seen, ink.radio(is_chosen(seen.value)), sheet));
-        let mut below: Vec<_> = draw_search(&self.list, ink).into_iter().collect();
+        let rows = self.list.window(context.max_rows);
+        let rows = rows.map(|row| draw_item(&row, theme.radio(is_chosen(row.value)), context));
+        let mut below: Vec<_> = draw_search(&self.list, theme).into_iter().collect();
         below.extend(rows);
-        Drawn {
+        RenderedField {
             rows: vec![Line::from(chosen)],
             cursor: None,
             below,
@@ -86,25 +86,29 @@ impl Editor for SelectEditor {
     }
 }
 
-/// One option. Its title is the asker's, and stands behind the bar.
-pub(super) fn draw_item(seen: &Seen<'_>, sign: &'static str, sheet: Sheet) -> Line<'static> {
-    let ink = sheet.ink;
-    let (mark, style) = if seen.is_pointed_at {
-        ("> ", ink.pointed())
+/// Draws one option. Its title is the asker's text, so it follows the bar.
+pub(super) fn draw_item(
+    row: &ListRow<'_>,
+    sign: &'static str,
+    context: DrawContext,
+) -> Line<'static> {
+    let theme = context.theme;
+    let (mark, style) = if row.is_highlighted {
+        ("> ", theme.highlighted())
     } else {
-        ("  ", ink.own())
+        ("  ", theme.normal())
     };
-    let title = cut(seen.title, sheet.wide.saturating_sub(8));
+    let title = truncate(row.title, context.full_width.saturating_sub(8));
     Line::from(vec![
-        Span::styled(mark, ink.key()),
-        ink.bar(),
+        Span::styled(mark, theme.key()),
+        theme.bar(),
         Span::styled(sign, style),
         Span::styled(title, style),
     ])
 }
 
-/// What is searched for, and how many were found; nothing for a list that is all on the screen.
-pub(super) fn draw_search(list: &List, ink: Ink) -> Option<Line<'static>> {
+/// Draws the search text and the number of matches; `None` for a short list without a search.
+pub(super) fn draw_search(list: &List, theme: Theme) -> Option<Line<'static>> {
     let (found, all) = (list.found(), list.len());
     if list.query().is_empty() && all <= 10 {
         return None;
@@ -115,12 +119,12 @@ pub(super) fn draw_search(list: &List, ink: Ink) -> Option<Line<'static>> {
         (false, found) => format!("{found} of {all} fit"),
     };
     Some(if list.query().is_empty() {
-        Line::from(Span::styled(words, ink.dim()))
+        Line::from(Span::styled(words, theme.dim()))
     } else {
         Line::from(vec![
-            Span::styled("Search: ", ink.key()),
-            Span::raw(cut(&crate::safe_text::one_line(list.query()), 30)),
-            Span::styled(format!("   {words}"), ink.dim()),
+            Span::styled("Search: ", theme.key()),
+            Span::raw(truncate(&crate::safe_text::one_line(list.query()), 30)),
+            Span::styled(format!("   {words}"), theme.dim()),
         ])
     })
 }

@@ -1,13 +1,13 @@
-//! `text`: typed as it is, unseen if it is a secret, in several lines where there is room.
+//! `text`: one or several lines, masked if it is a secret.
 
 use entreat_core::{Field, Kind};
 use serde_json::Value;
 
-use super::{Drawn, Editor, Said, Sheet, as_text, draw_edit};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField, as_text, draw_edit};
 use crate::full::edit::Edit;
 use crate::full::event::Key;
 
-/// A text that may be longer than this may have lines.
+/// Fields that accept texts this long are multi-line.
 const LONG: u64 = 300;
 
 pub(super) struct TextEditor {
@@ -25,7 +25,7 @@ impl TextEditor {
         };
         let is_long = rules
             .and_then(|rules| rules.max_length)
-            .is_some_and(|most| most >= LONG);
+            .is_some_and(|max_files| max_files >= LONG);
         let has_rows = field.rendering().rows.is_some_and(|rows| rows > 1);
         let has_format = rules.is_some_and(|rules| rules.format.is_some());
         let has_lines = (has_rows || is_long) && !is_secret && !has_format;
@@ -48,26 +48,26 @@ impl Editor for TextEditor {
         (!self.edit.is_empty()).then(|| self.edit.text().into())
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         match (self.edit.key(key), key) {
-            (None, Key::Enter) => Said::Next,
-            (changed, _) => Said::of_edit(changed),
+            (None, Key::Enter) => KeyOutcome::Next,
+            (changed, _) => KeyOutcome::from_edit(changed),
         }
     }
 
-    fn paste(&mut self, text: &str) -> Said {
-        Said::of_edit(Some(self.edit.insert(text)))
+    fn paste(&mut self, text: &str) -> KeyOutcome {
+        KeyOutcome::from_edit(Some(self.edit.insert(text)))
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
+    fn draw(&self, context: DrawContext) -> RenderedField {
         let help = match (self.is_secret, self.has_lines) {
             (true, _) => "What you type is not shown.",
             (false, true) => "Enter begins a new line, Tab goes on.",
             (false, false) => "",
         };
-        Drawn {
+        RenderedField {
             help,
-            ..draw_edit(&self.edit, sheet, self.is_secret)
+            ..draw_edit(&self.edit, context, self.is_secret)
         }
     }
 }

@@ -1,11 +1,11 @@
-//! `url`: typed, with what a person should know about it shown at once.
+//! `url`: typed, with warnings shown at once.
 
 use entreat_core::url_guard::{Warning, inspect};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use super::line::LineEditor;
-use super::{Drawn, Editor, Said, Sheet};
+use super::{DrawContext, Editor, KeyOutcome, RenderedField};
 use crate::full::event::Key;
 
 pub(super) struct UrlEditor(LineEditor);
@@ -15,7 +15,7 @@ impl UrlEditor {
         Self(LineEditor::new(is_secret))
     }
 
-    /// Warnings of the guard. Of what is not yet an address there is nothing to say.
+    /// Returns the URL guard's warnings; none while the input is not yet a URL.
     fn warnings(&self) -> Vec<&'static str> {
         let card = inspect(self.0.typed(), None);
         match card.highlight {
@@ -34,30 +34,30 @@ impl Editor for UrlEditor {
         self.0.answer()
     }
 
-    fn key(&mut self, key: Key) -> Said {
+    fn key(&mut self, key: Key) -> KeyOutcome {
         self.0.key(key)
     }
 
-    fn paste(&mut self, text: &str) -> Said {
+    fn paste(&mut self, text: &str) -> KeyOutcome {
         self.0.paste(text.trim())
     }
 
-    fn draw(&self, sheet: Sheet) -> Drawn {
-        let ink = sheet.ink;
+    fn draw(&self, context: DrawContext) -> RenderedField {
+        let theme = context.theme;
         let mut below = Vec::new();
         for words in self.warnings() {
-            let lines = textwrap::wrap(words, sheet.wide.saturating_sub(2).max(10));
+            let lines = textwrap::wrap(words, context.full_width.saturating_sub(2).max(10));
             for (i, line) in lines.iter().enumerate() {
                 let sign = if i == 0 { "! " } else { "  " };
                 below.push(Line::from(vec![
-                    Span::styled(sign, ink.warning()),
-                    Span::styled(line.clone().into_owned(), ink.warning()),
+                    Span::styled(sign, theme.warning()),
+                    Span::styled(line.clone().into_owned(), theme.warning()),
                 ]));
             }
         }
-        Drawn {
+        RenderedField {
             below,
-            ..self.0.draw(sheet)
+            ..self.0.draw(context)
         }
     }
 }

@@ -1,18 +1,18 @@
-//! What is wrong, beside its field and in the form's own sentences.
+//! The errors to show, with the form's own messages.
 
 use entreat_core::{CheckSettings, Constraint, FieldError, ReferenceKind};
 use serde_json::Value;
 
-use super::{Model, Untaken};
-use crate::plain::dialogue::{is_across_fields, names};
+use super::{FileError, Model};
+use crate::plain::dialogue::{is_across_fields, lists_field};
 
 impl Model {
-    /// What is wrong as things stand, as far as the person should know it already.
+    /// Returns the errors to show now.
     ///
-    /// Before the answers were to be sent, nothing is said of fields that the person has not
-    /// left, nor of what is missing.
+    /// Before the first attempt to send, leaves out fields that were not visited, and missing
+    /// answers.
     pub(in crate::full) fn errors(&self) -> Vec<FieldError> {
-        let mut errors = if self.attempted {
+        let mut errors = if self.tried_to_send {
             match self.form.check(&self.answers) {
                 Ok(_) => Vec::new(),
                 Err(violations) => violations.errors(&self.messages),
@@ -21,8 +21,10 @@ impl Model {
             let mut errors = self.progress().errors(&self.messages);
             errors.retain(|error| {
                 let fields = self.form.fields().iter();
-                let place = fields.zip(&self.left).find(|(f, _)| f.id() == error.field);
-                place.is_some_and(|(_, left)| *left)
+                let index = fields
+                    .zip(&self.visited)
+                    .find(|(f, _)| f.id() == error.field);
+                index.is_some_and(|(_, left)| *left)
             });
             errors
         };
@@ -37,47 +39,47 @@ impl Model {
         errors
     }
 
-    /// Why the file that was named for a field was not taken.
-    pub(in crate::full) fn untaken(&self, place: usize) -> Option<&Untaken> {
-        self.untaken[place].as_ref()
+    /// Returns why a field's file was not accepted.
+    pub(in crate::full) fn file_errors(&self, index: usize) -> Option<&FileError> {
+        self.file_errors[index].as_ref()
     }
 
-    /// The first question that an error is about.
-    pub(super) fn first_wrong(&self) -> Option<usize> {
+    /// Returns the first question that has an error.
+    pub(super) fn first_invalid(&self) -> Option<usize> {
         let errors = self.errors();
         let questions = self.questions();
-        let is_about = |place: &usize| {
-            let id = self.form.fields()[*place].id();
+        let is_about = |index: &usize| {
+            let id = self.form.fields()[*index].id();
             errors.iter().any(|error| error.field == id)
         };
-        let named = |place: &usize| {
-            let id = self.form.fields()[*place].id();
+        let named = |index: &usize| {
+            let id = self.form.fields()[*index].id();
             let mut across = errors.iter().filter(|error| is_across_fields(error));
-            across.any(|error| names(&error.expected, id))
+            across.any(|error| lists_field(&error.expected, id))
         };
         let first = questions.iter().copied().find(is_about);
         first.or_else(|| questions.iter().copied().find(named))
     }
 
-    /// What was refused about a field counts no more once it is another answer.
-    pub(super) fn forgive(&mut self, place: usize) {
-        let id = self.form.fields()[place].id();
+    /// Drops the submission errors of a field whose answer changed.
+    pub(super) fn clear_refusals(&mut self, index: usize) {
+        let id = self.form.fields()[index].id();
         self.refused.retain(|error| {
-            error.field != id && !(is_across_fields(error) && names(&error.expected, id))
+            error.field != id && !(is_across_fields(error) && lists_field(&error.expected, id))
         });
     }
 
-    /// That a file is too large, in the form's own sentence.
-    pub(super) fn too_large(&self, place: usize, stand_in: Value) -> String {
-        let field = &self.form.fields()[place];
+    /// Returns the form's message that a file is too large.
+    pub(super) fn too_large(&self, index: usize, placeholder: Value) -> String {
+        let field = &self.form.fields()[index];
         let settings = CheckSettings {
             references: vec![ReferenceKind::Local],
             ..CheckSettings::default()
         };
         let answer = if field.takes_many() {
-            vec![stand_in].into()
+            vec![placeholder].into()
         } else {
-            stand_in
+            placeholder
         };
         let mut answers = self.answers.clone();
         answers[field.id()] = answer;
@@ -88,7 +90,7 @@ impl Model {
         errors.retain(|error| {
             error.field == field.id() && error.constraint == Constraint::MaxSize.key()
         });
-        // The rule may not hold just now; it still bounds what we read.
+        // The rule may not be active now; it still bounds what is read.
         errors.into_iter().next().map_or_else(
             || "The file is larger than this question takes.".to_owned(),
             |error| error.message,

@@ -1,38 +1,38 @@
-//! From field to field, to the review, and out.
+//! Navigation between fields, to the review, and out.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Model, Move, Pane, Untaken};
+use super::{FileError, Model, Move, Pane};
 use crate::full::event::{Effect, Key};
-use crate::prompt::file::Fetched;
-use crate::question::Filled;
+use crate::prompt::file::FetchedFile;
+use crate::question::FormReply;
 
 impl Model {
-    /// Goes somewhere; a path that was typed is read first.
+    /// Navigates; a typed path is read first.
     pub(super) fn go(&mut self, to: Move, effects: &mut Vec<Effect>) {
-        if let Some(place) = self.focus
-            && let Some(path) = self.editors[place].pending()
+        if let Some(index) = self.focus
+            && let Some(path) = self.editors[index].pending()
         {
             let path = path.to_owned();
-            self.then = Some(to);
-            return effects.push(Effect::Fetch { place, path });
+            self.after_fetch = Some(to);
+            return effects.push(Effect::Fetch { index, path });
         }
         let questions = self.questions();
         let here = self.focus.unwrap_or(0);
-        let next = questions.iter().copied().find(|place| *place > here);
-        let previous = questions.iter().rev().copied().find(|place| *place < here);
+        let next = questions.iter().copied().find(|index| *index > here);
+        let previous = questions.iter().rev().copied().find(|index| *index < here);
         match to {
             Move::Next => match next {
-                Some(place) => self.focus_on(place, effects),
+                Some(index) => self.focus_on(index, effects),
                 None => self.finish(&questions, effects),
             },
             Move::Back => {
-                if let Some(place) = previous {
-                    self.focus_on(place, effects);
+                if let Some(index) = previous {
+                    self.focus_on(index, effects);
                 } else {
-                    // There may be something to read above the first.
+                    // There may be text above the first field.
                     self.scroll = Some(0);
                 }
             }
@@ -40,24 +40,24 @@ impl Model {
         }
     }
 
-    fn focus_on(&mut self, place: usize, effects: &mut Vec<Effect>) {
+    fn focus_on(&mut self, index: usize, effects: &mut Vec<Effect>) {
         self.leave_field(effects);
-        self.focus = Some(place);
-        self.reached = self.reached.max(place);
+        self.focus = Some(index);
+        self.reached = self.reached.max(index);
         self.scroll = None;
     }
 
     fn leave_field(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(place) = self.focus {
-            self.left[place] = true;
-            self.editors[place].leave();
+        if let Some(index) = self.focus {
+            self.visited[index] = true;
+            self.editors[index].leave();
         }
-        if std::mem::take(&mut self.untold) {
-            effects.push(Effect::Drafted(self.answers.clone()));
+        if std::mem::take(&mut self.draft_changed) {
+            effects.push(Effect::DraftChanged(self.answers.clone()));
         }
     }
 
-    /// Behind the last question: an only one is sent, several are looked at once more.
+    /// After the last question: a single answer is sent, several are reviewed.
     fn finish(&mut self, questions: &[usize], effects: &mut Vec<Effect>) {
         if questions.len() == 1 && self.notices.is_empty() {
             self.leave_field(effects);
@@ -83,11 +83,11 @@ impl Model {
                 Value::Object(answers) => answers.clone(),
                 _ => Map::new(),
             };
-            effects.push(Effect::Done(Filled::Answered(answers)));
+            effects.push(Effect::Done(FormReply::Answered(answers)));
         }
     }
 
-    /// Whether the form takes the answers; if not, the person is led to what is wrong.
+    /// Whether the form accepts the answers; if not, focuses the first error.
     fn may_send(&mut self) -> bool {
         let wrong = match self.form.check(&self.answers) {
             Ok(_) => return true,
@@ -96,10 +96,10 @@ impl Model {
                 fields.collect::<BTreeSet<String>>().len()
             }
         };
-        self.attempted = true;
+        self.tried_to_send = true;
         self.pane = Pane::Form;
         self.reached = self.form.fields().len();
-        self.focus = self.first_wrong().or(self.focus);
+        self.focus = self.first_invalid().or(self.focus);
         self.scroll = None;
         self.status = Some(match wrong {
             1 => "One answer does not fit yet.".to_owned(),
@@ -119,15 +119,15 @@ impl Model {
             Key::Down | Key::Tab => (at + 1).min(last),
             Key::Home => 0,
             Key::End => last,
-            Key::PageUp => return self.turn(before, false),
-            Key::PageDown => return self.turn(before, true),
+            Key::PageUp => return self.scroll_page(before, false),
+            Key::PageDown => return self.scroll_page(before, true),
             Key::Enter => match questions.get(at) {
-                Some(place) => return self.reopen(*place),
+                Some(index) => return self.reopen(*index),
                 None => return self.send(effects),
             },
             Key::BackTab | Key::Backspace | Key::Ctrl('r') => {
-                if let Some(place) = self.focus.or(questions.last().copied()) {
-                    self.reopen(place);
+                if let Some(index) = self.focus.or(questions.last().copied()) {
+                    self.reopen(index);
                 }
                 return;
             }
@@ -136,38 +136,38 @@ impl Model {
         self.pane = Pane::Review { at };
     }
 
-    fn reopen(&mut self, place: usize) {
+    fn reopen(&mut self, index: usize) {
         self.pane = Pane::Form;
-        self.focus = Some(place);
+        self.focus = Some(index);
         self.scroll = None;
     }
 
-    /// A file was read: it is the answer if the form takes it.
+    /// Handles a file that was read: it becomes the answer unless it is too large.
     pub(super) fn take_file(
         &mut self,
-        place: usize,
-        fetched: Result<Fetched, String>,
+        index: usize,
+        fetched: Result<FetchedFile, String>,
         effects: &mut Vec<Effect>,
     ) {
-        let then = self.then.take();
+        let then = self.after_fetch.take();
         match fetched {
-            Err(words) => self.untaken[place] = Some(Untaken::Unreadable(words)),
-            Ok(Fetched::TooLarge(stand_in)) => {
-                let words = self.too_large(place, stand_in);
-                self.untaken[place] = Some(Untaken::Refused(words));
+            Err(words) => self.file_errors[index] = Some(FileError::Unreadable(words)),
+            Ok(FetchedFile::TooLarge(placeholder)) => {
+                let words = self.too_large(index, placeholder);
+                self.file_errors[index] = Some(FileError::Refused(words));
             }
             Ok(whole) => {
-                self.editors[place].fetched(whole);
-                self.change(place);
-                let wants_more = self.form.fields()[place].takes_many() && then == Some(Move::Next);
-                // What was asked elsewhere may have gone with it.
+                self.editors[index].fetched(whole);
+                self.change(index);
+                let wants_more = self.form.fields()[index].takes_many() && then == Some(Move::Next);
+                // The focused field may have become inactive.
                 if self
                     .focus
-                    .is_some_and(|place| !self.questions().contains(&place))
+                    .is_some_and(|index| !self.questions().contains(&index))
                 {
                     self.focus = self.questions().first().copied();
                 }
-                if let Some(to) = then.filter(|_| self.focus == Some(place) && !wants_more) {
+                if let Some(to) = then.filter(|_| self.focus == Some(index) && !wants_more) {
                     self.go(to, effects);
                 }
             }

@@ -5,9 +5,9 @@ use entreat_testkit::arbitrary;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Sitting, look, question};
+use super::{Sitting, question, style};
 use crate::full::event::{Event, Key};
-use crate::question::Filled;
+use crate::question::FormReply;
 
 const KEYS: &[Key] = &[
     Key::Enter,
@@ -41,17 +41,17 @@ const KEYS: &[Key] = &[
 ];
 
 #[derive(Clone, Debug)]
-enum Deed {
+enum CardAction {
     Press(usize),
     Paste(String),
     Resize(usize, usize),
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = CardAction> {
     prop_oneof![
-        12 => (0..KEYS.len()).prop_map(Deed::Press),
-        1 => "\\PC{0,20}".prop_map(Deed::Paste),
-        1 => (0..120usize, 0..40usize).prop_map(|(w, h)| Deed::Resize(w, h)),
+        12 => (0..KEYS.len()).prop_map(CardAction::Press),
+        1 => "\\PC{0,20}".prop_map(CardAction::Paste),
+        1 => (0..120usize, 0..40usize).prop_map(|(w, h)| CardAction::Resize(w, h)),
     ]
 }
 
@@ -64,16 +64,16 @@ proptest! {
         deeds in proptest::collection::vec(deed(), 0..80),
     ) {
         let form = Form::from_value(&arbitrary::form(seed)).unwrap();
-        let mut sitting = Sitting::sized(&question(&form), look(), (60, 20));
+        let mut sitting = Sitting::sized(&question(&form), style(), (60, 20));
         for deed in deeds {
             match deed {
-                Deed::Press(key) => sitting.hear(Event::Key(KEYS[key])),
-                Deed::Paste(text) => sitting.hear(Event::Paste(text)),
-                Deed::Resize(columns, rows) => sitting.hear(Event::Resized(columns, rows)),
+                CardAction::Press(key) => sitting.hear(Event::Key(KEYS[key])),
+                CardAction::Paste(text) => sitting.hear(Event::Paste(text)),
+                CardAction::Resize(columns, rows) => sitting.hear(Event::Resized(columns, rows)),
             }
             let frame = sitting.model.view();
             prop_assert!(frame.lines.len() <= sitting.model.size.1);
-            if let Some(Filled::Answered(answers)) = &sitting.done {
+            if let Some(FormReply::Answered(answers)) = &sitting.done {
                 prop_assert!(form.check(&Value::from(answers.clone())).is_ok());
                 break;
             }

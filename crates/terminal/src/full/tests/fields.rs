@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Sitting, form, question};
 use crate::full::event::{Event, Key};
-use crate::question::Filled;
+use crate::question::FormReply;
 
 fn one(field: &Value) -> Sitting {
     Sitting::new(&json!([field]))
@@ -282,5 +282,8 @@ fn a_form_without_fields_sends_nothing_and_asks_first() {
     assert!(sitting.screen().contains("There is nothing to fill in."));
     assert_eq!(sitting.done, None);
     sitting.press(&[Key::Enter]);
-    assert_eq!(sitting.done, Some(Filled::Answered(serde_json::Map::new())));
+    assert_eq!(
+        sitting.done,
+        Some(FormReply::Answered(serde_json::Map::new()))
+    );
 }

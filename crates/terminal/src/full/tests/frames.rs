@@ -1,11 +1,11 @@
 //! Whole screens, to be looked at.
 
-use ratatui::style::Color;
+use ratatui_core::style::Color;
 
-use super::{Sitting, deadline, every, look, question};
-use crate::full::card::Card;
+use super::{Sitting, deadline, every, question, style};
+use crate::full::card::CardScreen;
 use crate::full::event::Key;
-use crate::question::{Look, TerminalQuestion, UrlCard};
+use crate::question::{TerminalQuestion, TerminalStyle, UrlCard};
 
 fn asked() -> TerminalQuestion {
     let mut question = question(&every()).message("Version 7 is ready.");
@@ -64,7 +64,7 @@ fn errors_stand_beside_their_fields() {
 
 #[test]
 fn forty_columns_and_ten_rows_are_enough() {
-    let mut sitting = Sitting::sized(&asked(), look(), (40, 10));
+    let mut sitting = Sitting::sized(&asked(), style(), (40, 10));
     insta::assert_snapshot!("narrow_begin", sitting.screen());
     sitting.press(&[Key::Ctrl('r')]);
     insta::assert_snapshot!("narrow_errors", sitting.screen());
@@ -78,9 +78,9 @@ fn forty_columns_and_ten_rows_are_enough() {
 
 #[test]
 fn without_unicode_there_is_ascii_alone() {
-    let plain = Look {
+    let plain = TerminalStyle {
         unicode: false,
-        ..look()
+        ..style()
     };
     let question = asked().message("Grüße – 日本");
     let mut sitting = Sitting::sized(&question, plain, (80, 24));
@@ -95,12 +95,12 @@ fn without_unicode_there_is_ascii_alone() {
 
 #[test]
 fn without_colour_there_are_no_colours() {
-    let grey = Look {
+    let grey = TerminalStyle {
         colour: false,
-        ..look()
+        ..style()
     };
-    let colours = |look: Look| {
-        let mut sitting = Sitting::sized(&deadline(asked()), look, (80, 24));
+    let colours = |style: TerminalStyle| {
+        let mut sitting = Sitting::sized(&deadline(asked()), style, (80, 24));
         sitting.press(&[Key::Ctrl('r'), Key::Tab]);
         let frame = sitting.model.view();
         let spans = frame.lines.iter().flat_map(|line| line.spans.iter());
@@ -108,14 +108,14 @@ fn without_colour_there_are_no_colours() {
             .filter_map(|span| span.style.fg)
             .collect::<Vec<Color>>()
     };
-    assert!(colours(look()).contains(&Color::Red));
+    assert!(colours(style()).contains(&Color::Red));
     assert_eq!(colours(grey), []);
 }
 
 #[test]
 fn time_left_stands_above_and_ways_out_below() {
     let mut sitting = Sitting::of(&deadline(asked()));
-    sitting.hear(crate::full::event::Event::Left(
+    sitting.hear(crate::full::event::Event::TimeLeft(
         std::time::Duration::from_secs(61),
     ));
     let screen = sitting.screen();
@@ -146,9 +146,9 @@ fn a_card_shows_the_whole_address_and_its_host() {
         ("card_narrow", (40, 10), false),
         ("card_opened", (80, 24), true),
     ] {
-        let page = Card {
-            about: &card,
-            look: look(),
+        let page = CardScreen {
+            card: &card,
+            style: style(),
             size,
             is_opened,
             is_copied: false,
@@ -164,10 +164,10 @@ fn a_card_shows_the_whole_address_and_its_host() {
 
 #[test]
 fn consent_takes_its_own_key() {
-    use crate::full::card::{Deed, key_on_card, key_when_opened};
+    use crate::full::card::{CardAction, key_on_card, key_when_opened};
     use crate::question::{CardReply, OpenedReply};
     let reply = |key| match key_on_card(key, true) {
-        Some(Deed::Reply(reply)) => Some(reply),
+        Some(CardAction::Reply(reply)) => Some(reply),
         _ => None,
     };
     assert_eq!(reply(Key::Enter), None);
@@ -176,9 +176,12 @@ fn consent_takes_its_own_key() {
     assert_eq!(reply(Key::Ctrl('x')), Some(CardReply::Decline));
     for key in [Key::Escape, Key::Ctrl('c'), Key::Ctrl('d')] {
         assert_eq!(reply(key), Some(CardReply::Cancel));
-        assert_eq!(key_when_opened(key), Some(Deed::Reply(OpenedReply::Cancel)));
+        assert_eq!(
+            key_when_opened(key),
+            Some(CardAction::Reply(OpenedReply::Cancel))
+        );
     }
     assert_eq!(key_when_opened(Key::Enter), None);
-    assert_eq!(key_on_card(Key::Char('c'), true), Some(Deed::Copy));
+    assert_eq!(key_on_card(Key::Char('c'), true), Some(CardAction::Copy));
     assert_eq!(key_on_card(Key::Char('o'), false), None);
 }

@@ -4,7 +4,7 @@ use entreat_core::Form;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Sitting, look, question};
+use super::{Sitting, question, style};
 use crate::full::event::Key;
 
 const NASTY: &str =
@@ -38,7 +38,7 @@ fn nasty(text: &str) -> Form {
 
 fn screens(text: &str, size: (usize, usize)) -> Vec<String> {
     let question = question(&nasty(text)).asker(text).message(text);
-    let mut sitting = Sitting::sized(&question, look(), size);
+    let mut sitting = Sitting::sized(&question, style(), size);
     let mut screens = vec![sitting.screen()];
     for keys in [
         &[Key::Tab][..],
@@ -74,7 +74,7 @@ fn no_word_of_an_asker_stands_where_entreat_speaks() {
 #[test]
 fn a_message_of_a_million_characters_is_cut_and_says_so() {
     let question = question(&nasty("long")).message("word ".repeat(200_000));
-    let mut sitting = Sitting::sized(&question, look(), (80, 24));
+    let mut sitting = Sitting::sized(&question, style(), (80, 24));
     for _ in 0..10 {
         sitting.press(&[Key::PageDown]);
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Sitting, deadline, every, form, question};
 use crate::full::event::{Event, Key};
-use crate::question::{Filled, TerminalQuestion};
+use crate::question::{FormReply, TerminalQuestion};
 
 fn two() -> Value {
     json!([
@@ -112,22 +112,22 @@ fn what_is_hidden_is_not_on_the_screen_and_what_is_readonly_cannot_be_reached() 
 #[test]
 fn decline_and_cancel_are_never_mixed_up() {
     for (keys, filled) in [
-        (&[Key::Ctrl('x')][..], Filled::Declined),
-        (&[Key::Escape], Filled::Cancelled),
-        (&[Key::Ctrl('c')], Filled::Cancelled),
-        (&[Key::Ctrl('d')], Filled::Cancelled),
+        (&[Key::Ctrl('x')][..], FormReply::Declined),
+        (&[Key::Escape], FormReply::Cancelled),
+        (&[Key::Ctrl('c')], FormReply::Cancelled),
+        (&[Key::Ctrl('d')], FormReply::Cancelled),
         (
             &[Key::Char('x'), Key::Ctrl('x'), Key::Ctrl('x')],
-            Filled::Declined,
+            FormReply::Declined,
         ),
         (
             &[Key::Char('x'), Key::Escape, Key::Escape],
-            Filled::Cancelled,
+            FormReply::Cancelled,
         ),
-        (&[Key::Char('x'), Key::Ctrl('c')], Filled::Cancelled),
+        (&[Key::Char('x'), Key::Ctrl('c')], FormReply::Cancelled),
         (
             &[Key::Char('x'), Key::Ctrl('x'), Key::Ctrl('c')],
-            Filled::Cancelled,
+            FormReply::Cancelled,
         ),
     ] {
         let mut sitting = Sitting::new(&two());
@@ -209,9 +209,9 @@ fn more_time_is_asked_for_by_a_key_and_told() {
     assert!(!sitting.screen().contains("Ctrl-T"));
     sitting.press(&[Key::Ctrl('t')]);
     assert_eq!(sitting.extensions, 1);
-    sitting.hear(Event::Warned(Duration::from_secs(59)));
+    sitting.hear(Event::ExpiryWarning(Duration::from_secs(59)));
     assert!(sitting.screen().contains("Time runs out: 59 seconds left."));
-    sitting.hear(Event::Left(Duration::from_secs(7)));
+    sitting.hear(Event::TimeLeft(Duration::from_secs(7)));
     assert!(
         sitting.screen().contains("! 0:07 left"),
         "{}",
@@ -255,5 +255,5 @@ fn a_window_that_is_too_small_takes_no_answers_and_lets_one_out() {
     assert!(!sitting.screen().contains("unseen"));
     sitting.hear(Event::Resized(20, 5));
     sitting.press(&[Key::Escape]);
-    assert_eq!(sitting.done, Some(Filled::Cancelled));
+    assert_eq!(sitting.done, Some(FormReply::Cancelled));
 }

@@ -1,94 +1,94 @@
-//! The fields, the one that the person is at with all there is to know about it.
+//! Draws the fields, the focused one in detail.
 
 use entreat_core::{Field, FieldError, Progress, ScriptStep};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 
-use super::WIDE;
-use super::paper::{Paper, wrapped};
-use crate::full::field::Sheet;
-use crate::full::ink::{Ink, cut, fit};
-use crate::full::model::{Model, Untaken};
+use super::WIDE_COLUMNS;
+use super::body::{Body, wrapped};
+use crate::full::field::DrawContext;
+use crate::full::model::{FileError, Model};
+use crate::full::theme::{Theme, fit, truncate};
 use crate::prompt::hint;
 use crate::review;
 use crate::safe_text::one_line;
 use crate::typography::quoted;
 
-/// What stands below a field is indented by this.
+/// The indentation of text below a field.
 const BELOW: usize = 4;
 
-pub(super) fn draw(model: &Model, ink: Ink) -> Paper {
-    let mut paper = Paper::default();
-    introduce(&mut paper, model, ink);
+pub(super) fn draw(model: &Model, theme: Theme) -> Body {
+    let mut body = Body::default();
+    introduce(&mut body, model, theme);
     let progress = model.progress();
     let errors = model.errors();
-    let scene = Scene {
+    let view = FormView {
         model,
-        ink,
+        theme,
         progress: &progress,
         errors: &errors,
     };
-    scene.strays(&mut paper);
+    view.unplaced_errors(&mut body);
     match &model.script {
         None => {
-            for place in 0..model.form.fields().len() {
-                scene.field(&mut paper, place);
+            for index in 0..model.form.fields().len() {
+                view.field(&mut body, index);
             }
         }
         Some(script) => {
-            let mut place = 0;
+            let mut index = 0;
             for step in script.steps() {
                 match step {
-                    ScriptStep::Say(text, _) if progress.takes(&step) => {
-                        paper.blank();
-                        paper.theirs(text, model.size.0, ink, ink.own());
+                    ScriptStep::Say(text, _) if progress.includes(&step) => {
+                        body.blank();
+                        body.write_quoted(text, model.size.0, theme, theme.normal());
                     }
                     ScriptStep::Say(..) => {}
                     ScriptStep::Ask(_) => {
-                        // Step by step: what comes later is not shown yet.
-                        if place > model.reached {
+                        // Later steps are not shown yet.
+                        if index > model.reached {
                             break;
                         }
-                        scene.field(&mut paper, place);
-                        place += 1;
+                        view.field(&mut body, index);
+                        index += 1;
                     }
                 }
             }
         }
     }
-    paper
+    body
 }
 
-/// Why it is asked, and what to know beforehand.
-fn introduce(paper: &mut Paper, model: &Model, ink: Ink) {
+/// Draws the asker's message and the notices.
+fn introduce(body: &mut Body, model: &Model, theme: Theme) {
     let width = model.size.0;
     if let Some(message) = &model.message {
-        paper.theirs(message, width, ink, ink.own());
+        body.write_quoted(message, width, theme, theme.normal());
     }
     if model.script.is_none() {
-        paper.theirs(&one_line(model.form.title()), width, ink, ink.strong());
+        body.write_quoted(&one_line(model.form.title()), width, theme, theme.bold());
     }
     if let Some(description) = model.form.description() {
-        paper.theirs(description, width, ink, ink.own());
+        body.write_quoted(description, width, theme, theme.normal());
     }
     for notice in &model.notices {
-        paper.own(&one_line(notice), width, ink.warning());
+        body.write_own(&one_line(notice), width, theme.warning());
     }
-    paper.blank();
+    body.blank();
 }
 
-struct Scene<'s> {
+struct FormView<'s> {
     model: &'s Model,
-    ink: Ink,
+    theme: Theme,
     progress: &'s Progress<'s>,
     errors: &'s [FieldError],
 }
 
-impl Scene<'_> {
+impl FormView<'_> {
     fn is_wide(&self) -> bool {
-        self.model.size.0 >= WIDE
+        self.model.size.0 >= WIDE_COLUMNS
     }
 
-    /// Columns of a label.
+    /// The width of a label.
     fn label_width(&self) -> usize {
         if self.is_wide() {
             (self.model.size.0 / 3).min(32)
@@ -97,7 +97,7 @@ impl Scene<'_> {
         }
     }
 
-    /// The column that answers begin at.
+    /// The column where answers start.
     fn answer_column(&self) -> usize {
         if self.is_wide() {
             // Mark, bar, label, star.
@@ -115,72 +115,76 @@ impl Scene<'_> {
             .max(10)
     }
 
-    /// Errors about nothing that is on the screen.
-    fn strays(&self, paper: &mut Paper) {
+    /// Draws errors of fields that are not shown.
+    fn unplaced_errors(&self, body: &mut Body) {
         let is_here = |error: &&FieldError| {
             let field = self.model.form.field(&error.field);
             field.is_some_and(|field| self.progress.is_shown(field))
         };
         for error in self.errors.iter().filter(|error| !is_here(error)) {
-            self.error(paper, &error.message, 0);
+            self.error(body, &error.message, 0);
         }
     }
 
-    fn field(&self, paper: &mut Paper, place: usize) {
-        let field = &self.model.form.fields()[place];
+    fn field(&self, body: &mut Body, index: usize) {
+        let field = &self.model.form.fields()[index];
         if !self.progress.is_shown(field) {
             return;
         }
-        if self.model.focus == Some(place) {
-            let start = paper.lines.len();
-            self.focused(paper, place, field);
-            paper.focus = start..paper.lines.len();
+        if self.model.focus == Some(index) {
+            let start = body.lines.len();
+            self.focused(body, index, field);
+            body.focus = start..body.lines.len();
         } else {
-            self.collapsed(paper, field);
-            self.wrong(paper, place, field);
+            self.collapsed(body, field);
+            self.field_errors(body, index, field);
         }
     }
 
-    /// What is wrong with a field.
-    fn wrong(&self, paper: &mut Paper, place: usize, field: &Field) {
+    /// Draws the errors of a field.
+    fn field_errors(&self, body: &mut Body, index: usize, field: &Field) {
         for error in self.errors.iter().filter(|error| error.field == field.id()) {
-            self.error(paper, &error.message, BELOW);
+            self.error(body, &error.message, BELOW);
         }
-        match self.model.untaken(place) {
-            Some(Untaken::Refused(words)) => self.error(paper, words, BELOW),
-            Some(Untaken::Unreadable(words)) => {
+        match self.model.file_errors(index) {
+            Some(FileError::Refused(words)) => self.error(body, words, BELOW),
+            Some(FileError::Unreadable(words)) => {
                 let room = self.model.size.0.saturating_sub(BELOW);
-                for line in wrapped(&format!("! {words}"), room, self.ink.error()) {
-                    paper.indented(BELOW, &line);
+                for line in wrapped(&format!("! {words}"), room, self.theme.error()) {
+                    body.indented(BELOW, &line);
                 }
             }
             None => {}
         }
     }
 
-    /// Mark, bar, label and star.
+    /// Draws mark, bar, label and star.
     fn label(&self, field: &Field, is_focus: bool) -> Vec<Span<'static>> {
-        let ink = self.ink;
+        let theme = self.theme;
         let label = one_line(field.label());
-        let style = if is_focus { ink.strong() } else { ink.own() };
+        let style = if is_focus {
+            theme.bold()
+        } else {
+            theme.normal()
+        };
         let star = if field.is_required() && !field.is_fixed() {
             "* "
         } else {
             "  "
         };
         vec![
-            Span::styled(if is_focus { "> " } else { "  " }, ink.key()),
-            ink.bar(),
+            Span::styled(if is_focus { "> " } else { "  " }, theme.key()),
+            theme.bar(),
             Span::styled(fit(&label, self.label_width()), style),
-            Span::styled(star, ink.key()),
+            Span::styled(star, theme.key()),
         ]
     }
 
-    fn collapsed(&self, paper: &mut Paper, field: &Field) {
-        let ink = self.ink;
+    fn collapsed(&self, body: &mut Body, field: &Field) {
+        let theme = self.theme;
         let is_active = self.progress.is_active(field.id());
         let answer = match self.progress.answer(field.id()) {
-            _ if !is_active => Span::styled("(not asked now)", ink.dim()),
+            _ if !is_active => Span::styled("(not asked now)", theme.dim()),
             Some(answer) => {
                 let words = review::in_brief(field, answer);
                 let words = if field.is_fixed() {
@@ -188,15 +192,18 @@ impl Scene<'_> {
                 } else {
                     words
                 };
-                Span::styled(cut(&words, self.answer_width()), ink.own())
+                Span::styled(truncate(&words, self.answer_width()), theme.normal())
             }
-            None => Span::styled(cut(&self.unread(field), self.answer_width()), ink.dim()),
+            None => Span::styled(
+                truncate(&self.unparsed_answer(field), self.answer_width()),
+                theme.dim(),
+            ),
         };
-        self.beside(paper, self.label(field, false), Line::from(answer));
+        self.beside(body, self.label(field, false), Line::from(answer));
     }
 
-    /// What stands for an answer that the form cannot read, or that is not there.
-    fn unread(&self, field: &Field) -> String {
+    /// Formats an answer that does not parse or is missing.
+    fn unparsed_answer(&self, field: &Field) -> String {
         let given = self.model.answers.get(field.id());
         match given.and_then(|given| given.as_str()) {
             Some(_) if field.is_sensitive() => "(a secret, not shown)".to_owned(),
@@ -205,56 +212,56 @@ impl Scene<'_> {
         }
     }
 
-    /// An answer beside its label, or below it.
-    fn beside(&self, paper: &mut Paper, mut label: Vec<Span<'static>>, answer: Line<'static>) {
+    /// Draws an answer beside its label, or below it.
+    fn beside(&self, body: &mut Body, mut label: Vec<Span<'static>>, answer: Line<'static>) {
         if self.is_wide() {
             label.extend(answer.spans);
-            paper.push(label);
+            body.push(label);
         } else {
-            paper.push(label);
-            paper.indented(BELOW, &answer);
+            body.push(label);
+            body.indented(BELOW, &answer);
         }
     }
 
-    fn focused(&self, paper: &mut Paper, place: usize, field: &Field) {
-        let (ink, width) = (self.ink, self.model.size.0);
-        let sheet = Sheet {
-            ink,
+    fn focused(&self, body: &mut Body, index: usize, field: &Field) {
+        let (theme, width) = (self.theme, self.model.size.0);
+        let context = DrawContext {
+            theme,
             width: self.answer_width(),
-            wide: width.saturating_sub(BELOW),
-            rows: self.model.size.1.saturating_sub(10).clamp(3, 10),
+            full_width: width.saturating_sub(BELOW),
+            max_rows: self.model.size.1.saturating_sub(10).clamp(3, 10),
         };
-        let drawn = self.model.editors[place].draw(sheet);
+        let drawn = self.model.editors[index].draw(context);
         let label = self.label(field, true);
         let mut rows = drawn.rows.into_iter();
-        let first = paper.lines.len() + usize::from(!self.is_wide());
-        self.beside(paper, label, rows.next().unwrap_or_default());
+        let first = body.lines.len() + usize::from(!self.is_wide());
+        self.beside(body, label, rows.next().unwrap_or_default());
         for row in rows {
-            paper.indented(self.answer_column(), &row);
+            body.indented(self.answer_column(), &row);
         }
         if let Some((row, column)) = drawn.cursor {
-            paper.cursor = Some((self.answer_column() + column, first + row));
+            body.cursor = Some((self.answer_column() + column, first + row));
         }
-        // Before all else: on a small screen the rest may have no room.
-        self.wrong(paper, place, field);
-        self.words(paper, field, width);
+        // Errors first: on a small screen the rest may not fit.
+        self.field_errors(body, index, field);
+        self.description(body, field, width);
         for line in &drawn.below {
-            paper.indented(BELOW, line);
+            body.indented(BELOW, line);
         }
-        for line in wrapped(drawn.help, width.saturating_sub(BELOW), ink.dim()) {
+        for line in wrapped(drawn.help, width.saturating_sub(BELOW), theme.dim()) {
             if line.width() > 0 {
-                paper.indented(BELOW, &line);
+                body.indented(BELOW, &line);
             }
         }
     }
 
-    /// What there is to know about a field: the asker's words, then the hint.
-    fn words(&self, paper: &mut Paper, field: &Field, width: usize) {
-        let ink = self.ink;
-        let mut theirs = Paper::default();
+    /// Draws the asker's text about a field, then the hint.
+    fn description(&self, body: &mut Body, field: &Field, width: usize) {
+        let theme = self.theme;
+        let mut theirs = Body::default();
         let label = one_line(field.label());
-        if cut(&label, self.label_width()) != label {
-            theirs.theirs(&label, width.saturating_sub(BELOW), ink, ink.strong());
+        if truncate(&label, self.label_width()) != label {
+            theirs.write_quoted(&label, width.saturating_sub(BELOW), theme, theme.bold());
         }
         let rendering = field.rendering();
         let parts = [
@@ -263,14 +270,14 @@ impl Scene<'_> {
             rendering.placeholder.as_deref(),
         ];
         for words in parts.into_iter().flatten() {
-            theirs.theirs(words, width.saturating_sub(BELOW), ink, ink.own());
+            theirs.write_quoted(words, width.saturating_sub(BELOW), theme, theme.normal());
         }
         for line in &theirs.lines {
-            paper.indented(BELOW, line);
+            body.indented(BELOW, line);
         }
         let options = field.kind().options();
         let hint = match options {
-            // The list speaks for itself.
+            // The options are listed.
             Some(_) => String::new(),
             None => hint(field),
         };
@@ -280,26 +287,26 @@ impl Scene<'_> {
             ""
         };
         let hint = format!("{required}{hint}");
-        for line in wrapped(hint.trim(), width.saturating_sub(BELOW), ink.dim()) {
+        for line in wrapped(hint.trim(), width.saturating_sub(BELOW), theme.dim()) {
             if line.width() > 0 {
-                paper.indented(BELOW, &line);
+                body.indented(BELOW, &line);
             }
         }
     }
 
-    /// Sentences about errors hold labels, and may be the form author's own.
-    fn error(&self, paper: &mut Paper, message: &str, indent: usize) {
-        let ink = self.ink;
+    /// Draws an error as untrusted text: it contains labels, and may be the form author's own.
+    fn error(&self, body: &mut Body, message: &str, indent: usize) {
+        let theme = self.theme;
         let room = self.model.size.0.saturating_sub(indent + 4).max(10);
         let message = one_line(message);
         for (i, row) in textwrap::wrap(&message, room).iter().enumerate() {
             let sign = if i == 0 { "! " } else { "  " };
             let line = Line::from(vec![
-                Span::styled(sign, ink.error()),
-                ink.bar(),
-                Span::styled(row.clone().into_owned(), ink.error()),
+                Span::styled(sign, theme.error()),
+                theme.bar(),
+                Span::styled(row.clone().into_owned(), theme.error()),
             ]);
-            paper.indented(indent, &line);
+            body.indented(indent, &line);
         }
     }
 }

@@ -1,26 +1,26 @@
-//! Everything once more before it is sent.
+//! Draws the review of all answers before submission.
 
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::WIDE;
-use super::paper::Paper;
-use crate::full::ink::{Ink, cut};
+use super::WIDE_COLUMNS;
+use super::body::Body;
 use crate::full::model::Model;
+use crate::full::theme::{Theme, truncate};
 use crate::review;
 use crate::safe_text::one_line;
 use crate::typography::quoted;
 
-pub(super) fn draw(model: &Model, at: usize, ink: Ink) -> Paper {
+pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
     let width = model.size.0;
-    let mut paper = Paper::default();
+    let mut body = Body::default();
     let progress = model.progress();
     if model.questions().is_empty() {
-        introduce_nothing(&mut paper, model, ink);
+        introduce_nothing(&mut body, model, theme);
     }
     let mut number = 0;
     for field in progress.active() {
-        let is_pointed_at = !field.is_fixed() && number == at;
+        let is_highlighted = !field.is_fixed() && number == at;
         number += usize::from(!field.is_fixed());
         let answer = progress.answer(field.id());
         let mut words = answer.map_or_else(
@@ -30,33 +30,40 @@ pub(super) fn draw(model: &Model, at: usize, ink: Ink) -> Paper {
         if field.is_fixed() {
             words.push_str(", not to be changed");
         }
-        let start = paper.lines.len();
+        let start = body.lines.len();
         answer_rows(
-            &mut paper,
+            &mut body,
             width,
             &one_line(field.label()),
             &words,
-            is_pointed_at,
-            ink,
+            is_highlighted,
+            theme,
         );
-        if is_pointed_at {
-            paper.focus = start..paper.lines.len();
+        if is_highlighted {
+            body.focus = start..body.lines.len();
         }
     }
-    paper.blank();
-    let start = paper.lines.len();
+    body.blank();
+    let start = body.lines.len();
     let is_send = at >= number;
     let words = match &model.asker {
         Some(asker) => format!("[ Send to {} ]", quoted(asker)),
         None => "[ Send ]".to_owned(),
     };
-    let words = cut(&words, width.saturating_sub(2));
-    paper.push(vec![
-        Span::styled(if is_send { "> " } else { "  " }, ink.key()),
-        Span::styled(words, if is_send { ink.pointed() } else { ink.own() }),
+    let words = truncate(&words, width.saturating_sub(2));
+    body.push(vec![
+        Span::styled(if is_send { "> " } else { "  " }, theme.key()),
+        Span::styled(
+            words,
+            if is_send {
+                theme.highlighted()
+            } else {
+                theme.normal()
+            },
+        ),
     ]);
     if is_send {
-        paper.focus = start..paper.lines.len();
+        body.focus = start..body.lines.len();
     }
     let help = if number == 0 {
         "Enter sends it."
@@ -65,56 +72,56 @@ pub(super) fn draw(model: &Model, at: usize, ink: Ink) -> Paper {
     } else {
         "Enter changes this answer. Down leads to sending."
     };
-    paper.own(help, width, ink.dim());
-    paper
+    body.write_own(help, width, theme.dim());
+    body
 }
 
-/// A label and its answer, side by side where there is room.
+/// Draws a label and its answer, side by side if there is room.
 fn answer_rows(
-    paper: &mut Paper,
+    body: &mut Body,
     width: usize,
     label: &str,
     answer: &str,
-    is_pointed_at: bool,
-    ink: Ink,
+    is_highlighted: bool,
+    theme: Theme,
 ) {
-    let is_wide = width >= WIDE;
+    let is_wide = width >= WIDE_COLUMNS;
     let label_width = if is_wide {
         (width / 3).min(32)
     } else {
         width.saturating_sub(4)
     };
     let column = if is_wide { label_width + 6 } else { 6 };
-    let style = if is_pointed_at {
-        ink.pointed()
+    let style = if is_highlighted {
+        theme.highlighted()
     } else {
-        ink.own()
+        theme.normal()
     };
     let labels = textwrap::wrap(label, label_width.max(10));
     let answers = textwrap::wrap(answer, width.saturating_sub(column).max(10));
     let mut answers = answers.into_iter();
     for (i, row) in labels.iter().enumerate() {
-        let mark = if is_pointed_at && i == 0 { "> " } else { "  " };
+        let mark = if is_highlighted && i == 0 { "> " } else { "  " };
         let mut spans = vec![
-            Span::styled(mark, ink.key()),
-            ink.bar(),
+            Span::styled(mark, theme.key()),
+            theme.bar(),
             Span::styled(row.clone().into_owned(), style),
         ];
         if is_wide && let Some(answer) = answers.next() {
             let gap = column.saturating_sub(4 + row.width());
             spans.push(Span::raw(" ".repeat(gap)));
-            spans.push(Span::styled(answer.into_owned(), ink.strong()));
+            spans.push(Span::styled(answer.into_owned(), theme.bold()));
         }
-        paper.push(spans);
+        body.push(spans);
     }
     for answer in answers {
-        let answer = Span::styled(answer.into_owned(), ink.strong());
-        paper.indented(column, &Line::from(answer));
+        let answer = Span::styled(answer.into_owned(), theme.bold());
+        body.indented(column, &Line::from(answer));
     }
 }
 
-/// A form that asks nothing still says something.
-fn introduce_nothing(paper: &mut Paper, model: &Model, ink: Ink) {
+/// Draws the asker's message and the notices for a form without questions.
+fn introduce_nothing(body: &mut Body, model: &Model, theme: Theme) {
     let width = model.size.0;
     let title = one_line(model.form.title());
     let parts = [
@@ -123,12 +130,12 @@ fn introduce_nothing(paper: &mut Paper, model: &Model, ink: Ink) {
         model.form.description(),
     ];
     for text in parts.into_iter().flatten() {
-        paper.theirs(text, width, ink, ink.own());
+        body.write_quoted(text, width, theme, theme.normal());
     }
     for notice in &model.notices {
-        paper.own(&one_line(notice), width, ink.warning());
+        body.write_own(&one_line(notice), width, theme.warning());
     }
-    paper.blank();
-    paper.own("There is nothing to fill in.", width, ink.own());
-    paper.blank();
+    body.blank();
+    body.write_own("There is nothing to fill in.", width, theme.normal());
+    body.blank();
 }

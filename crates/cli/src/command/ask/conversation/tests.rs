@@ -59,12 +59,12 @@ impl World {
         let messages = Catalogue::default().messages(["en"]);
         let conversation = Conversation {
             engine: engine.clone(),
-            asked: question.clone(),
+            elicitation: question.clone(),
             events: asker.subscribe(),
             question: TerminalQuestion::new(form, messages),
         };
         Self {
-            terminal: Some(Terminal::wired(lines, screen.clone())),
+            terminal: Some(Terminal::from_lines(lines, screen.clone())),
             person: Some(person),
             conversation: Some(conversation),
             screen,
@@ -92,7 +92,7 @@ impl World {
         let mut terminal = self.terminal.take().unwrap();
         tokio::spawn(async move {
             conversation
-                .hold(&mut terminal, std::future::pending())
+                .run(&mut terminal, std::future::pending())
                 .await
         })
     }
@@ -137,8 +137,10 @@ async fn each_answer_is_kept_as_a_draft_before_the_next_is_given() {
     world.stands(|seen| seen.status() == Status::Pending).await;
     world.types(&["Ada"]);
     world.stands(|seen| seen.status() == Status::Active).await;
-    world.stands(|seen| seen.record().held.is_some()).await;
-    let drafted = world.question.drafted().await.unwrap();
+    world
+        .stands(|seen| seen.record().answer_state.is_some())
+        .await;
+    let drafted = world.question.read_draft().await.unwrap();
     assert_eq!(Value::from(drafted), json!({"name": "Ada"}));
     world.types(&["hunter2", ""]);
     assert_eq!(talk.await.unwrap().unwrap(), Ending::Settled);
@@ -201,7 +203,7 @@ async fn a_deadline_ends_the_prompts_and_what_is_typed_then_goes_nowhere() {
     world.sees("> ").await;
 
     clock.advance(Duration::from_secs(541));
-    while !matches!(events.next().await, Some(Heard::Event(event))
+    while !matches!(events.next().await, Some(SubscriptionItem::Event(event))
         if event.step().is_some_and(|step| step.change == Change::Warned))
     {}
     // The conversation hears it too, whichever of the two is first.
@@ -229,7 +231,7 @@ async fn a_signal_cancels() {
     let conversation = world.conversation.take().unwrap();
     let mut terminal = world.terminal.take().unwrap();
     let signal = async { Exit::Interrupted };
-    let ending = conversation.hold(&mut terminal, signal).await;
+    let ending = conversation.run(&mut terminal, signal).await;
     assert_eq!(ending.unwrap(), Ending::Signal(Exit::Interrupted));
     let reason = CancelReason::UserCancelled;
     let outcome = world.outcome().await.outcome();
@@ -278,7 +280,7 @@ async fn where_nobody_ever_says_anything_the_question_stays_open() {
     let mut world = World::of(name()).await;
     let talk = world.begin();
     drop(world.person.take());
-    assert_eq!(talk.await.unwrap().unwrap(), Ending::Nobody);
+    assert_eq!(talk.await.unwrap().unwrap(), Ending::NoInput);
     world.stands(|seen| seen.outcome().is_none()).await;
 }
 
@@ -292,7 +294,9 @@ async fn more_time_can_be_asked_for_until_there_is_none() {
     world.types(&[":extend"]);
     world.sees("You have 20 minutes now.").await;
     world.types(&[":extend"]);
-    world.sees("There is no more time to be had.").await;
+    world
+        .sees("This question can't be extended any further.")
+        .await;
     world.types(&["Ada"]);
     assert_eq!(talk.await.unwrap().unwrap(), Ending::Settled);
     assert_eq!(world.outcome().await.lifecycle().extensions(), 2);

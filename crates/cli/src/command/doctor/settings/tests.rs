@@ -1,6 +1,6 @@
 //! What is judged of settings.
 
-use super::super::files::{Found, Rights};
+use super::super::files::{Found, Permissions};
 use super::super::finding::{Level, levels};
 use super::*;
 
@@ -15,13 +15,13 @@ fn everywhere() -> SocketAddr {
 #[test]
 fn a_secret_that_everybody_can_read_is_a_problem() {
     let judge = |mode| {
-        let rights = Rights {
+        let permissions = Permissions {
             mode,
-            is_ours: true,
+            is_accessible: true,
         };
         let file = Entry {
             path: "entreat.toml".into(),
-            found: Found::File(rights),
+            found: Found::File(permissions),
         };
         let secret = "the key of robot".to_owned();
         secret_files(&[SecretFile { file, secret }]).remove(0)
@@ -37,7 +37,7 @@ fn a_secret_that_everybody_can_read_is_a_problem() {
 
 #[test]
 fn somebody_can_ask_and_elsewhere_only_with_a_key() {
-    let reach = |listen| Reach {
+    let reach = |listen| Exposure {
         listen,
         public_url: None,
         speaks_tls: false,
@@ -52,7 +52,7 @@ fn somebody_can_ask_and_elsewhere_only_with_a_key() {
     assert_eq!(found(everywhere(), true, 1), [Level::Problem]);
     assert_eq!(found(everywhere(), true, 0), [Level::Problem; 2]);
 
-    let behind_a_proxy = Reach {
+    let behind_a_proxy = Exposure {
         public_url: Some("https://ask.example.com"),
         ..reach(here())
     };

@@ -1,6 +1,6 @@
 //! What is judged of folders, stores and keys, without any of them.
 
-use super::super::files::Rights;
+use super::super::files::Permissions;
 use super::super::finding::Level;
 use super::*;
 
@@ -11,28 +11,33 @@ fn entry(path: &str, found: Found) -> Entry {
     }
 }
 
-fn rights(mode: u32) -> Rights {
-    Rights {
+fn permissions(mode: u32) -> Permissions {
+    Permissions {
         mode,
-        is_ours: true,
+        is_accessible: true,
     }
 }
 
 fn file(path: &str, mode: u32) -> Entry {
-    entry(path, Found::File(rights(mode)))
+    entry(path, Found::File(permissions(mode)))
 }
 
-const NOT_OURS: Rights = Rights {
+const NOT_OURS: Permissions = Permissions {
     mode: 0o700,
-    is_ours: false,
+    is_accessible: false,
 };
 
 #[test]
 fn a_folder_is_there_or_can_be_made() {
-    let level = |is_default, found: Found, ground: Found| {
-        folder(is_default, &entry("/d/e", found), &entry("/d", ground)).level
+    let level = |is_default, found: Found, existing_folder: Found| {
+        folder(
+            is_default,
+            &entry("/d/e", found),
+            &entry("/d", existing_folder),
+        )
+        .level
     };
-    let ours = || Found::Folder(rights(0o700));
+    let ours = || Found::Folder(permissions(0o700));
     let theirs = || Found::Folder(NOT_OURS);
     assert_eq!(level(false, ours(), ours()), Level::Ok);
     assert_eq!(level(true, Found::Missing, ours()), Level::Ok);
@@ -40,14 +45,14 @@ fn a_folder_is_there_or_can_be_made() {
     assert_eq!(level(false, Found::Missing, ours()), Level::Problem);
     assert_eq!(level(false, theirs(), ours()), Level::Problem);
     assert_eq!(level(false, Found::Other, ours()), Level::Problem);
-    let hidden = Found::Hidden("no".to_owned());
+    let hidden = Found::Inaccessible("no".to_owned());
     assert_eq!(level(false, hidden, ours()), Level::Problem);
 }
 
 #[test]
 fn a_folder_that_everybody_writes_to_needs_the_sticky_bit() {
     let found = |mode| {
-        let folder_entry = entry("/d", Found::Folder(rights(mode)));
+        let folder_entry = entry("/d", Found::Folder(permissions(mode)));
         folder(false, &folder_entry, &folder_entry)
     };
     assert_eq!(found(0o1777).level, Level::Ok);
@@ -59,15 +64,21 @@ fn a_folder_that_everybody_writes_to_needs_the_sticky_bit() {
 
 #[test]
 fn a_store_is_for_its_owner_alone_and_so_is_what_lies_beside_it() {
-    let judge = |mode, wal| {
-        let beside = [file("/d/q.db-wal", wal)];
-        store(&file("/d/q.db", mode), &beside, FileKind::Store, true, true)
+    let check = |mode, wal| {
+        let side_files = [file("/d/q.db-wal", wal)];
+        store(
+            &file("/d/q.db", mode),
+            &side_files,
+            FileKind::Store,
+            true,
+            true,
+        )
     };
-    assert_eq!(judge(0o600, 0o600).level, Level::Ok);
-    let open = judge(0o644, 0o600);
+    assert_eq!(check(0o600, 0o600).level, Level::Ok);
+    let open = check(0o644, 0o600);
     assert_eq!(open.level, Level::Problem);
     assert_eq!(open.remedy.as_deref(), Some("run `chmod 600 /d/q.db`"));
-    let open = judge(0o640, 0o640);
+    let open = check(0o640, 0o640);
     let expected = "run `chmod 600 /d/q.db /d/q.db-wal`";
     assert_eq!(open.remedy.as_deref(), Some(expected));
 }
@@ -76,13 +87,13 @@ fn a_store_is_for_its_owner_alone_and_so_is_what_lies_beside_it() {
 fn what_is_no_store_or_cannot_be_written_is_a_problem() {
     let level = |found, kind| store(&entry("/d/q.db", found), &[], kind, true, false).level;
     assert_eq!(level(Found::Missing, FileKind::Store), Level::Ok);
-    let ours = || Found::File(rights(0o600));
+    let ours = || Found::File(permissions(0o600));
     assert_eq!(level(ours(), FileKind::Foreign), Level::Problem);
     assert_eq!(
         level(Found::File(NOT_OURS), FileKind::Store),
         Level::Problem
     );
-    let is_folder = Found::Folder(rights(0o700));
+    let is_folder = Found::Folder(permissions(0o700));
     assert_eq!(level(is_folder, FileKind::Store), Level::Problem);
     let missing = entry("/d/q.db", Found::Missing);
     assert_eq!(
@@ -95,18 +106,18 @@ fn what_is_no_store_or_cannot_be_written_is_a_problem() {
 #[test]
 fn keys_whose_store_is_gone_or_empty_tell_that_it_was_lost() {
     let missing = entry("/d/q.db", Found::Missing);
-    let judge = |entry: &Entry, kind, has_keys| store(entry, &[], kind, true, has_keys);
+    let check = |entry: &Entry, kind, has_keys| store(entry, &[], kind, true, has_keys);
     let there = file("/d/q.db", 0o600);
     for (entry, kind) in [(&missing, FileKind::Store), (&there, FileKind::Empty)] {
-        assert_eq!(judge(entry, kind, false).level, Level::Ok);
-        let lost = judge(entry, kind, true);
+        assert_eq!(check(entry, kind, false).level, Level::Ok);
+        let lost = check(entry, kind, true);
         assert_eq!(lost.level, Level::Problem);
         assert!(
             lost.remedy
                 .is_some_and(|remedy| remedy.contains("--new-store"))
         );
     }
-    assert_eq!(judge(&there, FileKind::Store, true).level, Level::Ok);
+    assert_eq!(check(&there, FileKind::Store, true).level, Level::Ok);
 }
 
 #[test]
@@ -121,31 +132,31 @@ fn a_store_that_is_in_use_is_fine() {
 
 #[test]
 fn keys_belong_to_a_store_and_to_nobody_else() {
-    let ours = entry("/d", Found::Folder(rights(0o700)));
+    let ours = entry("/d", Found::Folder(permissions(0o700)));
     let away = entry("/d", Found::Missing);
     let there = file("/d/q.db", 0o600);
     let missing = entry("/d/q.db", Found::Missing);
-    let no_keys = entry("/d/q.keys", Found::Missing);
+    let keys_error = entry("/d/q.keys", Found::Missing);
     let level = |finding: Finding| finding.level;
     assert_eq!(
-        level(keys(&no_keys, &ours, &missing, None, false)),
+        level(keys(&keys_error, &ours, &missing, None, false)),
         Level::Ok
     );
     assert_eq!(
-        level(keys(&no_keys, &away, &missing, None, true)),
+        level(keys(&keys_error, &away, &missing, None, true)),
         Level::Ok
     );
-    let lost = keys(&no_keys, &away, &missing, None, false);
+    let lost = keys(&keys_error, &away, &missing, None, false);
     assert_eq!(lost.level, Level::Problem);
     assert_eq!(
-        level(keys(&no_keys, &ours, &there, None, false)),
+        level(keys(&keys_error, &ours, &there, None, false)),
         Level::Problem
     );
 
     let private = file("/d/q.keys", 0o600);
     assert_eq!(level(keys(&private, &ours, &there, None, false)), Level::Ok);
-    let unfit = keys(&private, &ours, &there, Some("no keys"), false);
-    assert_eq!(unfit.level, Level::Problem);
+    let keys_error = keys(&private, &ours, &there, Some("no keys"), false);
+    assert_eq!(keys_error.level, Level::Problem);
     for mode in [0o640, 0o604, 0o602] {
         let open = keys(&file("/d/q.keys", mode), &ours, &there, None, false);
         assert_eq!(open.level, Level::Problem);

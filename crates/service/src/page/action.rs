@@ -1,0 +1,234 @@
+//! Form posts to a question's page. Each ends with a redirect, so that pages can be reloaded.
+
+use std::collections::HashSet;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use entreat_core::{CancelReason, Presented, ReferenceKind};
+use entreat_engine::ActError;
+use serde_json::{Map, Value, json};
+
+use super::closing;
+use super::draft::field_index;
+use super::field::Presence;
+use super::posted::Posted;
+use super::question::{ViewOptions, check_settings, is_over, page, page_with};
+use super::visit::QuestionVisit;
+
+pub(super) async fn handle(question: QuestionVisit, headers: HeaderMap, body: Body) -> Response {
+    let mut posted = match Posted::read(&question, &headers, body).await {
+        Ok(posted) => posted,
+        Err(response) => return response,
+    };
+    match perform(&question, &mut posted, &headers).await {
+        Ok(response) => response,
+        Err(error) if is_over(&error) => {
+            let answers = posted.answers(question.form(), &Map::new());
+            closing::late(&question, answers)
+        }
+        Err(ActError::NotFound) => question.visit.site.not_found(question.visit.texts),
+        Err(error) => question.visit.internal_error(&error),
+    }
+}
+
+async fn perform(
+    question: &QuestionVisit,
+    posted: &mut Posted,
+    headers: &HeaderMap,
+) -> Result<Response, ActError> {
+    let here = question.visit.here();
+    let to = |rest: &str| question.visit.redirect_to(&format!("{here}{rest}"));
+    let elicitation = question.elicitation();
+    let (word, argument) = posted.action();
+    let (word, argument) = (word.to_owned(), argument.to_owned());
+    let (word, argument) = (&*word, &*argument);
+    match word {
+        "decline" => {
+            elicitation.decline_as(Presented::Yes).await?;
+            question.remove_files().await;
+            return Ok(to(""));
+        }
+        "cancel" => {
+            elicitation
+                .cancel_as(CancelReason::UserCancelled, Presented::Yes)
+                .await?;
+            question.remove_files().await;
+            return Ok(to(""));
+        }
+        _ => {}
+    }
+    // A review has no fields; its answers are already in the draft.
+    let after = if posted.is_empty() && !matches!(word, "forget" | "remove") {
+        elicitation.read_draft().await?
+    } else {
+        match question.save_draft(posted).await {
+            Err(ActError::TooLarge { .. }) => return question.too_large_page(posted).await,
+            kept => kept?,
+        }
+    };
+    if !posted.refused.is_empty() {
+        let options = ViewOptions {
+            refused: posted.refused.clone(),
+            ..ViewOptions::default()
+        };
+        return Ok(page_with(question, &after, options, StatusCode::UNPROCESSABLE_ENTITY).await);
+    }
+    let place = field_index(argument).unwrap_or_default();
+    match word {
+        "extend" => match elicitation.extend(None).await {
+            Ok(_) if argument == "review" => Ok(to("/review")),
+            Ok(_) => Ok(to("?extended")),
+            Err(ActError::Extension(_)) => Ok(to("?not-extended")),
+            Err(error) => Err(error),
+        },
+        "test" => Ok(to(&format!("?test={place}#q{place}"))),
+        "forget" | "remove" => Ok(to(&format!("#q{place}"))),
+        "review" => Ok(to(question.after_review(&after, posted))),
+        "send" => question.submit(after, headers).await,
+        // Any other action saves the draft and shows the fields that became active.
+        _ => Ok(to(question.after_step(&after, posted))),
+    }
+}
+
+impl QuestionVisit {
+    /// The page with the submitted values, which are too large to store.
+    async fn too_large_page(&self, posted: &Posted) -> Result<Response, ActError> {
+        let mut values = self.elicitation().read_draft().await?;
+        let answers = posted.answers(self.form(), &values);
+        values.extend(answers);
+        let options = ViewOptions {
+            form_error: Some(self.visit.texts.too_large),
+            ..ViewOptions::default()
+        };
+        Ok(page_with(self, &values, options, StatusCode::PAYLOAD_TOO_LARGE).await)
+    }
+
+    /// Where to redirect after a review was requested.
+    fn after_review(&self, answers: &Map<String, Value>, posted: &Posted) -> &'static str {
+        let tree = Value::Object(answers.clone());
+        let new = self.newly_shown(&tree, posted);
+        let errors = match self.form().check_with(&tree, &check_settings()) {
+            Ok(_) => return "/review",
+            Err(violations) => violations.errors(&self.visit.messages),
+        };
+        // Questions that were not on the page cannot have been answered.
+        if !new.is_empty() && errors.iter().all(|error| new.contains(&*error.field)) {
+            return "?step";
+        }
+        "?check"
+    }
+
+    fn after_step(&self, answers: &Map<String, Value>, posted: &Posted) -> &'static str {
+        let tree = Value::Object(answers.clone());
+        if self.newly_shown(&tree, posted).is_empty() {
+            ""
+        } else {
+            "?step"
+        }
+    }
+
+    /// The fields that became active through this post.
+    fn newly_shown(&self, answers: &Value, posted: &Posted) -> HashSet<&str> {
+        let settings = check_settings();
+        let progress = self.form().progress(answers, &settings);
+        let shown = posted.shown(self.form());
+        let fields = self.form().fields().iter().enumerate();
+        fields
+            .filter(|(place, field)| {
+                !shown.contains(place)
+                    && !field.rendering().readonly
+                    && Presence::of(field, &progress) == Presence::Active
+            })
+            .map(|(_, field)| field.id())
+            .collect()
+    }
+
+    /// Submits the draft, which counts as an attempt. Edits and uploads that happen concurrently,
+    /// for example in another tab, are either included or rejected as late.
+    async fn submit(
+        &self,
+        mut draft: Map<String, Value>,
+        headers: &HeaderMap,
+    ) -> Result<Response, ActError> {
+        for _ in 0..MAX_SUBMIT_ATTEMPTS {
+            match self.try_submit(&draft, headers).await {
+                Err(ActError::DraftChanged) => draft = self.elicitation().read_draft().await?,
+                sent => return sent,
+            }
+        }
+        // The draft keeps changing: show its current state.
+        Ok(self
+            .visit
+            .redirect_to(&format!("{}/review", self.visit.here())))
+    }
+
+    async fn try_submit(
+        &self,
+        draft: &Map<String, Value>,
+        headers: &HeaderMap,
+    ) -> Result<Response, ActError> {
+        let visit = &self.visit;
+        let here = visit.here();
+        let form = self.form();
+        let fixed = |id: &str| {
+            form.field(id)
+                .is_some_and(|field| field.rendering().readonly)
+        };
+        let mut answers = draft.clone();
+        answers.retain(|id, _| !fixed(id));
+        let mut elicitation = self.elicitation();
+        if let Some(uploads) = &visit.site.uploads {
+            let delivered = uploads.deliver(self.id, form, answers, &visit.site.url);
+            match delivered.await {
+                Ok(delivered) => answers = delivered,
+                Err(error) => {
+                    if elicitation.read_draft().await? != *draft {
+                        // A file was removed concurrently.
+                        return Err(ActError::DraftChanged);
+                    }
+                    tracing::error!(%error, "files could not be delivered");
+                    return Ok(
+                        visit.error_page(StatusCode::INTERNAL_SERVER_ERROR, visit.texts.failed)
+                    );
+                }
+            }
+            elicitation = elicitation.accepting_references(ReferenceKind::Url);
+        }
+        let submission = submission(self, headers);
+        let answers = Value::Object(answers);
+        match elicitation
+            .submit_draft(draft, &answers, Some(submission))
+            .await
+        {
+            Err(ActError::Invalid(refusal)) if refusal.retry_allowed => {
+                Ok(visit.redirect_to(&format!("{here}?check")))
+            }
+            Ok(_) | Err(ActError::Invalid(_)) => Ok(visit.redirect_to(&here)),
+            Err(ActError::TooLarge { .. }) => {
+                let options = ViewOptions {
+                    form_error: Some(visit.texts.too_large),
+                    ..ViewOptions::default()
+                };
+                Ok(page(self, options).await)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Maximum number of retries when the draft changes concurrently: by then, all concurrent uploads
+/// have arrived.
+const MAX_SUBMIT_ATTEMPTS: usize = 64;
+
+/// Metadata of a submission.
+fn submission(question: &QuestionVisit, headers: &HeaderMap) -> Value {
+    let agent = headers
+        .get(header::USER_AGENT)
+        .and_then(|agent| agent.to_str().ok());
+    let agent: String = agent.unwrap_or_default().chars().take(256).collect();
+    json!({
+        "submitted_at": question.visit.site.engine.now(),
+        "user_agent": agent,
+    })
+}

@@ -1,0 +1,165 @@
+//! Formats answers for the review page and the closing page.
+
+use std::collections::HashMap;
+
+use entreat_core::{Answer, Field, Form, Kind};
+use serde_json::{Map, Value};
+
+use super::calendar;
+use super::texts::Texts;
+
+/// A question and its answer.
+pub(super) struct AnswerLine<'a> {
+    pub(super) label: &'a str,
+    pub(super) anchor: String,
+    pub(super) value: AnswerText,
+}
+
+/// An answer, formatted.
+pub(super) enum AnswerText {
+    Nothing,
+    Secret,
+    Text(String),
+    List(Vec<String>),
+}
+
+/// The answers to all fields selected by `is_shown`, in order.
+pub(super) fn answer_lines<'f>(
+    form: &'f Form,
+    values: &Map<String, Value>,
+    texts: &Texts,
+    is_shown: impl Fn(&Field) -> bool,
+) -> Vec<AnswerLine<'f>> {
+    let shown = form.fields().iter().enumerate();
+    shown
+        .filter(|(_, field)| is_shown(field))
+        .map(|(place, field)| AnswerLine {
+            label: field.label(),
+            anchor: format!("q{place}"),
+            value: answer_text(field, values.get(field.id()), texts),
+        })
+        .collect()
+}
+
+fn answer_text(field: &Field, value: Option<&Value>, texts: &Texts) -> AnswerText {
+    let default;
+    let value = match (value, field.default()) {
+        (Some(value), _) => value,
+        (None, Some(answer)) => {
+            default = as_typed(answer);
+            &default
+        }
+        (None, None) => return AnswerText::Nothing,
+    };
+    if is_empty(value) {
+        return AnswerText::Nothing;
+    }
+    if field.is_sensitive() {
+        return AnswerText::Secret;
+    }
+    match (field.kind(), value) {
+        (Kind::Boolean, value) => {
+            let is_on = matches!(text_of(value).as_str(), "true");
+            AnswerText::Text(if is_on { texts.yes } else { texts.no }.to_owned())
+        }
+        (Kind::Select(options), value) => {
+            let chosen = text_of(value);
+            let mut options = options.iter();
+            let title = options.find(|(value, _)| *value == chosen);
+            AnswerText::Text(title.map_or(chosen.as_str(), |(_, title)| title).to_owned())
+        }
+        (Kind::MultiSelect(rules), Value::Array(items)) => {
+            let titles: HashMap<&str, &str> = rules.options.iter().collect();
+            let title = |item: &Value| {
+                let chosen = text_of(item);
+                titles
+                    .get(&*chosen)
+                    .map_or(chosen, |title| (*title).to_owned())
+            };
+            AnswerText::List(items.iter().map(title).collect())
+        }
+        (Kind::File(_), Value::Array(files)) => {
+            AnswerText::List(files.iter().map(file_name).collect())
+        }
+        (Kind::File(_), file) => AnswerText::Text(file_name(file)),
+        (Kind::Date(_), value) => {
+            let text = text_of(value);
+            let format = field.rendering().display_format.as_deref();
+            let shown = format.and_then(|format| calendar::display(&text, format, texts));
+            AnswerText::Text(shown.unwrap_or(text))
+        }
+        (_, value) => AnswerText::Text(text_of(value)),
+    }
+}
+
+/// An answer as it could have been typed.
+pub(super) fn as_typed(answer: &Answer<'_>) -> Value {
+    match answer {
+        Answer::Number(number) => number.to_string().into(),
+        Answer::Boolean(value) => (*value).into(),
+        Answer::Date(date) => date.to_string().into(),
+        Answer::Choices(values) => values.iter().map(|value| Value::from(&**value)).collect(),
+        Answer::Json(value) => value.to_string().into(),
+        answer => answer.as_str().unwrap_or_default().into(),
+    }
+}
+
+/// Whether a value is no answer.
+pub(super) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => value.to_string(),
+    }
+}
+
+fn file_name(file: &Value) -> String {
+    let name = file["filename"].as_str().unwrap_or_default();
+    match file["size"].as_u64() {
+        Some(size) => format!("{name} ({})", readable_size(size)),
+        None => name.to_owned(),
+    }
+}
+
+/// Formats a size, such as `1.2 MB`.
+pub(super) fn readable_size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KB", "MB", "GB"];
+    let mut tenths = u128::from(bytes) * 10;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    match (unit, tenths % 10) {
+        (0, _) | (_, 0) => format!("{} {}", tenths / 10, UNITS[unit]),
+        (_, tenth) => format!("{}.{tenth} {}", tenths / 10, UNITS[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_said_as_people_say_them() {
+        for (bytes, answer_text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1 KB"),
+            (1_234_567, "1.2 MB"),
+            (10 << 20, "10.4 MB"),
+            (u64::MAX, "18446744073.7 GB"),
+        ] {
+            assert_eq!(readable_size(bytes), answer_text);
+        }
+    }
+}

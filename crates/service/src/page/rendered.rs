@@ -1,0 +1,172 @@
+//! Renders the fields of a form, with a cache.
+//!
+//! Most of a page is its fields, and before anything is typed they are the same for everyone: so
+//! they are rendered once per form and language, and cached.
+
+use std::sync::Arc;
+
+use askama::Template;
+use entreat_core::Form;
+use parking_lot::Mutex;
+
+use super::control::Control;
+use super::field::{FieldView, layout};
+use super::frame::{Frame, INITIAL_CAPACITY};
+use super::texts::Texts;
+
+/// Rendered fields, and what the page around them needs to know.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts for the template"
+)]
+pub(super) struct RenderedFields {
+    pub(super) html: String,
+    pub(super) layout: String,
+    /// The number of fields that can be answered.
+    pub(super) answerable: usize,
+    pub(super) is_empty: bool,
+    pub(super) is_rtl: bool,
+    pub(super) has_files: bool,
+    pub(super) has_secrets: bool,
+    pub(super) has_optional: bool,
+    pub(super) has_conditions: bool,
+}
+
+#[derive(Template)]
+#[template(path = "fields.html")]
+struct Fields<'a> {
+    frame: &'a Frame<'a>,
+    fields: &'a [FieldView<'a>],
+}
+
+impl RenderedFields {
+    pub(super) fn new(
+        form: &Form,
+        frame: &Frame<'_>,
+        fields: &[FieldView<'_>],
+    ) -> askama::Result<Self> {
+        let mut html = String::with_capacity(INITIAL_CAPACITY);
+        Fields { frame, fields }.render_into(&mut html)?;
+        Ok(Self {
+            html,
+            layout: layout(form),
+            answerable: fields.iter().filter(|field| field.is_answerable).count(),
+            is_empty: fields.is_empty(),
+            is_rtl: is_rtl(form.title()),
+            has_files: fields
+                .iter()
+                .any(|field| matches!(field.control, Control::Files(_))),
+            has_secrets: form.fields().iter().any(entreat_core::Field::is_sensitive),
+            has_optional: fields.iter().any(|field| field.is_optional),
+            has_conditions: form
+                .fields()
+                .iter()
+                .any(|field| !field.active_when().is_empty()),
+        })
+    }
+}
+
+/// Whether a text is right-to-left, by its first letter.
+fn is_rtl(text: &str) -> bool {
+    let first = text.chars().find(|c| c.is_alphabetic());
+    first.is_some_and(
+        |c| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'),
+    )
+}
+
+/// Cached renderings of forms without answers.
+#[derive(Default)]
+pub(super) struct RenderCache(Mutex<Vec<CachedFields>>);
+
+struct CachedFields {
+    /// Held so that its address, the cache key, is not reused.
+    form: Form,
+    language: &'static str,
+    rendered: Arc<RenderedFields>,
+}
+
+/// Maximum number of cached renderings. Small enough for a linear search.
+const MAX_CACHED: usize = 64;
+/// Larger renderings, in bytes, are not cached.
+const MAX_CACHED_SIZE: usize = 64 << 10;
+
+impl RenderCache {
+    pub(super) fn find(&self, form: &Form, texts: &Texts) -> Option<Arc<RenderedFields>> {
+        let entries = self.0.lock();
+        let found = entries
+            .iter()
+            .find(|entry| entry.language == texts.language && is_same(&entry.form, form));
+        found.map(|found| found.rendered.clone())
+    }
+
+    pub(super) fn insert(&self, form: &Form, texts: &Texts, rendered: &Arc<RenderedFields>) {
+        if rendered.html.len() > MAX_CACHED_SIZE {
+            return;
+        }
+        let mut entries = self.0.lock();
+        if entries.len() >= MAX_CACHED {
+            entries.clear();
+        }
+        entries.push(CachedFields {
+            form: form.clone(),
+            language: texts.language,
+            rendered: rendered.clone(),
+        });
+    }
+}
+
+/// Whether two forms are clones of each other.
+fn is_same(one: &Form, other: &Form) -> bool {
+    std::ptr::eq(one.definition(), other.definition())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form() -> Form {
+        Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+            {"id": "a", "type": "text", "label": "A"}]}))
+        .unwrap()
+    }
+
+    fn rendered(length: usize) -> Arc<RenderedFields> {
+        Arc::new(RenderedFields {
+            html: "a".repeat(length),
+            layout: String::new(),
+            answerable: 0,
+            is_empty: true,
+            is_rtl: false,
+            has_files: false,
+            has_secrets: false,
+            has_optional: false,
+            has_conditions: false,
+        })
+    }
+
+    #[test]
+    fn a_drawing_is_found_for_its_form_in_its_language_alone() {
+        let entries = RenderCache::default();
+        let [english, german] = Texts::ALL;
+        let form = form();
+        entries.insert(&form, english, &rendered(3));
+        assert!(entries.find(&form.clone(), english).is_some());
+        assert!(entries.find(&form, german).is_none());
+        assert!(entries.find(&self::form(), english).is_none());
+    }
+
+    #[test]
+    fn drawings_take_so_much_room_and_no_more() {
+        let entries = RenderCache::default();
+        let [english, _] = Texts::ALL;
+        let large = form();
+        entries.insert(&large, english, &rendered(MAX_CACHED_SIZE + 1));
+        assert!(entries.find(&large, english).is_none());
+        for _ in 0..3 * MAX_CACHED {
+            entries.insert(&form(), english, &rendered(3));
+            assert!(entries.0.lock().len() <= MAX_CACHED);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Writes Entreat's text and the asker's to the console, and reads lines.
+
+use std::io;
+
+use crate::Console;
+use crate::prompt::line::{COMMANDS, Line, NO_COMMAND};
+use crate::safe_text::one_line;
+use crate::typography::{block_quote, numbered_block_quote, own_text};
+
+const PROMPT: &str = "> ";
+
+/// The width below which nothing fits on a line.
+const MIN_WIDTH: usize = 20;
+
+pub(super) struct ConsoleWriter<'c> {
+    console: &'c mut dyn Console,
+    width: usize,
+}
+
+impl<'c> ConsoleWriter<'c> {
+    pub(super) fn new(console: &'c mut dyn Console) -> Self {
+        let width = console.width().max(MIN_WIDTH);
+        Self { console, width }
+    }
+
+    /// Writes Entreat's own text; nothing if it is empty.
+    pub(super) fn write_own(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        for line in own_text(text, self.width) {
+            self.console.say(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Writes untrusted text as a block quote.
+    pub(super) fn write_quoted(&mut self, text: &str) -> io::Result<()> {
+        for line in block_quote(text, self.width) {
+            self.console.say(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Writes untrusted text on one line, as far as it fits.
+    pub(super) fn write_quoted_line(&mut self, text: &str) -> io::Result<()> {
+        self.write_quoted(&one_line(text))
+    }
+
+    /// Writes a numbered item of untrusted text. Continuation lines are indented, so that the text
+    /// cannot fake further items.
+    pub(super) fn write_quoted_item(&mut self, number: usize, text: &str) -> io::Result<()> {
+        for line in numbered_block_quote(number, text, self.width) {
+            self.console.say(&line)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn commands(&mut self) -> io::Result<()> {
+        let [others @ .., colon] = &COMMANDS;
+        others.iter().try_for_each(|line| self.write_own(line))?;
+        if self.console.can_extend() {
+            self.write_own(":extend   ask for more time")?;
+        }
+        self.write_own(colon)
+    }
+
+    pub(super) fn blank(&mut self) -> io::Result<()> {
+        self.console.say("")
+    }
+
+    /// Reads until there is an answer or a known command; the end of the input is a cancel.
+    pub(super) fn read(&mut self, secret: bool) -> io::Result<Line> {
+        loop {
+            let read = if secret {
+                self.console.read_secret(PROMPT)
+            } else {
+                self.console.read_line(PROMPT)
+            };
+            match read {
+                Ok(None) => return Ok(Line::Cancel),
+                Ok(Some(typed)) => match Line::read(typed) {
+                    Line::Unknown => self.write_own(NO_COMMAND)?,
+                    line => return Ok(line),
+                },
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    self.write_own(&format!("That cannot be taken: {error}."))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
