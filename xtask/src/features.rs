@@ -83,7 +83,8 @@ fn sets(package: &Package) -> Vec<Vec<&str>> {
 fn check(root: &Path, toolchain: &str, package: &str, features: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command
-        .args(["run", toolchain, "cargo", "check", "--no-default-features"])
+        .args(["run", toolchain, "cargo", "check", "--profile", "quick"])
+        .arg("--no-default-features")
         .args(["--target-dir", "target/features", "--package", package])
         .args(["--features", &features.join(",")])
         .env("RUSTFLAGS", "-D warnings")
@@ -111,8 +112,8 @@ mod tests {
         let command = check(Path::new("."), "1.90", "entreat", &["mcp", "terminal"]);
         assert_eq!(
             shell::shown(&command),
-            "RUSTFLAGS='-D warnings' rustup run 1.90 cargo check --no-default-features \
-             --target-dir target/features --package entreat --features mcp,terminal"
+            "RUSTFLAGS='-D warnings' rustup run 1.90 cargo check --profile quick \
+             --no-default-features --target-dir target/features --package entreat --features mcp,terminal"
         );
     }
 }

@@ -33,7 +33,7 @@ fn check(root: &Path, target: &str) -> Result<Command> {
     shell::run(Command::new("rustup").args(["target", "add", target]))?;
     let mut command = shell::cargo(root, &["check", "--workspace", "--exclude", "xtask"]);
     command
-        .args(["--all-features", "--target", target])
+        .args(["--all-features", "--profile", "quick", "--target", target])
         .args(["--target-dir", "target/platforms"])
         .env("RUSTFLAGS", "-D warnings");
     Ok(command)
