@@ -21,7 +21,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     for name in PUBLISHED {
         let package = package(&metadata, name)?;
         for features in sets(package) {
-            shell::run(&mut check(root, &toolchain, name, &features))?;
+            shell::run(&mut check(root, toolchain.as_deref(), name, &features))?;
         }
     }
     Ok(())
@@ -35,9 +35,9 @@ fn package<'a>(metadata: &'a Metadata, name: &str) -> Result<&'a Package> {
     found.with_context(|| format!("there is no package `{name}`"))
 }
 
-/// The toolchain of the `rust-version` that the packages name, installed; the one in use if it
-/// cannot be downloaded.
-fn minimum(metadata: &Metadata) -> Result<String> {
+/// Installs the toolchain of the packages' `rust-version`; `None` if it cannot be had, as without
+/// rustup or a network.
+fn minimum(metadata: &Metadata) -> Result<Option<String>> {
     let version = package(metadata, "entreat")?.rust_version.as_ref();
     let version = version.context("`entreat` names no rust-version")?;
     let toolchain = format!("{}.{}", version.major, version.minor);
@@ -45,7 +45,7 @@ fn minimum(metadata: &Metadata) -> Result<String> {
         shell::works(Command::new("rustup").args(["run", toolchain, "cargo", "--version"]))
     };
     if runs(&toolchain) {
-        return Ok(toolchain);
+        return Ok(Some(toolchain));
     }
     say(&format!("Rust {toolchain} is missing; installing it"));
     let install = [
@@ -59,9 +59,9 @@ fn minimum(metadata: &Metadata) -> Result<String> {
         say(&format!(
             "{error:#}; features are checked with the Rust in use instead"
         ));
-        return Ok("stable".to_owned());
+        return Ok(None);
     }
-    Ok(toolchain)
+    Ok(Some(toolchain))
 }
 
 /// Nothing, each feature by itself, and everything.
@@ -80,10 +80,17 @@ fn sets(package: &Package) -> Vec<Vec<&str>> {
 }
 
 /// In a folder of its own, or the two toolchains would undo each other's work.
-fn check(root: &Path, toolchain: &str, package: &str, features: &[&str]) -> Command {
-    let mut command = Command::new("rustup");
+fn check(root: &Path, toolchain: Option<&str>, package: &str, features: &[&str]) -> Command {
+    let mut command = Command::new(if toolchain.is_some() {
+        "rustup"
+    } else {
+        "cargo"
+    });
+    if let Some(toolchain) = toolchain {
+        command.args(["run", toolchain, "cargo"]);
+    }
     command
-        .args(["run", toolchain, "cargo", "check", "--profile", "quick"])
+        .args(["check", "--profile", "quick"])
         .arg("--no-default-features")
         .args(["--target-dir", "target/features", "--package", package])
         .args(["--features", &features.join(",")])
@@ -109,9 +116,13 @@ mod tests {
 
     #[test]
     fn a_set_is_checked_without_the_default_features() {
-        let command = check(Path::new("."), "1.90", "entreat", &["mcp", "terminal"]);
+        let shown = |toolchain| {
+            let features = ["mcp", "terminal"];
+            shell::shown(&check(Path::new("."), toolchain, "entreat", &features))
+        };
+        assert!(shown(None).starts_with("RUSTFLAGS='-D warnings' cargo check --profile quick "));
         assert_eq!(
-            shell::shown(&command),
+            shown(Some("1.90")),
             "RUSTFLAGS='-D warnings' rustup run 1.90 cargo check --profile quick \
              --no-default-features --target-dir target/features --package entreat --features mcp,terminal"
         );

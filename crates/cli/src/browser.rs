@@ -22,14 +22,14 @@ pub(crate) fn may_open(context: &Context) -> bool {
 
 /// Opens a URL with the system's default program, without a shell, and does not wait for it.
 pub(crate) fn open(url: &str) -> io::Result<()> {
-    // The first that exists. `wslview` opens the browser of Windows from within WSL.
+    // The first that exists. `wslview` exists within WSL only, and opens the browser of Windows.
     let programs: &[&[&str]] = if cfg!(windows) {
         // Not `start`, which is a command of the shell and would read `&` in a URL.
         &[&["rundll32", "url.dll,FileProtocolHandler"]]
     } else if cfg!(target_os = "macos") {
         &[&["open"]]
     } else {
-        &[&["xdg-open"], &["wslview"], &["gio", "open"]]
+        &[&["wslview"], &["xdg-open"], &["gio", "open"]]
     };
     let mut failed = io::ErrorKind::NotFound.into();
     for words in programs {

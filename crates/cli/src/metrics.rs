@@ -90,7 +90,7 @@ impl Registry {
 }
 
 impl Recorder for Registry {
-    // What each metric means stands in `docs/service.md`.
+    // Nothing describes its metrics: their names say it.
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}

@@ -1,4 +1,4 @@
-//! Rate limits: so many per period, and a burst of as many at once.
+//! Rate limits: a number of events per period, and a burst.
 //!
 //! The generic cell rate algorithm: a token bucket whose whole state is the time at which it will
 //! be full again, so that it needs no timer and 8 bytes. By hand, because the crates that have it
@@ -21,17 +21,17 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many per second, all of them at once if need be.
+    /// Allows this many events per second, and a burst of as many.
     pub fn per_second(count: NonZeroU32) -> Self {
         Self::per(Duration::from_secs(1), count)
     }
 
-    /// So many per minute, all of them at once if need be.
+    /// Allows this many events per minute, and a burst of as many.
     pub fn per_minute(count: NonZeroU32) -> Self {
         Self::per(Duration::from_secs(60), count)
     }
 
-    /// Allows so many at once instead.
+    /// Sets the size of the burst.
     pub fn burst(mut self, count: NonZeroU32) -> Self {
         self.burst = count.get().into();
         self
@@ -55,7 +55,7 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// With the whole burst available.
+    /// Creates a limiter with the whole burst available.
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -63,8 +63,8 @@ impl RateLimiter {
         }
     }
 
-    /// Counts one event; the error says how long to wait until the next is allowed, and the
-    /// refused one is not counted.
+    /// Counts one event. The error is the time to wait until the next one is allowed; a refused
+    /// event is not counted.
     pub fn check(&self, now: UnixTime) -> Result<(), Duration> {
         let now = nanos(now);
         let Rate { interval, burst } = self.rate;

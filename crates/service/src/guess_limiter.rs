@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 
 use crate::local::AddressBlock;
 
-/// Idle addresses are evicted when the number of known ones has grown by this.
-const EVICT_EVERY: usize = 1024;
+/// Idle addresses are evicted when the known ones have doubled since the last time, and are at
+/// least this many: so evictions cost a constant amount per guess.
+const EVICT_FROM: usize = 1024;
 
 /// Counts failed guesses.
 pub(crate) struct GuessLimiter {
@@ -39,7 +40,7 @@ impl GuessLimiter {
     pub(crate) fn is_exceeded_by(&self, address: IpAddr, now: UnixTime) -> bool {
         let mut addresses = self.addresses.lock();
         let Addresses { known, left } = &mut *addresses;
-        if known.len() >= *left + EVICT_EVERY {
+        if known.len() >= EVICT_FROM.max(2 * *left) {
             known.retain(|_, limiter| !limiter.is_full(now));
             *left = known.len();
         }
@@ -76,6 +77,6 @@ mod tests {
             limiter.is_exceeded_by(Ipv4Addr::from_bits(number).into(), now);
         }
         let known = limiter.addresses.lock().known.len();
-        assert!(known <= 2 * EVICT_EVERY, "{known}");
+        assert!(known <= 2 * EVICT_FROM, "{known}");
     }
 }
