@@ -22,6 +22,7 @@ const PARTS: [(&str, &[&str]); 4] = [
             "docs/forms.md",
             "docs/asking.md",
             "docs/mcp.md",
+            "docs/embedding.md",
             "docs/answering.md",
             "docs/terminal.md",
             "docs/page.md",

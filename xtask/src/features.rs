@@ -11,8 +11,10 @@ use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 use crate::shell::{self, say};
 
-/// What others depend on, or install.
-const PUBLISHED: [&str; 3] = ["entreat", "entreat-mcp", "entreat-cli"];
+/// What others depend on, or install. The features of `entreat` turn on those of its parts.
+const PUBLISHED: [&str; 2] = ["entreat", "entreat-cli"];
+/// Features that only stand for others.
+const GROUPS: [&str; 2] = ["default", "full"];
 
 /// Fails at the first set of features that does not compile without warnings.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -68,7 +70,7 @@ fn minimum(metadata: &Metadata) -> Result<Option<String>> {
 fn sets(package: &Package) -> Vec<Vec<&str>> {
     let names = package.features.keys().map(String::as_str);
     let alone = names
-        .filter(|name| *name != "default")
+        .filter(|name| !GROUPS.contains(name))
         .map(|name| vec![name]);
     let all: Vec<&str> = package.features.keys().map(String::as_str).collect();
     let mut sets: Vec<Vec<&str>> = std::iter::once(Vec::new()).chain(alone).collect();
@@ -110,6 +112,7 @@ mod tests {
         assert!(sets[0].is_empty());
         assert!(sets.contains(&vec!["mcp"]), "{sets:?}");
         assert!(sets.contains(&vec!["terminal"]), "{sets:?}");
+        assert!(!sets.contains(&vec!["full"]), "{sets:?}");
         let all = sets.last().unwrap();
         assert!(all.contains(&"default") && all.contains(&"embedded"));
     }

@@ -3,6 +3,11 @@
 //! JSON, YAML and TOML produce the same tree. Every duplicate key is reported, so `serde_json`
 //! cannot build the tree itself: it silently keeps the last one.
 
+#[cfg(feature = "toml")]
+mod toml;
+#[cfg(feature = "yaml")]
+mod yaml;
+
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -15,9 +20,9 @@ use crate::problem::{Problem, ProblemCode, ProblemList, Problems};
 pub enum Notation {
     /// JSON (RFC 8259).
     Json,
-    /// YAML 1.2: only `true` and `false` are booleans.
+    /// YAML 1.2: only `true` and `false` are booleans. Needs the feature `yaml`.
     Yaml,
-    /// TOML 1.
+    /// TOML 1. Needs the feature `toml`.
     Toml,
 }
 
@@ -41,11 +46,12 @@ const MAX_DEPTH: usize = 127;
 /// Parses a document into a JSON tree whose objects keep their order.
 ///
 /// Fails with every duplicate key, or with the first syntax error. Numbers that JSON cannot
-/// represent (`.inf`, `1e400`) are syntax errors.
+/// represent (`.inf`, `1e400`) are syntax errors. So is all text in a notation whose feature is
+/// disabled; the message names the feature.
 ///
 /// ```
 /// use entreat_core::document::{read, Notation};
-/// let tree = read("id: demo\nfields: []", Notation::Yaml).unwrap();
+/// let tree = read(r#"{"id":"demo","fields":[]}"#, Notation::Json).unwrap();
 /// assert_eq!(tree["id"], "demo");
 /// assert!(read(r#"{"a":1,"a":2}"#, Notation::Json).is_err());
 /// ```
@@ -66,21 +72,15 @@ pub fn read(text: &str, notation: Notation) -> Result<Value, Problems> {
     let mut pointer = String::new();
     let tree = Tree::new(&mut duplicates, &mut pointer);
     let value = match notation {
-        Notation::Json => {
-            let mut json = serde_json::Deserializer::from_str(text);
-            tree.deserialize(&mut json)
-                .and_then(|value| json.end().map(|()| value))
-                .map_err(|error| error.to_string())
-        }
-        Notation::Yaml => {
-            serde_saphyr::with_deserializer_from_str_with_options(text, yaml_options(), |yaml| {
-                tree.deserialize(yaml)
-            })
-            .map_err(|error| first_line(&error.to_string()))
-        }
-        Notation::Toml => toml::Deserializer::parse(text)
-            .and_then(|toml| tree.deserialize(toml))
-            .map_err(|error| toml_error(text, &error)),
+        Notation::Json => read_json(text, tree),
+        #[cfg(feature = "yaml")]
+        Notation::Yaml => yaml::read(text, tree),
+        #[cfg(not(feature = "yaml"))]
+        Notation::Yaml => Err("YAML needs the Cargo feature `yaml` of Entreat".to_owned()),
+        #[cfg(feature = "toml")]
+        Notation::Toml => toml::read(text, tree),
+        #[cfg(not(feature = "toml"))]
+        Notation::Toml => Err("TOML needs the Cargo feature `toml` of Entreat".to_owned()),
     };
     let value = value.map_err(|error| {
         Problems::one(
@@ -96,35 +96,11 @@ pub fn read(text: &str, notation: Notation) -> Result<Value, Problems> {
     }
 }
 
-fn yaml_options() -> serde_saphyr::Options {
-    let mut options = serde_saphyr::options! {
-        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::Error,
-        strict_booleans: true,
-    };
-    if let Some(budget) = &mut options.budget {
-        budget.max_depth = MAX_DEPTH;
-        // Aliases amplify: 64 KiB of text could otherwise expand to gigabytes.
-        budget.max_total_scalar_bytes = 4 * MAX_DOCUMENT_BYTES;
-    }
-    options.alias_limits.max_total_replayed_events = 50_000;
-    options
-}
-
-/// Cuts the source excerpt off a YAML error: a problem's message is one sentence.
-fn first_line(error: &str) -> String {
-    let line = error.lines().next().unwrap_or(error);
-    line.trim_end_matches(':').to_owned()
-}
-
-/// Formats a TOML error on one line, without the source excerpt.
-fn toml_error(text: &str, error: &toml::de::Error) -> String {
-    let message = error.message().replace('\n', ", ");
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
-        return message;
-    };
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
-    format!("{message} at line {line} column {column}")
+fn read_json(text: &str, tree: Tree<'_>) -> Result<Value, String> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    tree.deserialize(&mut json)
+        .and_then(|value| json.end().map(|()| value))
+        .map_err(|error| error.to_string())
 }
 
 /// Builds a tree from any deserializer and records duplicate keys.

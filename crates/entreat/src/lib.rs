@@ -67,17 +67,21 @@
 //! # fn main() {}
 //! ```
 //!
-//! # Where to go next
+//! # Features
 //!
-//! | for | see |
-//! |---|---|
-//! | what forms can ask, and validation rules | [`struct@Form`], [`derive@Form`], [`core`] |
-//! | asking, waiting, limits, deadlines, secrets | [`Engine`], [`Ask`], [`engine`] |
-//! | letting MCP servers ask | `Entreat::wrap`, `mcp`, with the feature `mcp` (default) |
-//! | answering MCP servers | `answering`, `mcp::answer`, with the feature `answer` (default) |
-//! | everything combined and served | `Entreat`, `Builder`, with the feature `service` (default) |
-//! | storing questions across restarts | `stores`, with the feature `embedded` (default) |
-//! | asking the person at this terminal | `terminal`, with the feature `terminal` (default) |
+//! The default is what the author of an MCP server needs. Forms, their validation and the engine
+//! are always there: [`struct@Form`], [`derive@Form`], [`core`], [`Engine`], [`Ask`], [`engine`].
+//!
+//! | feature | for | see |
+//! |---|---|---|
+//! | `mcp` (default) | MCP servers whose tools ask; brings `pages` | `Entreat::wrap`, `mcp` |
+//! | `pages` | asking on pages, and serving the control API over HTTP | `Entreat`, `Builder`, `service` |
+//! | `service` | serving programs on other machines: TLS, WebSockets, OpenTelemetry traces | `Builder::tls` |
+//! | `embedded` | storing questions across restarts | `Builder::embedded`, `stores` |
+//! | `answer` | MCP clients that show what servers ask | `answering`, `mcp::answer` |
+//! | `terminal` | asking the person at this terminal | `terminal` |
+//! | `yaml`, `toml` | definitions of forms in YAML and TOML; JSON needs no feature | [`core::document`] |
+//! | `full` | all of them | |
 //!
 //! Re-exported items are also available under their full path: `entreat::core::Form` is
 //! [`struct@Form`].
@@ -86,7 +90,7 @@ pub use entreat_core as core;
 pub use entreat_engine as engine;
 #[cfg(feature = "mcp")]
 pub use entreat_mcp as mcp;
-#[cfg(feature = "service")]
+#[cfg(feature = "pages")]
 pub use entreat_service as service;
 #[cfg(feature = "embedded")]
 pub use entreat_stores as stores;
@@ -95,10 +99,10 @@ pub use entreat_terminal as terminal;
 
 #[cfg(feature = "answer")]
 pub mod answering;
-#[cfg(feature = "service")]
+#[cfg(feature = "pages")]
 mod program;
 
-#[cfg(feature = "service")]
+#[cfg(feature = "pages")]
 pub use program::{Builder, Entreat, EntreatError};
 
 // Core exports a form and a macro of this name too. This macro generates paths into this crate, so

@@ -12,6 +12,7 @@ mod permit_stream;
 mod proxied;
 mod refusal;
 mod server;
+#[cfg(feature = "standalone")]
 mod socket;
 
 use std::net::SocketAddr;
@@ -246,10 +247,13 @@ impl Http {
         let mut router = Router::new()
             .route("/rpc", post(call::rpc))
             .route("/events", get(events::events))
-            .route("/ws", get(socket::open))
             .route("/openrpc.json", get(document))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready));
+        #[cfg(feature = "standalone")]
+        {
+            router = router.route("/ws", get(socket::open));
+        }
         if self.shared.metrics.is_some() {
             router = router.route("/metrics", get(metrics));
         }

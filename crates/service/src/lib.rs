@@ -21,6 +21,10 @@ mod remote;
 pub mod rpc;
 pub mod stdio;
 mod templates;
+#[cfg(feature = "standalone")]
+mod tls;
+#[cfg(not(feature = "standalone"))]
+#[path = "tls/absent.rs"]
 mod tls;
 mod trace;
 pub mod upload;
@@ -31,5 +35,7 @@ pub use local::Exposure;
 pub use page::{Brand, Color, InvalidColor, PageSettings, Pages};
 pub use remote::{RemoteError, RemotePages};
 pub use templates::{FolderError, TemplateFolder};
-pub use tls::{Tls, TlsError};
+pub use tls::Tls;
+#[cfg(feature = "standalone")]
+pub use tls::TlsError;
 pub use upload::{UploadSettings, Uploads};

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// The TLS configuration of a server. Cheap to clone.
 #[derive(Clone)]
@@ -77,8 +79,12 @@ impl Tls {
         Ok(Self(Arc::new(config)))
     }
 
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        self.0.clone().into()
+    /// Performs the handshake.
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        TlsAcceptor::from(self.0.clone()).accept(stream).await
     }
 }
 

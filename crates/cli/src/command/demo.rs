@@ -57,6 +57,9 @@ a form or an answer that cannot be read; 130 Ctrl-C.";
 const SAMPLE: &str = include_str!("demo/deploy.yaml");
 /// The asker's name on the page.
 const ASKER: &str = "Entreat demo";
+/// What the person does, and how long it takes.
+const WHAT_NEXT: &str = "\
+Answer there, which takes about a minute; the answer is printed here. Ctrl-C ends the demo.";
 /// How often the form's file is checked for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
 /// The timeout of a form that sets none. Long, since its author may be editing it.
@@ -97,6 +100,9 @@ async fn demonstrate(
         poll: Duration::from_secs(1),
         ..PageSettings::default()
     };
+    context.say(format_args!(
+        "Starting Entreat in memory, on a free port of this machine."
+    ));
     let entreat = Entreat::builder()
         .settings(settings)
         .listen((Ipv4Addr::LOCALHOST, 0))
@@ -156,8 +162,15 @@ async fn ask(
     let asker = entreat.asker(ASKER);
     let mut question = ask_form(&asker, form).await?;
     let link = pages.link(question.id());
-    context.say(format_args!("A question waits at\n\n  {link}\n"));
+    let what = match &args.form {
+        Some(source) => format!("The form from {source}"),
+        None => "A sample question".to_owned(),
+    };
+    context.say(format_args!(
+        "{what} is asked, as an MCP server would ask it. Its page:\n\n  {link}\n"
+    ));
     if let Some(answer) = answer {
+        context.say(format_args!("Answering it with the JSON of --answer."));
         let respondent = entreat.engine().elicitation(question.id());
         match respondent.submit(&answer).await {
             Ok(_) => {}
@@ -165,12 +178,10 @@ async fn ask(
             Err(error) => return Err(error.into()),
         }
     } else if !args.no_browser && browser::may_open(context) && browser::open(&link).is_ok() {
-        context.say(format_args!(
-            "It should open in your browser. Ctrl-C ends the demo."
-        ));
+        context.say(format_args!("It should open in your browser. {WHAT_NEXT}"));
     } else {
         context.say(format_args!(
-            "Open it in a browser on this machine. Ctrl-C ends the demo."
+            "Open it in a browser on this machine. {WHAT_NEXT}"
         ));
     }
     loop {
@@ -255,6 +266,7 @@ async fn changed(watched: &mut Option<WatchedFile>) -> Source {
 
 fn report(settled: &Snapshot, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     if settled.outcome() == Some(Outcome::Completed) {
+        context.say(format_args!("Answered. The asker gets:"));
         output::line(out, &settled.result())?;
         return Ok(Exit::Success);
     }

@@ -154,6 +154,7 @@ impl Builder {
     }
 
     /// Serves TLS only.
+    #[cfg(feature = "service")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self

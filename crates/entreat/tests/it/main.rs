@@ -1,20 +1,11 @@
 //! The parts joined, as a program does it.
 
-#![cfg(all(feature = "service", feature = "embedded"))]
-
-#[cfg(feature = "mcp")]
 mod asking;
-#[cfg(feature = "mcp")]
 mod extension;
-#[cfg(feature = "mcp")]
 mod listener;
-#[cfg(feature = "mcp")]
 mod principals;
-#[cfg(feature = "mcp")]
 mod processes;
-#[cfg(feature = "mcp")]
 mod remote;
-#[cfg(feature = "mcp")]
 mod single_use;
 
 use std::net::SocketAddr;

@@ -31,6 +31,10 @@ pub(super) enum Refusal {
     /// The body ended early.
     Incomplete,
     /// Not a WebSocket handshake.
+    #[cfg_attr(
+        not(feature = "standalone"),
+        expect(dead_code, reason = "there are no WebSockets in this build")
+    )]
     UpgradeRequired,
     /// The asker is rate-limited and may retry after this time.
     RateLimited(Duration),

@@ -289,7 +289,7 @@ impl Connection {
         let Some(tls) = &self.tls else {
             return self.serve_http(router, stream).await;
         };
-        let handshake = tls.acceptor().accept(stream);
+        let handshake = tls.accept(stream);
         let handshake = tokio::time::timeout(self.settings.head_timeout, handshake);
         match self.shutdown.closing.run_until_cancelled(handshake).await {
             Some(Ok(Ok(stream))) => self.serve_http(router, stream).await,

@@ -3,6 +3,8 @@
 //! Calls run concurrently and are answered in order of completion. When the connection closes, its
 //! questions are cancelled unless they are durable.
 
+mod metered;
+
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,19 +20,18 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use opentelemetry::Context;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
+use self::metered::MeteredStream;
 use super::Shared;
-use super::metered::MeteredStream;
 use super::proxied::InFlightPermit;
 use super::refusal::{Refusal, charge};
 use crate::rpc::Session;
-use crate::trace::{self, Route};
+use crate::trace::{self, Context, Route};
 
 type Socket = WebSocketStream<MeteredStream<TokioIo<Upgraded>>>;
 

@@ -1,6 +1,5 @@
 //! Style sheet, script and icon, embedded in the binary and named by content hash.
 
-use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
@@ -8,8 +7,6 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::Site;
 use super::accent::Accent;
@@ -29,24 +26,36 @@ struct Asset {
     name: String,
     kind: &'static str,
     plain: Bytes,
-    gzipped: Bytes,
+    gzipped: Option<Bytes>,
 }
 
 impl Asset {
     fn new(stem: &str, extension: &str, kind: &'static str, text: &'static str) -> Self {
         let hash = blake3::hash(text.as_bytes()).to_hex();
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        // Writing to memory cannot fail; if it did, the uncompressed text would be served.
-        let gzipped = encoder
-            .write_all(text.as_bytes())
-            .and_then(|()| encoder.finish());
         Self {
             name: format!("{stem}-{}.{extension}", &hash[..12]),
             kind,
             plain: Bytes::from_static(text.as_bytes()),
-            gzipped: gzipped.unwrap_or_default().into(),
+            gzipped: gzip(text),
         }
     }
+}
+
+#[cfg(feature = "standalone")]
+fn gzip(text: &str) -> Option<Bytes> {
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write as _;
+
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory cannot fail; if it did, the uncompressed text would be served.
+    encoder.write_all(text.as_bytes()).ok()?;
+    encoder.finish().ok().map(Bytes::from)
+}
+
+/// Pages of this machine gain nothing by it.
+#[cfg(not(feature = "standalone"))]
+fn gzip(_text: &str) -> Option<Bytes> {
+    None
 }
 
 static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
@@ -88,10 +97,10 @@ pub(super) async fn serve(
         .get(header::ACCEPT_ENCODING)
         .and_then(|accepted| accepted.to_str().ok())
         .is_some_and(|accepted| accepted.split(',').any(|coding| coding.trim() == "gzip"));
-    if !accepts_gzip || asset.gzipped.is_empty() {
+    let Some(gzipped) = asset.gzipped.clone().filter(|_| accepts_gzip) else {
         return response(asset.kind, asset.plain.clone());
-    }
-    let mut response = response(asset.kind, asset.gzipped.clone());
+    };
+    let mut response = response(asset.kind, gzipped);
     let gzipped = HeaderValue::from_static("gzip");
     response
         .headers_mut()
