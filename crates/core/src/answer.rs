@@ -265,7 +265,9 @@ impl Serialize for AnswersView<'_, '_> {
                 Answer::Files(files) if !field.takes_many() => {
                     map.serialize_entry(field.id(), &files.first().map(Upload::to_json))?;
                 }
-                answer => map.serialize_entry(field.id(), &answer.to_json())?,
+                Answer::Date(_) | Answer::Moment(_) | Answer::Files(_) | Answer::Json(_) => {
+                    map.serialize_entry(field.id(), &answer.to_json())?;
+                }
             }
         }
         map.end()

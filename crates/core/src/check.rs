@@ -13,7 +13,7 @@ use crate::answer::{Answer, Answers};
 use crate::condition::{Condition, FieldState};
 use crate::form::findings::Findings;
 use crate::form::kind::Unreadable;
-use crate::form::{Field, Form, Kind};
+use crate::form::{Field, Form};
 use crate::parse::{AnswerParser, Source as _};
 use crate::upload::{FileInfo, ReferenceKind};
 use crate::violation::{Constraint, Expected, Violation, Violations};
@@ -133,7 +133,7 @@ impl Form {
         let settings = CheckSettings::default();
         let mut findings = Findings::new(&settings);
         if let Some(index) = self.position(field)
-            && let Kind::File(rules) = self.fields()[index].kind()
+            && let Some(rules) = self.fields()[index].kind().file_rules()
         {
             rules.check_partial(file, findings.set_field(index, &self.fields()[index]));
         }

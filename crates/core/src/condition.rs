@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::form::FieldTable;
 use crate::form::kind::Kind;
 use crate::form::reader::{Object, Reader};
-use crate::form::{FieldTable, date};
 use crate::pattern::Pattern;
 use crate::problem::ProblemCode;
 use crate::vocabulary::vocabulary;
@@ -87,7 +87,21 @@ impl Comparison {
 pub(crate) fn order(a: &Answer<'_>, b: &Answer<'_>) -> Option<Ordering> {
     match (a, b) {
         (Answer::Number(a), Answer::Number(b)) => Some(a.cmp(b)),
-        _ => date::compare(a, b),
+        (Answer::Date(a), Answer::Date(b)) => Some(a.cmp(b)),
+        (Answer::Moment(a), Answer::Moment(b)) => Some(a.instant.cmp(&b.instant)),
+        (
+            Answer::Text(_)
+            | Answer::Number(_)
+            | Answer::Boolean(_)
+            | Answer::Date(_)
+            | Answer::Moment(_)
+            | Answer::Choice(_)
+            | Answer::Choices(_)
+            | Answer::Url(_)
+            | Answer::Files(_)
+            | Answer::Json(_),
+            _,
+        ) => None,
     }
 }
 
@@ -273,15 +287,26 @@ fn read_test<'v>(
 }
 
 fn fits(operator: &str, kind: &Kind) -> bool {
-    match operator {
-        "is_empty" | "is_not_empty" => true,
-        "equals" | "not_equals" => !matches!(kind, Kind::File(_)),
-        "in" | "not_in" => !matches!(kind, Kind::File(_) | Kind::MultiSelect(_)),
-        "contains" => matches!(kind, Kind::Text(_) | Kind::Url(_) | Kind::MultiSelect(_)),
-        "gt" | "gte" | "lt" | "lte" => matches!(kind, Kind::Number(_) | Kind::Date(_)),
-        "regex" => matches!(kind, Kind::Text(_) | Kind::Url(_) | Kind::Select(_)),
-        _ => false,
-    }
+    let with_value: &[&str] = match kind {
+        Kind::Text(_) | Kind::Url(_) => {
+            &["equals", "not_equals", "in", "not_in", "contains", "regex"]
+        }
+        Kind::Number(_) | Kind::Date(_) => &[
+            "equals",
+            "not_equals",
+            "in",
+            "not_in",
+            "gt",
+            "gte",
+            "lt",
+            "lte",
+        ],
+        Kind::Boolean => &["equals", "not_equals", "in", "not_in"],
+        Kind::Select(_) => &["equals", "not_equals", "in", "not_in", "regex"],
+        Kind::MultiSelect(_) => &["equals", "not_equals", "contains"],
+        Kind::File(_) => &[],
+    };
+    matches!(operator, "is_empty" | "is_not_empty") || with_value.contains(&operator)
 }
 
 fn read_value<'v>(
@@ -348,7 +373,14 @@ fn read_operand<'v>(
         let chosen: Vec<&str> = match &answer {
             Answer::Choice(choice) => vec![choice],
             Answer::Choices(choices) => choices.iter().map(AsRef::as_ref).collect(),
-            _ => Vec::new(),
+            Answer::Text(_)
+            | Answer::Number(_)
+            | Answer::Boolean(_)
+            | Answer::Date(_)
+            | Answer::Moment(_)
+            | Answer::Url(_)
+            | Answer::Files(_)
+            | Answer::Json(_) => Vec::new(),
         };
         if let Some(unknown) = chosen.iter().find(|choice| !options.contains(choice)) {
             report_no_option(reader, unknown);

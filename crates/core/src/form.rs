@@ -321,7 +321,8 @@ impl Field {
 
     /// Whether the answer is a list of uploads rather than a single one.
     pub fn takes_many(&self) -> bool {
-        matches!(&self.kind, Kind::File(rules) if rules.max_items > 1)
+        let rules = self.kind.file_rules();
+        rules.is_some_and(|rules| rules.max_items > 1)
     }
 
     /// The conditions that must all hold for the field to be shown and enabled.

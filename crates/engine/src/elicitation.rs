@@ -533,9 +533,15 @@ pub(crate) async fn judge_answered_urls<'a>(
 ) -> Result<Answers<'a>, Violations> {
     let urls: Vec<_> = answers
         .iter()
-        .filter_map(|(field, answer)| match (field.kind(), answer) {
-            (Kind::Url(rules), Answer::Url(url)) => Some((field.id(), &**url, &rules.policy)),
-            _ => None,
+        .filter_map(|(field, answer)| match field.kind() {
+            Kind::Url(rules) => Some((field.id(), answer.as_str()?, &rules.policy)),
+            Kind::Text(_)
+            | Kind::Number(_)
+            | Kind::Boolean
+            | Kind::Date(_)
+            | Kind::Select(_)
+            | Kind::MultiSelect(_)
+            | Kind::File(_) => None,
         })
         .collect();
     if urls.is_empty() {

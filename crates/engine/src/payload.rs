@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use entreat_core::form::FileRules;
-use entreat_core::{Answers, ElicitationId, Form, Kind, SEALED};
+use entreat_core::{Answers, ElicitationId, Form, SEALED};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -133,10 +133,7 @@ pub(crate) fn compact(text: &str) -> Box<str> {
 pub(crate) fn counted_size(form: &Form, text: &str) -> usize {
     let files = || {
         let fields = form.fields().iter();
-        fields.filter_map(|field| match field.kind() {
-            Kind::File(rules) => Some((field.id(), max_file_json(rules))),
-            _ => None,
-        })
+        fields.filter_map(|field| Some((field.id(), max_file_json(field.kind().file_rules()?))))
     };
     if files().next().is_none() {
         return text.len();

@@ -159,7 +159,7 @@ fn across(generator: &mut Generator, what: &Breakage) -> Option<Value> {
                         attempt.clear(*place);
                     }
                 }
-                _ => {
+                CrossCheck::ExactlyOne(_) | CrossCheck::AllOrNone(_) => {
                     if let Some(place) = attempt.rng.choice(&places) {
                         if attempt.rng.bool() {
                             attempt.clear(*place);

@@ -26,7 +26,7 @@ fn collect(condition: &Condition, found: &mut [Vec<Value>]) {
                     vec![to_json(value)]
                 }
                 Test::In(values) | Test::NotIn(values) => values.iter().map(to_json).collect(),
-                _ => Vec::new(),
+                Test::Contains(_) | Test::Regex(_) | Test::IsEmpty | Test::IsNotEmpty => Vec::new(),
             };
             found[*field].extend(constants);
         }

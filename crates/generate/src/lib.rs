@@ -83,7 +83,13 @@ impl Generator {
     pub fn new(form: &Form, seed: u64) -> Self {
         let tree = |kind: &Kind| match kind {
             Kind::Text(rules) => syntax_tree(rules.pattern.as_ref()?.as_str()).ok(),
-            _ => None,
+            Kind::Number(_)
+            | Kind::Boolean
+            | Kind::Date(_)
+            | Kind::Select(_)
+            | Kind::MultiSelect(_)
+            | Kind::Url(_)
+            | Kind::File(_) => None,
         };
         Self {
             form: form.clone(),

@@ -127,7 +127,10 @@ impl Attempt<'_> {
                         }
                     }
                 }
-                _ => {}
+                CrossCheck::Compare(..)
+                | CrossCheck::AtLeastOne(_)
+                | CrossCheck::ExactlyOne(_)
+                | CrossCheck::AllOrNone(_) => {}
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use entreat_core::form::{Kind, NumberRules};
 use entreat_core::pattern::{Pattern, syntax_tree};
-use entreat_core::{Answer, Comparison, Condition, Number, Test};
+use entreat_core::{Comparison, Condition, Number, Test};
 use serde_json::Value;
 
 use super::attempt::Attempt;
@@ -82,13 +82,18 @@ impl Attempt<'_> {
                 } else {
                     opposite(*comparison)
                 },
-                bound,
+                &to_json(bound),
             ),
             (Test::IsEmpty, true) | (Test::IsNotEmpty, false) => return self.clear(place),
             (Test::IsEmpty, false) | (Test::IsNotEmpty, true) => self.generated(place),
             // Any other value will do, and mostly no value as well.
-            _ if self.field(place).is_required() || chance(self.rng, 60) => self.other(place, test),
-            _ => return self.clear(place),
+            (Test::Equals(_) | Test::In(_) | Test::Contains(_) | Test::Regex(_), false)
+            | (Test::NotEquals(_) | Test::NotIn(_), true) => {
+                if !self.field(place).is_required() && !chance(self.rng, 60) {
+                    return self.clear(place);
+                }
+                self.other(place, test)
+            }
         };
         if found.is_some() {
             self.values[place] = found;
@@ -107,7 +112,7 @@ impl Attempt<'_> {
                 value => value.as_str().is_some_and(|text| text.contains(&**part)),
             },
             Test::Regex(pattern) => value.as_str().is_some_and(|text| pattern.is_match(text)),
-            _ => false,
+            Test::Order(..) | Test::IsEmpty | Test::IsNotEmpty => false,
         };
         (0..20).find_map(|_| self.generated(place).filter(|value| !spoken_of(value)))
     }
@@ -137,7 +142,12 @@ impl Attempt<'_> {
                 });
                 Some(generated.unwrap_or_else(|| part.to_owned()).into())
             }
-            _ => {
+            Kind::Number(_)
+            | Kind::Boolean
+            | Kind::Date(_)
+            | Kind::Select(_)
+            | Kind::Url(_)
+            | Kind::File(_) => {
                 let around = self.generated(place)?;
                 Some(format!("{}{part}", around.as_str()?).into())
             }
@@ -156,7 +166,12 @@ impl Attempt<'_> {
                 let fitting: Vec<&str> = options.values().filter(|v| pattern.is_match(v)).collect();
                 self.rng.choice(fitting).map(Value::from)
             }
-            _ => self.matching_by_chance(place, pattern),
+            Kind::Number(_)
+            | Kind::Boolean
+            | Kind::Date(_)
+            | Kind::MultiSelect(_)
+            | Kind::Url(_)
+            | Kind::File(_) => self.matching_by_chance(place, pattern),
         }
     }
 
@@ -170,23 +185,23 @@ impl Attempt<'_> {
         })
     }
 
-    fn ordered(
-        &mut self,
-        place: usize,
-        comparison: Comparison,
-        bound: &Answer<'_>,
-    ) -> Option<Value> {
-        match (self.field(place).kind(), bound) {
-            (Kind::Number(rules), Answer::Number(bound)) => {
-                number::number(&narrowed(rules, comparison, *bound), self.rng)
+    fn ordered(&mut self, place: usize, comparison: Comparison, bound: &Value) -> Option<Value> {
+        match self.field(place).kind() {
+            Kind::Number(rules) => {
+                let bound = Number::parse(&bound.to_string())?;
+                number::number(&narrowed(rules, comparison, bound), self.rng)
             }
-            (Kind::Date(rules), bound) => {
-                let text = to_json(bound);
-                let (bound, _) = date::parse(text.as_str()?, rules.has_time)?;
+            Kind::Date(rules) => {
+                let (bound, _) = date::parse(bound.as_str()?, rules.has_time)?;
                 let span = Span::of(rules).and(beside(comparison, bound));
                 date::within(span, rules.has_time, self.rng).map(Value::from)
             }
-            _ => None,
+            Kind::Text(_)
+            | Kind::Boolean
+            | Kind::Select(_)
+            | Kind::MultiSelect(_)
+            | Kind::Url(_)
+            | Kind::File(_) => None,
         }
     }
 
@@ -198,23 +213,13 @@ impl Attempt<'_> {
         other: &Value,
     ) -> Option<Value> {
         match comparison {
-            Comparison::Eq => return Some(other.clone()),
+            Comparison::Eq => Some(other.clone()),
             Comparison::Ne => {
-                return (0..20).find_map(|_| self.generated(place).filter(|value| value != other));
+                (0..20).find_map(|_| self.generated(place).filter(|value| value != other))
             }
-            _ => {}
-        }
-        match self.field(place).kind() {
-            Kind::Number(rules) => {
-                let bound = Number::parse(&other.to_string())?;
-                number::number(&narrowed(rules, comparison, bound), self.rng)
+            Comparison::Lt | Comparison::Lte | Comparison::Gte | Comparison::Gt => {
+                self.ordered(place, comparison, other)
             }
-            Kind::Date(rules) => {
-                let (bound, _) = date::parse(other.as_str()?, rules.has_time)?;
-                let span = Span::of(rules).and(beside(comparison, bound));
-                date::within(span, rules.has_time, self.rng).map(Value::from)
-            }
-            _ => None,
         }
     }
 }

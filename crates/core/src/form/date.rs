@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::answer::{Answer, Moment};
 use crate::calendar;
+use crate::condition::order;
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
@@ -122,23 +123,14 @@ impl DateRules {
             findings.add(constraint, expected, || answer.to_json());
         };
         if let Some(bound) = &self.minimum
-            && compare(answer, &bound.value) == Some(Ordering::Less)
+            && order(answer, &bound.value) == Some(Ordering::Less)
         {
             add(Constraint::Minimum, bound);
         }
         if let Some(bound) = &self.maximum
-            && compare(answer, &bound.value) == Some(Ordering::Greater)
+            && order(answer, &bound.value) == Some(Ordering::Greater)
         {
             add(Constraint::Maximum, bound);
         }
-    }
-}
-
-/// Orders two days or two moments; `None` for anything else.
-pub(crate) fn compare(a: &Answer<'_>, b: &Answer<'_>) -> Option<Ordering> {
-    match (a, b) {
-        (Answer::Date(a), Answer::Date(b)) => Some(a.cmp(b)),
-        (Answer::Moment(a), Answer::Moment(b)) => Some(a.instant.cmp(&b.instant)),
-        _ => None,
     }
 }

@@ -523,7 +523,12 @@ fn finish_field<'v>(
     let takes_nothing = match &kind {
         Kind::Text(rules) => rules.max_length == Some(0),
         Kind::MultiSelect(rules) => rules.max_items == Some(0),
-        _ => false,
+        Kind::Number(_)
+        | Kind::Boolean
+        | Kind::Date(_)
+        | Kind::Select(_)
+        | Kind::Url(_)
+        | Kind::File(_) => false,
     };
     if required && takes_nothing && !reader.imported {
         let message = "A required field must have room for an answer.";
@@ -583,7 +588,7 @@ fn read_default(
     if Source::is_empty(&value) {
         return None;
     }
-    if matches!(kind, Kind::File(_)) {
+    if kind.file_rules().is_some() {
         let message = "A file field cannot have a default.";
         reader.report(ProblemCode::BadDefault, message);
         return None;

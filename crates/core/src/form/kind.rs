@@ -154,6 +154,20 @@ impl Kind {
         }
     }
 
+    /// The rules of a file field.
+    pub fn file_rules(&self) -> Option<&FileRules> {
+        match self {
+            Self::File(rules) => Some(rules),
+            Self::Text(_)
+            | Self::Number(_)
+            | Self::Boolean
+            | Self::Date(_)
+            | Self::Select(_)
+            | Self::MultiSelect(_)
+            | Self::Url(_) => None,
+        }
+    }
+
     /// Whether an answer may be a JSON object: an upload, or nested JSON.
     pub(crate) fn takes_objects(&self) -> bool {
         match self {
@@ -346,7 +360,14 @@ pub(crate) fn is_no_answer(answer: &Answer<'_>, is_required: bool) -> bool {
     match answer {
         Answer::Text(text) => is_required && is_blank(text),
         Answer::Json(value) => Source::is_empty(&&**value),
-        _ => false,
+        Answer::Number(_)
+        | Answer::Boolean(_)
+        | Answer::Date(_)
+        | Answer::Moment(_)
+        | Answer::Choice(_)
+        | Answer::Choices(_)
+        | Answer::Url(_)
+        | Answer::Files(_) => false,
     }
 }
 

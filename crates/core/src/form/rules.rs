@@ -111,8 +111,21 @@ impl CrossRule {
                 reader.report(ProblemCode::NotApplicable, message);
                 return None;
             }
-            (a, b) if a.name() == b.name() && !matches!(a, Kind::Date(_)) => true,
-            _ => {
+            (Kind::Text(_), Kind::Text(_))
+            | (Kind::Boolean, Kind::Boolean)
+            | (Kind::Select(_), Kind::Select(_))
+            | (Kind::MultiSelect(_), Kind::MultiSelect(_))
+            | (Kind::Url(_), Kind::Url(_)) => true,
+            (
+                Kind::Text(_)
+                | Kind::Number(_)
+                | Kind::Boolean
+                | Kind::Date(_)
+                | Kind::Select(_)
+                | Kind::MultiSelect(_)
+                | Kind::Url(_),
+                _,
+            ) => {
                 let message = "Only two fields of one type can be compared.";
                 reader.report(ProblemCode::NotApplicable, message);
                 return None;
@@ -183,7 +196,9 @@ impl CrossRule {
                 part: None,
                 comparison: match self.check {
                     CrossCheck::Compare(_, comparison, _) => Some(comparison),
-                    _ => None,
+                    CrossCheck::AtLeastOne(_)
+                    | CrossCheck::ExactlyOne(_)
+                    | CrossCheck::AllOrNone(_) => None,
                 },
                 message: self.message.clone(),
             });

@@ -62,7 +62,13 @@ impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
                 next = index + 1;
                 let raw = match field.kind() {
                     Kind::Number(_) => entries.next_value_seed(JsonNumber)?,
-                    _ => entries.next_value_seed(JsonRaw)?,
+                    Kind::Text(_)
+                    | Kind::Boolean
+                    | Kind::Date(_)
+                    | Kind::Select(_)
+                    | Kind::MultiSelect(_)
+                    | Kind::Url(_)
+                    | Kind::File(_) => entries.next_value_seed(JsonRaw)?,
                 };
                 if !self.parser.set(index, field, raw) {
                     return Err(serde::de::Error::custom(DuplicateKey(&key)));

@@ -195,10 +195,10 @@ impl<T: Choice> FieldType for T {
     }
 
     fn from_answer(answer: Option<Answer<'_>>) -> Option<Self> {
-        match answer? {
-            Answer::Choice(value) => T::from_value(&value),
-            _ => None,
-        }
+        let Answer::Choice(value) = answer? else {
+            return None;
+        };
+        T::from_value(&value)
     }
 }
 
@@ -209,10 +209,10 @@ impl<T: Choice> ListItem for T {
     }
 
     fn from_list(answer: Answer<'_>) -> Option<Vec<Self>> {
-        match answer {
-            Answer::Choices(values) => values.iter().map(|value| T::from_value(value)).collect(),
-            _ => None,
-        }
+        let Answer::Choices(values) = answer else {
+            return None;
+        };
+        values.iter().map(|value| T::from_value(value)).collect()
     }
 }
 
@@ -222,10 +222,10 @@ impl ListItem for Upload<'static> {
     }
 
     fn from_list(answer: Answer<'_>) -> Option<Vec<Self>> {
-        match answer {
-            Answer::Files(files) => Some(files.into_iter().map(Upload::into_owned).collect()),
-            _ => None,
-        }
+        let Answer::Files(files) = answer else {
+            return None;
+        };
+        Some(files.into_iter().map(Upload::into_owned).collect())
     }
 }
 
@@ -239,10 +239,10 @@ macro_rules! plain {
             }
 
             fn from_answer(answer: Option<Answer<'_>>) -> Option<Self> {
-                match answer? {
-                    $answer => $result,
-                    _ => None,
-                }
+                let $answer = answer? else {
+                    return None;
+                };
+                $result
             }
         }
     )*};
@@ -297,10 +297,7 @@ macro_rules! whole {
             }
 
             fn from_answer(answer: Option<Answer<'_>>) -> Option<Self> {
-                match answer? {
-                    Answer::Number(number) => number.as_integer()?.try_into().ok(),
-                    _ => None,
-                }
+                Number::from_answer(answer)?.as_integer()?.try_into().ok()
             }
         }
     )*};

@@ -166,7 +166,14 @@ impl<'a> FieldView<'a> {
     pub(super) fn anchor(&self) -> String {
         match &self.control {
             Control::Options { .. } => format!("f{}-0", self.place),
-            _ => format!("f{}", self.place),
+            Control::TextInput(_)
+            | Control::TextArea { .. }
+            | Control::Slider(_)
+            | Control::Checkbox { .. }
+            | Control::Dropdown { .. }
+            | Control::DateTime { .. }
+            | Control::Files(_)
+            | Control::Fixed { .. } => format!("f{}", self.place),
         }
     }
 
@@ -185,7 +192,12 @@ fn always_has_value(field: &Field) -> bool {
     match field.kind() {
         Kind::Boolean => style != Some(DisplayStyle::Radio),
         Kind::Number(_) => style == Some(DisplayStyle::Slider),
-        _ => false,
+        Kind::Text(_)
+        | Kind::Date(_)
+        | Kind::Select(_)
+        | Kind::MultiSelect(_)
+        | Kind::Url(_)
+        | Kind::File(_) => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! View models of uploaded files.
 
+use entreat_core::Field;
 use entreat_core::form::FileRules;
-use entreat_core::{Field, Kind};
 use serde_json::Value;
 
 use super::answer_text::readable_size;
@@ -34,9 +34,7 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 impl<'a> FilesView<'a> {
     /// The control with the files of a draft; `None` if it is not a file field.
     pub(super) fn new(field: &'a Field, value: Option<&Value>, texts: &Texts) -> Option<Self> {
-        let Kind::File(rules) = field.kind() else {
-            return None;
-        };
+        let rules = field.kind().file_rules()?;
         let hints = field.rendering();
         let (kinds, accept) = kinds(rules);
         Some(Self {

@@ -101,7 +101,9 @@ impl Posted {
                 None => text().into(),
             },
             // Browsers send line breaks as CRLF.
-            _ => text().replace("\r\n", "\n").into(),
+            Kind::Text(_) | Kind::Number(_) | Kind::Boolean | Kind::Date(_) | Kind::Url(_) => {
+                text().replace("\r\n", "\n").into()
+            }
         };
         // Secrets are not shown again, so an empty field leaves them unchanged.
         let stays =
@@ -195,7 +197,7 @@ where
 /// Adds files to a field's draft, up to its limit; a field for one file takes the last. Also
 /// returns whether all of them fit.
 pub(super) fn with_files(field: &Field, before: Option<&Value>, new: &[Value]) -> (Value, bool) {
-    let Kind::File(rules) = field.kind() else {
+    let Some(rules) = field.kind().file_rules() else {
         return (before.cloned().unwrap_or_default(), false);
     };
     if !field.takes_many() {
@@ -211,10 +213,7 @@ pub(super) fn with_files(field: &Field, before: Option<&Value>, new: &[Value]) -
 
 /// The message for files beyond the limit.
 pub(super) fn too_many_files(question: &QuestionVisit, field: &Field) -> String {
-    let most = match field.kind() {
-        Kind::File(rules) => rules.max_items,
-        _ => 0,
-    };
+    let most = field.kind().file_rules().map_or(0, |rules| rules.max_items);
     let messages = &question.visit.messages;
     let told = messages.message_for(question.form(), field.id(), "maxItems", &json!(most));
     told.unwrap_or_else(|| question.visit.texts.upload_failed.to_owned())

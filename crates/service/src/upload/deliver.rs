@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use entreat_core::{ElicitationId, Form, Kind, ReferenceKind};
+use entreat_core::{ElicitationId, Form, ReferenceKind};
 use serde_json::{Map, Value, json};
 
 use super::folder::UploadId;
@@ -27,9 +27,9 @@ impl Uploads {
     ) -> Result<Map<String, Value>, UploadError> {
         let mut room = MAX_INLINE;
         for field in form.fields() {
-            let Kind::File(_) = field.kind() else {
+            if field.kind().file_rules().is_none() {
                 continue;
-            };
+            }
             let files = match answers.get_mut(field.id()) {
                 Some(Value::Array(files)) => files.as_mut_slice(),
                 Some(file) => std::slice::from_mut(file),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use entreat_core::{ElicitationId, Form, Kind};
+use entreat_core::{ElicitationId, Form};
 use entreat_engine::shares::{Full, Permit, Shares};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -273,9 +273,10 @@ impl Drop for UploadPermit {
 
 /// The number of files that the form's fields allow, plus some spare.
 fn max_files(form: &Form) -> u64 {
-    let files = form.fields().iter().map(|field| match field.kind() {
-        Kind::File(rules) => rules.max_items,
-        _ => 0,
-    });
+    let rules = form
+        .fields()
+        .iter()
+        .filter_map(|field| field.kind().file_rules());
+    let files = rules.map(|rules| rules.max_items);
     files.fold(SPARE_FILES, u64::saturating_add).min(MAX_FILES)
 }

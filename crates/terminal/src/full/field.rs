@@ -120,7 +120,7 @@ pub(crate) fn editor(field: &Field, today: Option<Date>) -> Box<dyn Editor> {
         Kind::MultiSelect(rules) => Box::new(multi_select::MultiSelectEditor::new(&rules.options)),
         Kind::Url(_) => Box::new(url::UrlEditor::new(is_secret)),
         Kind::File(rules) => Box::new(FileEditor::new(rules.max_items)),
-        Kind::Text(_) => Box::new(text::TextEditor::new(field)),
+        Kind::Text(rules) => Box::new(text::TextEditor::new(field, rules)),
     }
 }
 

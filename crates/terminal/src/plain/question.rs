@@ -102,16 +102,18 @@ impl Dialogue<'_> {
                 files.clear();
                 no_answer(field)
             }
-            Line::Typed(typed) => match field.kind() {
-                Kind::File(rules) => return self.take_file(index, rules, &typed, files),
-                _ => match prompt::read(field, &typed) {
+            Line::Typed(typed) => {
+                if let Some(rules) = field.kind().file_rules() {
+                    return self.take_file(index, rules, &typed, files);
+                }
+                match prompt::read(field, &typed) {
                     Ok(value) => Some(value),
                     Err(words) => {
                         self.writer.write_own(&words)?;
                         return Ok(LineOutcome::ReadMore);
                     }
-                },
-            },
+                }
+            }
         };
         Ok(LineOutcome::Answer(answer))
     }

@@ -159,6 +159,8 @@ fn value(field: &Field, text: &str) -> Value {
             Ok(list @ Value::Array(_)) => list,
             _ => text.split(',').map(str::trim).map(Value::from).collect(),
         },
-        _ => text.into(),
+        Kind::Text(_) | Kind::Date(_) | Kind::Select(_) | Kind::Url(_) | Kind::File(_) => {
+            text.into()
+        }
     }
 }

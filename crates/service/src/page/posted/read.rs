@@ -226,7 +226,8 @@ impl<'a> FormReader<'a> {
     /// The index of the file field with this name.
     fn file_place(&self, name: &str) -> Option<usize> {
         let place = self.form.position(name.strip_prefix("f.")?)?;
-        matches!(self.form.fields()[place].kind(), Kind::File(_)).then_some(place)
+        let kind = self.form.fields()[place].kind();
+        kind.file_rules().is_some().then_some(place)
     }
 
     /// Stores a value, if the form has this name.
@@ -285,7 +286,12 @@ fn max_pairs(form: &Form) -> usize {
     let of_field = |kind: &Kind| match kind {
         Kind::MultiSelect(rules) => rules.options.values().len(),
         Kind::File(rules) => usize::try_from(rules.max_items.min(MAX_FILES)).unwrap_or(usize::MAX),
-        _ => 1,
+        Kind::Text(_)
+        | Kind::Number(_)
+        | Kind::Boolean
+        | Kind::Date(_)
+        | Kind::Select(_)
+        | Kind::Url(_) => 1,
     };
     let pairs = form.fields().iter().map(|field| 3 + of_field(field.kind()));
     pairs.fold(OTHER_PAIRS, usize::saturating_add)

@@ -1,6 +1,7 @@
 //! `text`: one or several lines, masked if it is a secret.
 
-use entreat_core::{Field, Kind};
+use entreat_core::Field;
+use entreat_core::form::TextRules;
 use serde_json::Value;
 
 use super::{DrawContext, Editor, KeyOutcome, RenderedField, as_text, draw_edit};
@@ -17,18 +18,11 @@ pub(super) struct TextEditor {
 }
 
 impl TextEditor {
-    pub(super) fn new(field: &Field) -> Self {
+    pub(super) fn new(field: &Field, rules: &TextRules) -> Self {
         let is_secret = field.is_sensitive();
-        let rules = match field.kind() {
-            Kind::Text(rules) => Some(rules),
-            _ => None,
-        };
-        let is_long = rules
-            .and_then(|rules| rules.max_length)
-            .is_some_and(|max_files| max_files >= LONG);
+        let is_long = rules.max_length.is_some_and(|length| length >= LONG);
         let has_rows = field.rendering().rows.is_some_and(|rows| rows > 1);
-        let has_format = rules.is_some_and(|rules| rules.format.is_some());
-        let has_lines = (has_rows || is_long) && !is_secret && !has_format;
+        let has_lines = (has_rows || is_long) && !is_secret && rules.format.is_none();
         Self {
             edit: Edit::new(has_lines),
             is_secret,
