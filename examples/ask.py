@@ -1,8 +1,8 @@
-"""Asks a person which environment to deploy to, from Python with its standard library alone.
+"""Asks a person which environment to deploy to, using only Python's standard library.
 
     python3 examples/ask.py http://127.0.0.1:7171
 
-`entreat serve` has to run there. Set ENTREAT_KEY if it wants a key.
+`entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import urllib.request
 
 
 class Entreat:
-    """A service that asks people."""
+    """A client for an Entreat service."""
 
     def __init__(self, url, key=None):
         self._url = f"{url}/rpc"
@@ -24,7 +24,7 @@ class Entreat:
         self._ids = itertools.count(1)
 
     def call(self, method, **params):
-        """The result of a method; raises what the service refused it for."""
+        """Returns the result of a method; raises an exception if the service returns an error."""
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         request = urllib.request.Request(self._url, json.dumps(message).encode(), self._headers)
         try:

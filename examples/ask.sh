@@ -1,9 +1,9 @@
 #!/bin/sh
-# Asks a person which environment to deploy to, from a shell with curl.
+# Asks a person which environment to deploy to, using curl.
 #
 #   examples/ask.sh http://127.0.0.1:7171
 #
-# `entreat serve` has to run there. Set ENTREAT_KEY if it wants a key.
+# `entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
 set -eu
 url=$1
 
@@ -21,12 +21,12 @@ created=$(call '{"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "par
          "options": ["staging", "production"]}]}}}')
 id=$(printf '%s' "$created" | sed -n 's/.*"elicitationId":"\([^"]*\)".*/\1/p')
 if [ -z "$id" ]; then
-    echo "the question was refused: $created" >&2
+    echo "the service returned an error: $created" >&2
     exit 1
 fi
 echo "asked: $id" >&2
 
-# Waits for as long as it takes. What comes before the answer are spaces, which keep proxies awake.
+# Waits until the question settles. The response may start with spaces, which keep it alive.
 call '{"jsonrpc": "2.0", "id": 2, "method": "elicitation/await",
     "params": {"elicitationId": "'"$id"'"}}'
 echo

@@ -1,15 +1,15 @@
-// Asks a person which environment to deploy to, from TypeScript with `fetch`.
+// Asks a person which environment to deploy to, using `fetch`.
 //
 //     npx tsx examples/ask.ts http://127.0.0.1:7171
 //
-// `entreat serve` has to run there. Set ENTREAT_KEY if it wants a key.
+// `entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
 
 type Settled = {
   status: "completed" | "declined" | "cancelled" | "timeout";
   result?: Record<string, unknown>;
 };
 
-/** A client for one service: resolves to a method's result, rejects with what it was refused for. */
+/** Creates a client for one service. A call resolves to the method's result, or rejects with its error. */
 function connect(url: string, key?: string) {
   let id = 0;
   return async function call<Result>(method: string, params: object): Promise<Result> {
