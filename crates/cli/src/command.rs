@@ -25,10 +25,10 @@ mod url_check;
 
 /// Ask people questions and get valid answers
 ///
-/// Entreat lets any MCP server ask a person a question and get a valid answer. `demo` shows it.
-/// `serve` and `rpc` answer programs of any language. The other commands work without a service: they ask the
-/// person at this terminal, look after the questions that a store keeps, and check forms and
-/// URLs. They tell by their exit code how it went.
+/// Entreat lets any MCP server ask a person a question and get a valid answer. To try it, run
+/// `entreat demo`. `serve` and `rpc` let programs in any language ask. The other commands work
+/// without a service: they ask in this terminal, manage stored questions, and check forms and URLs.
+/// The exit code reports the result.
 #[derive(Parser)]
 #[command(
     name = "entreat",
@@ -43,38 +43,38 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-A form says what is asked. The smallest one, in a file greeting.json:
+A form defines what to ask. The smallest one, in a file greeting.json:
 
   {\"id\": \"greeting\", \"title\": \"Who are you?\",
    \"fields\": [{\"id\": \"name\", \"type\": \"text\", \"label\": \"Your name\", \"required\": true}]}
 
 First steps:
 
-  entreat demo                                        a question on a page, and its answer
-  entreat ask greeting.json                           ask it here, print the answers
-  entreat form lint greeting.json                     is the form valid?
+  entreat demo                                        ask a sample question on a page
+  entreat ask greeting.json                           ask it in this terminal, print the answers
+  entreat form lint greeting.json                     check the form
   echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
-  entreat form schema greeting.json                   the form as JSON Schema
-  entreat url check https://example.com/              may this URL be used?
-  entreat serve                                       let programs ask, on this machine
-  entreat doctor                                      is anything wrong with its set-up?
+  entreat form schema greeting.json                   print the form as JSON Schema
+  entreat url check https://example.com/              check a URL
+  entreat serve                                       let programs on this machine ask
+  entreat doctor                                      check the setup of the service
 
-Forms are JSON, YAML or TOML; `-` in place of a file is stdin. Data goes to stdout, remarks go
-to stderr.
+Forms are JSON, YAML or TOML; use `-` to read from stdin. Data goes to stdout, messages go to
+stderr.
 
 Environment:
   ENTREAT_STORE  the store of serve, rpc, list, status, cancel, backup and ask --keep
-  ENTREAT_KEYS   the file with its keys
-  Every setting of the service has a variable: `entreat config` lists the settings.
+  ENTREAT_KEYS   the store's key file
+  Every setting of the service has a variable; run `entreat config` to list the settings.
 
 Exit codes:
-  0  answered, valid or allowed; a service that ended as it was told to
-  1  an invalid answer, problems in a form or set-up, a blocked URL, no such elicitation
-  2  wrong usage, a file or store that cannot be opened, a broken form where a valid one is needed
+  0  answered, valid or allowed; the service shut down normally
+  1  an invalid answer, problems in a form or in the setup, a blocked URL, no such question
+  2  wrong usage, a file or store that cannot be opened, an invalid form
   3  declined
   4  cancelled
-  5  out of time
-  130 and other codes above 128: a signal ended it, 130 is Ctrl-C";
+  5  timed out
+  above 128: ended by a signal; 130 is Ctrl-C";
 
 #[derive(Subcommand)]
 enum Command {
@@ -98,7 +98,7 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// Judge URLs before they are used or opened
+/// Check URLs before using or opening them
 #[derive(Subcommand)]
 enum UrlCommand {
     Check(url_check::Args),

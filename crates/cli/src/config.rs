@@ -40,23 +40,23 @@ const CONFIG_VARIABLE: &str = "ENTREAT_CONFIG";
 /// Flags of every command with a configuration.
 #[derive(clap::Args, Default)]
 pub(crate) struct ConfigArgs {
-    /// The configuration file [default: `$ENTREAT_CONFIG`, else entreat.toml in this folder if it
-    /// is there]
+    /// The configuration file [default: `$ENTREAT_CONFIG`, or entreat.toml in this folder if it
+    /// exists]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Where questions are kept: `memory`, or the path of a file
+    /// Where questions are stored: `memory`, or the path of a file
     #[arg(long, value_name = "STORE", value_hint = clap::ValueHint::FilePath)]
     store: Option<String>,
-    /// The file of the store's keys [default: the store's name and .keys]
+    /// The store's key file [default: the store's name plus .keys]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     keys: Option<String>,
-    /// A folder of forms that can be asked by name
+    /// A folder of forms to ask by name
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     forms: Option<String>,
-    /// What is logged, such as `warn` or `info,entreat_service=debug` [default: info]
+    /// The log filter, such as `warn` or `info,entreat_service=debug` [default: info]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
-    /// How it is logged: `text` or `json` [default: text]
+    /// The log format: `text` or `json` [default: text]
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
 }
@@ -64,10 +64,10 @@ pub(crate) struct ConfigArgs {
 /// Flags of a command that serves.
 #[derive(clap::Args, Default)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 is any that is free [default: 127.0.0.1:7171]
+    /// The address to listen on; port 0 picks a free port [default: 127.0.0.1:7171]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Where the service is reached from outside, if that is not where it listens
+    /// The URL at which the service is reached from outside, if different
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     public_url: Option<String>,
 }
@@ -131,7 +131,7 @@ pub(crate) fn load(
                         &mut errors,
                     );
                 }
-                None => errors.reject(&origin, setting.name, "it is no text in UTF-8"),
+                None => errors.reject(&origin, setting.name, "it must be UTF-8 text"),
             }
         }
     }
@@ -163,7 +163,7 @@ fn find_file(
         home == ConfigLocation::WorkingFolder
             || flag.is_some()
             || named.iter().all(|path| path.is_absolute()),
-        "{CONFIG_VARIABLE} names a file of whatever folder this runs in: make it an absolute path"
+        "{CONFIG_VARIABLE} is relative to the working folder: use an absolute path"
     );
     if let Some(path) = flag.map(Path::to_owned).or(named) {
         return File::open(&path)?.map(Some).with_context(|| {
@@ -192,10 +192,10 @@ fn ignored_file(environment: &Environment) -> Option<String> {
     let user_path =
         user_file(environment).map(|path| output::sanitize(&path.to_string_lossy()).into_owned());
     let user_path =
-        user_path.unwrap_or_else(|| format!("{FOLDER}/{FILE} among your configurations"));
+        user_path.unwrap_or_else(|| format!("{FOLDER}/{FILE} in your configuration folder"));
     Some(format!(
-        "{FILE} of this folder is not read, because others may have written it: put your settings \
-         into {user_path}, or name it with --config {FILE} if you trust it"
+        "ignoring {FILE} in this folder, because it may be untrusted: put your settings into \
+         {user_path}, or use --config {FILE} if you trust it"
     ))
 }
 
@@ -215,7 +215,7 @@ fn remarks(config: &Config, environment: &Environment) -> Vec<String> {
         let suggestion = entreat_core::closest(bare(name), &bare_names)?;
         let name = output::sanitize(name);
         Some(format!(
-            "{name} is no setting; did you mean {PREFIX}{suggestion}?"
+            "{name} is not a setting; did you mean {PREFIX}{suggestion}?"
         ))
     };
     unknown.filter_map(remark).collect()

@@ -71,7 +71,7 @@ impl Context {
     pub(crate) fn stdin(&mut self) -> io::Result<Box<dyn Read>> {
         self.stdin
             .take()
-            .ok_or_else(|| io::Error::other("it was read already"))
+            .ok_or_else(|| io::Error::other("it was already read"))
     }
 
     /// Writes a message to stderr.
@@ -82,7 +82,7 @@ impl Context {
 
     /// Reports that an elicitation does not exist.
     pub(crate) fn report_missing(&mut self, id: ElicitationId) -> Exit {
-        self.say(format_args!("entreat: there is no elicitation {id}"));
+        self.say(format_args!("entreat: there is no question {id}"));
         Exit::Findings
     }
 }

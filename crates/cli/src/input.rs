@@ -64,7 +64,7 @@ impl Source {
             .with_context(|| format!("cannot read {self}"))?;
         ensure!(
             bytes.len() <= limit,
-            "{self} is too large: at most {limit} bytes are read"
+            "{self} is too large: the limit is {limit} bytes"
         );
         let mut text = match String::from_utf8(bytes) {
             Ok(text) => text,
@@ -115,7 +115,7 @@ pub(crate) fn refuse_stdin_twice<'s>(
         .into_iter()
         .filter(|source| **source == Source::Stdin)
         .count();
-    ensure!(count < 2, "only one thing can be read from stdin (`-`)");
+    ensure!(count < 2, "stdin (`-`) can be used only once");
     Ok(())
 }
 
@@ -148,7 +148,7 @@ pub(crate) enum BadLine {
 impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong(limit) => write!(f, "too long: at most {limit} bytes are read"),
+            Self::TooLong(limit) => write!(f, "too long: the limit is {limit} bytes"),
             Self::NotText => f.write_str("not UTF-8 text"),
         }
     }

@@ -30,11 +30,14 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
     file.take(MAX_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read the keys in {name}"))?;
-    ensure!(bytes.len() <= MAX_BYTES, "{name} is too large for keys");
+    ensure!(
+        bytes.len() <= MAX_BYTES,
+        "{name} is too large for a key file"
+    );
     let Ok(text) = str::from_utf8(&bytes) else {
-        bail!("{name} holds no keys: it is not text");
+        bail!("{name} contains no keys: it is not text");
     };
-    let keys = KeyRing::from_text(text).with_context(|| format!("{name} holds no keys"))?;
+    let keys = KeyRing::from_text(text).with_context(|| format!("{name} contains no keys"))?;
     Ok(Some(keys))
 }
 
@@ -42,9 +45,9 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
 ///
 /// The complete file is on disk when this returns; a crash before that leaves none.
 pub(crate) fn create(path: &Path) -> anyhow::Result<KeyRing> {
-    let entropy = SystemEntropy::new().context("the system gives no randomness")?;
+    let entropy = SystemEntropy::new().context("cannot get random bytes from the system")?;
     let keys = KeyRing::generate(&entropy);
-    write_new(path, &keys).with_context(|| format!("cannot keep new keys in {}", shown(path)))?;
+    write_new(path, &keys).with_context(|| format!("cannot save new keys in {}", shown(path)))?;
     Ok(keys)
 }
 
@@ -68,8 +71,8 @@ fn write_new(path: &Path, keys: &KeyRing) -> io::Result<()> {
 }
 
 const HEADER: &[u8] = b"\
-# The keys that secrets in an Entreat store are sealed with. Whoever has this file and the store
-# can read them; without this file nobody can. Keep a copy apart from the store's.
+# The keys that encrypt secrets in an Entreat store. Anyone who has this file and the store can
+# read them; without this file nobody can. Keep a copy separate from the store's.
 ";
 
 /// Fails if other users could have read the keys.
@@ -82,7 +85,7 @@ fn check_permissions(file: &File, name: &str) -> anyhow::Result<()> {
     let metadata = file
         .metadata()
         .with_context(|| format!("cannot read the keys in {name}"))?;
-    ensure!(metadata.is_file(), "{name} is not a file of keys");
+    ensure!(metadata.is_file(), "{name} is not a key file");
     ensure!(
         metadata.permissions().mode() & GROUP_AND_OTHERS == 0,
         "others can read or change the keys in {name}: run `chmod 600 {name}`"

@@ -35,8 +35,8 @@ impl FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refusal = "it is a level (off, error, warn, info, debug, trace), or parts with levels, \
-                       such as info,entreat_service=debug";
+        let refusal = "it must be a level (off, error, warn, info, debug, trace), or levels by \
+                       component, such as info,entreat_service=debug";
         for part in text.split(',') {
             let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
             // The parser takes a bare word for a target, so a typo would disable logging.
@@ -89,7 +89,7 @@ pub(crate) fn start(
         .with(lines.with_filter(filter.without_sdk()))
         .with(telemetry.map(Telemetry::layer))
         .try_init()
-        .map_err(|error| anyhow!("cannot begin to log: {error}"))
+        .map_err(|error| anyhow!("cannot start logging: {error}"))
 }
 
 #[cfg(test)]

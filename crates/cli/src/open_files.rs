@@ -24,15 +24,15 @@ pub(crate) fn connections(
     };
     ensure!(
         limit >= MIN_FILES,
-        "at most {limit} files can be open, and the service needs {MIN_FILES}: {REMEDY}"
+        "the limit is {limit} open files, but the service needs {MIN_FILES}: {REMEDY}"
     );
     let max = limit - RESERVED;
     if wanted.min(ENOUGH_CONNECTIONS) <= max {
         return Ok((wanted.min(max), None));
     }
     let warning = format!(
-        "at most {limit} files can be open, so that {max} connections can be served at once \
-         instead of {wanted}: {REMEDY}, or lower `http.connections`"
+        "the limit is {limit} open files, so the service accepts {max} connections instead of \
+         {wanted}: {REMEDY}, or lower `http.connections`"
     );
     Ok((max, Some(warning)))
 }
@@ -49,7 +49,7 @@ pub(crate) fn raise_limit() -> Option<usize> {
     let allowed = match setrlimit(Resource::Nofile, limit) {
         Ok(()) => limit.current,
         Err(error) => {
-            tracing::warn!(%error, "the limit of open files stays as it is");
+            tracing::warn!(%error, "cannot raise the limit of open files");
             before
         }
     };

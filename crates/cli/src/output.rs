@@ -89,9 +89,9 @@ pub(crate) fn why_unanswered(outcome: Option<Outcome>) -> &'static str {
     match outcome {
         Some(Outcome::Completed) => "",
         Some(Outcome::Declined) => "the question was declined",
-        Some(Outcome::TimedOut) => "time ran out, and nothing was sent",
+        Some(Outcome::TimedOut) => "the question timed out; nothing was sent",
         Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => {
-            "the answers were refused as often as is allowed"
+            "there were too many invalid answers"
         }
         Some(Outcome::Cancelled(_)) => "the question was cancelled",
         // Not reached for an awaited outcome.

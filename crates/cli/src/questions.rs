@@ -70,7 +70,7 @@ impl Questions {
                 let opened = location.open().await?;
                 let page = opened.engine.list(None, which, limit.into(), cursor).await;
                 opened.close().await;
-                let page = page.context("cannot list the elicitations")?;
+                let page = page.context("cannot list the questions")?;
                 Ok(RecordPage::Stored(page))
             }
             Self::Served(service) => {
@@ -79,14 +79,15 @@ impl Questions {
                     StatusFilter::All => {}
                     StatusFilter::Only(status) => params["status"] = status.as_str().into(),
                     StatusFilter::Live => bail!(
-                        "a service lists one state at a time: say pending or active instead of live"
+                        "a service lists one status at a time: use pending or active instead of \
+                         live"
                     ),
                 }
                 if let Some(cursor) = cursor {
                     params["cursor"] = cursor.to_string().into();
                 }
                 let page = service.call("elicitation/list", params).await?;
-                let page = page.context("cannot list the elicitations")?;
+                let page = page.context("cannot list the questions")?;
                 Ok(RecordPage::Served(page))
             }
         }
@@ -222,7 +223,10 @@ impl Record {
             }
             // A service reveals the secrets to its asker.
             (Self::Served(_), Some(_)) => {
-                line("result", "there is one: --json shows it, secrets included")?;
+                line(
+                    "result",
+                    "present; use --json to show it, including secrets",
+                )?;
             }
         }
         if let Some(missing) = record["missing"].as_array() {

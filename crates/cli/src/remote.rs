@@ -31,10 +31,10 @@ const MAX_RESPONSE_BYTES: usize = 256 << 20;
 /// Selects a service.
 #[derive(clap::Args)]
 pub(crate) struct RemoteArgs {
-    /// Ask a running service, such as `http://127.0.0.1:7171`, instead of opening a store
+    /// Connect to a running service, such as `http://127.0.0.1:7171`, instead of opening a store
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, conflicts_with_all = ["store", "keys"])]
     url: Option<String>,
-    /// The asker's key at that service; others on this machine can see flags, so better
+    /// The asker's key for that service. Other users of this machine can see flags; prefer
     /// `$ENTREAT_API_KEY`
     #[arg(long, value_name = "KEY", requires = "url")]
     key: Option<String>,
@@ -50,13 +50,13 @@ pub(crate) struct Remote {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteError {
     /// The elicitation does not exist, or belongs to another asker.
-    #[error("there is no such elicitation")]
+    #[error("there is no such question")]
     NotFound,
     /// The elicitation has settled.
-    #[error("the elicitation is over already: {state}")]
+    #[error("the question is already settled: {state}")]
     Settled { state: String },
     /// The answers are not valid.
-    #[error("the answers are not valid")]
+    #[error("the answers are invalid")]
     Invalid {
         /// The field errors, as received.
         errors: Vec<Value>,
@@ -64,7 +64,7 @@ pub(crate) enum RemoteError {
         is_last: bool,
     },
     /// The answers are too large.
-    #[error("the answers have {size} bytes, and {limit} are taken")]
+    #[error("the answers have {size} bytes; the limit is {limit}")]
     TooLarge { size: u64, limit: u64 },
     /// Any other error, with the service's message.
     #[error("{0}")]
@@ -88,10 +88,10 @@ impl Remote {
         key: Option<&str>,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
-        let url = Url::parse(url).context("--url is no URL, such as http://127.0.0.1:7171")?;
+        let url = Url::parse(url).context("--url must be a URL such as http://127.0.0.1:7171")?;
         ensure!(
             url.scheme() == "http",
-            "--url begins with http://: this command speaks no other protocol"
+            "--url must start with http://: other protocols are not supported"
         );
         let from_environment = || environment.variable(KEY_VARIABLE)?.to_str();
         let key = key.or_else(from_environment).map(str::to_owned);
@@ -105,9 +105,10 @@ impl Remote {
         params: Value,
     ) -> anyhow::Result<Result<Value, RemoteError>> {
         let response = tokio::time::timeout(TIMEOUT, self.send(method, params)).await;
-        let response = response.unwrap_or_else(|_| Err(anyhow!("it takes too long")));
+        let response = response.unwrap_or_else(|_| Err(anyhow!("the request timed out")));
         let url = self.url.as_str();
-        response.with_context(|| format!("no answer from the service at {}", output::sanitize(url)))
+        response
+            .with_context(|| format!("no response from the service at {}", output::sanitize(url)))
     }
 
     async fn send(
@@ -151,7 +152,7 @@ impl Remote {
 
 fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteError>> {
     let Ok(mut response) = serde_json::from_slice::<Value>(body) else {
-        bail!("it answers {status}, and not as a service of Entreat does");
+        bail!("it returned {status}, unlike an Entreat service");
     };
     let error = &response["error"];
     if error.is_null() {
@@ -178,7 +179,7 @@ fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteE
             state: "timeout".to_owned(),
         },
         _ if status == StatusCode::UNAUTHORIZED => {
-            RemoteError::Refused(format!("it wants a key that it knows: set {KEY_VARIABLE}"))
+            RemoteError::Refused(format!("the key is missing or unknown: set {KEY_VARIABLE}"))
         }
         _ => RemoteError::Refused(text(error, "message")),
     }))

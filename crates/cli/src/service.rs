@@ -100,11 +100,11 @@ fn explain(config: &Config, error: EntreatError) -> anyhow::Error {
             if address.ip().to_canonical().is_loopback() {
                 let why = config.reach().why_key_required();
                 let why = why.unwrap_or("`local_without_key` is false");
-                return anyhow!("nobody could ask: {why}, and there is no key; {remedy}");
+                return anyhow!("nobody can ask: {why}, and no asker has a key; {remedy}");
             }
             anyhow!(
-                "{address} can be reached from other machines, and nobody who asks there has a \
-                 key; {remedy}, or listen on 127.0.0.1"
+                "other machines can reach {address}, but no asker has a key; {remedy}, or listen \
+                 on 127.0.0.1"
             )
         }
         EntreatError::Listen { address, .. } => {
@@ -115,7 +115,7 @@ fn explain(config: &Config, error: EntreatError) -> anyhow::Error {
             let error = anyhow::Error::from(error);
             let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
             let cause = causes.join(": ");
-            anyhow!("cannot listen on {address}{source}: {cause}; name another with --listen")
+            anyhow!("cannot listen on {address}{source}: {cause}; set another with --listen")
         }
         error => error.into(),
     }

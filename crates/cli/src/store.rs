@@ -15,11 +15,11 @@ use crate::{keys, output};
 /// Selects a store.
 #[derive(clap::Args)]
 pub(crate) struct StoreArgs {
-    /// The file of the store [default: `$ENTREAT_STORE`, else entreat/entreat.db in
-    /// `$XDG_DATA_HOME` or ~/.local/share]
+    /// The store file [default: `$ENTREAT_STORE`, or entreat/entreat.db in `$XDG_DATA_HOME` or
+    /// ~/.local/share]
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     store: Option<PathBuf>,
-    /// The file of the store's keys [default: `$ENTREAT_KEYS`, else the store's name and .keys]
+    /// The store's key file [default: `$ENTREAT_KEYS`, or the store's name plus .keys]
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     keys: Option<PathBuf>,
 }
@@ -38,8 +38,8 @@ pub(crate) struct StoreLocation {
 /// Whether a lost store may be replaced by an empty one.
 #[derive(clap::Args)]
 pub(crate) struct NewStoreArgs {
-    /// Begin with an empty store where there is none, although its keys are there; one that is
-    /// there is opened as it is
+    /// Create an empty store if it is missing but its keys exist; an existing store is opened
+    /// unchanged
     #[arg(long)]
     new_store: bool,
 }
@@ -88,7 +88,7 @@ impl StoreLocation {
         let (store, is_default) = match (store, data_folder) {
             (Some(path), _) => (path.to_owned(), false),
             (None, Some(folder)) => (default_path(folder), true),
-            (None, None) => bail!("there is no home folder: say where the store is with --store"),
+            (None, None) => bail!("there is no home folder: set the store with --store"),
         };
         let default_keys = || {
             let mut default_keys = store.clone().into_os_string();
@@ -127,9 +127,9 @@ impl StoreLocation {
     /// Opens an existing store.
     pub(crate) fn open_store(&self) -> anyhow::Result<EmbeddedStore> {
         let found = self.store.try_exists();
-        if !found.with_context(|| format!("cannot look for {}", display_path(&self.store)))? {
+        if !found.with_context(|| format!("cannot access {}", display_path(&self.store)))? {
             let path = display_path(&self.store);
-            bail!("there is no store at {path}: name one with --store or ENTREAT_STORE");
+            bail!("there is no store at {path}: set one with --store or ENTREAT_STORE");
         }
         self.open_file(false)
     }
@@ -164,7 +164,7 @@ impl StoreLocation {
             && let Some(folder) = self.store.parent()
         {
             create_private_folder(folder)
-                .with_context(|| format!("cannot make the folder {}", display_path(folder)))?;
+                .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
         }
         // Keys are created after their store. If only the keys exist, the store was lost, and
         // silently creating a new one would hide that.
@@ -202,7 +202,7 @@ impl StoreLocation {
             let remedy = match error {
                 OpenError::NoStore { .. } => return self.no_store(),
                 OpenError::InUse { .. } => {
-                    "; wait until it has ended, or name another store with --store"
+                    "; wait until it exits, or set another store with --store"
                 }
                 _ => "",
             };
@@ -231,26 +231,26 @@ impl StoreLocation {
         let (keys, store) = (display_path(&self.keys), display_path(&self.store));
         match error {
             StartError::Keys(_) => anyhow!(
-                "the keys in {keys} are not those of the store {store}: \
-                 name the right file with --keys or ENTREAT_KEYS"
+                "the keys in {keys} don't match the store {store}: set the right file with --keys \
+                 or ENTREAT_KEYS"
             ),
-            error => anyhow::Error::from(error).context(format!("cannot use the store {store}")),
+            error => anyhow::Error::from(error).context(format!("cannot open the store {store}")),
         }
     }
 
     fn no_store(&self) -> anyhow::Error {
         let store = display_path(&self.store);
         anyhow!(
-            "the store {store} is gone or empty, and was not always: put it back from your copy, \
-             or begin with an empty one by `entreat serve --new-store`"
+            "the store {store} is missing or empty, although it existed before: restore it from a \
+             backup, or start with an empty one: `entreat serve --new-store`"
         )
     }
 
     fn no_keys(&self) -> anyhow::Error {
         let (keys, store) = (display_path(&self.keys), display_path(&self.store));
         anyhow!(
-            "the keys of the store {store} are not at {keys}: \
-             name their file with --keys or ENTREAT_KEYS"
+            "the keys of the store {store} are not at {keys}: set their file with --keys or \
+             ENTREAT_KEYS"
         )
     }
 }

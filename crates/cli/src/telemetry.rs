@@ -92,9 +92,10 @@ impl opentelemetry_sdk::trace::SpanExporter for LoggingExporter {
         let exported = self.exporter.export(batch).await;
         let was_down = self.is_down.swap(exported.is_err(), Ordering::Relaxed);
         match exported {
-            Ok(()) if was_down => tracing::info!("the collector takes traces again"),
+            Ok(()) if was_down => tracing::info!("the collector accepts traces again"),
             Err(error) if !was_down => {
-                tracing::warn!(%error, spans, "the collector takes no traces; they are lost");
+                tracing::warn!(%error, spans, "cannot send traces to the collector; they are \
+                                               dropped");
             }
             Ok(()) | Err(_) => {}
         }

@@ -32,12 +32,12 @@ mod page;
 mod print;
 mod subject;
 
-/// Ask the person at this terminal and print the answers
+/// Ask a question in this terminal and print the answers
 ///
-/// Takes the whole screen, on stderr, and prints the answers as one line of JSON, secrets included.
-/// With --plain, ACCESSIBLE=1 or TERM=dumb the questions come as lines, one after the other, and
-/// nothing is redrawn, so that a screen reader can follow. Where stdin is no terminal, its lines
-/// are the answers; where it is empty, the question waits on a page of this machine.
+/// Uses the whole screen, on stderr, and prints the answers as one line of JSON, including secrets.
+/// With --plain, ACCESSIBLE=1 or TERM=dumb, questions appear line by line and nothing is redrawn,
+/// for screen readers. If stdin is not a terminal, its lines are the answers; if it is empty, the
+/// question waits on a local page.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(after_help = AFTER_HELP)]
@@ -47,59 +47,59 @@ pub(crate) struct Args {
     /// The form: JSON, YAML or TOML
     #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath, group = "what")]
     form: Option<Source>,
-    /// Ask the form of this name in the folder of forms
+    /// Ask the form with this name from the folder of forms
     #[arg(long, value_name = "NAME", group = "what")]
     template: Option<String>,
     /// The folder of forms [default: `$ENTREAT_FORMS`]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, requires = "template")]
     forms: Option<PathBuf>,
-    /// Ask for one line of text, and print it as it is
+    /// Ask for one line of text and print it as is
     #[arg(long, value_name = "TEXT", group = "what")]
     prompt: Option<String>,
-    /// The line is a secret, and typed unseen
+    /// Hide the line while it is typed: it is a secret
     #[arg(long, requires = "prompt")]
     sensitive: bool,
-    /// Run a script: a list of {"say": text} and {"ask": field}, step by step
+    /// Run a script: a list of {"say": text} and {"ask": field} steps
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, group = "what")]
     script: Option<Source>,
-    /// Fill in an answer beforehand; may be given several times. Lists have commas between
+    /// Prefill an answer; repeatable. Separate list items with commas
     #[arg(
         long = "default",
         value_name = "ID=VALUE",
         conflicts_with_all = ["prompt", "script"]
     )]
     defaults: Vec<String>,
-    /// How long the person has, such as 90s or 5m; 1s to 10m [default: the form's, else 10m; 30s
-    /// for --prompt]
+    /// How long to wait for the answer, such as 90s or 5m; 1s to 10m [default: the form's timeout,
+    /// or 10m; 30s for --prompt]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
-    /// Who asks, for the person to see
+    /// The name of the asker, shown to the person
     #[arg(long, value_name = "NAME")]
     asker: Option<String>,
-    /// Why it is asked, for the person to see
+    /// Why you are asking, shown to the person
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
-    /// Ask in lines that are never redrawn
+    /// Ask line by line, without redrawing
     #[arg(long, conflicts_with = "browser")]
     plain: bool,
     /// Ask on a page in the browser, on a port that only this machine can reach
     #[arg(long)]
     browser: bool,
-    /// Keep the question in the store, where `entreat list` finds it; --store implies it
+    /// Keep the question in the store, so that `entreat list` shows it; implied by --store
     ///
-    /// Without either, nothing is written to disk.
+    /// Otherwise, nothing is written to disk.
     #[arg(long)]
     keep: bool,
-    /// Print the whole record, also when there is no answer
+    /// Print the complete record, even if there is no answer
     #[arg(long, group = "output")]
     json: bool,
-    /// Print a line NAME='value' for each field, for a shell to `eval`
+    /// Print a line NAME='value' for each field, for `eval` in a shell
     ///
-    /// Names are ids in upper case, with _ for what a name cannot have. A list has one item a
-    /// line; what was not answered is empty.
+    /// Names are ids in upper case, with _ in place of invalid characters. A list has one item per
+    /// line; fields without an answer are empty.
     #[arg(long, group = "output")]
     env: bool,
-    /// Print the answer to this field alone, as it is
+    /// Print only the answer to this field, as is
     #[arg(long, value_name = "ID", group = "output")]
     field: Option<String>,
     #[command(flatten)]
@@ -121,17 +121,17 @@ Examples:
   printf 'Ada\\n' | entreat ask greeting.json
   entreat ask deploy.yaml --store questions.db && entreat list --store questions.db
 
-The keys are on the screen: Tab, Shift-Tab and Enter move, Ctrl-R shows everything once more before
-it is sent, Ctrl-X declines (a decision not to answer), Esc or Ctrl-C cancels, Ctrl-T asks for more
-time. In lines, the person types :back, :help, :decline, :cancel or :extend. Secrets are typed
-unseen. A store holds them sealed, with keys in a file beside it.
+Keys, also shown on the screen: Tab, Shift-Tab and Enter move, Ctrl-R opens a review before sending,
+Ctrl-X declines (a decision not to answer), Esc or Ctrl-C cancels, Ctrl-T asks for more time. In
+plain mode, type :back, :help, :decline, :cancel or :extend. Secrets are hidden while typed; a store
+encrypts them, with keys in a file next to it.
 
-NO_COLOR turns colours off; a locale that is not UTF-8 leaves nothing but ASCII.
+Set NO_COLOR to turn off colours. If the locale is not UTF-8, only ASCII is used.
 
-Exit codes: 0 answered; 3 declined; 4 cancelled, also by Ctrl-C on the screen, by the end of the
-input, or after too many attempts; 5 out of time; 2 wrong usage, a form that is broken or cannot be
-read, a store that cannot be opened. A signal cancels too: 130 Ctrl-C in lines or on a page, 143
-ended, 129 terminal closed.";
+Exit codes: 0 answered; 3 declined; 4 cancelled, also with Ctrl-C in full-screen mode, by end of
+input, or after too many attempts; 5 timed out; 2 wrong usage, an invalid or unreadable form, a
+store that cannot be opened. A signal cancels the question: 130 Ctrl-C in plain mode or on a page,
+143 terminated, 129 terminal closed.";
 
 /// The default asker name.
 const ASKER: &str = "cli";
@@ -140,11 +140,12 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let is_stdin = |source: &Option<Source>| *source == Some(Source::Stdin);
     ensure!(
         !is_stdin(&args.form) && !is_stdin(&args.script),
-        "the form cannot come from stdin: the answers are read there; put it in a file"
+        "the form cannot come from stdin, because the answers are read from there; put it in a \
+         file"
     );
     ensure!(
         args.is_kept() || !args.store.names_keys(),
-        "--keys belongs to a store: add --store PATH or --keep"
+        "--keys needs a store: add --store PATH or --keep"
     );
     let subject = Subject::read(args, context)?;
     let print = match &args.field {
@@ -176,7 +177,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         let result = runtime::block_on(ask_here(&job, location, settings.clone(), context))?;
         if result.0 == Ending::NoInput {
             context.say(format_args!(
-                "entreat: nobody can answer here: stdin is empty, and no terminal"
+                "entreat: nobody can answer here: stdin is empty and not a terminal"
             ));
             runtime::block_on_all(page::ask(&job, location, settings, false, context))?
         } else {
@@ -306,7 +307,7 @@ fn report(
             return Ok(Exit::Success);
         }
         Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending == Ending::InputEnded => (
-            "the input ended before the answers were sent, and the question was cancelled",
+            "the input ended before the answers were sent, so the question was cancelled",
             Exit::Cancelled,
         ),
         outcome => (output::why_unanswered(outcome), unanswered(outcome)),

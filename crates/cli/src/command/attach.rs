@@ -22,24 +22,24 @@ use crate::signals::Signals;
 use crate::terminal_style::terminal_style;
 use crate::{output, runtime};
 
-/// Answer a question that a service holds, at this terminal
+/// Answer a question of a running service in this terminal
 ///
-/// Shows it as `entreat ask` does and sends the answer to the service; nothing is printed, since the
-/// answer belongs to whoever asked. Ends by itself when the question is settled elsewhere.
+/// Shows the question as `entreat ask` does and sends the answer to the service. Prints nothing,
+/// because the answer belongs to the asker. Exits if the question is settled elsewhere.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The elicitation, as `entreat list` names it
+    /// The question's id, as shown by `entreat list`
     #[arg(value_name = "ID")]
     id: ElicitationId,
-    /// The service
+    /// The URL of the service
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, default_value = remote::DEFAULT_URL)]
     url: String,
-    /// The asker's key at that service; others on this machine can see flags, so better
+    /// The asker's key for that service. Other users of this machine can see flags; prefer
     /// `$ENTREAT_API_KEY`
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Ask in lines that are never redrawn
+    /// Ask line by line, without redrawing
     #[arg(long)]
     plain: bool,
 }
@@ -50,9 +50,9 @@ Examples:
   entreat attach elic_01hnmq7zq8e9vv8h2m6x3c5t0d
   entreat attach elic_01hnmq7zq8e9vv8h2m6x3c5t0d --url http://127.0.0.1:8080 --plain
 
-Exit codes: 0 answered, here or elsewhere; 3 declined; 4 cancelled; 5 out of time; 1 there is none
-of that name; 2 wrong usage, a service that does not answer, a question that no terminal can show.
-A signal leaves the question open: 130 Ctrl-C in lines, 143 ended, 129 terminal closed.";
+Exit codes: 0 answered, here or elsewhere; 3 declined; 4 cancelled; 5 timed out; 1 no such question;
+2 wrong usage, no response from the service, a question that a terminal cannot show. A signal
+leaves the question open: 130 Ctrl-C in plain mode, 143 terminated, 129 terminal closed.";
 
 /// The timeout of one long poll for the outcome.
 const POLL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let status = remote::text(&asked, "status");
     if !matches!(&*status, "pending" | "active") {
         context.say(format_args!(
-            "entreat: the question is over already: {status}"
+            "entreat: the question is already settled: {status}"
         ));
         return Ok(exit_of(&status));
     }
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
                 "completed" => "sent",
                 "declined" => "declined",
                 "cancelled" => "cancelled",
-                _ => "time ran out, and nothing was sent",
+                _ => "the question timed out; nothing was sent",
             };
             context.say(format_args!("entreat: {words}"));
             exit_of(&status)
@@ -146,7 +146,7 @@ fn exit_of(status: &str) -> Exit {
 fn question(asked: &Value, messages: Messages) -> anyhow::Result<TerminalQuestion> {
     if let Some(url) = asked["url"].as_str() {
         bail!(
-            "this question is answered on a web page, not here: {}",
+            "answer this question on its web page: {}",
             output::sanitize(url)
         );
     }
@@ -227,7 +227,7 @@ impl AttachedQuestion<'_> {
                             is_warned = true;
                             prompt.notify(PromptNotice::ExpiryWarning(self.left()));
                         }
-                        filled = &mut filling => break filled.context("cannot talk to the person")?,
+                        filled = &mut filling => break filled.context("cannot use the terminal")?,
                     }
                 }
             };
@@ -243,8 +243,8 @@ impl AttachedQuestion<'_> {
                 }
                 FormReply::Cancelled if terminal.input_ended() && !terminal.is_attended() => {
                     bail!(
-                        "nobody can answer here: stdin is empty, and no terminal; the question is \
-                         still open"
+                        "nobody can answer here: stdin is empty and not a terminal; the question \
+                         is still open"
                     );
                 }
                 FormReply::Declined => ("elicitation/decline", json!({"elicitationId": self.id})),
@@ -316,7 +316,7 @@ impl AttachedQuestion<'_> {
             Ok(_) => SubmitResult::Settled("completed".to_owned()),
             Err(RemoteError::Settled { state }) => SubmitResult::Settled(state),
             Err(RemoteError::Invalid { errors, .. }) if errors.is_empty() => {
-                bail!("the service refuses the answers, and does not say why")
+                bail!("the service rejected the answers without a reason")
             }
             Err(RemoteError::Invalid { is_last: true, .. }) => {
                 SubmitResult::Settled("cancelled".to_owned())
@@ -325,7 +325,7 @@ impl AttachedQuestion<'_> {
                 SubmitResult::Refused(errors.iter().filter_map(FieldError::from_json).collect())
             }
             Err(RemoteError::TooLarge { size, limit }) => SubmitResult::TooLarge(format!(
-                "The answers have {size} bytes, and {limit} are taken: shorten them."
+                "The answers have {size} bytes; the limit is {limit}. Shorten them."
             )),
             Err(error) => return Err(error.into()),
         })

@@ -17,17 +17,17 @@ use crate::{output, runtime};
 
 /// Copy a store to a new file
 ///
-/// The copy is a store itself. Files that people sent and nobody has fetched yet are copied to a
-/// folder beside it, sealed as they are, where a service on the copy looks for them. The keys are
-/// not in it: without them nobody can read its secrets, so keep a copy of their file too, in
-/// another place.
+/// The copy is a complete store. Uploaded files that have not been fetched yet are copied, still
+/// encrypted, to a folder next to it, where a service that uses the copy finds them. The copy
+/// doesn't include the keys: without them nobody can read its secrets, so back up the key file too,
+/// in a different place.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The file to make; one that is there already is left alone
+    /// The file to create; an existing file is not overwritten
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// The folder of the files that people sent [default: the store's name and .uploads]
+    /// The folder of uploaded files [default: the store's name plus .uploads]
     #[arg(long, value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
     uploads: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ Examples:
   entreat list --store monday.db --keys questions.db.keys
 
 Exit codes: 0 copied; 2 wrong usage, no store, a store that cannot be opened, a file or folder that
-exists or cannot be written.";
+already exists or cannot be written.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyhow::Result<Exit> {
     let location = args.store.location(context.environment())?;
@@ -62,7 +62,10 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
     let folder = to.to_string_lossy();
     let with = match files {
         0 => String::new(),
-        files => format!(", {files} of its files to {}", output::sanitize(&folder)),
+        files => format!(
+            ", with {files} uploaded files in {}",
+            output::sanitize(&folder)
+        ),
     };
     context.say(format_args!(
         "copied to {file}{with}; its keys are in {keys}"
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
 async fn copy(store: &EmbeddedStore, file: &Path, from: &Path, to: &Path) -> anyhow::Result<usize> {
     let shown = || output::sanitize(&to.to_string_lossy()).to_string();
     if to.try_exists().unwrap_or(true) {
-        bail!("{} exists already", shown());
+        bail!("{} already exists", shown());
     }
     store.backup(file).await?;
     let copied = upload::copy(from, to);
@@ -83,5 +86,5 @@ async fn copy(store: &EmbeddedStore, file: &Path, from: &Path, to: &Path) -> any
         let _ = fs::remove_dir_all(to);
         let _ = fs::remove_file(file);
     }
-    copied.with_context(|| format!("cannot copy the files of the store to {}", shown()))
+    copied.with_context(|| format!("cannot copy the uploaded files to {}", shown()))
 }

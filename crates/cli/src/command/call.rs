@@ -32,10 +32,10 @@ mod server;
 mod stderr;
 mod ui;
 
-/// Call a tool of an MCP server, and answer what it asks
+/// Call a tool of an MCP server and answer its questions
 ///
-/// Prints the result's text. What the server asks is shown here, or in the browser, or answered
-/// from a file. Nothing is opened or sent without consent.
+/// Prints the text of the result. The server's questions appear in this terminal or in the browser,
+/// or are answered from a file. Nothing is opened or sent without consent.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(
@@ -48,62 +48,62 @@ pub(crate) struct Args {
     /// The tool to call, and the server's URL if it is not a command
     #[arg(value_name = "TOOL> <URL", num_args = 0..=2)]
     words: Vec<String>,
-    /// The command that starts the server, which is spoken to by its stdin and stdout
+    /// The command that starts the server on stdio
     #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-    /// The tool's arguments, a JSON object
+    /// The tool's arguments, as a JSON object
     #[arg(long = "args", value_name = "JSON", default_value = "{}", value_parser = object)]
     arguments: Map<String, Value>,
-    /// Which protocol to speak
+    /// The protocol version to use
     #[arg(long, value_enum, default_value = "auto")]
     era: EraArg,
-    /// Where to show what the server asks [default: terminal]
+    /// Where to show the server's questions [default: terminal]
     #[arg(long, value_enum, conflicts_with = "answers")]
     ui: Option<Ui>,
-    /// Answer from a file: a JSON array of results, used in order; `-` is stdin
+    /// Read answers from a file: a JSON array of results, in order; `-` is stdin
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     answers: Option<Source>,
-    /// Print the whole result as JSON
+    /// Print the complete result as JSON
     #[arg(long)]
     json: bool,
-    /// List the tools, prompts and resources of the server, and call nothing
+    /// List the server's tools, prompts and resources, without calling any
     #[arg(long, conflicts_with_all = ["prompt", "resource", "arguments"])]
     list: bool,
-    /// Get the prompt of that name, instead of calling a tool
+    /// Get the prompt with that name instead of calling a tool
     #[arg(long, conflicts_with = "resource")]
     prompt: bool,
-    /// Read the resource of that URI, instead of calling a tool
+    /// Read the resource with that URI instead of calling a tool
     #[arg(long)]
     resource: bool,
-    /// A header for each request to a URL, such as `Authorization: Bearer ...`; others on this
+    /// A header for each HTTP request, such as `Authorization: Bearer ...`. Other users of this
     /// machine can see flags
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = server::header)]
     headers: Vec<server::Header>,
-    /// How long each question waits for the person, such as 90s or 5m [default: without end]
+    /// How long each question waits for an answer, such as 90s or 5m [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
-    /// Ask in lines that are never redrawn, for screen readers and logs
+    /// Ask line by line, without redrawing, for screen readers and logs
     #[arg(long)]
     plain: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum EraArg {
-    /// The newest that the server speaks
+    /// The newest version that the server supports
     Auto,
     /// 2025-11-25 or older: the server pushes its questions
     Legacy,
-    /// Questions are asked within results
+    /// Questions are part of results
     #[value(name = "2026-07-28")]
     Rounds,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Ui {
-    /// Here
+    /// In this terminal
     #[default]
     Terminal,
-    /// On a page of this machine
+    /// On a local page
     Browser,
 }
 
@@ -115,15 +115,15 @@ Examples:
   entreat call greet --ui browser -- npx some-mcp-server
   entreat call greet --answers answers.json -- npx some-mcp-server
 
-An answers file is a JSON array, one result for each question, in the order of asking:
+An answers file is a JSON array with one result per question, in order:
   [{\"action\": \"accept\", \"content\": {\"name\": \"Ada\"}}, {\"action\": \"decline\"}, {\"action\": \"cancel\"}]
-Fields that are left out keep the defaults of the question, null clears one. Each is checked like
-any other answer. To accept a URL is consent; nothing is opened then.
+Fields that you leave out keep their defaults; null clears a field. Answers are validated as if they
+were typed. Accepting a URL gives consent, but doesn't open it.
 
-Exit codes: 0 done; 1 the tool reports an error, or the server refuses; 2 wrong usage, no
-connection, an answer that is missing, left over or does not fit; 3 a question was declined; 4
-cancelled; 5 the time for a question ran out; above 128: a signal ended it. Of several questions
-the last one counts.";
+Exit codes: 0 success; 1 the tool reported an error, or the server rejected the call; 2 wrong usage,
+no connection, too few or too many answers, or an invalid one; 3 a question was declined; 4
+cancelled; 5 a question timed out; above 128: ended by a signal. If there were several questions,
+the last one decides.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let (name, target) = args.target()?;
@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
             let text = source.read(MAX_ANSWER_BYTES, context)?;
             Some(
                 ScriptedAnswers::parse(&text)
-                    .with_context(|| format!("{source} holds no answers"))?,
+                    .with_context(|| format!("cannot read answers from {source}"))?,
             )
         }
         None => None,
@@ -148,17 +148,22 @@ impl Args {
             ""
         } else {
             let wanted = match (self.prompt, self.resource) {
-                (true, _) => "name the prompt",
-                (_, true) => "name the resource",
-                _ => "name the tool to call, or say --list",
+                (true, _) => "specify the prompt",
+                (_, true) => "specify the resource",
+                _ => "specify the tool to call, or use --list",
             };
             words.next().ok_or_else(|| anyhow!(wanted))?
         };
         let target = match (words.next(), self.command.as_slice()) {
             (Some(url), []) => ServerTarget::Url(url),
             (None, [program, arguments @ ..]) => ServerTarget::Command { program, arguments },
-            (Some(_), _) => bail!("name either the server's URL or the command after --"),
-            (None, []) => bail!("name the server: its URL, or -- and the command that starts it"),
+            (Some(_), _) => bail!(
+                "specify either the server's URL or the command after --, not \
+                                   both"
+            ),
+            (None, []) => {
+                bail!("specify the server: its URL, or -- and the command that starts it")
+            }
         };
         ensure!(words.next().is_none(), "--list takes no tool");
         Ok((name, target))
@@ -293,7 +298,7 @@ fn report(
             }
             let (message, code) = (output::sanitize(&error.message), error.code.0);
             context.say(format_args!(
-                "entreat: the server refused: {message} ({code})"
+                "entreat: the server returned an error: {message} ({code})"
             ));
             true
         }
@@ -304,7 +309,7 @@ fn report(
         Some(Decision::Declined) => (Exit::Declined, "the question was declined"),
         Some(Decision::Refused) => (Exit::Declined, "the server asked too often"),
         Some(Decision::Cancelled) => (Exit::Cancelled, "the question was cancelled"),
-        Some(Decision::TimedOut) => (Exit::TimedOut, "the time for the question ran out"),
+        Some(Decision::TimedOut) => (Exit::TimedOut, "the question timed out"),
         Some(Decision::Accepted) | None if is_error => return Ok(Exit::Findings),
         Some(Decision::Accepted) | None => return Ok(Exit::Success),
     };
@@ -315,7 +320,7 @@ fn report(
 fn object(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("it is no JSON object, such as {\"name\": \"Ada\"}".to_owned()),
-        Err(error) => Err(format!("it is not JSON: {error}")),
+        Ok(_) => Err("expected a JSON object, such as {\"name\": \"Ada\"}".to_owned()),
+        Err(error) => Err(format!("not valid JSON: {error}")),
     }
 }

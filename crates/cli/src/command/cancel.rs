@@ -9,14 +9,14 @@ use crate::context::{Context, Exit};
 use crate::questions::{Cancelled, QuestionsArgs};
 use crate::runtime;
 
-/// Cancel an elicitation that nobody has answered
+/// Cancel a question that has not been answered
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The elicitation, as `entreat list` names it
+    /// The question's id, as shown by `entreat list`
     #[arg(value_name = "ID")]
     id: ElicitationId,
-    /// Why
+    /// The reason
     #[arg(
         long,
         value_name = "REASON",
@@ -36,8 +36,8 @@ Examples:
   entreat cancel elic_01hnmq7zq8e9vv8h2m6x3c5t0d
   entreat cancel elic_01hnmq7zq8e9vv8h2m6x3c5t0d --reason form_invalidated
 
-Exit codes: 0 cancelled; 1 there is none of that name, or it is over already; 2 wrong usage, no
-store, a store that cannot be opened, a service that does not answer.";
+Exit codes: 0 cancelled; 1 no such question, or it is already settled; 2 wrong usage, no store, a
+store that cannot be opened, no response from the service.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let questions = args.questions.questions(context.environment())?;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
             Ok(Exit::Success)
         }
         Cancelled::AlreadySettled(state) => {
-            context.say(format_args!("entreat: {id} is over already: {state}"));
+            context.say(format_args!("entreat: {id} is already settled: {state}"));
             Ok(Exit::Findings)
         }
         Cancelled::NotFound => Ok(context.report_missing(id)),

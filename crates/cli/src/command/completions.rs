@@ -8,11 +8,11 @@ use clap_complete::Shell;
 use crate::command::Cli;
 use crate::context::Exit;
 
-/// Print a script that completes `entreat` in a shell
+/// Print a shell completion script
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The shell that the script is for
+    /// The shell to generate the script for
     shell: Shell,
 }
 

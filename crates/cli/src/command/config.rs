@@ -10,16 +10,16 @@ use crate::config::{
 use crate::context::{Context, Exit};
 use crate::output;
 
-/// Print what holds for a service, and where each value came from
+/// Print the settings of a service and where each value comes from
 ///
-/// Takes the flags of `entreat serve`, and does nothing else. Keys of askers are shown as `…`.
+/// Takes the flags of `entreat serve`. Askers' keys are shown as `…`.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Print {"file": …, "settings": […], "askers": […]}
     #[arg(long)]
     json: bool,
-    /// Whose settings to print
+    /// The command whose settings to print
     #[arg(
         long = "for",
         value_name = "COMMAND",
@@ -36,9 +36,9 @@ pub(crate) struct Args {
 /// A command with settings.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum For {
-    /// And `rpc` and `doctor`: from entreat.toml of this folder
+    /// Also `rpc` and `doctor`: from entreat.toml in this folder
     Serve,
-    /// From entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config alone
+    /// Only from entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config
     Mcp,
 }
 
@@ -52,15 +52,14 @@ impl For {
 }
 
 const AFTER_HELP: &str = "\
-A setting comes from entreat.toml, from the environment or from a flag; the last wins. Its name is
-its key in the file, where a dot stands for a table, and its variable: limits.live is live in
-[limits] and ENTREAT_LIMITS_LIVE.
+Flags override environment variables, which override entreat.toml. The setting limits.live is the
+key `live` in the table [limits], or the variable ENTREAT_LIMITS_LIVE.
 
 Examples:
   entreat config
   ENTREAT_LISTEN=127.0.0.1:8080 entreat config --json | jq '.settings[0]'
 
-Exit codes: 0 printed; 2 a setting that is unknown or cannot be.";
+Exit codes: 0 success; 2 an unknown setting or an invalid value.";
 
 /// The output of `--json`.
 #[derive(Serialize)]

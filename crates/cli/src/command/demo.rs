@@ -21,21 +21,20 @@ use crate::input::{MAX_ANSWER_BYTES, Source};
 use crate::signals::Signals;
 use crate::{browser, output, runtime};
 
-/// Ask a sample question on a page, and print the answer
+/// Ask a sample question on a page and print the answer
 ///
-/// Runs the whole of Entreat in memory, on a free port of this machine: nothing is kept and nobody
-/// else can reach it. With --form it is your own form that is asked, and the page follows the file
-/// as you change it.
+/// Runs a complete Entreat in memory, on a free local port: nothing is stored, and nobody else can
+/// reach it. To try your own form, use --form; the page follows the file as you edit it.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Ask this form instead, again whenever the file changes: JSON, YAML or TOML
+    /// Ask this form (JSON, YAML or TOML), again whenever the file changes
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     form: Option<Source>,
-    /// Answer by itself, with the JSON in this file
+    /// Answer automatically with the JSON in this file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     answer: Option<Source>,
-    /// Print the link and open no browser
+    /// Print the link without opening a browser
     #[arg(long)]
     no_browser: bool,
     #[command(flatten)]
@@ -49,17 +48,17 @@ Examples:
   entreat demo --form greeting.json --no-browser
   echo '{\"approve\": false, \"reason\": \"The tests are red.\"}' | entreat demo --answer -
 
-The link stands on stderr, the answer on stdout as one line of JSON.
+The link goes to stderr, the answer to stdout as one line of JSON.
 
-Exit codes: 0 answered; 1 not answered: declined, cancelled, out of time, not valid; 2 wrong usage,
-a form or an answer that cannot be read; 130 Ctrl-C.";
+Exit codes: 0 answered; 1 not answered: declined, cancelled, timed out, invalid; 2 wrong usage, an
+unreadable form or answer; 130 Ctrl-C.";
 
 const SAMPLE: &str = include_str!("demo/deploy.yaml");
 /// The asker's name on the page.
 const ASKER: &str = "Entreat demo";
 /// What the person does, and how long it takes.
 const WHAT_NEXT: &str = "\
-Answer there, which takes about a minute; the answer is printed here. Ctrl-C ends the demo.";
+Answer there, which takes about a minute; the answer is printed here. To end the demo, press Ctrl-C.";
 /// How often the form's file is checked for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
 /// The timeout of a form that sets none. Long, since its author may be editing it.
@@ -71,7 +70,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let form = match &args.form {
         Some(source) => args.notation.load_form(source, context)?,
-        None => Form::from_text(SAMPLE, Notation::Yaml).context("the sample form is broken")?,
+        None => Form::from_text(SAMPLE, Notation::Yaml).context("the sample form is invalid")?,
     };
     let answer = match &args.answer {
         Some(source) => {
@@ -121,7 +120,7 @@ async fn demonstrate(
                 );
                 context.say(format_args!("{field}: {message}"));
             }
-            context.say(format_args!("entreat: the answer is not valid"));
+            context.say(format_args!("entreat: the answer is invalid"));
             Ok(Exit::Findings)
         }
         Ok(DemoEnding::Signal(exit)) => Ok(exit),
@@ -178,10 +177,12 @@ async fn ask(
             Err(error) => return Err(error.into()),
         }
     } else if !args.no_browser && browser::may_open(context) && browser::open(&link).is_ok() {
-        context.say(format_args!("It should open in your browser. {WHAT_NEXT}"));
+        context.say(format_args!(
+            "The page should open in your browser. {WHAT_NEXT}"
+        ));
     } else {
         context.say(format_args!(
-            "Open it in a browser on this machine. {WHAT_NEXT}"
+            "Open the link in a browser on this machine. {WHAT_NEXT}"
         ));
     }
     loop {
@@ -202,9 +203,9 @@ async fn ask(
                         let old = question.clone();
                         question = replace(pages, &asker, &old, form).await?;
                         old.cancel(CancelReason::FormInvalidated).await.ok();
-                        context.say(format_args!("The form has changed; the page follows."));
+                        context.say(format_args!("The form has changed; the page was updated."));
                     }
-                    Err(broken) => context.say(format_args!("{broken}\nThe page stays as it was.")),
+                    Err(broken) => context.say(format_args!("{broken}\nThe page was not updated.")),
                 }
             }
             signal = signals.next() => return Ok(DemoEnding::Signal(signal)),

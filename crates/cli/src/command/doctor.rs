@@ -26,10 +26,10 @@ use crate::context::{Context, Exit};
 use crate::environment::Environment;
 use crate::{output, runtime};
 
-/// Tell what is wrong with the set-up of a service, and what to do
+/// Check the setup of a service for problems
 ///
-/// Takes the flags of `entreat serve`, and changes nothing. Run it as the user that the service
-/// runs as: it sees what that user sees.
+/// Takes the flags of `entreat serve`, and changes nothing. Run it as the service's user: it sees
+/// what that user sees.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -43,16 +43,16 @@ pub(crate) struct Args {
 }
 
 const AFTER_HELP: &str = "\
-A finding is ok, a warning or a problem. It looks at the configuration, the store with its folder
-and keys, the disk, the clock, the limit of open files, the address, settings that are weak, and
-the forms. A service that runs already is no problem.
+Each check is ok, a warning or a problem. Checks the configuration, the store with its folder and
+keys, the disk, the clock, the limit of open files, the address, insecure settings, and the forms.
+The service may be running.
 
 Examples:
   entreat doctor
   entreat doctor --config /etc/entreat/entreat.toml
   entreat doctor --json | jq -r '.findings[] | select(.level != \"ok\") | .remedy'
 
-Exit codes: 0 no problem, though there may be warnings; 1 a problem; 2 wrong usage.";
+Exit codes: 0 no problems, maybe warnings; 1 problems found; 2 wrong usage.";
 
 /// The output of `--json`.
 #[derive(Serialize)]

@@ -18,7 +18,7 @@ mod sample;
 mod schema;
 mod validate;
 
-/// Check forms and answers, and turn forms into schemas and back
+/// Check forms and answers, and convert between forms and schemas
 #[derive(Subcommand)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) enum Command {
@@ -30,7 +30,7 @@ pub(crate) enum Command {
 }
 
 const AFTER_HELP: &str = "\
-A form has an id, a title and fields; it may be written as JSON, YAML or TOML:
+A form has an id, a title and fields, in JSON, YAML or TOML:
 
   id: deploy
   title: Where should this go?
@@ -56,9 +56,9 @@ impl Command {
 /// The notation of documents.
 #[derive(clap::Args)]
 pub(super) struct NotationArg {
-    /// How the file is written, if its name does not tell (.json, .yaml, .yml, .toml)
+    /// The format of the file, if its extension doesn't say (.json, .yaml, .yml, .toml)
     ///
-    /// Without it, a text that begins with `{` or `[` is JSON, any other is YAML.
+    /// By default, text that starts with `{` or `[` is JSON, any other text is YAML.
     #[arg(long, value_name = "NOTATION", value_enum)]
     notation: Option<Notation>,
 }
@@ -102,9 +102,10 @@ impl NotationArg {
 struct FormArgs {
     #[command(flatten)]
     notation: NotationArg,
-    /// A custom validator that the host program will register; may be given several times
+    /// A custom validator that the host program registers; repeatable
     ///
-    /// Without this, a form that names it is broken. Here it lets every answer pass.
+    /// Without it, a form that uses the validator is invalid. Here, the validator accepts every
+    /// answer.
     #[arg(long = "validator", value_name = "NAME")]
     validators: Vec<String>,
 }

@@ -9,17 +9,17 @@ use crate::context::{Context, Exit};
 use crate::questions::QuestionsArgs;
 use crate::runtime;
 
-/// List the elicitations of a store or of a running service, newest first
+/// List the questions of a store or a running service, newest first
 ///
-/// Results are not listed; see `entreat status`. What ran out of time while nobody looked is
-/// listed as such.
+/// Doesn't show results; for those, see `entreat status`. Overdue questions are listed as timed
+/// out.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Only those that stand so; `live` is pending or active
+    /// Only questions with this status; `live` is pending or active
     #[arg(long, value_name = "STATUS", value_parser = statuses())]
     status: Option<StatusFilter>,
-    /// At most so many
+    /// The maximum number to list
     #[arg(
         long,
         value_name = "N",
@@ -27,10 +27,10 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u8).range(1..=200)
     )]
     limit: u8,
-    /// Only those older than this one: the `nextCursor` of the page before
+    /// Only questions older than this one: the `nextCursor` of the previous page
     #[arg(long, value_name = "ID")]
     cursor: Option<ElicitationId>,
-    /// Print {"elicitations": […], "nextCursor": …} with whole records
+    /// Print {"elicitations": […], "nextCursor": …} with complete records
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -44,8 +44,8 @@ Examples:
   entreat list --url http://127.0.0.1:7171
   entreat list --json | jq -r '.elicitations[].elicitationId'
 
-Exit codes: 0 listed, also if there is none; 2 wrong usage, no store, a store that cannot be
-opened, a service that does not answer.";
+Exit codes: 0 success, even if there are none; 2 wrong usage, no store, a store that cannot be
+opened, no response from the service.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let questions = args.questions.questions(context.environment())?;
@@ -56,10 +56,10 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         return Ok(Exit::Success);
     }
     if page.print(out)? == 0 {
-        context.say(format_args!("no elicitations"));
+        context.say(format_args!("no questions"));
     }
     if let Some(next) = page.next() {
-        context.say(format_args!("there are more: --cursor {next}"));
+        context.say(format_args!("more results: use --cursor {next}"));
     }
     Ok(Exit::Success)
 }

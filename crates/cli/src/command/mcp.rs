@@ -12,17 +12,16 @@ use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{runtime, service};
 
-/// Be an MCP server with which an agent asks its human
+/// Run an MCP server that lets an agent ask its user
 ///
-/// The tools are `ask_user`, `ask_status` and `ask_cancel`; each form of the folder is a prompt.
-/// The client shows the questions. What it cannot show is asked on a page of this machine, which
+/// The tools are `ask_user`, `ask_status` and `ask_cancel`; each form in the folder is a prompt.
+/// The client shows the questions. If it doesn't support them, they are asked on a local page that
 /// opens in the browser.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[command(mut_arg("config", |config| config.help(CONFIG_HELP)))]
 pub(crate) struct Args {
-    /// Serve Streamable HTTP under `/mcp` on this port of loopback, instead of stdin and stdout; 0
-    /// is any that is free
+    /// Serve Streamable HTTP at `/mcp` on this loopback port instead of stdio; 0 picks a free port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     #[command(flatten)]
@@ -31,20 +30,20 @@ pub(crate) struct Args {
     new_store: NewStoreArgs,
 }
 
-const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, else \
-    entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config]";
+const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, or \
+                           entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config]";
 
 const AFTER_HELP: &str = "\
-An agent may start it in a folder that others wrote. So an entreat.toml of that folder is not read:
-settings come from your own file, from the environment and from flags. `entreat config --for mcp`
-prints them.
+An agent may start it in a folder with untrusted files, so it doesn't read entreat.toml there:
+settings come from your own file, from the environment and from flags. To see them, run
+`entreat config --for mcp`.
 
 Examples:
   entreat mcp --forms forms/
   entreat mcp --port 7272
 
-Exit codes: 0 the client went, or a signal ended it; 2 wrong usage or settings, a store or a port
-that cannot be had; above 128: a second signal ended it.";
+Exit codes: 0 the client disconnected, or a signal; 2 wrong usage or settings, a store or port that
+cannot be used; above 128: ended by a second signal.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let none = ServeArgs::default();
@@ -91,7 +90,7 @@ async fn serve(
     let agent = service.entreat.ask_server();
     let ended = match port {
         None => tokio::select! {
-            ended = agent.serve_stdio() => ended.context("cannot go on serving"),
+            ended = agent.serve_stdio() => ended.context("the server failed"),
             _ = signals.next() => Ok(()),
         },
         Some(port) => {

@@ -10,11 +10,10 @@ use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{runtime, service};
 
-/// Answer the control API on stdin and stdout, one message a line
+/// Serve the control API on stdin and stdout, one message per line
 ///
-/// For a program that starts Entreat itself. Questions are kept in memory unless a store is named
-/// by flag, environment or file. When stdin ends, what was asked is cancelled, unless it is
-/// durable.
+/// For programs that start Entreat themselves. Questions are kept in memory unless a flag, variable
+/// or file sets a store. When stdin ends, open questions are cancelled unless they are durable.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -29,8 +28,8 @@ Examples:
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"forms/list\"}' | entreat rpc --forms forms/
   entreat rpc --store questions.db --log warn
 
-Exit codes: 0 stdin ended, or a signal did; 2 wrong usage or settings, a store that cannot be
-opened, a message that is too long; above 128: a second signal ended it.";
+Exit codes: 0 end of stdin, or a signal; 2 wrong usage or settings, a store that cannot be opened,
+a message that is too long; above 128: ended by a second signal.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let serve = ServeArgs::default();
@@ -68,6 +67,6 @@ async fn answer(
         () = service.close_with(telemetry) => {}
         signal = signals.next() => return Ok(signal),
     }
-    answered.context("cannot go on answering")?;
+    answered.context("the server failed")?;
     Ok(Exit::Success)
 }

@@ -8,11 +8,11 @@ use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{metrics, open_files, runtime, service};
 
-/// Serve the control API: programs of any language ask over HTTP
+/// Serve the control API over HTTP, for programs in any language
 ///
-/// Questions and answers are kept in a file that survives a crash, unless the store is `memory`.
-/// On this machine no key is needed; to be reached from others, by itself or through a proxy, the
-/// service needs askers with keys in its configuration.
+/// Questions and answers are stored in a file that survives a crash, unless the store is `memory`.
+/// Programs on this machine need no key. To accept others, directly or through a proxy, configure
+/// askers with keys.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -30,15 +30,15 @@ Examples:
   entreat serve --listen 127.0.0.1:0 --store memory --forms forms/
   entreat serve --config /etc/entreat/entreat.toml --log-format json
 
-Ask it:
+To ask a question:
   curl -H 'content-type: application/json' http://127.0.0.1:7171/rpc -d '{\"jsonrpc\": \"2.0\",
     \"id\": 1, \"method\": \"elicitation/create\", \"params\": {\"prompt\": \"What is your name?\"}}'
 
-It says `listening on http://…` on stderr once it is ready, and logs there. SIGTERM or Ctrl-C
-lets requests under way end; a second one does not. `entreat config` prints the settings.
+When it is ready, it prints `listening on http://…` to stderr; logs go there too. SIGTERM or Ctrl-C
+shuts it down gracefully, a second one immediately. To see the settings, run `entreat config`.
 
-Exit codes: 0 ended as it was told to; 2 wrong usage or settings, a store that cannot be opened,
-an address that cannot be had; above 128: a second signal ended it.";
+Exit codes: 0 shut down normally; 2 wrong usage or settings, a store that cannot be opened, an
+address that cannot be used; above 128: ended by a second signal.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let config = config::load(

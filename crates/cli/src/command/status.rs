@@ -8,14 +8,14 @@ use crate::context::{Context, Exit};
 use crate::questions::QuestionsArgs;
 use crate::runtime;
 
-/// Show how an elicitation stands
+/// Show the status of a question
 ///
-/// Secrets are shown as `[sealed]`, here and with --json. A running service gives its asker the
-/// secrets too: with --url the result is shown only with --json.
+/// Secrets are shown as `[sealed]`, even with --json. With --url, the service returns the asker's
+/// secrets too, so the result is shown only with --json.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The elicitation, as `entreat list` names it
+    /// The question's id, as shown by `entreat list`
     #[arg(value_name = "ID")]
     id: ElicitationId,
     /// Print the record
@@ -30,8 +30,8 @@ Examples:
   entreat status elic_01hnmq7zq8e9vv8h2m6x3c5t0d
   entreat status elic_01hnmq7zq8e9vv8h2m6x3c5t0d --json --store questions.db
 
-Exit codes: 0 shown; 1 there is none of that name; 2 wrong usage, no store, a store that cannot
-be opened, a service that does not answer.";
+Exit codes: 0 success; 1 no such question; 2 wrong usage, no store, a store that cannot be opened,
+no response from the service.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let questions = args.questions.questions(context.environment())?;

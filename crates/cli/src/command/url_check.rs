@@ -16,22 +16,22 @@ use crate::context::{Context, Exit};
 use crate::input::{self, Source};
 use crate::output;
 
-/// Judge whether URLs may be used, and what to tell a person about them
+/// Check whether URLs are safe to use, and what to warn people about
 ///
-/// Prints one JSON object a line: {"url", "verdict", "reason", "action", "warnings",
-/// "highlight"}. The verdict is "allow" or "block", and says whether a program may use the URL:
-/// only http and https, only public hosts. The reason is a code, or null. Action ("allow",
-/// "warn", "reject"), warnings and highlight are for a person who is asked to open it.
+/// Prints one JSON object per line: {"url", "verdict", "reason", "action", "warnings",
+/// "highlight"}. The verdict, "allow" or "block", says whether a program may use the URL: only http
+/// and https, only public hosts. The reason is a code, or null. Action ("allow", "warn", "reject"),
+/// warnings and highlight are for a person who is asked to open it.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// URLs; `-` reads lines from stdin. With --lines, files to read lines from
     #[arg(value_name = "URL", required_unless_present = "lines", value_hint = clap::ValueHint::Url)]
     urls: Vec<OsString>,
-    /// Take one URL a line, from stdin if no file is named
+    /// Read one URL per line, from stdin if no file is given
     #[arg(long)]
     lines: bool,
-    /// The host of the MCP server that asks, to warn when the URL leads elsewhere
+    /// The host of the MCP server that asks, to warn if the URL leads to another site
     #[arg(long, value_name = "HOST")]
     server: Option<String>,
 }
@@ -43,15 +43,15 @@ Examples:
   entreat url check --lines < urls.txt
 
 A line is one of:
-  https://example.com/                            the URL as it stands
+  https://example.com/                            the URL itself
   \"https://example.com/\\u0000\"                    a JSON string
   {\"url\": \"https://example.com/\", \"dns\": [[\"93.184.215.14\"]], \"server\": \"example.com\"}
 
-`dns` holds what the resolver answers, one list for each look-up, and every address must pass;
-without it a name counts as public. Nothing is looked up or fetched here.
+`dns` contains the resolver's responses, one list per lookup, and every address must pass; without
+it, a name is assumed to be public. This command makes no DNS lookups and fetches nothing.
 
-Exit codes: 0 all allowed, 1 a URL is blocked, 2 wrong usage, a file that cannot be read, or a
-line that is none of the above (the others are judged all the same).";
+Exit codes: 0 all allowed, 1 a URL is blocked, 2 wrong usage, an unreadable file, or a malformed
+line (the other lines are still checked).";
 
 /// One URL to check, as a line of JSON. Other keys are ignored, so that annotated test cases can be
 /// piped in.

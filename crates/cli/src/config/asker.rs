@@ -109,15 +109,15 @@ fn conflict(asker: &AskerConfig, other: &AskerConfig) -> Option<String> {
     let same_name = asker.name == other.name;
     if !same_name && asker.key.expose() == other.key.expose() {
         return Some(format!(
-            "this asker has the same key as the one at {there}; give each its own"
+            "this asker has the same key as the one at {there}; give each its own key"
         ));
     }
     // Two keys for one asker are allowed: that is how keys are rotated.
     let are_equal = (&asker.settings, &asker.brand) == (&other.settings, &other.brand);
     (same_name && !are_equal).then(|| {
         format!(
-            "this asker has the name of the one at {there}, but not its settings; make them the \
-             same, or choose another name"
+            "this asker has the same name as the one at {there}, but different settings; make \
+             them equal, or choose another name"
         )
     })
 }
@@ -146,7 +146,11 @@ fn read(
             continue;
         };
         let Kind::Asker { set, show } = setting.kind else {
-            errors.reject(&value_origin, &name, "it is a setting of the service");
+            errors.reject(
+                &value_origin,
+                &name,
+                "it applies to the whole service, not to one asker",
+            );
             continue;
         };
         match set(&mut rules, &text) {
@@ -250,7 +254,7 @@ fn find_key(
         (None, None, Some((name, value_origin))) => {
             let Some(value) = environment.variable(&name) else {
                 let name = output::sanitize(&name);
-                let message = format!("the variable {name} of `key_env` is not set");
+                let message = format!("the variable {name} in `key_env` is not set");
                 errors.report(&value_origin, message);
                 return None;
             };
@@ -259,7 +263,7 @@ fn find_key(
             (key, origin, KeySource::Variable)
         }
         _ => {
-            let message = "an asker has one of `key`, `key_file` and `key_env`";
+            let message = "an asker needs exactly one of `key`, `key_file` and `key_env`";
             errors.report(origin, message);
             return None;
         }
@@ -287,7 +291,10 @@ fn read_key_file(path: &Path) -> anyhow::Result<Zeroizing<String>> {
 fn check_name(name: &str) -> Result<(), &'static str> {
     check_shown(name)?;
     if name == LOCAL {
-        return Err("it is the name of programs on this machine without a key; choose another");
+        return Err(
+            "this name is reserved for programs on this machine without a key; choose \
+                    another",
+        );
     }
     Ok(())
 }
@@ -295,10 +302,10 @@ fn check_name(name: &str) -> Result<(), &'static str> {
 /// Checks a name for display.
 fn check_shown(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.chars().count() > MAX_NAME_LENGTH {
-        return Err("a name has 1 to 64 characters");
+        return Err("a name must have 1 to 64 characters");
     }
     if name.chars().any(char::is_control) {
-        return Err("a name has no control characters");
+        return Err("a name must not contain control characters");
     }
     Ok(())
 }
@@ -308,8 +315,8 @@ fn check_key(key: &str) -> Result<(), String> {
     let is_printable = key.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_printable || !(MIN_KEY_LENGTH..=MAX_KEY_LENGTH).contains(&key.len()) {
         return Err(format!(
-            "a key has {MIN_KEY_LENGTH} to {MAX_KEY_LENGTH} visible ASCII characters; \
-             `openssl rand -hex 32` makes one"
+            "a key must have {MIN_KEY_LENGTH} to {MAX_KEY_LENGTH} visible ASCII characters; \
+             `openssl rand -hex 32` generates one"
         ));
     }
     Ok(())

@@ -21,7 +21,7 @@ struct ConfigError {
 impl ConfigErrors {
     /// Reports a setting with an invalid value, and what would be valid.
     pub(super) fn reject(&mut self, origin: &Origin, name: &str, refused: &str) {
-        let message = format!("`{name}` cannot be that: {refused}");
+        let message = format!("`{name}` is invalid: {refused}");
         self.push(origin, name, &message);
     }
 
@@ -76,7 +76,7 @@ impl fmt::Display for ConfigErrors {
         if let [one] = &*self.0 {
             return f.write_str(&one.message);
         }
-        write!(f, "{} things are wrong with the settings", self.0.len())?;
+        write!(f, "{} problems with the settings", self.0.len())?;
         for message in self.iter() {
             write!(f, "\n  {message}")?;
         }

@@ -58,7 +58,7 @@ impl File {
         file.read_to_string(&mut text).with_context(failed)?;
         ensure!(
             text.len() <= MAX_BYTES,
-            "{name} is too large to be a configuration"
+            "{name} is too large for a configuration file"
         );
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Ok(Some(Self {
@@ -113,7 +113,7 @@ impl File {
 
     fn askers(&self, value: &Spanned<DeValue<'_>>, errors: &mut ConfigErrors) -> Vec<AskerTable> {
         let known = names(Setting::is_per_asker, asker::OWN_KEYS);
-        let expected = "askers stand in tables that begin with [[asker]]";
+        let expected = "define askers in [[asker]] tables";
         let mut askers = Vec::new();
         let Some(tables) = value.get_ref().as_array() else {
             errors.report(&self.origin(value.span().start), expected);
@@ -180,7 +180,7 @@ impl File {
         }
         let Some(text) = scalar(value.get_ref()) else {
             let kind = value.get_ref().type_str();
-            let rejection = format!("it is a text or a whole number, not a {kind}");
+            let rejection = format!("it must be a string or a whole number, not a {kind}");
             return group.errors.reject(&origin, &shown, &rejection);
         };
         let is_path = Setting::find(&name).is_some_and(|setting| setting.is_path);

@@ -45,7 +45,7 @@ impl FromStr for Kind {
         match text {
             "local" => Ok(Self::Local),
             "header" => Ok(Self::Header),
-            _ => Err("it is either local or header".to_owned()),
+            _ => Err("it must be local or header".to_owned()),
         }
     }
 }
@@ -53,7 +53,7 @@ impl FromStr for Kind {
 /// Parses comma-separated ranges.
 pub(super) fn ranges(text: &str) -> Result<Vec<ProxyRange>, Rejection> {
     let refusal = |bad: entreat::service::identity::InvalidProxyRange| {
-        format!("it is a list with commas, of which each is {bad}")
+        format!("it must be a comma-separated list, in which each item is {bad}")
     };
     let range = |text: &str| text.trim().parse().map_err(refusal);
     text.split(',').map(range).collect()
@@ -72,26 +72,24 @@ impl Pages {
         let words = match (self.kind, has_header, has_proxies) {
             (Kind::Header, false, _) => (
                 "identity.kind",
-                "say in `identity.header` which header names people",
+                "set `identity.header` to the header that names users",
             ),
             (Kind::Header, true, false) => (
                 "identity.kind",
-                "say in `identity.proxies` whose word is taken for it",
+                "set `identity.proxies` to the trusted proxies",
             ),
-            (Kind::Local, true, _) => ("identity.header", "it goes with `identity.kind` = header"),
+            (Kind::Local, true, _) => ("identity.header", "it requires `identity.kind` = header"),
             (Kind::Local, false, true) => {
-                ("identity.proxies", "it goes with `identity.kind` = header")
+                ("identity.proxies", "it requires `identity.kind` = header")
             }
             (Kind::Local, false, false) | (Kind::Header, true, true) => {
                 return match (&self.certificate, &self.key) {
-                    (Some(_), None) => Some((
-                        "tls.certificate",
-                        "say in `tls.key` where its private key is",
-                    )),
-                    (None, Some(_)) => Some((
-                        "tls.key",
-                        "say in `tls.certificate` where its certificate is",
-                    )),
+                    (Some(_), None) => {
+                        Some(("tls.certificate", "set `tls.key` to its private key file"))
+                    }
+                    (None, Some(_)) => {
+                        Some(("tls.key", "set `tls.certificate` to its certificate file"))
+                    }
                     (Some(_), Some(_)) | (None, None) => None,
                 };
             }

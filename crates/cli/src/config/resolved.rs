@@ -28,11 +28,11 @@ use crate::telemetry::Telemetry;
 const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 
 /// The warning where people cannot be distinguished from anyone a proxy lets through.
-pub(crate) const NOBODY_ANSWERS: &str = "`public_url` names another machine, and people answer at \
-    this one: nobody could be told from those whom a proxy lets through, so that nobody can open a \
-    page";
+pub(crate) const NOBODY_ANSWERS: &str = "`public_url` names another machine, but people answer on \
+                                         this one: they cannot be told apart from people behind a \
+                                         proxy, so nobody can open a page";
 pub(crate) const NOBODY_ANSWERS_REMEDY: &str =
-    "have a proxy name people with `identity.kind` = header, or remove `public_url`";
+    "use a proxy that names users with `identity.kind` = header, or remove `public_url`";
 
 /// The configuration of a service.
 #[derive(Debug)]
@@ -85,15 +85,15 @@ impl FromStr for Store {
 
     fn from_str(text: &str) -> Result<Self, Rejection> {
         match text {
-            "" => Err("it is \"memory\" or the path of a file".to_owned()),
+            "" => Err("it must be \"memory\" or the path of a file".to_owned()),
             "memory" => Ok(Self::Memory),
             // Not quoted: the URL may contain a password.
             text if text.starts_with("postgres://") || text.starts_with("postgresql://") => Err(
-                "this build has no PostgreSQL store: say \"memory\" or the path of a file"
+                "this build has no PostgreSQL store: use \"memory\" or the path of a file"
                     .to_owned(),
             ),
             text if text.contains("://") => {
-                Err("it is \"memory\" or the path of a file, not a URL".to_owned())
+                Err("it must be \"memory\" or the path of a file, not a URL".to_owned())
             }
             path => Ok(Self::File(path.into())),
         }
@@ -124,7 +124,7 @@ impl FromStr for LogFormat {
         match text {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
-            _ => Err("it is either text or json".to_owned()),
+            _ => Err("it must be text or json".to_owned()),
         }
     }
 }
@@ -201,7 +201,7 @@ impl Config {
             }
         }
         if let Some((name, remedy)) = self.pages.contradiction() {
-            let message = format!("`{name}` is not enough: {remedy}");
+            let message = format!("`{name}` is incomplete: {remedy}");
             errors.report(&self.origin(name), message);
         }
         self.askers = asker::resolve(askers, &self.rules, environment, errors);
@@ -286,7 +286,7 @@ impl Config {
             .filter(|_| self.local_may_ask())
         {
             warnings.push(format!(
-                "`local_without_key` is true though {why}: whoever a proxy on this machine lets \
+                "`local_without_key` is true although {why}: anyone a proxy on this machine lets \
                  through can ask without a key; remove it and give every asker a key"
             ));
         }

@@ -120,7 +120,7 @@ impl ModeTimeouts {
         let (max, default) = (self.max(), self.default());
         let with_duration = match self.extension_duration {
             Some(duration) if duration > max => Err(format!(
-                "it is at most the longest timeout, {}",
+                "it must be at most the longest timeout, {}",
                 value::shown(max)
             )),
             Some(duration) => start.with_duration(duration).map_err(|bad| bad.to_string()),

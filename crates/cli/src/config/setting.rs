@@ -553,7 +553,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
 
 fn path(text: &str) -> Result<PathBuf, Rejection> {
     if text.is_empty() {
-        return Err("it is a path, and cannot be empty".to_owned());
+        return Err("it is a path and must not be empty".to_owned());
     }
     Ok(text.into())
 }
@@ -565,7 +565,7 @@ fn shown_path(path: Option<&PathBuf>) -> Option<String> {
 fn secret(text: &str) -> Result<SigningSecret, Rejection> {
     // Not quoted: it may be a secret with a typo.
     text.parse().map_err(|error: InvalidSigningSecret| {
-        format!("{error}; `echo whsec_$(openssl rand -base64 32)` makes one")
+        format!("{error}; `echo whsec_$(openssl rand -base64 32)` generates one")
     })
 }
 

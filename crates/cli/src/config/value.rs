@@ -37,13 +37,13 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Rejection> {
     let local = text.strip_prefix("localhost:");
     let text = local.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     text.parse().map_err(|_| {
-        "an address is an IP address and a port, such as 127.0.0.1:7171 or [::1]:0".to_owned()
+        "it must be an IP address and a port, such as 127.0.0.1:7171 or [::1]:0".to_owned()
     })
 }
 
 pub(super) fn public_url(text: &str) -> Result<String, Rejection> {
     base_url(text).ok_or_else(|| {
-        "a public URL begins with https:// or http:// and has no user, query or fragment, such as \
+        "it must start with https:// or http:// and have no user, query or fragment, such as \
          https://ask.example.com"
             .to_owned()
     })
@@ -52,7 +52,7 @@ pub(super) fn public_url(text: &str) -> Result<String, Rejection> {
 /// Parses the collector's endpoint. OTLP defines the path that is appended to it.
 pub(super) fn collector(text: &str) -> Result<String, Rejection> {
     base_url(text).ok_or_else(|| {
-        "an endpoint begins with https:// or http:// and has no user, query or fragment, such as \
+        "it must start with https:// or http:// and have no user, query or fragment, such as \
          http://127.0.0.1:4318"
             .to_owned()
     })
@@ -69,7 +69,7 @@ fn base_url(text: &str) -> Option<String> {
 
 pub(super) fn flag(text: &str) -> Result<bool, Rejection> {
     text.parse()
-        .map_err(|_| "it is either true or false".to_owned())
+        .map_err(|_| "it must be true or false".to_owned())
 }
 
 /// Parses a duration above zero.
@@ -87,7 +87,7 @@ pub(super) fn rate(text: &str) -> Result<Option<NonZeroU32>, Rejection> {
         return Ok(None);
     }
     let rate = text.parse().map(Some);
-    rate.map_err(|_| "it is a whole number above 0, or \"none\" for no limit".to_owned())
+    rate.map_err(|_| "it must be a whole number above 0, or \"none\" for no limit".to_owned())
 }
 
 /// Parses a whole number from 1 to the maximum of its type.
@@ -96,14 +96,14 @@ pub(super) fn count<T: FromStr + PartialEq + From<u8>>(
     largest: &str,
 ) -> Result<T, Rejection> {
     let number = text.parse().ok().filter(|number| *number != T::from(0));
-    number.ok_or_else(|| format!("it is a whole number from 1 to {largest}"))
+    number.ok_or_else(|| format!("it must be a whole number from 1 to {largest}"))
 }
 
 /// Parses a number of bytes from 1 to a maximum.
 pub(super) fn bytes_up_to(text: &str, maximum: u64) -> Result<u64, Rejection> {
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=maximum).contains(number));
-    number.ok_or_else(|| format!("it is a whole number from 1 to {maximum} bytes"))
+    number.ok_or_else(|| format!("it must be a whole number from 1 to {maximum} bytes"))
 }
 
 /// Parses a whole number from 1 to `u32::MAX`, which fits every platform.
@@ -120,13 +120,13 @@ pub(super) fn bytes(text: &str) -> Result<u64, Rejection> {
 pub(super) fn percent(text: &str) -> Result<u8, Rejection> {
     let number = text.parse().ok();
     let number = number.filter(|number| (1..=100).contains(number));
-    number.ok_or_else(|| "it is a whole number from 1 to 100, in percent".to_owned())
+    number.ok_or_else(|| "it must be a whole number from 1 to 100, in percent".to_owned())
 }
 
 /// Parses a number of extensions.
 pub(super) fn extensions(text: &str) -> Result<u8, Rejection> {
     let number = text.parse().ok().filter(|number| *number <= 100);
-    number.ok_or_else(|| "it is a whole number from 0 to 100".to_owned())
+    number.ok_or_else(|| "it must be a whole number from 0 to 100".to_owned())
 }
 
 /// Formats a duration as it would be typed.

@@ -43,7 +43,7 @@ fn every_way_not_to_answer_has_its_code_and_its_sentence() {
         (
             "ada\n",
             4,
-            "the input ended before the answers were sent, and the question was cancelled",
+            "the input ended before the answers were sent, so the question was cancelled",
         ),
     ] {
         let run = entreat_with(ASK, typed);
@@ -62,7 +62,7 @@ fn answer(session: &Session, name: &str) {
 fn where_nobody_can_answer_the_question_waits_on_a_page_and_never_answers_itself() {
     let mut session = Session::start(&["ask", "greeting.json"]);
     session.close_stdin();
-    session.wait_for("nobody can answer here: stdin is empty, and no terminal");
+    session.wait_for("nobody can answer here: stdin is empty and not a terminal");
     answer(&session, "Ada");
     let run = session.wait();
     assert_eq!((run.code, run.stdout.as_str()), (0, "{\"name\":\"Ada\"}\n"));
@@ -146,7 +146,7 @@ fn a_deadline_ends_it_while_the_person_sits_at_a_prompt() {
     let session = Session::start(&["ask", "greeting.json", "--timeout", "1s", "--json"]);
     let run = session.wait();
     assert_eq!(run.code, 5);
-    let words = "> \nentreat: not answered: time ran out, and nothing was sent\n";
+    let words = "> \nentreat: not answered: the question timed out; nothing was sent\n";
     assert!(run.stderr.ends_with(words), "{}", run.stderr);
     assert_eq!(run.json_lines()[0]["status"], "timeout");
 }

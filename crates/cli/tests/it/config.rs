@@ -174,18 +174,21 @@ fn what_is_wrong_is_told_with_its_place() {
             "retention = '1d'",
             "entreat.toml:1: `retention` cannot be that: a duration is",
         ),
-        ("retry_limit = 256", "it is a whole number from 1 to 255"),
+        (
+            "retry_limit = 256",
+            "it must be a whole number from 1 to 255",
+        ),
         ("size_limit = 99999999", "from 1 to 16777216 bytes"),
         ("public_url = 'ask'", "`public_url` cannot be that"),
-        ("local_without_key = 1", "it is either true or false"),
+        ("local_without_key = 1", "it must be true or false"),
         (
             "[timeouts.form]\nmin = '10m'\nmax = '5m'",
             "`timeouts.form` cannot be that: a default timeout",
         ),
         (
             "[timeouts.form]\nmax_extensions = 101",
-            "entreat.toml:2: `timeouts.form.max_extensions` cannot be that: it is a whole number \
-             from 0 to 100",
+            "entreat.toml:2: `timeouts.form.max_extensions` cannot be that: it must be a whole \
+             number from 0 to 100",
         ),
         (
             "[timeouts.form]\nextension_duration = '999ms'",
@@ -196,10 +199,13 @@ fn what_is_wrong_is_told_with_its_place() {
             "entreat.toml:2: `timeouts.inline.warn_before` cannot be that: it must be below the \
              default timeout, 30s",
         ),
-        ("[http]\nconnections = 0", "it is a whole number from 1"),
+        (
+            "[http]\nconnections = 0",
+            "it must be a whole number from 1",
+        ),
         (
             "[asker]\nname = 'a'",
-            "entreat.toml:1: askers stand in tables that begin with [[asker]]",
+            "entreat.toml:1: define askers in [[asker]] tables",
         ),
         (
             "[[asker]]\nkey = 'k'",
@@ -207,7 +213,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         (
             "[[asker]]\nname = 'a'",
-            "an asker has one of `key`, `key_file` and `key_env`",
+            "an asker needs exactly one of `key`, `key_file` and `key_env`",
         ),
         (
             "[[asker]]\nname = 'a'\nkey = 'short'",

@@ -118,7 +118,7 @@ fn the_page_follows_the_file_of_its_form() {
     assert!(get(&address, &link).body.contains("Before"));
 
     std::fs::write(&path, "id: g\nfields: nothing\n").expect("it can be written");
-    session.line_with("The page stays as it was.");
+    session.line_with("The page was not updated.");
     assert!(get(&address, &link).body.contains("Before"));
     std::fs::write(&path, form("After")).expect("it can be written");
     session.line_with("The form has changed");

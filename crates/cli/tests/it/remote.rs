@@ -18,7 +18,7 @@ fn what_a_service_keeps_is_listed_shown_and_cancelled() {
     let service = Service::start(folder.path(), &["--store", "q.db"]);
     let empty = run(&service, &["list"]);
     assert_eq!((empty.code, empty.stdout.as_str()), (0, ""));
-    assert_eq!(empty.stderr, "no elicitations\n");
+    assert_eq!(empty.stderr, "no questions\n");
 
     let asked = service.call("elicitation/create", &form());
     let id = asked["elicitationId"].as_str().unwrap();

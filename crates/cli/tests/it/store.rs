@@ -220,7 +220,7 @@ fn lists_are_filtered_and_paged() {
     let run = ground.run(&["list", "--status", "live"]);
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
-        (0, "", "no elicitations\n")
+        (0, "", "no questions\n")
     );
 }
 
@@ -389,7 +389,7 @@ fn what_is_not_there_is_told_from_what_is_no_name() {
     let id = "elic_01hnmq7zq8e9vv8h2m6x3c5t0d";
     for args in [["status", id], ["cancel", id]] {
         let run = ground.run(&args);
-        let words = format!("entreat: there is no elicitation {id}\n");
+        let words = format!("entreat: there is no question {id}\n");
         assert_eq!((run.code, run.stderr), (1, words));
     }
     for args in [

@@ -121,7 +121,7 @@ fn a_deadline_in_the_middle_of_a_secret_gives_the_terminal_back() {
     terminal.type_line("ada");
     terminal
         .screen
-        .wait_for("time ran out, and nothing was sent", 1);
+        .wait_for("the question timed out; nothing was sent", 1);
     assert!(terminal.echoes());
     let (code, stdout, _) = terminal.finish();
     assert_eq!((code, stdout.as_str()), (5, ""));

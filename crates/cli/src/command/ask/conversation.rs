@@ -95,7 +95,7 @@ impl Conversation {
                     }
                 }
             };
-            let answers = match filled.context("cannot talk to the person")? {
+            let answers = match filled.context("cannot use the terminal")? {
                 FormReply::Declined => {
                     unless_settled(host.decline_as(Presented::Yes).await)?;
                     return Ok(Ending::Settled);
@@ -122,7 +122,7 @@ impl Conversation {
                 Err(ActError::Invalid(_)) => return Ok(Ending::Settled),
                 Err(ActError::TooLarge { size, limit }) => {
                     let words = format!(
-                        "The answers have {size} bytes, and {limit} are taken: shorten them."
+                        "The answers have {size} bytes; the limit is {limit}. Shorten them."
                     );
                     question = question.notice(words);
                 }

@@ -52,14 +52,14 @@ async fn wait(
     let asker = backend.engine().asker(job.asker());
     let question = asker.ask(job.ask(true)?.channel(Channel::Page)).await?;
     let link = pages.link(question.id());
-    context.say(format_args!("A question waits at\n\n  {link}\n"));
+    context.say(format_args!("Answer the question at\n\n  {link}\n"));
     if opens && browser::may_open(context) && browser::open(&link).is_ok() {
         context.say(format_args!(
-            "It should open in your browser. Ctrl-C cancels."
+            "The page should open in your browser. To cancel, press Ctrl-C."
         ));
     } else {
         context.say(format_args!(
-            "Open it in a browser on this machine. Ctrl-C cancels."
+            "Open the link in a browser on this machine. To cancel, press Ctrl-C."
         ));
     }
     tokio::select! {

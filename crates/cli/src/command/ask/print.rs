@@ -61,10 +61,11 @@ impl Print {
                     .any(|start| name.starts_with(start));
             ensure!(
                 !is_reserved,
-                "--env would set {name} by the field `{id}`, and your shell uses it: print JSON"
+                "--env would set {name} for the field `{id}`, but your shell uses that variable: \
+                 print JSON instead"
             );
             if let Some((_, other)) = variables.iter().find(|(taken, _)| *taken == name) {
-                bail!("--env would set {name} twice, by the fields `{other}` and `{id}`");
+                bail!("--env would set {name} twice, for the fields `{other}` and `{id}`");
             }
             variables.push((name, id.to_owned()));
         }
@@ -79,7 +80,7 @@ impl Print {
         }
         let suggestion = closest(id, &known).map(|id| format!("; `{id}`, perhaps?"));
         bail!(
-            "--field names `{}`, and the form has no such field{}",
+            "--field: the form has no field `{}`{}",
             output::sanitize(id),
             suggestion.unwrap_or_default()
         );

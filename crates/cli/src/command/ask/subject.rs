@@ -38,7 +38,7 @@ impl Subject {
         let form = match (&args.template, &args.form) {
             (Some(name), _) => template(name, args, context)?,
             (None, Some(source)) => args.notation.load_form(source, context)?,
-            (None, None) => bail!("name a form, --template, --script or --prompt"),
+            (None, None) => bail!("specify a form, --template, --script or --prompt"),
         };
         with_defaults(&form, &args.defaults).map(Self::Form)
     }
@@ -55,7 +55,7 @@ impl Subject {
                 } else {
                     Ask::inline(prompt)
                 };
-                ask.map_err(|_| anyhow!("--prompt is empty: say what is asked"))?
+                ask.map_err(|_| anyhow!("--prompt is empty: enter a question"))?
             }
         })
     }
@@ -83,7 +83,7 @@ fn template(name: &str, args: &Args, context: &Context) -> anyhow::Result<Form> 
     let from_environment = || context.environment().variable("ENTREAT_FORMS");
     let folder = args.forms.as_deref().map(std::path::Path::as_os_str);
     let folder = folder.or_else(from_environment);
-    let folder = folder.context("--template needs the folder of forms: name it with --forms")?;
+    let folder = folder.context("--template needs a folder of forms: set it with --forms")?;
     let templates = Templates::default();
     runtime::block_on(async {
         let watch = TemplateFolder::watch(folder, templates.clone()).await?;
@@ -121,14 +121,17 @@ fn with_defaults(form: &Form, defaults: &[String]) -> anyhow::Result<Form> {
     }
     let mut definition = form.definition().clone();
     for given in defaults {
-        let (id, text) = given
-            .split_once('=')
-            .with_context(|| format!("--default is ID=VALUE, not {}", output::sanitize(given)))?;
+        let (id, text) = given.split_once('=').with_context(|| {
+            format!(
+                "--default must be ID=VALUE, not {}",
+                output::sanitize(given)
+            )
+        })?;
         let ids: Vec<&str> = form.fields().iter().map(Field::id).collect();
         let Some(index) = ids.iter().position(|other| *other == id) else {
             let suggestion = closest(id, &ids).map(|id| format!("; `{id}`, perhaps?"));
             bail!(
-                "--default names `{}`, and the form has no such field{}",
+                "--default: the form has no field `{}`{}",
                 output::sanitize(id),
                 suggestion.unwrap_or_default()
             );
@@ -136,14 +139,14 @@ fn with_defaults(form: &Form, defaults: &[String]) -> anyhow::Result<Form> {
         let field = &form.fields()[index];
         ensure!(
             !matches!(field.kind(), Kind::File(_)),
-            "--default names `{id}`, a file: files have no defaults"
+            "--default: `{id}` is a file field, which has no default"
         );
         definition["fields"][index]["default"] = value(field, text);
     }
     Form::from_value(&definition).map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(|p| p.message.clone()).collect();
         anyhow!(
-            "--default does not fit: {}",
+            "--default is invalid: {}",
             output::sanitize(&problems.join("; "))
         )
     })

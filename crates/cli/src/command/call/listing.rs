@@ -48,7 +48,7 @@ fn listed<T: Serialize>(list: Result<Vec<T>, ServiceError>) -> anyhow::Result<Ve
         Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(error).context("the server does not tell what it offers"),
+        Err(error) => return Err(error).context("the server doesn't list what it offers"),
     };
     let items = list.iter().map(serde_json::to_value);
     Ok(items.collect::<Result<_, _>>()?)

@@ -34,9 +34,9 @@ struct State {
 impl ScriptedAnswers {
     /// Parses a JSON array of results.
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
-        let list: Value = serde_json::from_str(text).context("it is not JSON")?;
+        let list: Value = serde_json::from_str(text).context("not valid JSON")?;
         let Value::Array(list) = list else {
-            bail!("it is not a JSON array of results, such as [{{\"action\": \"decline\"}}]");
+            bail!("expected a JSON array of results, such as [{{\"action\": \"decline\"}}]");
         };
         let mut left = VecDeque::new();
         for (index, result) in list.into_iter().enumerate() {
@@ -46,10 +46,10 @@ impl ScriptedAnswers {
                 keys.find(|key| !matches!(key.as_str(), "action" | "content" | "_meta"))
             });
             if let Some(extra) = extra {
-                bail!("result {number}: `{}` is unknown", output::sanitize(extra));
+                bail!("result {number}: unknown key `{}`", output::sanitize(extra));
             }
             let result = ElicitResult::from_value(result)
-                .with_context(|| format!("result {number} cannot be used"))?;
+                .with_context(|| format!("result {number} is invalid"))?;
             let content = result.content();
             ensure!(
                 content.is_none_or(Value::is_object),
@@ -85,7 +85,7 @@ impl ScriptedAnswers {
         let (left, used) = (state.left.len(), state.used);
         ensure!(
             left == 0,
-            "answers are left over: the server asked {used} times, and {left} more were given"
+            "too many answers: the server asked {used} times, and {left} answers are left"
         );
         Ok(())
     }
@@ -104,7 +104,7 @@ impl ScriptedAnswers {
         }
         let number = state.used;
         let (server, message) = (output::sanitize(server), output::sanitize(message));
-        let error = format!("there is no answer for question {number}: {server} asks: {message}");
+        let error = format!("no answer for question {number}: {server} asks: {message}");
         Err(state.refuse(error))
     }
 }
@@ -129,7 +129,7 @@ impl Presenter for ScriptedAnswers {
                 let number = state.used;
                 let errors = errors.join("; ");
                 let errors = output::sanitize(&errors);
-                return Err(state.refuse(format!("answer {number} does not fit: {errors}")));
+                return Err(state.refuse(format!("answer {number} is invalid: {errors}")));
             }
             let result = self.next(&question.server, &question.message)?;
             Ok(match result.action() {
@@ -201,7 +201,7 @@ mod tests {
         let error = |text| format!("{:#}", ScriptedAnswers::parse(text).err().unwrap());
         assert_eq!(
             error(r#"{"action": "accept"}"#),
-            "it is not a JSON array of results, such as [{\"action\": \"decline\"}]"
+            "expected a JSON array of results, such as [{\"action\": \"decline\"}]"
         );
         assert_eq!(
             error(r#"[{"action": "decline"}, {"action": "yes"}]"#),

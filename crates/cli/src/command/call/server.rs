@@ -83,7 +83,7 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
     let name = target.name();
     if error.is_authorization_required() {
         return anyhow::anyhow!(
-            "{name} wants to know who calls: add --header 'Authorization: Bearer ...'"
+            "{name} requires authentication: add --header 'Authorization: Bearer ...'"
         );
     }
     let message = match (error, target) {
@@ -91,8 +91,8 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. },
             ServerTarget::Command { .. },
-        ) => format!("{name} ended before it spoke: is it an MCP server?"),
-        _ => format!("{name} does not answer as an MCP server"),
+        ) => format!("{name} exited without a response: is it an MCP server?"),
+        _ => format!("{name} doesn't respond like an MCP server"),
     };
     // The message may contain untrusted text.
     let cause = output::sanitize(&error.to_string()).into_owned();
@@ -100,7 +100,7 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
 }
 
 pub(super) fn header(text: &str) -> Result<Header, String> {
-    let (name, value) = text.split_once(':').ok_or("it is no `Name: value`")?;
+    let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
     let name = HeaderName::from_str(name.trim()).map_err(|error| error.to_string())?;
     let mut value = HeaderValue::from_str(value.trim()).map_err(|error| error.to_string())?;
     value.set_sensitive(true);

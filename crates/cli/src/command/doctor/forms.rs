@@ -41,14 +41,14 @@ pub(super) fn check(folder: &Path, facts: &Facts) -> Vec<Finding> {
     let name = display_path(folder);
     let found = match facts {
         Facts::Unreadable(error) => {
-            let remedy = "name a folder of forms that this user can read with --forms";
+            let remedy = "set --forms to a folder that this user can read";
             return vec![Finding::problem("forms", error, remedy)];
         }
         Facts::Read(found) if found.is_empty() => {
             return vec![Finding::warning(
                 "forms",
-                format!("there is no form in {name}"),
-                "put .json, .yaml or .toml files there, or name another folder with --forms",
+                format!("there are no forms in {name}"),
+                "put .json, .yaml or .toml files there, or set another folder with --forms",
             )];
         }
         Facts::Read(found) => found,
@@ -69,9 +69,9 @@ pub(super) fn check(folder: &Path, facts: &Facts) -> Vec<Finding> {
         };
         findings.push(Finding::problem(
             "forms",
-            format!("the form {form} is broken: {first}{more}"),
+            format!("the form {form} is invalid: {first}{more}"),
             format!(
-                "`entreat form lint {}.*` tells all that is wrong",
+                "run `entreat form lint {}.*` to see all problems",
                 quoted(&folder.join(form))
             ),
         ));

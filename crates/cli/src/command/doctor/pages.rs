@@ -26,7 +26,7 @@ pub(super) fn inspect_tls(config: &Config) -> Option<Result<Validity, String>> {
 
 fn read_validity(path: &Path) -> anyhow::Result<Validity> {
     let first = CertificateDer::pem_file_iter(path)?.next();
-    let first = first.context("it holds no certificate")??;
+    let first = first.context("it contains no certificate")??;
     Validity::of(&first).context("the certificate cannot be read")
 }
 
@@ -36,23 +36,23 @@ pub(super) fn tls(now: UnixTime, inspected: Option<&Result<Validity, String>>) -
         Err(error) => Finding::problem(
             "tls",
             error,
-            "correct `tls.certificate` and `tls.key`; the service does not start like this",
+            "correct `tls.certificate` and `tls.key`; otherwise the service doesn't start",
         ),
         Ok(validity) if validity.begins > now => Finding::problem(
             "tls",
-            "the certificate does not hold yet",
-            "look at the clock of this machine, or wait",
+            "the certificate is not valid yet",
+            "check this machine's clock, or wait",
         ),
         Ok(validity) if validity.ends <= now => Finding::problem(
             "tls",
-            "the certificate has ended: nobody trusts it any more",
-            "renew it, and start the service again",
+            "the certificate has expired",
+            "renew it, then restart the service",
         ),
         Ok(validity) => {
             let days = (validity.ends - now) / DAY;
-            let what = format!("the certificate ends in {days} days");
+            let what = format!("the certificate expires in {days} days");
             if days < SOON_IN_DAYS {
-                let remedy = "renew it, and start the service again";
+                let remedy = "renew it, then restart the service";
                 Finding::warning("tls", what, remedy)
             } else {
                 Finding::ok("tls", what)
@@ -67,19 +67,19 @@ pub(super) fn identity(reach: Exposure<'_>, trusts_everybody: bool) -> Finding {
     match (reach.names_people, trusts_everybody) {
         (true, true) => Finding::problem(
             "identity",
-            "`identity.proxies` has everybody in it: whoever reaches the service could answer as \
-             anybody",
-            "name the addresses of the proxy alone",
+            "`identity.proxies` includes every address: anyone who can reach the service can \
+             answer as anyone",
+            "list only the addresses of the proxy",
         ),
-        (true, false) => Finding::ok("identity", "a proxy names people"),
+        (true, false) => Finding::ok("identity", "a proxy names the users"),
         (false, _) if reach.rejects_everyone() => {
             Finding::warning("identity", NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY)
         }
-        (false, _) if is_local => Finding::ok("identity", "people answer at this machine"),
+        (false, _) if is_local => Finding::ok("identity", "people answer on this machine"),
         (false, _) => Finding::note(
             "identity",
-            "people answer at this machine only, though others can reach the service",
-            "if others are to answer, have a proxy name them: `identity.kind` = header",
+            "people can answer only on this machine, although others can reach the service",
+            "to let others answer, use a proxy that signs users in: `identity.kind` = header",
         ),
     }
 }
@@ -89,27 +89,27 @@ pub(super) fn uploads(folder: &Entry) -> Finding {
     let (name, path) = (folder.display_path(), quoted(&folder.path));
     let is_open = |permissions: &Permissions| permissions.mode & GROUP_AND_OTHERS != 0;
     match &folder.found {
-        Found::Missing => Finding::ok("uploads", format!("{name} will be made")),
+        Found::Missing => Finding::ok("uploads", format!("{name} will be created")),
         Found::Folder(permissions) if !permissions.is_accessible => Finding::problem(
             "uploads",
-            format!("this user may not write to {name}"),
-            format!("give it to the user that the service runs as: `chown USER {path}`"),
+            format!("this user cannot write to {name}"),
+            format!("make the service's user its owner: `chown USER {path}`"),
         ),
         Found::Folder(permissions) if is_open(permissions) => Finding::warning(
             "uploads",
-            format!("others can look into {name}; files in it are sealed, their number is not"),
+            format!("others can list {name}; its files are encrypted, but their number is visible"),
             format!("run `chmod 700 {path}`"),
         ),
         Found::Folder(_) => Finding::ok("uploads", name),
         Found::File(_) | Found::Other => Finding::problem(
             "uploads",
             format!("{name} is not a folder"),
-            "name another with `uploads.folder`",
+            "set another folder with `uploads.folder`",
         ),
         Found::Inaccessible(error) => Finding::problem(
             "uploads",
-            format!("cannot look at {name}: {error}"),
-            "name another with `uploads.folder`, or give this user the right",
+            format!("cannot access {name}: {error}"),
+            "set another folder with `uploads.folder`, or give this user access",
         ),
     }
 }

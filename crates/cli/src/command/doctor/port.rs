@@ -73,30 +73,31 @@ async fn health(address: SocketAddr) -> anyhow::Result<(StatusCode, Bytes)> {
 }
 
 pub(super) fn check(address: SocketAddr, attempt: &BindAttempt, holder: Holder) -> Finding {
-    let another = "name another address with --listen";
+    let another = "set another address with --listen";
     match attempt {
         BindAttempt::Free if address.port() == 0 => {
-            Finding::ok("port", format!("any free port of {}", address.ip()))
+            Finding::ok("port", format!("any free port on {}", address.ip()))
         }
         BindAttempt::Free => Finding::ok("port", format!("{address} is free")),
         // It has the store open, so it is this service; in memory there is no way to tell.
-        BindAttempt::Entreat if holder != Holder::Nobody => {
-            Finding::ok("port", format!("an Entreat listens on {address} already"))
-        }
+        BindAttempt::Entreat if holder != Holder::Nobody => Finding::ok(
+            "port",
+            format!("an Entreat service already listens on {address}"),
+        ),
         BindAttempt::Entreat => Finding::warning(
             "port",
-            format!("an Entreat listens on {address} already, with another store"),
-            format!("end it before this one starts, or {another}"),
+            format!("an Entreat service already listens on {address}, with another store"),
+            format!("stop it before you start this one, or {another}"),
         ),
         BindAttempt::Taken => Finding::problem(
             "port",
             format!("another program listens on {address}"),
-            format!("end it, or {another}"),
+            format!("stop it, or {another}"),
         ),
         BindAttempt::Refused(ErrorKind::PermissionDenied, _) => Finding::problem(
             "port",
-            format!("this user may not listen on {address}"),
-            "name a port above 1023 with --listen",
+            format!("this user is not allowed to listen on {address}"),
+            "set a port above 1023 with --listen",
         ),
         BindAttempt::Refused(ErrorKind::AddrNotAvailable, _) => Finding::problem(
             "port",

@@ -19,7 +19,7 @@ const SHORT_RETENTION: Duration = Duration::from_secs(60);
 const SECRETS: [&str; 2] = ["callbacks.secret", "callbacks.previous_secret"];
 
 pub(super) fn refused(error: &str) -> Finding {
-    let remedy = "correct it; nothing else can be checked before";
+    let remedy = "correct it; until then, nothing else can be checked";
     Finding::problem("configuration", error, remedy)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn loaded(file: Option<&str>, remarks: &[String]) -> Vec<Finding> {
         |file| format!("{file}; all settings are valid"),
     );
     let remark = |remark: &String| {
-        let remedy = "correct the variable's name, or leave it if it is another program's";
+        let remedy = "correct the variable's name, or ignore this if it belongs to another program";
         Finding::warning("configuration", remark, remedy)
     };
     let mut findings = vec![Finding::ok("configuration", what)];
@@ -85,14 +85,14 @@ pub(super) fn secret_files(files: &[SecretFile]) -> Vec<Finding> {
         if file.allows(OTHERS) {
             Finding::problem(
                 "secrets",
-                format!("everybody can read or change {name}, which holds {secret}"),
+                format!("everyone can read or change {name}, which contains {secret}"),
                 format!(
-                    "run `chmod o= {}`, and replace what it holds",
+                    "run `chmod o= {}`, then replace the secret",
                     quoted(&file.path)
                 ),
             )
         } else {
-            Finding::ok("secrets", format!("{name} is not for everybody"))
+            Finding::ok("secrets", format!("{name} is not accessible to everyone"))
         }
     };
     files.iter().map(check).collect()
@@ -107,8 +107,8 @@ pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, askers: usize) ->
         findings.push(Finding::problem(
             "askers",
             format!(
-                "`local_without_key` is true on {listen}: whoever a proxy on this machine lets \
-                 through could ask without a key"
+                "`local_without_key` is true on {listen}: anyone a proxy on this machine lets \
+                 through can ask without a key"
             ),
             "remove `local_without_key` and give every asker a key, or listen on 127.0.0.1",
         ));
@@ -116,7 +116,7 @@ pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, askers: usize) ->
         findings.push(Finding::warning(
             "askers",
             format!(
-                "`local_without_key` is true though {why}: whoever a proxy on this machine lets \
+                "`local_without_key` is true although {why}: anyone a proxy on this machine lets \
                  through can ask without a key"
             ),
             "remove `local_without_key` and give every asker a key",
@@ -126,14 +126,14 @@ pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, askers: usize) ->
     if askers == 0 && !is_local {
         findings.push(Finding::problem(
             "askers",
-            format!("{listen} can be reached from other machines, and nobody has a key"),
+            format!("other machines can reach {listen}, but no asker has a key"),
             format!("{remedy}, or listen on 127.0.0.1"),
         ));
     } else if askers == 0 && !local_may_ask {
         let why = reach
             .why_key_required()
             .unwrap_or("`local_without_key` is false");
-        let what = format!("nobody could ask: {why}, and there is no key");
+        let what = format!("nobody can ask: {why}, and no asker has a key");
         findings.push(Finding::problem("askers", what, remedy));
     } else if findings.is_empty() {
         let local = if local_may_ask {
@@ -156,14 +156,14 @@ pub(super) fn public_url(listen: SocketAddr, url: Option<&str>) -> Option<Findin
         None if is_loopback(listen) => None,
         None => Some(Finding::warning(
             "public url",
-            format!("{listen} can be reached from elsewhere, and `public_url` is not set"),
-            "set `public_url` to what people and programs call it, with https://",
+            format!("other machines can reach {listen}, but `public_url` is not set"),
+            "set `public_url` to the https:// URL that people and programs use",
         )),
         Some(url) if is_unencrypted_remote(url) => Some(Finding::warning(
             "public url",
-            format!("{url} is not encrypted: answers and keys can be read on the way"),
-            "set `tls.certificate` and `tls.key`, or put a proxy that speaks TLS in front, and let \
-             `public_url` begin with https://",
+            format!("{url} is not encrypted: others on the network can read answers and keys"),
+            "set `tls.certificate` and `tls.key`, or use a TLS proxy, and start `public_url` with \
+             https://",
         )),
         Some(url) => Some(Finding::ok("public url", url)),
     }
@@ -186,20 +186,20 @@ pub(super) fn callbacks(listen: SocketAddr, has_secret: bool, to_loopback: bool)
     if !has_secret {
         return Finding::note(
             "callbacks",
-            "there is no secret to sign with, so that callbacks are refused",
-            "if they are wanted, set `callbacks.secret`; \
-             `echo whsec_$(openssl rand -base64 32)` makes one",
+            "no signing secret is set, so callbacks are rejected",
+            "to use callbacks, set `callbacks.secret`; `echo whsec_$(openssl rand -base64 32)` \
+             generates one",
         );
     }
     if to_loopback && !is_loopback(listen) {
         return Finding::warning(
             "callbacks",
-            "`callbacks.loopback` is true: askers elsewhere can have programs on this machine \
-             called",
+            "`callbacks.loopback` is true: remote askers can send requests to programs on this \
+             machine",
             "remove `callbacks.loopback`",
         );
     }
-    Finding::ok("callbacks", "they are signed")
+    Finding::ok("callbacks", "callbacks are signed")
 }
 
 /// Returns the smallest number of extensions over all askers and modes.
@@ -217,11 +217,12 @@ pub(super) fn extensions(fewest: u8) -> Option<Finding> {
         Finding::note(
             "accessibility",
             format!(
-                "a person can extend the time {fewest} times; WCAG 2.2.1 asks for {EXTENSIONS}"
+                "a person can extend the time {fewest} times; WCAG 2.2.1 requires {EXTENSIONS}"
             ),
             format!(
-                "who must conform sets `timeouts.form.max_extensions` and those of the other modes \
-                 to {EXTENSIONS}, or `max_extensions` in the `timeout` of forms and questions"
+                "if you must conform, set `timeouts.form.max_extensions` and those of the other \
+                 modes to {EXTENSIONS}, or `max_extensions` in the `timeout` of forms and \
+                 questions"
             ),
         )
     })
@@ -232,7 +233,7 @@ pub(super) fn retention(retention: Duration) -> Option<Finding> {
         Finding::warning(
             "retention",
             format!(
-                "answers are kept for {} ms: an asker that is away for longer misses them",
+                "answers are kept for {} ms: an asker that is offline for longer misses them",
                 retention.as_millis()
             ),
             "set `retention` to a minute or more",

@@ -14,7 +14,7 @@ use crate::store::StoreLocation;
 /// Write permission on a folder allows replacing its files, unless this bit is set.
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_ALL: u32 = 0o002;
-const OWNER: &str = "run the service as its owner, or have it given to this user with chown";
+const OWNER: &str = "run the service as its owner, or change the owner with chown";
 
 /// The facts about a store.
 #[derive(Debug)]
@@ -121,12 +121,12 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 pub(super) fn in_memory() -> Finding {
     Finding::ok(
         "store",
-        "questions are kept in memory, and gone when the service ends",
+        "questions are kept in memory and lost when the service stops",
     )
 }
 
 pub(super) fn no_location(error: &str) -> Finding {
-    Finding::problem("store", error, "name a file with --store or ENTREAT_STORE")
+    Finding::problem("store", error, "set a file with --store or ENTREAT_STORE")
 }
 
 fn folder(is_default: bool, folder: &Entry, existing_folder: &Entry) -> Finding {
@@ -141,14 +141,14 @@ fn folder(is_default: bool, folder: &Entry, existing_folder: &Entry) -> Finding 
         Found::Missing if !is_accessible(existing_folder) => Finding::problem(
             "folder",
             format!(
-                "the folder {name} cannot be made in {}",
+                "the folder {name} cannot be created in {}",
                 existing_folder.display_path()
             ),
-            "let this user write there, or name a store elsewhere with --store",
+            "let this user write there, or set another store with --store",
         ),
         Found::Missing => Finding::ok(
             "folder",
-            format!("{name} is not there yet; `serve` makes it"),
+            format!("{name} doesn't exist yet; `serve` creates it"),
         ),
         Found::Folder(permissions) if !permissions.is_accessible => Finding::problem(
             "folder",
@@ -160,7 +160,7 @@ fn folder(is_default: bool, folder: &Entry, existing_folder: &Entry) -> Finding 
         {
             Finding::problem(
                 "folder",
-                format!("everybody can replace what lies in {name}"),
+                format!("everyone can replace files in {name}"),
                 format!("run `chmod o-w {}`", quoted(&folder.path)),
             )
         }
@@ -168,7 +168,7 @@ fn folder(is_default: bool, folder: &Entry, existing_folder: &Entry) -> Finding 
         Found::File(_) | Found::Other => Finding::problem(
             "folder",
             format!("{name} is not a folder"),
-            "name a store elsewhere with --store",
+            "set another store with --store",
         ),
         Found::Inaccessible(error) => hidden("folder", &name, error),
     }
@@ -182,12 +182,12 @@ fn store(
     has_keys: bool,
 ) -> Finding {
     let name = store.display_path();
-    let another = "name another store with --store";
+    let another = "set another store with --store";
     let lost = |how| {
         Finding::problem(
             "store",
-            format!("{name} is {how}, and its keys are there: a store was lost"),
-            "put it back from your copy, or begin with an empty one by `serve --new-store`",
+            format!("{name} is {how}, but its keys exist: the store was lost"),
+            "restore it from a backup, or start with an empty one: `serve --new-store`",
         )
     };
     match &store.found {
@@ -195,17 +195,17 @@ fn store(
         Found::File(_) if kind == FileKind::Empty && has_keys => lost("empty"),
         Found::File(_) if kind == FileKind::Linked => Finding::problem(
             "store",
-            format!("{name} has another name (a hard link), and its log has not"),
+            format!("{name} has a second name (a hard link), but its log doesn't"),
             "remove the other name; `entreat backup` copies a store",
         ),
         Found::Missing if !can_be_made => Finding::problem(
             "store",
-            format!("{name} is not there, and cannot be made in its folder"),
-            "see to the folder first, or name another store with --store",
+            format!("{name} doesn't exist and cannot be created in its folder"),
+            "fix the folder first, or set another store with --store",
         ),
         Found::Missing => Finding::ok(
             "store",
-            format!("{name} is not there yet; `serve` makes it"),
+            format!("{name} doesn't exist yet; `serve` creates it"),
         ),
         Found::Inaccessible(error) => hidden("store", &name, error),
         Found::Folder(_) | Found::Other => {
@@ -215,11 +215,7 @@ fn store(
             let all = std::iter::once(store).chain(side_files);
             let open: Vec<&Entry> = all.filter(|entry| entry.allows(GROUP_AND_OTHERS)).collect();
             if kind == FileKind::Foreign {
-                Finding::problem(
-                    "store",
-                    format!("{name} is not a store of Entreat"),
-                    another,
-                )
+                Finding::problem("store", format!("{name} is not an Entreat store"), another)
             } else if !permissions.is_accessible {
                 Finding::problem(
                     "store",
@@ -232,7 +228,7 @@ fn store(
                 let names: Vec<String> = open.iter().map(|entry| quoted(&entry.path)).collect();
                 Finding::problem(
                     "store",
-                    format!("others can read or change {name}, which holds answers"),
+                    format!("others can read or change {name}, which contains answers"),
                     format!("run `chmod 600 {}`", names.join(" ")),
                 )
             }
@@ -245,9 +241,9 @@ fn lock(store: &Entry, holder: Holder) -> Option<Finding> {
     match holder {
         Holder::Somebody => Some(Finding::ok(
             "in use",
-            "another process has the store open, as a running service does",
+            "another process is using the store, such as a running service",
         )),
-        Holder::Nobody if is_there => Some(Finding::ok("in use", "nobody has the store open")),
+        Holder::Nobody if is_there => Some(Finding::ok("in use", "no process is using the store")),
         Holder::Nobody | Holder::NoStore => None,
     }
 }
@@ -260,23 +256,25 @@ fn keys(
     is_folder_made: bool,
 ) -> Finding {
     let name = keys.display_path();
-    let elsewhere = "name the right file with --keys or ENTREAT_KEYS";
+    let elsewhere = "set the right file with --keys or ENTREAT_KEYS";
     let has_store = matches!(store.found, Found::File(_));
     match (&keys.found, &folder.found) {
         (Found::Missing, _) if has_store => Finding::problem(
             "keys",
-            format!("the store is there, and its keys are not at {name}"),
-            format!("put them back from your copy, or {elsewhere}"),
+            format!("the store exists, but its keys are not at {name}"),
+            format!("restore them from your copy, or {elsewhere}"),
         ),
-        (Found::Missing, Found::Missing) if is_folder_made => {
-            Finding::ok("keys", format!("{name} is not there yet; `serve` makes it"))
-        }
-        (Found::Missing, Found::Folder(permissions)) if permissions.is_accessible => {
-            Finding::ok("keys", format!("{name} is not there yet; `serve` makes it"))
-        }
+        (Found::Missing, Found::Missing) if is_folder_made => Finding::ok(
+            "keys",
+            format!("{name} doesn't exist yet; `serve` creates it"),
+        ),
+        (Found::Missing, Found::Folder(permissions)) if permissions.is_accessible => Finding::ok(
+            "keys",
+            format!("{name} doesn't exist yet; `serve` creates it"),
+        ),
         (Found::Missing, _) => Finding::problem(
             "keys",
-            format!("{name} cannot be made: its folder is missing or not ours to write"),
+            format!("{name} cannot be created: its folder is missing or not writable"),
             elsewhere,
         ),
         (Found::File(_), _) if keys.allows(GROUP_AND_OTHERS) => Finding::problem(
@@ -287,7 +285,7 @@ fn keys(
         (Found::Inaccessible(error), _) => hidden("keys", &name, error),
         (Found::File(_) | Found::Folder(_) | Found::Other, _) => match keys_error {
             Some(error) => Finding::problem("keys", error, elsewhere),
-            None => Finding::note("keys", name, "keep a copy apart from the store's"),
+            None => Finding::note("keys", name, "keep a copy separate from the store's"),
         },
     }
 }
@@ -295,8 +293,8 @@ fn keys(
 fn hidden(check: &'static str, name: &str, error: &str) -> Finding {
     Finding::problem(
         check,
-        format!("this user cannot look at {name}: {error}"),
-        "let this user into the folders above it, or name another with a flag",
+        format!("this user cannot access {name}: {error}"),
+        "give this user access to the parent folders, or set another path with a flag",
     )
 }
 

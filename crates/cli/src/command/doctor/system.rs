@@ -27,8 +27,8 @@ pub(super) fn clock(now: UnixTime, written: Option<UnixTime>) -> Finding {
     if now < OLDEST {
         return Finding::warning(
             "clock",
-            format!("the clock says {shown}, which is past: deadlines would be wrong"),
-            "set the clock, such as with `timedatectl set-ntp true`",
+            format!("the clock says {shown}, which is in the past: deadlines would be wrong"),
+            "set the clock, for example with `timedatectl set-ntp true`",
         );
     }
     match written {
@@ -36,8 +36,9 @@ pub(super) fn clock(now: UnixTime, written: Option<UnixTime>) -> Finding {
             let written = output::time(written);
             Finding::warning(
                 "clock",
-                format!("the clock says {shown}, and the store was last written at {written}"),
-                "set the clock before the service starts: deadlines in the store are too far off",
+                format!("the clock says {shown}, but the store was last written at {written}"),
+                "set the clock before you start the service: deadlines in the store are too far \
+                 off",
             )
         }
         _ => Finding::ok("clock", format!("the clock says {shown}")),
@@ -71,17 +72,17 @@ pub(super) fn open_files(limit: FileLimit) -> Finding {
         FileLimit::Unlimited => Finding::ok("open files", "there is no limit"),
         FileLimit::At(limit) if limit < MIN_FILES as u64 => Finding::problem(
             "open files",
-            format!(
-                "at most {limit} files can be open, and the service needs {MIN_FILES} to start"
-            ),
+            format!("the limit is {limit} open files, but the service needs {MIN_FILES} to start"),
             REMEDY,
         ),
         FileLimit::At(limit) if limit < ENOUGH_FILES => Finding::warning(
             "open files",
-            format!("at most {limit} files can be open, and each connection is one"),
+            format!("the limit is {limit} open files, and each connection needs one"),
             REMEDY,
         ),
-        FileLimit::At(limit) => Finding::ok("open files", format!("{limit} files can be open")),
+        FileLimit::At(limit) => {
+            Finding::ok("open files", format!("the limit is {limit} open files"))
+        }
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) fn open_files(limit: FileLimit) -> Finding {
 pub(super) fn space(folder: &Path, free: Option<u64>) -> Option<Finding> {
     let free = free?;
     let what = format!("{} MiB are free in {}", free / MIB, display_path(folder));
-    let remedy = "make room, or name a store on another disk with --store";
+    let remedy = "free up space, or set a store on another disk with --store";
     Some(match free {
         free if free < NO_SPACE => Finding::problem("disk", what, remedy),
         free if free < LOW_SPACE => Finding::warning("disk", what, remedy),
@@ -111,13 +112,16 @@ pub(super) fn file_system(folder: &Path, kind: FileSystem) -> Option<Finding> {
     match kind {
         FileSystem::Memory => Some(Finding::warning(
             "disk",
-            format!("{folder} is in memory: questions are gone when the machine restarts"),
-            "name a store on a disk with --store",
+            format!("{folder} is in memory: questions are lost when the machine restarts"),
+            "set a store on a disk with --store",
         )),
         FileSystem::Network => Some(Finding::warning(
             "disk",
-            format!("{folder} is on another machine: locks and crashes are not safe there"),
-            "name a store on a disk of this machine with --store",
+            format!(
+                "{folder} is on a network file system, where locking and crash recovery are \
+                     not safe"
+            ),
+            "set a store on a local disk with --store",
         )),
         FileSystem::Other => None,
     }

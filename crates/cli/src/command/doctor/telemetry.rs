@@ -26,7 +26,7 @@ pub(super) fn check(endpoint: &str, is_there: bool) -> Finding {
     if !is_there {
         return Finding::warning(
             "telemetry",
-            format!("nobody listens at {endpoint}: traces are lost"),
+            format!("nothing listens at {endpoint}: traces are lost"),
             "start the collector, or correct `telemetry.otlp_endpoint`",
         );
     }
@@ -34,9 +34,10 @@ pub(super) fn check(endpoint: &str, is_there: bool) -> Finding {
         return Finding::warning(
             "telemetry",
             format!(
-                "traces travel to {endpoint} unencrypted: who asks when can be read on the way"
+                "traces to {endpoint} are not encrypted: others on the network can see who asks \
+                 and when"
             ),
-            "let `telemetry.otlp_endpoint` begin with https://, or run a collector on this machine",
+            "start `telemetry.otlp_endpoint` with https://, or run a collector on this machine",
         );
     }
     Finding::ok("telemetry", format!("traces are sent to {endpoint}"))

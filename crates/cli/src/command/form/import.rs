@@ -14,9 +14,8 @@ use crate::output;
 
 /// Print a form for the `requestedSchema` of an MCP server
 ///
-/// The schema may stand alone, or within the params of an `elicitation/create` request, whose
-/// message is then the form's title. What the form shows differently or does not enforce goes
-/// to stderr.
+/// Takes the schema alone, or the params of an `elicitation/create` request, whose message becomes
+/// the form's title. Notices about what the form shows differently or doesn't enforce go to stderr.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -44,7 +43,7 @@ Examples:
   entreat form import --id profile --title 'Your profile' params.json
   echo '{\"type\": \"object\", \"properties\": {\"name\": {\"type\": \"string\"}}}' | entreat form import -
 
-Exit codes: 0 printed, 2 wrong usage, a file that cannot be read, or no schema in it.";
+Exit codes: 0 success, 2 wrong usage, an unreadable file, or no schema in it.";
 
 /// The title if neither the request nor the schema has one.
 const UNTITLED: &str = "Question";
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         None => (&document, None),
     };
     if !schema.is_object() {
-        bail!("{source} is not a schema: an object with `type` and `properties` was expected");
+        bail!("{source} is not a schema: expected an object with `type` and `properties`");
     }
     let message = message.filter(|message| !message.trim().is_empty());
     let title = args.title.as_deref().or(message);

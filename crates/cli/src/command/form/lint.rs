@@ -10,10 +10,10 @@ use crate::context::{Context, Exit};
 use crate::input::{self, Source};
 use crate::output;
 
-/// Tell everything that is wrong with forms
+/// Report all problems in forms
 ///
-/// Every problem goes to stdout on a line of its own: the file, a JSON pointer to the place, a
-/// sentence, and a code for programs. A valid form prints nothing there.
+/// Prints one problem per line to stdout: the file, a JSON pointer, a message, and a code for
+/// programs. A valid form prints nothing to stdout.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ Examples:
   entreat form lint forms/*.yaml --json
   entreat form lint --validator no_admin signup.json
 
-Exit codes: 0 all valid, 1 problems found, 2 wrong usage or a file that cannot be read.";
+Exit codes: 0 all valid, 1 problems found, 2 wrong usage or an unreadable file.";
 
 /// The output of `--json` for one file.
 #[derive(Serialize)]

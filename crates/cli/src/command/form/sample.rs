@@ -13,21 +13,21 @@ use crate::output;
 
 /// Print a valid answer, or one that breaks exactly one rule
 ///
-/// The same form, seed and count give the same answers, one a line as JSON.
+/// Prints one JSON answer per line. The same form, seed and count give the same answers.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The form; `-` is stdin
     #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath)]
     file: Source,
-    /// Break exactly this rule, named by its key or by what goes wrong
+    /// Break exactly this rule, named by its key or by the mistake
     #[arg(
         long,
         value_name = "RULE",
         value_parser = PossibleValuesParser::new(rules())
     )]
     invalid: Option<String>,
-    /// Where to begin among the possible answers
+    /// The seed; choose another for different answers
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// How many answers to print
@@ -43,8 +43,8 @@ Examples:
   entreat form sample greeting.json --invalid required
   entreat form sample greeting.json --count 100 | entreat form validate greeting.json --lines
 
-Exit codes: 0 printed, 1 the form has no such answer, 2 wrong usage, a file that cannot be read,
-or a broken form.";
+Exit codes: 0 success, 1 the form has no such answer, 2 wrong usage, an unreadable file, or an
+invalid form.";
 
 /// Returns the names of all breakable rules: constraint keys, then scenarios.
 fn rules() -> impl Iterator<Item = &'static str> {

@@ -12,9 +12,9 @@ use crate::output;
 
 /// Print a form as JSON Schema
 ///
-/// Without `--mcp`, JSON Schema 2020-12 with everything that it can say. With `--mcp`, the flat
-/// `requestedSchema` of that MCP protocol version; what it cannot say goes to stderr. Entreat
-/// enforces those rules all the same when the answer comes back.
+/// Prints JSON Schema 2020-12. With `--mcp`, prints the flat `requestedSchema` of that MCP protocol
+/// version, and lists the rules it cannot express on stderr. Entreat still enforces those rules
+/// when the answer comes back.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -37,7 +37,7 @@ Examples:
   entreat form schema deploy.yaml --mcp 2025-11-25
   entreat form schema deploy.yaml --mcp 2025-11-25 --json
 
-Exit codes: 0 printed, 2 wrong usage, a file that cannot be read, or a broken form.";
+Exit codes: 0 success, 2 wrong usage, an unreadable file, or an invalid form.";
 
 fn eras() -> impl TypedValueParser<Value = Era> {
     PossibleValuesParser::new(Era::ALL.map(Era::version)).try_map(|version| version.parse::<Era>())

@@ -20,35 +20,36 @@ use crate::output;
 
 /// Check an answer against a form
 ///
-/// Prints {"valid": true, "values": …} with the values as the asker gets them, secrets
-/// included, or {"valid": false, "errors": …} with every rule that is broken. Required fields
-/// that a form with `allow_partial` let pass are listed in "missing".
+/// Prints {"valid": true, "values": …} with the values as the asker receives them, including
+/// secrets, or {"valid": false, "errors": …} with every broken rule. If the form has
+/// `allow_partial`, missing required fields are listed in "missing".
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The form; `-` is stdin
     #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath)]
     file: Source,
-    /// The answer: JSON, or YAML or TOML by its ending; `-` is stdin
+    /// The answer: JSON, or YAML or TOML by file extension; `-` is stdin
     #[arg(
         value_name = "ANSWER",
         required_unless_present = "lines",
         value_hint = clap::ValueHint::FilePath
     )]
     answer: Option<Source>,
-    /// Take one JSON answer a line and print one verdict a line
+    /// Read one JSON answer per line and print one result per line
     ///
-    /// Lines come from stdin if no ANSWER is named. Blank lines are passed over; a line that is
-    /// not JSON gets the verdict {"valid": false, "error": …}.
+    /// Reads stdin if there is no ANSWER. Blank lines are skipped; a line that is not JSON gets the
+    /// result {"valid": false, "error": …}.
     #[arg(long)]
     lines: bool,
-    /// What happens to answers that no field asked for
+    /// How to treat unknown fields
     #[arg(long, value_name = "WHAT", value_enum, default_value = "error")]
     unknown: UnknownArg,
-    /// Let uploads be references of this kind; may be given several times
+    /// Accept references of this kind as uploads; repeatable
     #[arg(long = "allow-reference", value_name = "KIND", value_enum)]
     references: Vec<ReferenceArg>,
-    /// Languages for the messages, best first, such as de or pt-BR [default: the locale's]
+    /// Languages for the messages, most preferred first, such as de or pt-BR [default: the
+    /// locale's]
     #[arg(long = "language", value_name = "TAG", value_delimiter = ',')]
     languages: Vec<String>,
     #[command(flatten)]
@@ -62,17 +63,17 @@ Examples:
   entreat form validate greeting.json --lines < answers.jsonl
   entreat form validate greeting.json answer.json --language de,en
 
-An answer is an object of values by field id, bare or in the envelope
+An answer is an object of values by field id, alone or in the envelope
 {\"form_id\": …, \"responses\": {…}}.
 
-Exit codes: 0 all valid, 1 an invalid answer, 2 wrong usage, a file that cannot be read or is
-not JSON, or a broken form.";
+Exit codes: 0 all valid, 1 an invalid answer, 2 wrong usage, a file that is unreadable or not
+JSON, or an invalid form.";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum UnknownArg {
-    /// They make the answer invalid
+    /// Report them as errors
     Error,
-    /// They are dropped
+    /// Drop them
     Ignore,
 }
 

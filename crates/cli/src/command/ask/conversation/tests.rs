@@ -249,7 +249,7 @@ async fn a_console_that_breaks_leaves_no_open_question() {
     let error = talk.await.unwrap().unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "cannot talk to the person: the cable is cut"
+        "cannot use the terminal: the cable is cut"
     );
     assert!(world.outcome().await.outcome().is_some());
 }
