@@ -1,8 +1,8 @@
 //! Checks answers against a form and returns typed answers, or every violation.
 //!
-//! The steps: raw values are matched to fields and parsed as the field's type; conditions decide
-//! which fields are active; each field's rules and the rules across fields are checked in field
-//! order; the host program's validators run last.
+//! The steps: raw values are matched to fields, parsed as the field's type and checked against its
+//! rules; conditions decide which fields are active, and so which violations count; the rules
+//! across fields are checked in field order; the host program's validators run last.
 
 mod progress;
 
@@ -157,8 +157,7 @@ impl Form {
         state.deactivate(self);
         let value = |(index, field): (usize, &Field)| {
             let value = match &state.values[index] {
-                Some(Answer::Files(files)) if !field.takes_many() => files.first()?.to_json(),
-                Some(answer) => answer.to_json(),
+                Some(answer) => answer.to_json_in(field),
                 None => state.unreadable(index)?.raw.to_json(),
             };
             Some((field.id().to_owned(), value))
@@ -216,15 +215,10 @@ fn evaluate<'a>(
     };
     let (mut state, mut findings, unknown) = State::new(parser);
     if let Some(violation) = envelope_violation {
-        findings.list.push(violation);
-        return (state, findings.list, Vec::new());
+        return (state, vec![violation], Vec::new());
     }
-    let missing = if form.is_plain() {
-        state.check_absent(form, &mut findings)
-    } else {
-        state.deactivate(form);
-        state.check(form, &mut findings)
-    };
+    state.deactivate(form);
+    let missing = state.check(form, &mut findings);
     if findings.settings.unknown == Unknown::Error {
         findings.list.extend(unknown.iter().map(|name| {
             Violation::without_field(name, Constraint::AdditionalProperties, Expected::Nothing)
@@ -295,27 +289,18 @@ impl<'a> State<'a> {
         self.values[index].is_some() || self.unreadable(index).is_some()
     }
 
-    /// Checks the fields without an answer, in a form whose answers were checked while they were
-    /// parsed. Returns the indices of required fields that `allow_partial` lets stay empty.
-    fn check_absent(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
-        let mut missing = Vec::new();
-        for (index, value) in self.values.iter().enumerate() {
-            if value.is_none() {
-                let field = &form.fields()[index];
-                findings.set_field(index, field);
-                if self.check_no_answer(index, field, form, findings) == Presence::Missing {
-                    missing.push(index);
-                }
-            }
-        }
-        findings.list.sort_by_key(|violation| violation.field);
-        missing
-    }
-
     /// Checks every active field. Returns the indices of required fields that `allow_partial`
     /// lets stay empty.
     fn check(&self, form: &Form, findings: &mut Findings<'_>) -> Vec<usize> {
         let mut missing = Vec::new();
+        // Answers were checked as they were parsed, before it was known which ones count.
+        findings.list.retain(|violation| {
+            let applies = |index| {
+                !self.inactive.contains(&index)
+                    && self.all_hold(form.fields()[index].checked_when())
+            };
+            violation.field.is_none_or(applies)
+        });
         for (index, field) in form.fields().iter().enumerate() {
             let is_active = self.inactive.is_empty() || !self.inactive.contains(&index);
             if is_active {
@@ -333,6 +318,7 @@ impl<'a> State<'a> {
                 );
             }
         }
+        findings.list.sort_by_key(|violation| violation.field);
         missing
     }
 
@@ -343,19 +329,21 @@ impl<'a> State<'a> {
         form: &Form,
         findings: &mut Findings<'_>,
     ) -> Presence {
-        let is_checked = self.all_hold(field.checked_when());
         let Some(answer) = &self.values[index] else {
-            if self.unreadable(index).is_some() {
+            if let Some(unreadable) = self.unreadable(index) {
                 self.check_dependencies(field, form, findings);
-            }
-            if is_checked || self.unreadable(index).is_some() {
-                return self.check_no_answer(index, field, form, findings);
+                findings.add_mistakes(unreadable);
+            } else if field.is_required()
+                && !field.rendering().hidden
+                && self.all_hold(field.checked_when())
+            {
+                if form.allows_partial() {
+                    return Presence::Missing;
+                }
+                findings.add_bare(Constraint::Required, Expected::True);
             }
             return Presence::Fine;
         };
-        if is_checked {
-            field.kind().check(answer, findings);
-        }
         if field.rendering().readonly && field.default() != Some(answer) {
             let expected = match field.default() {
                 Some(default) if !field.is_sensitive() => {
@@ -366,22 +354,6 @@ impl<'a> State<'a> {
             findings.add(Constraint::Readonly, expected, || answer.to_json());
         }
         self.check_dependencies(field, form, findings);
-        Presence::Fine
-    }
-
-    /// Checks a field without a readable answer.
-    fn check_no_answer(
-        &self,
-        index: usize,
-        field: &Field,
-        form: &Form,
-        findings: &mut Findings<'_>,
-    ) -> Presence {
-        if let Some(unreadable) = self.unreadable(index) {
-            findings.add_mistakes(unreadable);
-        } else if field.is_required() && !field.rendering().hidden {
-            return require(form, findings);
-        }
         Presence::Fine
     }
 
@@ -403,14 +375,6 @@ enum Presence {
     Fine,
     /// Required and without an answer, which `allow_partial` accepts.
     Missing,
-}
-
-fn require(form: &Form, findings: &mut Findings<'_>) -> Presence {
-    if form.allows_partial() {
-        return Presence::Missing;
-    }
-    findings.add_bare(Constraint::Required, Expected::True);
-    Presence::Fine
 }
 
 fn run_validators(form: &Form, answers: &Answers<'_>) -> Result<(), Violations> {

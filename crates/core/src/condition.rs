@@ -8,7 +8,9 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::check::CheckSettings;
 use crate::form::FieldTable;
+use crate::form::findings::Findings;
 use crate::form::kind::Kind;
 use crate::form::reader::{Object, Reader};
 use crate::pattern::Pattern;
@@ -364,7 +366,11 @@ fn read_operand<'v>(
     value: &'v Value,
     kind: &Kind,
 ) -> Option<Answer<'static>> {
-    let Ok(answer) = kind.parse(value) else {
+    // Only the type matters: a constant that breaks the field's rules is merely never met.
+    let settings = CheckSettings::default();
+    let mut answer = None;
+    let parsed = kind.parse(value, false, &mut Findings::new(&settings), &mut answer);
+    let (Ok(()), Some(answer)) = (parsed, answer) else {
         let message = format!("A field of type `{}` never has this value.", kind.name());
         reader.report(ProblemCode::NeverTrue, message);
         return None;

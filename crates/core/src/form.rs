@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::condition::Condition;
 use crate::document::{self, Notation};
-use crate::parse::RESPONSES;
 use crate::problem::{ProblemCode, Problems};
 use crate::str_eq::str_eq;
 use crate::timeout::Timeout;
@@ -73,7 +72,6 @@ struct Inner {
     conditional: Vec<usize>,
     /// Indices of the fields that have a default.
     with_default: Vec<usize>,
-    may_be_enveloped: bool,
     /// No field depends on another, so each answer can be checked while it is parsed.
     is_plain: bool,
 }
@@ -205,44 +203,6 @@ impl Form {
                 Some((index, &fields[index]))
             }
         }
-    }
-
-    /// Returns the answers of a submission, unwrapped from the envelope if there is one, or
-    /// `None` if the submission is not an object.
-    ///
-    /// ```
-    /// use entreat_core::Form;
-    /// use serde_json::json;
-    ///
-    /// let form = Form::from_value(&json!({"id": "who", "title": "Who?", "fields": [
-    ///     {"id": "name", "type": "text", "label": "Name"},
-    /// ]}))?;
-    /// let submission = json!({"form_id": "who", "responses": {"name": "Ada"}});
-    /// assert_eq!(form.answers_in(&submission), json!({"name": "Ada"}).as_object());
-    /// # Ok::<(), entreat_core::Problems>(())
-    /// ```
-    pub fn answers_in<'v>(&self, submission: &'v Value) -> Option<&'v Map<String, Value>> {
-        let members = submission.as_object()?;
-        Some(self.enveloped(members).unwrap_or(members))
-    }
-
-    /// Returns the answers inside the envelope, or `None` if the members are not an envelope.
-    pub(crate) fn enveloped<'v>(
-        &self,
-        members: &'v Map<String, Value>,
-    ) -> Option<&'v Map<String, Value>> {
-        if !self.may_be_enveloped() {
-            return None;
-        }
-        // A scan, not a lookup: there are few members, and hashing costs more.
-        let (_, responses) = members.iter().find(|(key, _)| *key == RESPONSES)?;
-        responses.as_object()
-    }
-
-    /// Whether an object under `responses` is the content of an envelope. It is unless a field
-    /// of that name can have an object as its answer.
-    pub(crate) fn may_be_enveloped(&self) -> bool {
-        self.0.may_be_enveloped
     }
 
     pub(crate) fn with_default(&self) -> &[usize] {

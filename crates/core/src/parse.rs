@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::check::CheckSettings;
 use crate::form::findings::Findings;
-use crate::form::kind::{ParseOutcome, Unreadable, is_no_answer};
+use crate::form::kind::Unreadable;
 use crate::form::{Field, Form};
 
+mod envelope;
 mod json;
 mod raw;
 
@@ -34,7 +35,7 @@ pub(crate) struct AnswerParser<'f, 'a> {
     pub(crate) other_form: Option<Value>,
     /// Whether the submission is an object.
     pub(crate) is_object: bool,
-    /// Violations by answers that can be checked while they are parsed.
+    /// Violations of the fields' own rules, in the order of the submission.
     pub(crate) findings: Findings<'f>,
     /// A bit set of the fields that are present in the submission but have no value. Empty for
     /// most submissions.
@@ -100,7 +101,7 @@ impl<'f, 'a> AnswerParser<'f, 'a> {
         let mut json = serde_json::Deserializer::from_str(text);
         if text.trim_start().starts_with('{') {
             let answers = JsonAnswers {
-                outermost: self.form.may_be_enveloped(),
+                outermost: true,
                 parser: self,
             };
             if let Some(responses) = answers.deserialize(&mut json)? {
@@ -132,24 +133,14 @@ impl<'f, 'a> AnswerParser<'f, 'a> {
             self.mark_present(index);
             return true;
         }
-        let outcome = if self.form.is_plain() {
-            let findings = self.findings.set_field(index, field);
-            let slot = &mut self.values[index];
-            field
-                .kind()
-                .parse_and_check(source, field.is_required(), findings, slot)
-        } else {
-            field.kind().parse(source).map(|answer| {
-                if is_no_answer(&answer, field.is_required()) {
-                    return ParseOutcome::NoAnswer;
-                }
-                self.values[index] = Some(answer);
-                ParseOutcome::Answer
-            })
-        };
-        match outcome {
-            Ok(ParseOutcome::Answer) => self.answered += 1,
-            Ok(ParseOutcome::NoAnswer) => self.mark_present(index),
+        let findings = self.findings.set_field(index, field);
+        let slot = &mut self.values[index];
+        let parsed = field
+            .kind()
+            .parse(source, field.is_required(), findings, slot);
+        match parsed {
+            Ok(()) if slot.is_some() => self.answered += 1,
+            Ok(()) => self.mark_present(index),
             Err(unreadable) => {
                 self.mark_present(index);
                 self.unreadable.push((index, unreadable));
@@ -212,16 +203,4 @@ impl<'f, 'a> AnswerParser<'f, 'a> {
             && self.other_form.is_none()
             && self.answered == self.values.len()
     }
-
-    fn envelope_key(&mut self, key: &str, value: &Raw<'_>) {
-        match (key, value) {
-            (RESPONSES | "metadata", _) => {}
-            (FORM_ID, Raw::Text(id)) if *id == self.form.id() => {}
-            (FORM_ID, other) => self.other_form = Some(other.to_json()),
-            (other, _) => self.unknown.push(other.into()),
-        }
-    }
 }
-
-pub(crate) const RESPONSES: &str = "responses";
-const FORM_ID: &str = "form_id";

@@ -53,7 +53,7 @@ impl DateRules {
         rules.minimum = rules.read_bound(reader, validation, "minimum");
         rules.maximum = rules.read_bound(reader, validation, "maximum");
         if let (Some(low), Some(high)) = (&rules.minimum, &rules.maximum)
-            && compare(&low.value, &high.value) == Some(Ordering::Greater)
+            && order(&low.value, &high.value) == Some(Ordering::Greater)
         {
             let message = "`minimum` lies above `maximum`: no date can satisfy both.";
             reader.report_at("minimum", ProblemCode::Contradiction, message);

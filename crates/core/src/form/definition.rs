@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value};
 
 use super::findings::Findings;
-use super::kind::{Kind, is_blank};
+use super::kind::Kind;
 use super::reader::{Object, Reader, join_quoted};
 use super::rendering::{Accessibility, Rendering};
 use super::rules::CrossRule;
@@ -16,7 +16,7 @@ use super::{Field, FieldTable, Inner};
 use crate::answer::Answer;
 use crate::check::CheckSettings;
 use crate::condition::Condition;
-use crate::parse::{RESPONSES, Source};
+use crate::parse::Source;
 use crate::problem::{ProblemCode, Problems};
 use crate::schema::imported::ImportMetadata;
 use crate::timeout::Timeout;
@@ -128,16 +128,12 @@ fn read_form<'v>(
     if !reader.has_no_problems() {
         return None;
     }
-    let may_be_enveloped = index
-        .get(RESPONSES)
-        .is_none_or(|position: &usize| !fields[*position].kind.takes_objects());
     let is_independent = |field: &Field| {
         let is_conditional = !field.active_when.is_empty() || !field.checked_when.is_empty();
         !field.is_fixed() && !is_conditional && field.dependencies.is_empty()
     };
     Some(Inner {
         is_plain: rules.is_empty() && fields.iter().all(is_independent),
-        may_be_enveloped,
         with_default: (0..fields.len())
             .filter(|position| fields[*position].default.is_some())
             .collect(),
@@ -593,25 +589,20 @@ fn read_default(
         reader.report(ProblemCode::BadDefault, message);
         return None;
     }
-    let answer = match kind.parse(value) {
-        Ok(answer) => answer,
-        Err(unreadable) => {
-            for mistake in &unreadable.mistakes {
-                report_bad_default(reader, &mistake.constraint);
-            }
-            return None;
-        }
-    };
-    if required && matches!(&answer, Answer::Text(text) if is_blank(text)) {
-        report_bad_default(reader, &Constraint::Required);
-    }
     let settings = CheckSettings::default();
     let mut findings = Findings::new(&settings);
-    kind.check(&answer, &mut findings);
+    let mut answer = None;
+    if let Err(unreadable) = kind.parse(value, required, &mut findings, &mut answer) {
+        for mistake in &unreadable.mistakes {
+            report_bad_default(reader, &mistake.constraint);
+        }
+    } else if required && answer.is_none() {
+        report_bad_default(reader, &Constraint::Required);
+    }
     for violation in &findings.list {
         report_bad_default(reader, &violation.constraint);
     }
-    Some(answer.into_owned())
+    answer.map(Answer::into_owned)
 }
 
 fn report_bad_default(reader: &mut Reader<'_>, constraint: &Constraint) {

@@ -115,15 +115,10 @@ impl<'s> Findings<'s> {
         }
         self.item_violations += usize::from(self.item.is_some());
         self.list.push(Violation {
-            field: Some(self.field),
-            unknown_name: None,
-            constraint,
-            expected,
             actual,
             item: self.item,
             part: self.part,
-            comparison: None,
-            message: None,
+            ..Violation::of(Some(self.field), constraint, expected)
         });
     }
 }

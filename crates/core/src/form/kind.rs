@@ -94,14 +94,6 @@ pub(crate) struct Unreadable<'a> {
 /// The result of parsing a raw value.
 pub(crate) type Parsed<'a, T = Answer<'a>> = Result<T, Box<Unreadable<'a>>>;
 
-/// Whether a parsed value is an answer.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ParseOutcome {
-    Answer,
-    /// The value is empty.
-    NoAnswer,
-}
-
 /// The `validation` keys of all types, to tell a misplaced key from a misspelt one.
 const ALL_KEYS: &[&[&str]] = &[
     TextRules::KEYS,
@@ -247,48 +239,32 @@ impl Kind {
         Some(kind)
     }
 
-    /// Parses a value that is not empty.
-    pub(crate) fn parse<'a>(&self, source: impl Source<'a>) -> Parsed<'a> {
-        match self {
-            Self::Text(rules) if rules.is_json => text::parse_json(source),
-            Self::Text(_) => text::parse(source).map(Answer::Text),
-            Self::Number(_) => number::parse(source).map(Answer::Number),
-            Self::Boolean => boolean::parse(source).map(Answer::Boolean),
-            Self::Date(rules) => rules.parse(source),
-            Self::Select(_) => text::parse(source).map(Answer::Choice),
-            Self::MultiSelect(_) => multi_select::parse(source).map(Answer::Choices),
-            Self::Url(_) => text::parse(source).map(Answer::Url),
-            Self::File(rules) => rules.parse(source).map(Answer::Files),
-        }
-    }
-
-    /// Parses a value that is not empty into an empty slot and checks it. Combines
-    /// [`parse`](Self::parse) and [`check`](Self::check) with a single dispatch on the type.
+    /// Parses a value that is not empty, checks it, and puts the answer into its empty slot. The
+    /// slot stays empty if the value is no answer: a required text that is blank, or JSON that is
+    /// empty, such as `null`.
     ///
     /// The answer is written directly into its slot: moving the enum takes longer than most checks.
     #[inline]
-    pub(crate) fn parse_and_check<'a>(
+    pub(crate) fn parse<'a>(
         &self,
         source: impl Source<'a>,
         is_required: bool,
         findings: &mut Findings<'_>,
         slot: &mut Option<Answer<'a>>,
-    ) -> Parsed<'a, ParseOutcome> {
+    ) -> Parsed<'a, ()> {
         match self {
             Self::Text(rules) if rules.is_json => {
-                let answer = text::parse_json(source)?;
-                if is_no_answer(&answer, is_required) {
-                    return Ok(ParseOutcome::NoAnswer);
+                let value = text::parse_json(source)?;
+                if !Source::is_empty(&&*value) {
+                    *slot = Some(Answer::Json(value));
                 }
-                *slot = Some(answer);
             }
             Self::Text(rules) => {
                 let text = text::parse(source)?;
-                if is_required && is_blank(&text) {
-                    return Ok(ParseOutcome::NoAnswer);
+                if !(is_required && is_blank(&text)) {
+                    rules.check(&text, findings);
+                    *slot = Some(Answer::Text(text));
                 }
-                rules.check(&text, findings);
-                *slot = Some(Answer::Text(text));
             }
             Self::Number(rules) => {
                 let number = number::parse(source)?;
@@ -324,54 +300,11 @@ impl Kind {
                 }
             }
         }
-        Ok(ParseOutcome::Answer)
-    }
-
-    /// Checks an answer of this type and records its violations.
-    pub(crate) fn check(&self, answer: &Answer<'_>, findings: &mut Findings<'_>) {
-        match (self, answer) {
-            (Self::Text(rules), Answer::Text(text)) => rules.check(text, findings),
-            (Self::Number(rules), Answer::Number(number)) => rules.check(number, findings),
-            (Self::Date(rules), answer) => rules.check(answer, findings),
-            (Self::Select(options), Answer::Choice(choice)) => {
-                select::check(options, choice, findings);
-            }
-            (Self::MultiSelect(rules), Answer::Choices(choices)) => rules.check(choices, findings),
-            (Self::Url(rules), Answer::Url(url)) => rules.check(url, findings),
-            (Self::File(rules), Answer::Files(files)) => rules.check(files, findings),
-            // `parse` returns no other pairs, and booleans and nested JSON have no rules.
-            (
-                Self::Text(_)
-                | Self::Number(_)
-                | Self::Boolean
-                | Self::Select(_)
-                | Self::MultiSelect(_)
-                | Self::Url(_)
-                | Self::File(_),
-                _,
-            ) => {}
-        }
+        Ok(())
     }
 }
 
-/// Whether a parsed value counts as no answer: a required text that is blank, or JSON that is
-/// empty, such as `null`.
-pub(crate) fn is_no_answer(answer: &Answer<'_>, is_required: bool) -> bool {
-    match answer {
-        Answer::Text(text) => is_required && is_blank(text),
-        Answer::Json(value) => Source::is_empty(&&**value),
-        Answer::Number(_)
-        | Answer::Boolean(_)
-        | Answer::Date(_)
-        | Answer::Moment(_)
-        | Answer::Choice(_)
-        | Answer::Choices(_)
-        | Answer::Url(_)
-        | Answer::Files(_) => false,
-    }
-}
-
-pub(crate) fn is_blank(text: &str) -> bool {
+fn is_blank(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c == '\u{feff}')
 }
 

@@ -187,13 +187,6 @@ impl CrossRule {
         };
         if !holds {
             list.push(Violation {
-                field: Some(self.anchor),
-                unknown_name: None,
-                constraint: self.constraint(),
-                expected: Expected::Names(self.others.clone()),
-                actual: None,
-                item: None,
-                part: None,
                 comparison: match self.check {
                     CrossCheck::Compare(_, comparison, _) => Some(comparison),
                     CrossCheck::AtLeastOne(_)
@@ -201,6 +194,11 @@ impl CrossRule {
                     | CrossCheck::AllOrNone(_) => None,
                 },
                 message: self.message.clone(),
+                ..Violation::of(
+                    Some(self.anchor),
+                    self.constraint(),
+                    Expected::Names(self.others.clone()),
+                )
             });
         }
     }

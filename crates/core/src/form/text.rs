@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::answer::Answer;
+use serde_json::Value;
+
 use crate::form::findings::Findings;
 use crate::form::kind::{Mistake, Parsed};
 use crate::form::reader::{Object, Reader};
@@ -120,12 +121,10 @@ pub(crate) fn parse<'a>(source: impl Source<'a>) -> Parsed<'a, Cow<'a, str>> {
 }
 
 /// Parses a nested value: a JSON value, or text that contains JSON.
-pub(crate) fn parse_json<'a>(source: impl Source<'a>) -> Parsed<'a> {
+pub(crate) fn parse_json<'a>(source: impl Source<'a>) -> Parsed<'a, Box<Value>> {
     match source.text() {
-        Ok(text) => match serde_json::from_str(&text) {
-            Ok(value) => Ok(Answer::Json(Box::new(value))),
-            Err(_) => Err(Mistake::wrong_format("json").of(Raw::Text(text))),
-        },
-        Err(other) => Ok(Answer::Json(Box::new(other.to_json()))),
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|_| Mistake::wrong_format("json").of(Raw::Text(text))),
+        Err(other) => Ok(Box::new(other.to_json())),
     }
 }

@@ -7,19 +7,15 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-use super::{AnswerParser, FORM_ID, RESPONSES, Raw};
+use super::envelope::{FORM_ID, RESPONSES, is_envelope_key};
+use super::{AnswerParser, Raw};
 use crate::form::Kind;
 use crate::number::Number;
-
-/// Whether the key is a member of an envelope.
-fn is_envelope_key(key: &str) -> bool {
-    matches!(key, RESPONSES | FORM_ID | "metadata")
-}
 
 /// Parses an object of answers. If it is an envelope, returns the text of the answers inside.
 pub(super) struct JsonAnswers<'i, 'f, 'a> {
     pub(super) parser: &'i mut AnswerParser<'f, 'a>,
-    /// Whether the object may be an envelope.
+    /// Whether the object may be an envelope rather than the content of one.
     pub(super) outermost: bool,
 }
 
@@ -47,7 +43,7 @@ impl<'a> Visitor<'a> for JsonAnswers<'_, '_, 'a> {
         while let Some(key) = entries.next_key_seed(JsonText)? {
             if self.outermost && key == RESPONSES {
                 let raw: &RawValue = entries.next_value()?;
-                let value = if raw.get().starts_with('{') {
+                let value = if form.is_content(raw.get().starts_with('{')) {
                     responses = Some(raw.get());
                     Raw::Absent
                 } else {
