@@ -111,8 +111,8 @@ impl Answer<'_> {
         }
     }
 
-    /// The answer as JSON. Uploads are a list, even where the field takes a single file.
-    pub(crate) fn to_json(&self) -> Value {
+    /// Converts the answer to JSON. Uploads become a list, even if the field takes a single file.
+    pub fn to_json(&self) -> Value {
         match self {
             Self::Text(text) | Self::Choice(text) | Self::Url(text) => text.as_ref().into(),
             Self::Number(number) => number.to_json(),
@@ -125,6 +125,17 @@ impl Answer<'_> {
                 .collect(),
             Self::Files(files) => files.iter().map(Upload::to_json).collect(),
             Self::Json(value) => value.as_ref().clone(),
+        }
+    }
+
+    /// The answer as it is submitted: a single upload unless the field takes many.
+    pub(crate) fn to_json_in(&self, field: &Field) -> Value {
+        let mut value = self.to_json();
+        match &mut value {
+            Value::Array(files) if field.kind().file_rules().is_some() && !field.takes_many() => {
+                files.pop().unwrap_or_default()
+            }
+            _ => value,
         }
     }
 }
@@ -230,12 +241,7 @@ impl AnswersView<'_, '_> {
                 let value = if self.redacts(field) {
                     SEALED.into()
                 } else {
-                    match answer {
-                        Answer::Files(files) if !field.takes_many() => {
-                            files.first().map_or(Value::Null, Upload::to_json)
-                        }
-                        answer => answer.to_json(),
-                    }
+                    answer.to_json_in(field)
                 };
                 (field.id().to_owned(), value)
             })
@@ -262,11 +268,8 @@ impl Serialize for AnswersView<'_, '_> {
                 Answer::Number(number) => map.serialize_entry(field.id(), number)?,
                 Answer::Boolean(value) => map.serialize_entry(field.id(), value)?,
                 Answer::Choices(texts) => map.serialize_entry(field.id(), texts)?,
-                Answer::Files(files) if !field.takes_many() => {
-                    map.serialize_entry(field.id(), &files.first().map(Upload::to_json))?;
-                }
                 Answer::Date(_) | Answer::Moment(_) | Answer::Files(_) | Answer::Json(_) => {
-                    map.serialize_entry(field.id(), &answer.to_json())?;
+                    map.serialize_entry(field.id(), &answer.to_json_in(field))?;
                 }
             }
         }

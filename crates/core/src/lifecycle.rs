@@ -82,31 +82,23 @@ impl Lifecycle {
     /// caller should then send [`Command::Expire`].
     pub fn decide(&self, command: &Command, now: UnixTime) -> Result<Step, Rejection> {
         let change = match *command {
-            Command::Show => self.show(now),
+            Command::Show => self.unless_settled(now, Change::Shown),
             Command::Open => self.open(now),
             Command::Draft => self.answer(now, Change::Drafted),
             Command::Submit(Verdict::Valid) => self.answer(now, Change::Answered),
             Command::Submit(Verdict::Invalid) => self.answer(now, self.refusal()),
             Command::Complete => self.answer(now, Change::Completed),
-            Command::Decline { presented } => self.end(now, Change::Declined { presented }),
+            Command::Decline { presented } => {
+                self.unless_settled(now, Change::Declined { presented })
+            }
             Command::Cancel { reason, presented } => {
-                self.end(now, Change::Cancelled { reason, presented })
+                self.unless_settled(now, Change::Cancelled { reason, presented })
             }
             Command::Extend(by) => self.extend(now, by),
             Command::Warn => self.warn(now),
             Command::Expire => self.expire(now),
         }?;
         Ok(Step { at: now, change })
-    }
-
-    fn show(&self, now: UnixTime) -> Result<Change, Rejection> {
-        match self.state {
-            State::Pending | State::Active { .. } => self.in_time(now, Change::Shown),
-            State::Completed { .. }
-            | State::Declined { .. }
-            | State::Cancelled { .. }
-            | State::TimedOut { .. } => Err(self.settled()),
-        }
     }
 
     fn open(&self, now: UnixTime) -> Result<Change, Rejection> {
@@ -132,7 +124,7 @@ impl Lifecycle {
         }
     }
 
-    fn end(&self, now: UnixTime, change: Change) -> Result<Change, Rejection> {
+    fn unless_settled(&self, now: UnixTime, change: Change) -> Result<Change, Rejection> {
         match self.state {
             State::Pending | State::Active { .. } => self.in_time(now, change),
             State::Completed { .. }

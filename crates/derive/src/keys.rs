@@ -2,6 +2,7 @@
 //!
 //! Attributes that need more code (`id`, `default`, `show_if`, …) are in `field.rs`.
 
+use self::ValueKind::{Bound, Count, Flag, Switch, Texts, Word};
 use crate::shape::Family::{
     self, Boolean, Date, File, Files, MultiSelect, Number, Select, Text, Url,
 };
@@ -85,272 +86,88 @@ const TRIGGERS: &[&str] = &["on_change", "on_blur", "on_submit"];
 
 const DRAWN: &[Family] = &[Text, Number, Boolean, Date, Select, MultiSelect, Url];
 
-const fn key(
+/// A rule, under this key of `validation`.
+const fn rule(
     name: &'static str,
-    section: Section,
     json: &'static str,
     value_kind: ValueKind,
     fits: &'static [Family],
 ) -> Key {
     Key {
         name,
-        section,
+        section: Section::Rule,
         json,
         value_kind,
         fits,
     }
 }
 
+/// A hint, under this key of `rendering`.
+const fn hint(
+    name: &'static str,
+    json: &'static str,
+    value_kind: ValueKind,
+    fits: &'static [Family],
+) -> Key {
+    Key {
+        section: Section::Hint,
+        ..rule(name, json, value_kind, fits)
+    }
+}
+
 pub(crate) const KEYS: &[Key] = &[
-    key(
-        "sensitive",
-        Section::Field,
-        "sensitive",
-        ValueKind::Flag(true),
-        &[],
-    ),
-    key(
-        "min_length",
-        Section::Rule,
-        "minLength",
-        ValueKind::Count,
-        &[Text],
-    ),
-    key(
-        "max_length",
-        Section::Rule,
-        "maxLength",
-        ValueKind::Count,
-        &[Text, Url],
-    ),
-    key(
-        "pattern",
-        Section::Rule,
-        "pattern",
-        ValueKind::Text,
-        &[Text],
-    ),
-    key(
-        "format",
-        Section::Rule,
-        "format",
-        ValueKind::Word(FORMATS),
-        &[Text],
-    ),
-    key(
-        "min",
-        Section::Rule,
-        "minimum",
-        ValueKind::Bound,
-        &[Number, Date],
-    ),
-    key(
-        "max",
-        Section::Rule,
-        "maximum",
-        ValueKind::Bound,
-        &[Number, Date],
-    ),
-    key(
+    Key {
+        section: Section::Field,
+        ..rule("sensitive", "sensitive", Flag(true), &[])
+    },
+    rule("min_length", "minLength", Count, &[Text]),
+    rule("max_length", "maxLength", Count, &[Text, Url]),
+    rule("pattern", "pattern", ValueKind::Text, &[Text]),
+    rule("format", "format", Word(FORMATS), &[Text]),
+    rule("min", "minimum", Bound, &[Number, Date]),
+    rule("max", "maximum", Bound, &[Number, Date]),
+    rule(
         "exclusive_min",
-        Section::Rule,
         "exclusiveMinimum",
         ValueKind::Number,
         &[Number],
     ),
-    key(
+    rule(
         "exclusive_max",
-        Section::Rule,
         "exclusiveMaximum",
         ValueKind::Number,
         &[Number],
     ),
-    key(
-        "multiple_of",
-        Section::Rule,
-        "multipleOf",
-        ValueKind::Number,
-        &[Number],
-    ),
-    key(
-        "min_items",
-        Section::Rule,
-        "minItems",
-        ValueKind::Count,
-        &[MultiSelect, Files],
-    ),
-    key(
-        "max_items",
-        Section::Rule,
-        "maxItems",
-        ValueKind::Count,
-        &[MultiSelect, Files],
-    ),
-    key(
-        "schemes",
-        Section::Rule,
-        "allowedSchemes",
-        ValueKind::Texts,
-        &[Url],
-    ),
-    key(
-        "allow_private",
-        Section::Rule,
-        "blockPrivateIPs",
-        ValueKind::Flag(false),
-        &[Url],
-    ),
-    key(
-        "allow_localhost",
-        Section::Rule,
-        "blockLocalhost",
-        ValueKind::Flag(false),
-        &[Url],
-    ),
-    key(
-        "max_size",
-        Section::Rule,
-        "maxSize",
-        ValueKind::Count,
-        &[File, Files],
-    ),
-    key(
-        "mime_types",
-        Section::Rule,
-        "allowedMimeTypes",
-        ValueKind::Texts,
-        &[File, Files],
-    ),
-    key(
-        "extensions",
-        Section::Rule,
-        "allowedExtensions",
-        ValueKind::Texts,
-        &[File, Files],
-    ),
-    key(
-        "placeholder",
-        Section::Hint,
-        "placeholder",
-        ValueKind::Text,
-        &[],
-    ),
-    key("help", Section::Hint, "helpText", ValueKind::Text, &[]),
-    key(
-        "display",
-        Section::Hint,
-        "displayStyle",
-        ValueKind::Word(STYLES),
-        DRAWN,
-    ),
-    key(
-        "input",
-        Section::Hint,
-        "inputType",
-        ValueKind::Word(INPUTS),
-        &[],
-    ),
-    key(
-        "readonly",
-        Section::Hint,
-        "readonly",
-        ValueKind::Flag(true),
-        &[],
-    ),
-    key(
-        "hidden",
-        Section::Hint,
-        "hidden",
-        ValueKind::Flag(true),
-        &[],
-    ),
-    key(
-        "autocomplete",
-        Section::Hint,
-        "autocomplete",
-        ValueKind::Text,
-        &[],
-    ),
-    key("rows", Section::Hint, "rows", ValueKind::Count, &[Text]),
-    key("step", Section::Hint, "step", ValueKind::Number, &[Number]),
-    key(
-        "searchable",
-        Section::Hint,
-        "searchable",
-        ValueKind::Switch,
-        &[Select, MultiSelect],
-    ),
-    key(
-        "grid_column",
-        Section::Hint,
-        "gridColumn",
-        ValueKind::Text,
-        &[],
-    ),
-    key("grid_row", Section::Hint, "gridRow", ValueKind::Text, &[]),
-    key(
-        "break_after",
-        Section::Hint,
-        "breakAfter",
-        ValueKind::Flag(true),
-        &[],
-    ),
-    key(
-        "trigger",
-        Section::Hint,
-        "validationTrigger",
-        ValueKind::Word(TRIGGERS),
-        &[],
-    ),
-    key(
-        "debounce_ms",
-        Section::Hint,
-        "debounceMs",
-        ValueKind::Count,
-        &[],
-    ),
-    key(
-        "accept",
-        Section::Hint,
-        "acceptAttribute",
-        ValueKind::Text,
-        &[File, Files],
-    ),
-    key(
-        "drag_and_drop",
-        Section::Hint,
-        "dragAndDrop",
-        ValueKind::Switch,
-        &[File, Files],
-    ),
-    key(
-        "preview",
-        Section::Hint,
-        "preview",
-        ValueKind::Switch,
-        &[File, Files],
-    ),
-    key(
-        "test_button",
-        Section::Hint,
-        "testButton",
-        ValueKind::Switch,
-        &[Url],
-    ),
-    key(
-        "display_format",
-        Section::Hint,
-        "displayFormat",
-        ValueKind::Text,
-        &[Date],
-    ),
-    key(
-        "enable_time",
-        Section::Hint,
-        "enableTime",
-        ValueKind::Switch,
-        &[Date],
-    ),
+    rule("multiple_of", "multipleOf", ValueKind::Number, &[Number]),
+    rule("min_items", "minItems", Count, &[MultiSelect, Files]),
+    rule("max_items", "maxItems", Count, &[MultiSelect, Files]),
+    rule("schemes", "allowedSchemes", Texts, &[Url]),
+    rule("allow_private", "blockPrivateIPs", Flag(false), &[Url]),
+    rule("allow_localhost", "blockLocalhost", Flag(false), &[Url]),
+    rule("max_size", "maxSize", Count, &[File, Files]),
+    rule("mime_types", "allowedMimeTypes", Texts, &[File, Files]),
+    rule("extensions", "allowedExtensions", Texts, &[File, Files]),
+    hint("placeholder", "placeholder", ValueKind::Text, &[]),
+    hint("help", "helpText", ValueKind::Text, &[]),
+    hint("display", "displayStyle", Word(STYLES), DRAWN),
+    hint("input", "inputType", Word(INPUTS), &[]),
+    hint("readonly", "readonly", Flag(true), &[]),
+    hint("hidden", "hidden", Flag(true), &[]),
+    hint("autocomplete", "autocomplete", ValueKind::Text, &[]),
+    hint("rows", "rows", Count, &[Text]),
+    hint("step", "step", ValueKind::Number, &[Number]),
+    hint("searchable", "searchable", Switch, &[Select, MultiSelect]),
+    hint("grid_column", "gridColumn", ValueKind::Text, &[]),
+    hint("grid_row", "gridRow", ValueKind::Text, &[]),
+    hint("break_after", "breakAfter", Flag(true), &[]),
+    hint("trigger", "validationTrigger", Word(TRIGGERS), &[]),
+    hint("debounce_ms", "debounceMs", Count, &[]),
+    hint("accept", "acceptAttribute", ValueKind::Text, &[File, Files]),
+    hint("drag_and_drop", "dragAndDrop", Switch, &[File, Files]),
+    hint("preview", "preview", Switch, &[File, Files]),
+    hint("test_button", "testButton", Switch, &[Url]),
+    hint("display_format", "displayFormat", ValueKind::Text, &[Date]),
+    hint("enable_time", "enableTime", Switch, &[Date]),
 ];
 
 /// The attributes that `field.rs` reads.

@@ -2,10 +2,8 @@
 //!
 //! Random values of a controlling field would rarely hit one.
 
-use entreat_core::{Condition, Form, Test};
+use entreat_core::{Answer, Condition, Form, Test};
 use serde_json::Value;
-
-use super::value::to_json;
 
 /// For each field, the constants that some condition compares it with.
 pub(super) fn of(form: &Form) -> Vec<Vec<Value>> {
@@ -23,9 +21,11 @@ fn collect(condition: &Condition, found: &mut [Vec<Value>]) {
         Condition::Test { field, test } => {
             let constants: Vec<Value> = match test {
                 Test::Equals(value) | Test::NotEquals(value) | Test::Order(_, value) => {
-                    vec![to_json(value)]
+                    vec![value.to_json()]
                 }
-                Test::In(values) | Test::NotIn(values) => values.iter().map(to_json).collect(),
+                Test::In(values) | Test::NotIn(values) => {
+                    values.iter().map(Answer::to_json).collect()
+                }
                 Test::Contains(_) | Test::Regex(_) | Test::IsEmpty | Test::IsNotEmpty => Vec::new(),
             };
             found[*field].extend(constants);

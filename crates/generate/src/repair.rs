@@ -157,7 +157,11 @@ impl Attempt<'_> {
         other: usize,
     ) {
         let known = self.values[other].clone().filter(|value| !value.is_null());
-        let known = known.or_else(|| self.field(other).default().map(super::value::to_json));
+        let known = known.or_else(|| {
+            self.field(other)
+                .default()
+                .map(entreat_core::Answer::to_json)
+        });
         if let Some(known) = known
             && let Some(found) = self.compared(place, comparison, &known)
         {

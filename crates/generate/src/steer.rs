@@ -4,12 +4,11 @@
 
 use entreat_core::form::{Kind, NumberRules};
 use entreat_core::pattern::{Pattern, syntax_tree};
-use entreat_core::{Comparison, Condition, Number, Test};
+use entreat_core::{Answer, Comparison, Condition, Number, Test};
 use serde_json::Value;
 
 use super::attempt::Attempt;
 use super::date::{self, Span};
-use super::value::to_json;
 use super::{chance, choice, number, text};
 
 /// How long a chain of conditional fields is followed.
@@ -69,9 +68,9 @@ impl Attempt<'_> {
             return;
         }
         let found = match (test, wanted) {
-            (Test::Equals(value), true) | (Test::NotEquals(value), false) => Some(to_json(value)),
+            (Test::Equals(value), true) | (Test::NotEquals(value), false) => Some(value.to_json()),
             (Test::In(values), true) | (Test::NotIn(values), false) => {
-                self.rng.choice(values).map(to_json)
+                self.rng.choice(values).map(Answer::to_json)
             }
             (Test::Contains(part), true) => self.containing(place, part),
             (Test::Regex(pattern), true) => self.matching(place, pattern),
@@ -82,7 +81,7 @@ impl Attempt<'_> {
                 } else {
                     opposite(*comparison)
                 },
-                &to_json(bound),
+                &bound.to_json(),
             ),
             (Test::IsEmpty, true) | (Test::IsNotEmpty, false) => return self.clear(place),
             (Test::IsEmpty, false) | (Test::IsNotEmpty, true) => self.generated(place),
@@ -103,10 +102,10 @@ impl Attempt<'_> {
     /// A value that the test does not mention.
     fn other(&mut self, place: usize, test: &Test) -> Option<Value> {
         let spoken_of = |value: &Value| match test {
-            Test::Equals(constant) | Test::NotEquals(constant) => to_json(constant) == *value,
-            Test::In(constants) | Test::NotIn(constants) => {
-                constants.iter().any(|constant| to_json(constant) == *value)
-            }
+            Test::Equals(constant) | Test::NotEquals(constant) => constant.to_json() == *value,
+            Test::In(constants) | Test::NotIn(constants) => constants
+                .iter()
+                .any(|constant| constant.to_json() == *value),
             Test::Contains(part) => match value {
                 Value::Array(items) => items.iter().any(|item| item == &**part),
                 value => value.as_str().is_some_and(|text| text.contains(&**part)),

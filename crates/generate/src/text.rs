@@ -144,35 +144,17 @@ fn padded(text: &str, length: usize, rng: &mut Rng) -> String {
 
 #[cfg(test)]
 mod tests {
-    use entreat_core::pattern::syntax_tree;
-    use entreat_core::{Form, Kind};
     use serde_json::{Value, json};
 
-    use super::*;
+    use crate::value::{MADE, valid_values};
 
     fn texts(validation: &Value) -> Vec<String> {
-        let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
-            {"id": "t", "type": "text", "label": "T", "required": true, "validation": validation},
-        ]}));
-        let form = form.unwrap();
-        let Kind::Text(rules) = form.fields()[0].kind() else {
-            unreachable!("the field is a text")
-        };
-        let tree = validation["pattern"]
-            .as_str()
-            .map(|p| syntax_tree(p).unwrap());
-        let mut rng = Rng::with_seed(5);
-        let texts: Vec<String> = (0..100)
-            .map(|_| {
-                text(rules, tree.as_ref(), &mut rng)
-                    .unwrap_or_else(|| panic!("none under {validation}"))
-            })
-            .collect();
-        for text in &texts {
-            let is_valid = form.check(&json!({"t": text})).is_ok();
-            assert!(is_valid, "{text:?} under {validation}");
-        }
+        let texts = valid_values(json!({"type": "text", "validation": validation}));
+        assert_eq!(texts.len(), MADE, "{validation}");
         texts
+            .iter()
+            .map(|text| text.as_str().unwrap().to_owned())
+            .collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A value for a field, whatever its type.
 
+use entreat_core::Field;
 use entreat_core::form::Kind;
-use entreat_core::{Answer, Field};
 use fastrand::Rng;
 use regex_syntax::hir::Hir;
 use serde_json::Value;
@@ -22,16 +22,27 @@ pub(super) fn value(field: &Field, tree: Option<&Hir>, rng: &mut Rng) -> Option<
     }
 }
 
-/// A constant of a form as it would be answered.
-pub(super) fn to_json(answer: &Answer<'_>) -> Value {
-    match answer {
-        Answer::Text(text) | Answer::Choice(text) | Answer::Url(text) => text.as_ref().into(),
-        Answer::Number(number) => number.to_json(),
-        Answer::Boolean(value) => (*value).into(),
-        Answer::Date(date) => date.to_string().into(),
-        Answer::Moment(moment) => moment.as_str().into(),
-        Answer::Choices(choices) => choices.iter().map(|c| Value::from(c.as_ref())).collect(),
-        Answer::Json(value) => value.as_ref().clone(),
-        Answer::Files(_) => Value::Null,
-    }
+/// Makes values for a field as defined, and panics if the form rejects one.
+#[cfg(test)]
+pub(super) fn valid_values(mut field: Value) -> Vec<Value> {
+    use entreat_core::Form;
+    use serde_json::json;
+
+    field["id"] = "v".into();
+    field["label"] = "V".into();
+    field["required"] = true.into();
+    let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [field]})).unwrap();
+    let pattern = field["validation"]["pattern"].as_str();
+    let tree = pattern.map(|pattern| entreat_core::pattern::syntax_tree(pattern).unwrap());
+    let mut rng = Rng::with_seed(5);
+    let made = (0..MADE).filter_map(|_| value(&form.fields()[0], tree.as_ref(), &mut rng));
+    made.inspect(|value| {
+        let is_valid = form.check(&json!({"v": value})).is_ok();
+        assert!(is_valid, "{value} in {field}");
+    })
+    .collect()
 }
+
+/// How many values [`valid_values`] tries to make.
+#[cfg(test)]
+pub(super) const MADE: usize = 200;

@@ -12,6 +12,10 @@ fn input(notation: char, text: &str) -> Vec<u8> {
     format!("{notation}{text}").into_bytes()
 }
 
+fn filled(notation: char, head: &str, part: impl Fn(usize) -> String, tail: &str) -> Vec<u8> {
+    input(notation, &fill(head, part, tail))
+}
+
 const HEAD: &str = r#"{"id":"f","title":"F","fields":["#;
 
 /// One text field, then whatever is asked.
@@ -66,120 +70,101 @@ pub(crate) fn cases() -> Vec<Case> {
         ("yaml: colons", input(YAML, &"a: ".repeat(MAX_BYTES / 3))),
         (
             "yaml: indentation",
-            input(YAML, &fill("", |n| format!("{}a:\n", " ".repeat(n)), "")),
+            filled(YAML, "", |n| format!("{}a:\n", " ".repeat(n)), ""),
         ),
         (
             "yaml: many keys",
-            input(YAML, &fill("", |n| format!("k{n}: 1\n"), "")),
+            filled(YAML, "", |n| format!("k{n}: 1\n"), ""),
         ),
         (
             "yaml: one key again and again",
-            input(YAML, &fill("", |_| "k: 1\n".into(), "")),
+            filled(YAML, "", |_| "k: 1\n".into(), ""),
         ),
         (
             "yaml: aliases that double",
-            input(
+            filled(
                 YAML,
-                &fill(
-                    "a0: &a0 [x,x]\n",
-                    |n| {
-                        let next = n + 1;
-                        format!("a{next}: &a{next} [*a{n},*a{n}]\n")
-                    },
-                    "",
-                ),
+                "a0: &a0 [x,x]\n",
+                |n| {
+                    let next = n + 1;
+                    format!("a{next}: &a{next} [*a{n},*a{n}]\n")
+                },
+                "",
             ),
         ),
         (
             "yaml: aliases of a long text",
-            input(
+            filled(
                 YAML,
-                &fill(
-                    &format!("a: &a {}\nb: [", "x".repeat(MAX_BYTES / 2)),
-                    |_| "*a,".into(),
-                    "]",
-                ),
+                &format!("a: &a {}\nb: [", "x".repeat(MAX_BYTES / 2)),
+                |_| "*a,".into(),
+                "]",
             ),
         ),
         (
             "yaml: aliases of a long list",
-            input(
+            filled(
                 YAML,
-                &fill(
-                    &format!("a: &a [{}]\nb: [", "x,".repeat(1000)),
-                    |_| "*a,".into(),
-                    "]",
-                ),
+                &format!("a: &a [{}]\nb: [", "x,".repeat(1000)),
+                |_| "*a,".into(),
+                "]",
             ),
         ),
         (
             "yaml: aliases in fields",
-            input(
+            filled(
                 YAML,
-                &fill(
-                    &format!(
-                        "id: f\ntitle: F\nfields:\n- &f {{id: a, type: select, label: A, options: [{}]}}\n",
-                        (0..2000).fold(String::new(), |list, n| format!("{list}o{n},"))
-                    ),
-                    |_| "- *f\n".into(),
-                    "",
+                &format!(
+                    "id: f\ntitle: F\nfields:\n- &f {{id: a, type: select, label: A, options: [{}]}}\n",
+                    (0..2000).fold(String::new(), |list, n| format!("{list}o{n},"))
                 ),
+                |_| "- *f\n".into(),
+                "",
             ),
         ),
         (
             "yaml: merge keys",
-            input(
+            filled(
                 YAML,
-                &fill(
-                    "a: &a {x: 1, y: 2, z: 3}\nb:\n",
-                    |_| "  - {<<: *a}\n".into(),
-                    "",
-                ),
+                "a: &a {x: 1, y: 2, z: 3}\nb:\n",
+                |_| "  - {<<: *a}\n".into(),
+                "",
             ),
         ),
         (
             "yaml: anchors",
-            input(YAML, &fill("[", |n| format!("&a{n} x,"), "]")),
+            filled(YAML, "[", |n| format!("&a{n} x,"), "]"),
         ),
         (
             "yaml: folded text",
-            input(YAML, &fill("a: >\n", |_| "  x\n\n".into(), "")),
+            filled(YAML, "a: >\n", |_| "  x\n\n".into(), ""),
         ),
         (
             "yaml: quoted escapes",
-            input(YAML, &fill("a: \"", |_| "\\u00e9".into(), "\"")),
+            filled(YAML, "a: \"", |_| "\\u00e9".into(), "\""),
         ),
-        (
-            "yaml: comments",
-            input(YAML, &fill("", |_| "#\n".into(), "")),
-        ),
-        (
-            "yaml: documents",
-            input(YAML, &fill("", |_| "---\n".into(), "")),
-        ),
-        (
-            "yaml: tags",
-            input(YAML, &fill("[", |_| "!!str x,".into(), "]")),
-        ),
+        ("yaml: comments", filled(YAML, "", |_| "#\n".into(), "")),
+        ("yaml: documents", filled(YAML, "", |_| "---\n".into(), "")),
+        ("yaml: tags", filled(YAML, "[", |_| "!!str x,".into(), "]")),
         (
             "toml: tables",
-            input(TOML, &fill("", |n| format!("[t{n}]\n"), "")),
+            filled(TOML, "", |n| format!("[t{n}]\n"), ""),
         ),
         (
             "toml: lists of tables",
-            input(TOML, &fill("", |_| "[[fields]]\n".into(), "")),
+            filled(TOML, "", |_| "[[fields]]\n".into(), ""),
         ),
         (
             "toml: dotted keys",
-            input(TOML, &fill("a", |_| ".a".into(), "=1")),
+            filled(TOML, "a", |_| ".a".into(), "=1"),
         ),
         (
             "toml: dotted tables",
-            input(TOML, &fill("[a", |_| ".a".into(), "]")),
+            filled(TOML, "[a", |_| ".a".into(), "]"),
         ),
         (
             "toml: deep tables",
-            input(TOML, &fill("", |n| format!("[a{}]\n", ".a".repeat(n)), "")),
+            filled(TOML, "", |n| format!("[a{}]\n", ".a".repeat(n)), ""),
         ),
         (
             "toml: brackets",
@@ -187,57 +172,51 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         (
             "toml: inline tables",
-            input(TOML, &fill("x=", |_| "{a=".into(), "")),
+            filled(TOML, "x=", |_| "{a=".into(), ""),
         ),
         (
             "toml: many keys",
-            input(TOML, &fill("", |n| format!("k{n}=1\n"), "")),
+            filled(TOML, "", |n| format!("k{n}=1\n"), ""),
         ),
         (
             "toml: wide tables in tables",
-            input(TOML, &fill("", |n| format!("a.b{n}.c=1\n"), "")),
+            filled(TOML, "", |n| format!("a.b{n}.c=1\n"), ""),
         ),
         (
             "duplicates under a long key",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(r#"{{"{}":{{"#, "k".repeat(MAX_BYTES / 2)),
-                    |_| r#""a":1,"#.into(),
-                    "}}",
-                ),
+                &format!(r#"{{"{}":{{"#, "k".repeat(MAX_BYTES / 2)),
+                |_| r#""a":1,"#.into(),
+                "}}",
             ),
         ),
         (
             "unknown keys",
-            input(JSON, &fill("{", |n| format!(r#""k{n}":1,"#), "}")),
+            filled(JSON, "{", |n| format!(r#""k{n}":1,"#), "}"),
         ),
         (
             "unknown keys under a long key",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(
-                        r#"{HEAD}{{"id":"a","type":"text","label":"A"}}],"validation":{{"dependencies":{{"{}":{{"#,
-                        "k".repeat(MAX_BYTES / 2)
-                    ),
-                    |n| format!(r#""{n}":1,"#),
-                    "}}}}",
+                &format!(
+                    r#"{HEAD}{{"id":"a","type":"text","label":"A"}}],"validation":{{"dependencies":{{"{}":{{"#,
+                    "k".repeat(MAX_BYTES / 2)
                 ),
+                |n| format!(r#""{n}":1,"#),
+                "}}}}",
             ),
         ),
         (
             "broken actions under a long key",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(
-                        r#"{HEAD}{{"id":"a","type":"text","label":"A"}}],"validation":{{"dependencies":{{"{}":["#,
-                        "k".repeat(MAX_BYTES / 2)
-                    ),
-                    |_| "1,".into(),
-                    "]}}}",
+                &format!(
+                    r#"{HEAD}{{"id":"a","type":"text","label":"A"}}],"validation":{{"dependencies":{{"{}":["#,
+                    "k".repeat(MAX_BYTES / 2)
                 ),
+                |_| "1,".into(),
+                "]}}}",
             ),
         ),
         (
@@ -246,7 +225,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         (
             "numbers for fields",
-            input(JSON, &fill(HEAD, |_| "1,".into(), "]}")),
+            filled(JSON, HEAD, |_| "1,".into(), "]}"),
         ),
         (
             "a hundred empty fields",
@@ -260,66 +239,58 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         (
             "a field with unknown keys only",
-            input(
+            filled(
                 JSON,
-                &fill(&format!("{HEAD}{{"), |n| format!(r#""k{n}":1,"#), "}]}"),
+                &format!("{HEAD}{{"),
+                |n| format!(r#""k{n}":1,"#),
+                "}]}",
             ),
         ),
         (
             "options",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(r#"{HEAD}{{"id":"s","type":"select","label":"S","options":["#),
-                    |n| format!(r#""o{n}","#),
-                    "]}]}",
-                ),
+                &format!(r#"{HEAD}{{"id":"s","type":"select","label":"S","options":["#),
+                |n| format!(r#""o{n}","#),
+                "]}]}",
             ),
         ),
         (
             "titled options",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(r#"{HEAD}{{"id":"s","type":"multi_select","label":"S","options":["#),
-                    |n| format!(r#"{{"value":"o{n}","title":"O"}},"#),
-                    "]}]}",
-                ),
+                &format!(r#"{HEAD}{{"id":"s","type":"multi_select","label":"S","options":["#),
+                |n| format!(r#"{{"value":"o{n}","title":"O"}},"#),
+                "]}]}",
             ),
         ),
         (
             "the same option",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(r#"{HEAD}{{"id":"s","type":"select","label":"S","options":["#),
-                    |_| r#""o","#.into(),
-                    "]}]}",
-                ),
+                &format!(r#"{HEAD}{{"id":"s","type":"select","label":"S","options":["#),
+                |_| r#""o","#.into(),
+                "]}]}",
             ),
         ),
         (
             "options of no type",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(r#"{HEAD}{{"id":"s","type":"select","label":"S","options":["#),
-                    |_| "1,".into(),
-                    "]}]}",
-                ),
+                &format!(r#"{HEAD}{{"id":"s","type":"select","label":"S","options":["#),
+                |_| "1,".into(),
+                "]}]}",
             ),
         ),
         (
             "a default with wrong choices",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    &format!(
-                        r#"{HEAD}{{"id":"s","type":"multi_select","label":"S","options":["a"],"default":["#
-                    ),
-                    |n| format!(r#""o{n}","#),
-                    "]}]}",
+                &format!(
+                    r#"{HEAD}{{"id":"s","type":"multi_select","label":"S","options":["a"],"default":["#
                 ),
+                |n| format!(r#""o{n}","#),
+                "]}]}",
             ),
         ),
         (
@@ -487,13 +458,11 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         (
             "imported: thousands of fields",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
-                    |n| format!(r#"{{"id":"{n}","type":"text","label":""}},"#),
-                    "]}",
-                ),
+                r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
+                |n| format!(r#"{{"id":"{n}","type":"text","label":""}},"#),
+                "]}",
             ),
         ),
         (
@@ -512,79 +481,70 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         (
             "imported: a chain of conditions",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":[{"id":"0","type":"text","label":""},"#,
-                    |n| {
-                        let next = n + 1;
-                        format!(
-                            r#"{{"id":"{next}","type":"text","label":"","rendering":{{"conditionalDisplay":{{"operator":"is_empty","field":"{n}"}}}}}},"#
-                        )
-                    },
-                    "]}",
-                ),
+                r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":[{"id":"0","type":"text","label":""},"#,
+                |n| {
+                    let next = n + 1;
+                    format!(
+                        r#"{{"id":"{next}","type":"text","label":"","rendering":{{"conditionalDisplay":{{"operator":"is_empty","field":"{n}"}}}}}},"#
+                    )
+                },
+                "]}",
             ),
         ),
         (
             "imported: a circle of conditions",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
-                    |n| {
-                        format!(
-                            r#"{{"id":"{n}","type":"text","label":"","rendering":{{"conditionalDisplay":{{"operator":"is_empty","field":"{}"}}}}}},"#,
-                            (n + 1) % 500
-                        )
-                    },
-                    "]}",
-                ),
+                r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
+                |n| {
+                    format!(
+                        r#"{{"id":"{n}","type":"text","label":"","rendering":{{"conditionalDisplay":{{"operator":"is_empty","field":"{}"}}}}}},"#,
+                        (n + 1) % 500
+                    )
+                },
+                "]}",
             ),
         ),
         (
             "imported: everybody looks at a circle",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
-                    |n| {
-                        let test = |place: usize| {
-                            format!(r#"{{"operator":"is_empty","field":"{place}"}}"#)
-                        };
-                        format!(
-                            r#"{{"id":"{n}","type":"text","label":"","rendering":{{"conditionalDisplay":{{"operator":"or","conditions":[{},{},{}]}}}}}},"#,
-                            test(n + 1),
-                            test(0),
-                            test(n / 2)
-                        )
-                    },
-                    r#"{"id":"x","type":"text","label":""}]}"#,
-                ),
+                r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
+                |n| {
+                    let test =
+                        |place: usize| format!(r#"{{"operator":"is_empty","field":"{place}"}}"#);
+                    format!(
+                        r#"{{"id":"{n}","type":"text","label":"","rendering":{{"conditionalDisplay":{{"operator":"or","conditions":[{},{},{}]}}}}}},"#,
+                        test(n + 1),
+                        test(0),
+                        test(n / 2)
+                    )
+                },
+                r#"{"id":"x","type":"text","label":""}]}"#,
             ),
         ),
         (
             "imported: dependencies",
-            input(
+            filled(
                 JSON,
-                &fill(
-                    r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
-                    |n| match n {
-                        0..700 => {
-                            format!(r#"{{"id":"{n}","type":"text","label":""}},"#)
-                        }
-                        700 => {
-                            let all =
-                                (0..700).fold(String::new(), |list, n| format!(r#"{list}"{n}","#));
-                            format!(
-                                r#"{{"id":"x","type":"text","label":"","dependencies":[{}]}},"#,
-                                all.trim_end_matches(',')
-                            )
-                        }
-                        _ => " ".repeat(MAX_BYTES),
-                    },
-                    "]}",
-                ),
+                r#"{"id":"f","title":"F","metadata":{"entreat:imported":{}},"fields":["#,
+                |n| match n {
+                    0..700 => {
+                        format!(r#"{{"id":"{n}","type":"text","label":""}},"#)
+                    }
+                    700 => {
+                        let all =
+                            (0..700).fold(String::new(), |list, n| format!(r#"{list}"{n}","#));
+                        format!(
+                            r#"{{"id":"x","type":"text","label":"","dependencies":[{}]}},"#,
+                            all.trim_end_matches(',')
+                        )
+                    }
+                    _ => " ".repeat(MAX_BYTES),
+                },
+                "]}",
             ),
         ),
         (
