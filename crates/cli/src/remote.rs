@@ -1,20 +1,11 @@
-//! A client of a running service's control API.
-//!
-//! Supports HTTP without TLS only: it is meant for the service's own machine or a trusted network.
+//! A running service, as the commands use it.
 
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
-use bytes::Bytes;
+use anyhow::Context as _;
 use entreat::service::rpc::Code;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::client::conn::http1;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use url::Url;
+use entreat::service::{CallError, ControlClient, Refusal};
+use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::output;
@@ -25,8 +16,6 @@ pub(crate) const KEY_VARIABLE: &str = "ENTREAT_API_KEY";
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7171";
 /// The timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The maximum size of a response: a page of records.
-const MAX_RESPONSE_BYTES: usize = 256 << 20;
 
 /// Selects a service.
 #[derive(clap::Args)]
@@ -41,10 +30,7 @@ pub(crate) struct RemoteArgs {
 }
 
 /// A client of one service.
-pub(crate) struct Remote {
-    url: Url,
-    key: Option<String>,
-}
+pub(crate) struct Remote(ControlClient);
 
 /// An error response of a service.
 #[derive(Debug, thiserror::Error)]
@@ -88,14 +74,10 @@ impl Remote {
         key: Option<&str>,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
-        let url = Url::parse(url).context("--url must be a URL such as http://127.0.0.1:7171")?;
-        ensure!(
-            url.scheme() == "http",
-            "--url must start with http://: other protocols are not supported"
-        );
         let from_environment = || environment.variable(KEY_VARIABLE)?.to_str();
-        let key = key.or_else(from_environment).map(str::to_owned);
-        Ok(Self { url, key })
+        let client = ControlClient::new(url, key.or_else(from_environment));
+        let client = client.context("--url cannot be used")?;
+        Ok(Self(client))
     }
 
     /// Calls a method. The outer error means that there was no response.
@@ -104,85 +86,47 @@ impl Remote {
         method: &str,
         params: Value,
     ) -> anyhow::Result<Result<Value, RemoteError>> {
-        let response = tokio::time::timeout(TIMEOUT, self.send(method, params)).await;
-        let response = response.unwrap_or_else(|_| Err(anyhow!("the request timed out")));
-        let url = self.url.as_str();
-        response
-            .with_context(|| format!("no response from the service at {}", output::sanitize(url)))
-    }
-
-    async fn send(
-        &self,
-        method: &str,
-        params: Value,
-    ) -> anyhow::Result<Result<Value, RemoteError>> {
-        let addresses = self.url.socket_addrs(|| None)?;
-        let stream = TcpStream::connect(&*addresses).await?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let path = self.url.path().trim_end_matches('/');
-        let mut request = Request::post(format!("{path}/rpc"))
-            .header(HOST, self.url.authority())
-            .header(CONTENT_TYPE, "application/json");
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, format!("Bearer {key}"));
-        }
-        let request = request.body(Full::new(Bytes::from(body.to_string())))?;
-        let exchange = async {
-            let response = sender.send_request(request).await?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES)
-                .collect()
-                .await;
-            let body = body.map_err(|error| anyhow!(error))?;
-            anyhow::Ok((status, body.to_bytes()))
-        };
-        let mut exchange = std::pin::pin!(exchange);
-        let (status, body) = tokio::select! {
-            response = &mut exchange => response?,
-            // The connection may close as soon as the response has arrived.
-            ended = connection => {
-                ended?;
-                exchange.await?
+        match self.0.call(method, params, TIMEOUT).await {
+            Ok(result) => Ok(Ok(result)),
+            Err(CallError::Refused(refusal)) => Ok(Err(RemoteError::of(&refusal))),
+            Err(error) => {
+                let url = output::sanitize(self.0.url().as_str()).into_owned();
+                Err(error).with_context(|| format!("no answer from the service at {url}"))
             }
-        };
-        read(status, &body)
+        }
     }
 }
 
-fn read(status: StatusCode, body: &[u8]) -> anyhow::Result<Result<Value, RemoteError>> {
-    let Ok(mut response) = serde_json::from_slice::<Value>(body) else {
-        bail!("it returned {status}, unlike an Entreat service");
-    };
-    let error = &response["error"];
-    if error.is_null() {
-        return Ok(Ok(response["result"].take()));
-    }
-    let code = error["code"].as_i64().and_then(Code::from_wire);
-    Ok(Err(match code {
-        Some(Code::NotFound) => RemoteError::NotFound,
-        Some(Code::Settled) => RemoteError::Settled {
-            state: text(&error["data"], "state"),
-        },
-        Some(code @ (Code::Invalid | Code::LastAttempt)) => RemoteError::Invalid {
-            errors: match error["data"]["errors"].as_array() {
-                Some(errors) => errors.clone(),
-                None => Vec::new(),
+impl RemoteError {
+    fn of(refusal: &Refusal) -> Self {
+        let Refusal {
+            status,
+            code,
+            message,
+            data,
+        } = refusal;
+        match code {
+            Some(Code::NotFound) => Self::NotFound,
+            Some(Code::Settled) => Self::Settled {
+                state: text(data, "state"),
             },
-            is_last: code == Code::LastAttempt,
-        },
-        Some(Code::TooLarge) => RemoteError::TooLarge {
-            size: error["data"]["size"].as_u64().unwrap_or_default(),
-            limit: error["data"]["limit"].as_u64().unwrap_or_default(),
-        },
-        Some(Code::TimedOut) => RemoteError::Settled {
-            state: "timeout".to_owned(),
-        },
-        _ if status == StatusCode::UNAUTHORIZED => {
-            RemoteError::Refused(format!("the key is missing or unknown: set {KEY_VARIABLE}"))
+            Some(Code::TimedOut) => Self::Settled {
+                state: "timeout".to_owned(),
+            },
+            Some(code @ (Code::Invalid | Code::LastAttempt)) => Self::Invalid {
+                errors: data["errors"].as_array().cloned().unwrap_or_default(),
+                is_last: *code == Code::LastAttempt,
+            },
+            Some(Code::TooLarge) => Self::TooLarge {
+                size: data["size"].as_u64().unwrap_or_default(),
+                limit: data["limit"].as_u64().unwrap_or_default(),
+            },
+            _ if status.as_u16() == 401 => {
+                Self::Refused(format!("the key is missing or unknown: set {KEY_VARIABLE}"))
+            }
+            _ => Self::Refused(output::sanitize(message).into_owned()),
         }
-        _ => RemoteError::Refused(text(error, "message")),
-    }))
+    }
 }
 
 /// Returns a sanitized text member of a record.

@@ -36,10 +36,11 @@ impl Telemetry {
         let Some(endpoint) = endpoint else {
             return Ok(None);
         };
+        let url = format!("{endpoint}{PATH}");
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(OtlpClient::new()?)
-            .with_endpoint(format!("{endpoint}{PATH}"))
+            .with_http_client(OtlpClient::new(&url)?)
+            .with_endpoint(url)
             .build()
             .context("cannot send traces")?;
         let resource = Resource::builder().with_service_name(service.to_owned());

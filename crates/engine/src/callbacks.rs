@@ -39,6 +39,15 @@ pub trait CallbackSender: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>>;
 }
 
+impl<S: CallbackSender + ?Sized> CallbackSender for Arc<S> {
+    fn deliver(
+        &self,
+        parcel: CallbackDelivery,
+    ) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>> {
+        (**self).deliver(parcel)
+    }
+}
+
 /// An outcome to be delivered.
 #[derive(Debug)]
 pub struct CallbackDelivery {

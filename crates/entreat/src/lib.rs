@@ -77,6 +77,8 @@
 //! | `mcp` (default) | MCP servers whose tools ask; brings `pages` | `Entreat::wrap`, `mcp` |
 //! | `pages` | asking on pages, and serving the control API over HTTP | `Entreat`, `Builder`, `service` |
 //! | `service` | serving programs on other machines: TLS, WebSockets, OpenTelemetry traces | `Builder::tls` |
+//! | `callbacks` | posting outcomes to the programs that asked | `Builder::callbacks` |
+//! | `remote` | using the control API and the pages of another service | `Builder::remote_pages`, `service::ControlClient` |
 //! | `embedded` | storing questions across restarts | `Builder::embedded`, `stores` |
 //! | `answer` | MCP clients that show what servers ask | `answering`, `mcp::answer` |
 //! | `terminal` | asking the person at this terminal | `terminal` |

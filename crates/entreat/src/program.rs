@@ -54,7 +54,7 @@ pub struct Entreat {
     /// The limits of HTTP clients.
     #[cfg(feature = "mcp")]
     http: entreat_service::http::HttpSettings,
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "remote")]
     remote: Option<entreat_service::RemotePages>,
     #[cfg(feature = "embedded")]
     embedded: Option<std::sync::Arc<entreat_stores::EmbeddedStore>>,
@@ -160,7 +160,7 @@ impl Entreat {
             folder.close().await;
         }
         self.rpc.engine().shutdown().await;
-        #[cfg(feature = "mcp")]
+        #[cfg(feature = "remote")]
         if let Some(remote) = self.remote {
             remote.close().await;
         }

@@ -12,7 +12,6 @@
 //! given by a person or script. What cannot be shown is an error, never a decline.
 
 mod handler;
-mod presenter;
 
 mod form;
 mod queue;
@@ -27,12 +26,13 @@ mod pipe;
 mod raw;
 
 pub use child::{Child, child};
-pub use handler::Answering;
-pub use http::{Http, HttpError, http};
-pub use pipe::Pipe;
-pub use presenter::{
+pub use entreat_wire::http::ClientError;
+pub use entreat_wire::presenter::{
     Answer, Callback, CallbackQuestion, Consent, FormQuestion, Modes, Presenter, PresenterError,
     Progress, UrlCard, VisitReply, callback,
 };
+pub use handler::Answering;
+pub use http::{Http, http};
+pub use pipe::Pipe;
 pub use queue::{AnswerSettings, Decision};
 pub use rounds::CallError;

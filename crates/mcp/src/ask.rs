@@ -11,6 +11,7 @@ use entreat_core::{
     TypedForm,
 };
 use entreat_engine::Elicitation;
+use entreat_wire::message::{ROOTS, SAMPLE};
 use rmcp::ErrorData;
 use rmcp::RoleServer;
 use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
@@ -22,7 +23,6 @@ use serde_json::{Value, json};
 use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject};
 use crate::client::Capabilities;
 use crate::error::AskError;
-use crate::wire::{ROOTS, SAMPLE};
 
 /// Asks the person behind the calling client.
 ///

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use entreat_core::schema::Era;
 use entreat_core::{Answers, CancelReason, ElicitationId, Form, Outcome, Presented, Timeout};
 use entreat_engine::{Ask as EngineAsk, Asker, Channel, Connection, Snapshot};
+use entreat_wire::digest::{CanonicalBytes, Digest};
+use entreat_wire::message::{CREATE, ElicitRequest, FORMS, SAMPLE};
+use entreat_wire::seal::Binding;
 use rmcp::RoleServer;
 use rmcp::model::RequestId;
 use rmcp::service::Peer;
@@ -14,15 +17,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::client::{Capabilities, Client, needed};
-use crate::digest::{CanonicalBytes, Digest};
 use crate::drive::Run;
 use crate::error::AskError;
 use crate::extension;
 use crate::forms::WireForm;
 use crate::mcp::Inner;
 use crate::replay::Replay;
-use crate::seal::Binding;
-use crate::wire::{CREATE, ElicitRequest, FORMS, SAMPLE};
 
 tokio::task_local! {
     /// Set while a `once` effect runs, which must not ask.

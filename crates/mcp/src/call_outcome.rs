@@ -1,11 +1,10 @@
 //! The outcome of a call, and how it is stored for a client that repeats a request state.
 
+use entreat_wire::message::InputRequired;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, GetPromptResponse, InputRequiredResult, ReadResourceResponse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::wire::InputRequired;
 
 /// Larger outcomes are kept in memory only, in bytes.
 const MAX_STORED: usize = 1 << 20;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use entreat_core::schema::Era;
 use entreat_engine::shares::{Full, Permit, Shares};
+use entreat_wire::message::FORMS;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use rmcp::RoleServer;
@@ -12,7 +13,6 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
 use crate::sessions::RequestScope;
-use crate::wire::FORMS;
 
 /// What a client declares in its capabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

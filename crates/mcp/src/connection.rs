@@ -7,6 +7,7 @@
 
 use std::io;
 
+use entreat_wire::values::ValueCounter;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult,
@@ -23,9 +24,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 
-use crate::lines::{LineReader, LineWriter};
-use crate::requests::{OpenRequests, PendingWrite, Rejection, answered_id};
-use crate::values::ValueCounter;
+use crate::line_connection::LineConnection;
 
 /// What a wrapped server can be [served](crate::Wrapped::serve) on: byte streams with one message
 /// per line, and rmcp transports.
@@ -66,12 +65,7 @@ where
     }
 }
 
-struct LineTransport<R, W> {
-    reader: LineReader<R>,
-    writer: LineWriter<W>,
-    open: OpenRequests,
-    error_write: PendingWrite,
-}
+struct LineTransport<R, W>(LineConnection<R, W>);
 
 impl<R, W> LineTransport<R, W>
 where
@@ -79,39 +73,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     fn new(reader: R, writer: W) -> Self {
-        Self {
-            reader: LineReader::new(reader),
-            writer: LineWriter::new(writer),
-            open: OpenRequests::default(),
-            error_write: PendingWrite::default(),
-        }
-    }
-
-    /// Registers a request, or rejects it if too many are open.
-    fn admit(&self, message: &ClientJsonRpcMessage) -> Result<(), Rejection> {
-        match message {
-            JsonRpcMessage::Request(request) => self.open.open(&request.id)?,
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) =
-                    &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    // A cancelled request gets no response.
-                    drop(self.open.close(id));
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Starts to send an error response; nothing is read until it is written.
-    fn reject(&mut self, error: ErrorData, id: Option<RequestId>) {
-        if let Ok(line) = to_line(&ServerJsonRpcMessage::error(error, id)) {
-            let writer = self.writer.clone();
-            self.error_write
-                .start(async move { writer.send(line).await });
-        }
+        Self(LineConnection::new(reader, writer))
     }
 }
 
@@ -126,19 +88,12 @@ where
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = self.writer.clone();
-        let closing = answered_id(&message).and_then(|id| self.open.close(id));
-        async move {
-            let sent = writer.send(to_line(&message)?).await;
-            drop(closing);
-            sent
-        }
+        self.0.send(message, to_line)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            self.error_write.finish().await.ok()?;
-            let line = match self.reader.next().await {
+            let line = match self.0.next().await {
                 Ok(line) => line?,
                 Err(error) => {
                     tracing::warn!(%error, "the client cannot be read any more");
@@ -146,20 +101,28 @@ where
                 }
             };
             let (error, id) = match read(line) {
-                Ok(Some(message)) => match self.admit(&message) {
+                Ok(Some(message)) => match self.0.admit(&message, cancelled) {
                     Ok(()) => return Some(message),
                     Err(rejection) => *rejection,
                 },
                 Ok(None) => continue,
                 Err(error) => (error, None),
             };
-            self.reject(error, id);
+            if let Ok(line) = to_line(&ServerJsonRpcMessage::error(error, id)) {
+                self.0.reject(line);
+            }
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.close().await;
-        Ok(())
+        self.0.close().await
+    }
+}
+
+fn cancelled(notification: &ClientNotification) -> Option<&RequestId> {
+    match notification {
+        ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
+        _ => None,
     }
 }
 

@@ -2,11 +2,11 @@
 
 use entreat_core::{CancelReason, Presented, Problems, TimeoutError};
 use entreat_engine::{ActError, AskError as EngineError, UrlError};
+use entreat_wire::message::URL_REQUIRED;
+use entreat_wire::seal::RejectReason;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode};
 use serde_json::{Value, json};
-
-use crate::wire::URL_REQUIRED;
 
 /// Why a question has no answer.
 ///
@@ -191,4 +191,10 @@ fn describe(reason: CancelReason) -> &'static str {
         CancelReason::MaxRetriesExceeded => "no answer was valid",
         CancelReason::AskerCancelled => "it is no longer needed",
     }
+}
+
+/// Logs why a request state is rejected; the client gets the same error for all reasons.
+pub(crate) fn reject_state(reason: &RejectReason, name: &str) -> ErrorData {
+    tracing::warn!(%reason, name, "a request state was refused");
+    ErrorData::invalid_params("requestState is not valid for this request", None)
 }

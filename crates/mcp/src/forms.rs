@@ -6,9 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use entreat_core::Form;
 use entreat_core::schema::{Era, Projection, project};
+use entreat_wire::digest::Digest;
 use parking_lot::Mutex;
-
-use crate::digest::Digest;
 
 /// The cache is cleared when full. One-field questions are new forms each time and only pass
 /// through.

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use entreat_core::{CancelReason, ElicitationId, Presented, UnixTime};
+use entreat_wire::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::digest::Digest;
 
 /// The journal of one call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

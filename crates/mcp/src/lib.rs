@@ -23,21 +23,16 @@ mod push;
 mod replay;
 
 mod call_outcome;
-mod digest;
 mod forms;
 mod in_flight;
 mod journal;
-mod seal;
 mod used_states;
 
 mod connection;
-mod lines;
+mod line_connection;
 mod raw;
-mod requests;
 mod sessions;
 mod streamable;
-mod values;
-pub mod wire;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -56,6 +51,8 @@ pub use server::AskServer;
 pub use streamable::HttpService;
 pub use wrap::{ConnectionService, Wrapped};
 
+/// The JSON of elicitation, for all protocol versions.
+pub use entreat_wire::message as wire;
 /// The head of an HTTP request, from which its principal is derived.
 pub use http::request::Parts;
 /// The MCP SDK, in the version that Entreat uses.

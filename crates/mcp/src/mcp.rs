@@ -6,6 +6,8 @@ use std::time::Duration;
 use entreat_core::{ElicitationId, Form, Presented, UnixTime};
 use entreat_engine::shares::{Full, Permit, Shares};
 use entreat_engine::{Asker, Links};
+use entreat_wire::message::ElicitRequest;
+use entreat_wire::seal::Sealer;
 use http::request::Parts;
 use rmcp::ServerHandler;
 use tokio_util::sync::CancellationToken;
@@ -15,10 +17,11 @@ use crate::client::{Client, HttpCallers};
 use crate::extension::Control;
 use crate::forms::WireFormCache;
 use crate::parked::ParkedCalls;
-use crate::seal::Sealer;
 use crate::used_states::UsedStates;
-use crate::wire::ElicitRequest;
 use crate::wrap::Wrapped;
+
+/// The purpose of the keys that seal request states.
+const STATE_PURPOSE: &str = "entreat mcp request state";
 
 /// Settings for questions asked by MCP servers.
 #[derive(Clone, Debug)]
@@ -289,7 +292,7 @@ impl Builder {
 
     /// Builds the [`Mcp`].
     pub fn build(self) -> Mcp {
-        let sealer = Sealer::new(self.asker.engine().clone());
+        let sealer = Sealer::new(self.asker.engine().clone(), STATE_PURPOSE);
         Mcp {
             inner: Arc::new(Inner {
                 asker: self.asker,

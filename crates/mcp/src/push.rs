@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeout, UnixTime};
 use entreat_engine::{ActError, Ask as EngineAsk, Channel, Elicitation, Snapshot, Wait};
+use entreat_wire::message::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientResult, CustomNotification, CustomRequest, ElicitationAction, GetExtensions as _,
@@ -17,7 +18,6 @@ use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_err
 use crate::drive::Link;
 use crate::error::AskError;
 use crate::in_flight::InFlight;
-use crate::wire::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult};
 
 impl Call {
     /// Asks a form; repeats it with the errors while the answer is invalid.
@@ -39,7 +39,7 @@ impl Call {
                 .await?
             {
                 Pushed::Settled(snapshot) => return AskOutcome::of(&snapshot),
-                Pushed::Replied(reply, sent) => (parse_reply(reply)?, sent),
+                Pushed::Replied(reply, sent) => (reply, sent),
             };
             let content = reply.content.unwrap_or_else(|| Map::new().into());
             let done = match reply.action {
@@ -83,26 +83,18 @@ impl Call {
             .timeout(options.timeout)
             .channel(Channel::NativeUrl);
         let question = self.connection.ask(ask).await?;
-        let respondent = self.respondent(&question);
         let mut settled = question.outcome();
-        let id = question.id().to_string();
-        let request = ElicitRequest::url(&options.message, url, Some(&id));
-        let (reply, sent) = match self
-            .push(CREATE, request.into_params(), &mut settled)
+        let snapshot = match self
+            .push_visit(options, &question, url, &mut settled)
             .await?
         {
-            Pushed::Settled(snapshot) => return AskOutcome::of(&snapshot),
-            Pushed::Replied(reply, sent) => (parse_reply(reply)?, sent),
+            Visit::Settled(snapshot) | Visit::Refused(snapshot) => snapshot,
+            Visit::Agreed => match self.respondent(&question).complete(&Value::Null).await {
+                Ok(snapshot) => snapshot,
+                Err(_) => settled.await?,
+            },
         };
-        let done = match reply.action {
-            Action::Accept => respondent.complete(&Value::Null).await,
-            Action::Decline => self.decline(&respondent, sent).await,
-            Action::Cancel => self.cancel(&respondent, sent).await,
-        };
-        match done {
-            Ok(snapshot) => AskOutcome::of(&snapshot),
-            Err(_) => AskOutcome::of(&settled.await?),
-        }
+        AskOutcome::of(&snapshot)
     }
 
     /// Asks the person to visit the page of a form, and waits until it is answered.
@@ -113,34 +105,44 @@ impl Call {
     ) -> Result<AskOutcome, AskError> {
         let ask = self.engine_ask(options, form, Channel::NativeUrl);
         let question = self.connection.ask(ask).await?;
-        let respondent = self.respondent(&question);
         let mut settled = question.outcome();
         let url = self.page_of(&question).await?;
-        let id = question.id().to_string();
-        let request = ElicitRequest::url(&options.message, &url, Some(&id));
-        let (reply, sent) = match self
-            .push(CREATE, request.into_params(), &mut settled)
+        let snapshot = match self
+            .push_visit(options, &question, &url, &mut settled)
             .await?
         {
-            Pushed::Settled(snapshot) => {
-                self.notify_complete(&id, &snapshot).await;
-                return AskOutcome::of(&snapshot);
-            }
-            Pushed::Replied(reply, sent) => (parse_reply(reply)?, sent),
+            Visit::Refused(snapshot) => return AskOutcome::of(&snapshot),
+            Visit::Settled(snapshot) => snapshot,
+            Visit::Agreed => self.with_progress(&mut settled).await?,
         };
-        let done = match reply.action {
-            Action::Accept => {
-                let snapshot = self.with_progress(&mut settled).await?;
-                self.notify_complete(&id, &snapshot).await;
-                return AskOutcome::of(&snapshot);
-            }
+        self.notify_complete(question.id(), &snapshot).await;
+        AskOutcome::of(&snapshot)
+    }
+
+    /// Asks the client to show a URL.
+    async fn push_visit(
+        &self,
+        options: &AskOptions,
+        question: &Elicitation,
+        url: &str,
+        settled: &mut Wait,
+    ) -> Result<Visit, AskError> {
+        let id = question.id().to_string();
+        let request = ElicitRequest::url(&options.message, url, Some(&id));
+        let (action, sent) = match self.push(CREATE, request.into_params(), settled).await? {
+            Pushed::Settled(snapshot) => return Ok(Visit::Settled(snapshot)),
+            Pushed::Replied(reply, sent) => (reply.action, sent),
+        };
+        let respondent = self.respondent(question);
+        let refused = match action {
+            Action::Accept => return Ok(Visit::Agreed),
             Action::Decline => self.decline(&respondent, sent).await,
             Action::Cancel => self.cancel(&respondent, sent).await,
         };
-        match done {
-            Ok(snapshot) => AskOutcome::of(&snapshot),
-            Err(_) => AskOutcome::of(&settled.await?),
-        }
+        Ok(Visit::Refused(match refused {
+            Ok(snapshot) => snapshot,
+            Err(_) => settled.await?,
+        }))
     }
 
     /// Fails the call with the URL of a page; a repeated call finds the answer given there.
@@ -297,7 +299,9 @@ impl Call {
         let mut sent = self.send(method, params).await?;
         tokio::select! {
             biased;
-            reply = sent.response() => Ok(Pushed::Replied(reply.map_err(client_error)?, now)),
+            reply = sent.response() => {
+                Ok(Pushed::Replied(parse_reply(reply.map_err(client_error)?)?, now))
+            }
             // Dropping the request closes the client's dialog.
             snapshot = self.with_progress(settled) => Ok(Pushed::Settled(snapshot?)),
         }
@@ -338,7 +342,7 @@ impl Call {
     }
 
     /// Notifies the client that a page is complete. A timeout completes nothing.
-    async fn notify_complete(&self, id: &str, settled: &Snapshot) {
+    async fn notify_complete(&self, id: ElicitationId, settled: &Snapshot) {
         if settled.outcome() != Some(Outcome::TimedOut) {
             // A disconnected client needs no notification.
             let _ = self.peer.send_notification(complete_notification(id)).await;
@@ -352,12 +356,12 @@ impl Call {
             return;
         };
         let peer = self.peer.clone();
-        let (settled, id) = (question.outcome(), question.id().to_string());
+        let (settled, id) = (question.outcome(), question.id());
         let stop = self.mcp().stop.clone();
         self.mcp().tasks.spawn(async move {
             let notify = async {
                 if settled.await.is_ok() {
-                    let _ = peer.send_notification(complete_notification(&id)).await;
+                    let _ = peer.send_notification(complete_notification(id)).await;
                 }
             };
             stop.run_until_cancelled(notify).await;
@@ -368,11 +372,21 @@ impl Call {
 
 /// Which came first.
 enum Pushed {
-    Replied(ClientResult, UnixTime),
+    Replied(Reply, UnixTime),
     Settled(Snapshot),
 }
 
-fn complete_notification(id: &str) -> ServerNotification {
+/// What became of a request to visit a URL.
+enum Visit {
+    /// The person agreed.
+    Agreed,
+    /// The person declined or cancelled, and the question is settled so.
+    Refused(Snapshot),
+    /// The question settled before the client replied.
+    Settled(Snapshot),
+}
+
+fn complete_notification(id: ElicitationId) -> ServerNotification {
     let params = json!({"elicitationId": id});
     ServerNotification::CustomNotification(CustomNotification::new(COMPLETE, Some(params)))
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use entreat_wire::message::InputRequired;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -17,8 +18,6 @@ use parking_lot::Mutex;
 use rmcp::model::{CustomResult, Extensions, InputRequiredResult, ServerResult};
 use serde_json::Value;
 use tower::{Layer, Service};
-
-use crate::wire::InputRequired;
 
 /// Holds the complete result of a request.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use entreat_core::{Answers, CancelReason, Form, Mode, UnixTime};
 use entreat_engine::Channel;
+use entreat_wire::message::{Action, CREATE, ElicitResult};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
@@ -14,7 +15,6 @@ use crate::drive::PendingQuestion;
 use crate::error::AskError;
 use crate::extension::outcome_of;
 use crate::journal::{Journal, JournalEntry, JournalOutcome, OpenQuestion};
-use crate::wire::{Action, CREATE, ElicitResult};
 
 /// How often the question under a key may change before the call fails.
 const MAX_CHANGES: u8 = 2;

@@ -8,9 +8,11 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::Body as ResponseBody;
 use bytes::{Buf as _, Bytes};
+use entreat_wire::values::ValueCounter;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use rmcp::ServerHandler;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -20,7 +22,6 @@ use tower::{Layer as _, Service};
 use crate::mcp::Inner;
 use crate::raw::{RawLayer, RawService};
 use crate::sessions::{Refusal, RequestScope, ScopedSessionStore, Sessions};
-use crate::values::ValueCounter;
 use crate::wrap::Wrapped;
 
 /// The `Retry-After` of a refused session, in seconds.
@@ -138,10 +139,11 @@ where
                     refused
                 }
                 None => response.map(|body| {
-                    ResponseBody::new(ScopedBody {
-                        body,
-                        _scope: scope,
-                    })
+                    // The body holds the scope until it is sent.
+                    ResponseBody::new(body.map_frame(move |frame| {
+                        let _scope = &scope;
+                        frame
+                    }))
                 }),
             })
         })
@@ -199,32 +201,6 @@ where
             return Poll::Ready(Some(Err(error.to_string())));
         }
         Poll::Ready(Some(frame))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// A response body that keeps its request in scope.
-struct ScopedBody<B> {
-    body: B,
-    _scope: Arc<RequestScope>,
-}
-
-impl<B: Body<Data = Bytes> + Unpin> Body for ScopedBody<B> {
-    type Data = Bytes;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -17,17 +17,17 @@ use entreat_core::UnixTime;
 use entreat_engine::StoreError;
 use entreat_engine::shares::{Full, Permit, Shares};
 use entreat_engine::store::Claim as StoredClaim;
+use entreat_wire::digest::Digest;
+use entreat_wire::seal::{RejectReason, StateId};
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use tokio::sync::watch;
 
 use crate::call_outcome::{CallOutcome, Storable};
 use crate::client::Client;
-use crate::digest::Digest;
+use crate::error::reject_state;
 use crate::mcp::{Inner, McpSettings};
-use crate::seal::{RejectReason, reject_state};
 
-type StateId = [u8; 24];
 type AnyOutcome = Arc<dyn Any + Send + Sync>;
 
 /// The maximum number of outcomes in memory, since they may be large. A state whose outcome was

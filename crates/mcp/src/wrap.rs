@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use entreat_wire::digest::Digest;
+use entreat_wire::message::{InputRequired, input_request};
+use entreat_wire::seal::{Binding, OpenedState};
 use rmcp::ErrorData;
 use rmcp::RoleServer;
 use rmcp::ServerHandler;
@@ -30,17 +33,14 @@ use crate::call::Call;
 use crate::call_outcome::{CallOutcome, Storable};
 use crate::client::Client;
 use crate::connection::Connect;
-use crate::digest::Digest;
 use crate::drive::{DriveOutcome, Handler, PendingQuestion, drive};
-use crate::error::tool_result;
+use crate::error::{reject_state, tool_result};
 use crate::mcp::Inner;
 use crate::parked::{RESUME, resume_tool};
 use crate::raw::{Slot, to_typed};
 use crate::replay::Replay;
-use crate::seal::{Binding, OpenedState, reject_state};
 use crate::sessions::RequestScope;
 use crate::used_states::StateUse;
-use crate::wire::{InputRequired, input_request};
 
 /// A server whose handlers can ask; returned by [`Mcp::wrap`](crate::Mcp::wrap).
 pub struct Wrapped<S> {
@@ -131,7 +131,7 @@ impl<S: ServerHandler> Wrapped<S> {
                 let OpenedState {
                     id,
                     expires,
-                    journal,
+                    contents: journal,
                 } = opened;
                 let replay = Replay::new(Some(journal), responses);
                 let used = StateUse {

@@ -7,24 +7,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{Request, StatusCode};
+use axum::http::{Method, StatusCode};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use bytes::Bytes;
 use entreat_core::UnixTime;
 use entreat_engine::{CallbackDelivery, CallbackSender, DeliveryResult, Snapshot};
+use entreat_wire::http::{Client, ClientError, platform_tls};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use http_body_util::Full;
-use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt;
 use serde_json::json;
 use sha2::Sha256;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use url::{Position, Url};
 use zeroize::Zeroizing;
 
 /// Timeout of one attempt, from connecting to the response headers.
@@ -91,17 +83,16 @@ pub enum CallbackError {
     /// No secret was configured; unsigned callbacks could be forged.
     #[error("callbacks need a signing secret")]
     NoSecret,
-    /// The system's root certificates cannot be loaded.
-    #[error("the system's certificates cannot be read")]
-    Certificates(#[source] rustls::Error),
+    /// The HTTP client cannot be set up.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }
 
 impl Callbacks {
     /// Signs with each of these secrets, which allows rotation, and trusts the system's root
     /// certificates.
     pub fn new(secrets: impl Into<Arc<[SigningSecret]>>) -> Result<Self, CallbackError> {
-        let tls = system_trust_config().map_err(CallbackError::Certificates)?;
-        Self::with_tls(secrets, tls)
+        Self::with_tls(secrets, platform_tls()?)
     }
 
     /// Signs with each of these secrets, and uses this TLS configuration.
@@ -118,32 +109,10 @@ impl Callbacks {
     }
 
     async fn post(&self, parcel: &CallbackDelivery) -> Result<StatusCode, BoxError> {
-        let url = Url::parse(parcel.to.url())?;
-        let mut stream = Err("there is no address to connect to".into());
-        for address in parcel.to.socket_addrs() {
-            stream = TcpStream::connect(address).await.map_err(BoxError::from);
-            if stream.is_ok() {
-                break;
-            }
-        }
-        let stream = stream?;
-        stream.set_nodelay(true)?;
-        let request = self.request(&url, parcel)?;
-        if url.scheme() == "https" {
-            let host = url.host_str().unwrap_or_default();
-            let host = host.trim_matches(['[', ']']).trim_end_matches('.');
-            let name = ServerName::try_from(host)?.to_owned();
-            let connector = TlsConnector::from(self.tls.clone());
-            return send(connector.connect(name, stream).await?, request).await;
-        }
-        send(stream, request).await
-    }
-
-    fn request(
-        &self,
-        url: &Url,
-        parcel: &CallbackDelivery,
-    ) -> Result<Request<Full<Bytes>>, BoxError> {
+        let client = Client::builder(parcel.to.url())
+            .tls(ClientConfig::clone(&self.tls))
+            .pinned_to(parcel.to.socket_addrs())
+            .build()?;
         let body = body(&parcel.settled);
         // Retries carry the same id, so that the receiver can deduplicate.
         let id = parcel.settled.id().to_string();
@@ -153,25 +122,17 @@ impl Callbacks {
             .iter()
             .map(|secret| secret.sign(&id, seconds, &body))
             .collect();
-        let request = Request::post(&url[Position::BeforePath..Position::AfterQuery])
-            .header("host", &url[Position::BeforeHost..Position::AfterPort])
+        let request = client
+            .request(Method::POST)
             .header("content-type", "application/json")
-            .header("user-agent", concat!("entreat/", env!("CARGO_PKG_VERSION")))
-            .header("webhook-id", id)
-            .header("webhook-timestamp", seconds)
-            .header("webhook-signature", signatures.join(" "))
-            .body(Full::new(Bytes::from(body)))?;
-        Ok(request)
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", &seconds.to_string())
+            .header("webhook-signature", &signatures.join(" "))
+            .body(body)
+            .timeout(ATTEMPT_TIMEOUT);
+        // Without the body of the response, which may be of any length.
+        Ok(request.send().await?.status())
     }
-}
-
-/// A TLS client configuration that trusts the system's root certificates.
-pub(crate) fn system_trust_config() -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)?;
-    Ok(tls.with_no_client_auth())
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -184,12 +145,8 @@ impl CallbackSender for Callbacks {
         let callbacks = self.clone();
         Box::pin(async move {
             let host = parcel.to.host().to_owned();
-            let posted = tokio::time::timeout(ATTEMPT_TIMEOUT, callbacks.post(&parcel)).await;
-            let (id, posted) = (
-                parcel.settled.id(),
-                posted.map_err(BoxError::from).flatten(),
-            );
-            match posted {
+            let id = parcel.settled.id();
+            match callbacks.post(&parcel).await {
                 Ok(status) if status.is_success() => DeliveryResult::Delivered,
                 Ok(StatusCode::GONE) => DeliveryResult::Gone,
                 Ok(status) => {
@@ -203,25 +160,6 @@ impl CallbackSender for Callbacks {
                 }
             }
         })
-    }
-}
-
-/// Sends the request and reads the response headers.
-async fn send(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    request: Request<Full<Bytes>>,
-) -> Result<StatusCode, BoxError> {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let mut connection = std::pin::pin!(connection);
-    let mut response = std::pin::pin!(sender.send_request(request));
-    tokio::select! {
-        response = &mut response => Ok(response?.status()),
-        ended = &mut connection => {
-            ended?;
-            // The response may have arrived together with the end of the connection.
-            Ok(response.await?.status())
-        }
     }
 }
 

@@ -136,7 +136,6 @@ struct Shared {
     settings: HttpSettings,
     metrics: Option<Metrics>,
     pages: Option<Pages>,
-    uploads: Option<Uploads>,
     /// The URL scheme of this server.
     scheme: &'static str,
     notifications: NotificationLog,
@@ -165,7 +164,6 @@ impl Http {
             settings,
             metrics: None,
             pages: None,
-            uploads: None,
             scheme: "http",
             guess_limiter: GuessLimiter::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
             proxied_requests: None,
@@ -192,17 +190,7 @@ impl Http {
         self.server = self.server.with_proxies(identity.proxies().to_vec());
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.proxied_requests = ProxiedRequests::new(identity, &shared.settings);
-            shared.uploads = pages.uploads().cloned();
             shared.pages = Some(pages);
-        }
-        self
-    }
-
-    /// Serves uploaded files by the links that askers received, and removes unneeded ones.
-    #[must_use]
-    pub fn with_uploads(mut self, uploads: Uploads) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.uploads = Some(uploads);
         }
         self
     }
@@ -228,7 +216,7 @@ impl Http {
         tasks.spawn(async move {
             ended.run_until_cancelled(follow).await;
         });
-        if let Some(uploads) = self.shared.uploads.clone() {
+        if let Some(uploads) = self.shared.uploads().cloned() {
             let ended = closing.clone().cancelled_owned();
             tasks.spawn(async move { uploads.sweep_until(ended).await });
         }
@@ -257,7 +245,7 @@ impl Http {
         if self.shared.metrics.is_some() {
             router = router.route("/metrics", get(metrics));
         }
-        if self.shared.uploads.is_some() {
+        if self.shared.uploads().is_some() {
             router = router.route("/files/{id}/{upload}/{token}", get(files::download));
         }
         let router = router.with_state(self.shared.clone());
@@ -284,6 +272,10 @@ impl std::fmt::Debug for Http {
 }
 
 impl Shared {
+    fn uploads(&self) -> Option<&Uploads> {
+        self.pages.as_ref()?.uploads()
+    }
+
     fn admit(&self, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<&Asker, Refusal> {
         let admitted = guard::admit(&self.askers, self.scheme, peer, uri, headers);
         match admitted {

@@ -3,11 +3,17 @@
 //! [`rpc`] implements the methods independently of any transport, from bytes to bytes. [`http`] and
 //! [`stdio`] are the transports.
 //!
+//! The feature `callbacks` posts outcomes to askers. The feature `remote` is for programs that use
+//! another service: a client of its control API, and its pages in place of own ones.
+//!
 //! Deliberately absent: rules about forms, which belong to the core, and configuration, which
 //! belongs to the program.
 
 mod askers;
+#[cfg(feature = "callbacks")]
 mod callback;
+#[cfg(feature = "remote")]
+mod client;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guess_limiter;
@@ -17,6 +23,7 @@ mod local;
 mod memory;
 mod notification_log;
 pub mod page;
+#[cfg(feature = "remote")]
 mod remote;
 pub mod rpc;
 pub mod stdio;
@@ -30,10 +37,16 @@ mod trace;
 pub mod upload;
 
 pub use askers::Askers;
+#[cfg(feature = "callbacks")]
 pub use callback::{CallbackError, Callbacks, InvalidSigningSecret, SigningSecret};
+#[cfg(feature = "remote")]
+pub use client::{CallError, ControlClient, Refusal};
+#[cfg(any(feature = "callbacks", feature = "remote"))]
+pub use entreat_wire::http::ClientError;
 pub use local::Exposure;
 pub use page::{Brand, Color, InvalidColor, PageSettings, Pages};
-pub use remote::{RemoteError, RemotePages};
+#[cfg(feature = "remote")]
+pub use remote::RemotePages;
 pub use templates::{FolderError, TemplateFolder};
 pub use tls::Tls;
 #[cfg(feature = "standalone")]

@@ -8,25 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use axum::http::{Request, StatusCode};
-use bytes::Bytes;
 use entreat_core::{CancelReason, ElicitationId, ReferenceKind};
 use entreat_engine::{ActError, Elicitation, Links, PageUrlFuture};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_util::rt::TokioIo;
+use entreat_wire::http::ClientError;
 use parking_lot::Mutex;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_util::task::TaskTracker;
-use url::{Position, Url};
-use zeroize::Zeroizing;
 
-use crate::callback::system_trust_config;
+use crate::client::{CallError, ControlClient};
 
 /// Timeout of a call, on top of any wait it asks for.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
@@ -34,8 +23,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(25);
 /// Delay before retrying an unreachable service.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
-/// Maximum size of a response in bytes; answers may contain files.
-const MAX_RESPONSE: usize = 64 << 20;
 
 /// Pages served by another Entreat service. Clones share one state.
 #[derive(Clone)]
@@ -44,51 +31,18 @@ pub struct RemotePages {
 }
 
 struct Inner {
-    url: Url,
-    key: Zeroizing<String>,
-    tls: Arc<ClientConfig>,
+    client: ControlClient,
     knows_people: bool,
     /// Page URLs of open questions.
     opened: Mutex<HashMap<ElicitationId, String>>,
     tasks: TaskTracker,
 }
 
-/// Why the pages of another service cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RemoteError {
-    /// The URL is not an HTTP or HTTPS URL.
-    #[error("`{0}` is no address of a service, such as https://ask.example.com")]
-    Url(String),
-    /// The system's root certificates cannot be loaded.
-    #[error("the system's certificates cannot be read")]
-    Certificates(#[source] rustls::Error),
-}
-
-/// Why a call failed.
-#[derive(Debug, thiserror::Error)]
-enum CallError {
-    #[error("it cannot be reached: {0}")]
-    Unreachable(BoxError),
-    #[error("it answers with {code}: {message}")]
-    Refused { code: i64, message: String },
-}
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
 impl RemotePages {
     /// Uses the service at this URL, authenticated by this key.
-    pub fn new(url: &str, key: &str) -> Result<Self, RemoteError> {
-        let invalid_url = || RemoteError::Url(url.to_owned());
-        let parsed = Url::parse(url).map_err(|_| invalid_url())?;
-        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-            return Err(invalid_url());
-        }
-        let tls = system_trust_config().map_err(RemoteError::Certificates)?;
+    pub fn new(url: &str, key: &str) -> Result<Self, ClientError> {
         let inner = Inner {
-            url: parsed,
-            key: Zeroizing::new(key.to_owned()),
-            tls: Arc::new(tls),
+            client: ControlClient::new(url, Some(key))?,
             knows_people: false,
             opened: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -139,11 +93,14 @@ impl RemotePages {
         if let Some(respondent) = extras.and_then(|it| it.respondent.as_deref()) {
             params["respondent"] = respondent.into();
         }
-        let made = self.call("elicitation/create", params, CALL_TIMEOUT).await;
+        let client = &self.inner.client;
+        let made = client
+            .call("elicitation/create", params, CALL_TIMEOUT)
+            .await;
         let (remote_id, page) = match &made {
             Ok(record) => (record["elicitationId"].as_str(), record["page"].as_str()),
             Err(error) => {
-                let service = self.inner.url.host_str();
+                let service = client.url().host_str();
                 tracing::warn!(%id, service, %error, "another service does not ask");
                 (None, None)
             }
@@ -166,7 +123,8 @@ impl RemotePages {
         loop {
             let wait = u64::try_from(AWAIT_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
             let params = json!({"elicitationId": remote_id, "timeout": wait});
-            let waiting = self.call("elicitation/await", params, AWAIT_TIMEOUT + CALL_TIMEOUT);
+            let timeout = AWAIT_TIMEOUT + CALL_TIMEOUT;
+            let waiting = self.inner.client.call("elicitation/await", params, timeout);
             let record = tokio::select! {
                 biased;
                 here = &mut settled => {
@@ -184,11 +142,11 @@ impl RemotePages {
                     settle(&question, &record).await;
                     break;
                 }
-                Err(CallError::Refused { code, message }) => {
-                    tracing::warn!(code, message, "a page of another service is gone");
+                Err(error @ CallError::Refused(_)) => {
+                    tracing::warn!(%error, "a page of another service is gone");
                     break;
                 }
-                Err(error @ CallError::Unreachable(_)) => {
+                Err(error @ (CallError::Exchange(_) | CallError::Foreign(_))) => {
                     tracing::debug!(%error, "another service does not answer");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
@@ -199,50 +157,12 @@ impl RemotePages {
 
     async fn cancel_remote(&self, remote_id: &str) {
         let params = json!({"elicitationId": remote_id});
-        if let Err(error) = self.call("elicitation/cancel", params, CALL_TIMEOUT).await {
+        let client = &self.inner.client;
+        let cancelled = client.call("elicitation/cancel", params, CALL_TIMEOUT);
+        if let Err(error) = cancelled.await {
             // It may have settled concurrently; otherwise its deadline ends it.
             tracing::debug!(%error, "a question was not withdrawn");
         }
-    }
-
-    async fn call(
-        &self,
-        method: &str,
-        params: Value,
-        timeout: Duration,
-    ) -> Result<Value, CallError> {
-        let called = tokio::time::timeout(timeout, self.post(method, params)).await;
-        let called = called.unwrap_or_else(|late| Err(late.into()));
-        let mut answer = called.map_err(CallError::Unreachable)?;
-        let error = &answer["error"];
-        if error.is_null() {
-            return Ok(answer["result"].take());
-        }
-        Err(CallError::Refused {
-            code: error["code"].as_i64().unwrap_or_default(),
-            message: error["message"].as_str().unwrap_or_default().to_owned(),
-        })
-    }
-
-    async fn post(&self, method: &str, params: Value) -> Result<Value, BoxError> {
-        let Inner { url, key, tls, .. } = &*self.inner;
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let port = url.port_or_known_default().unwrap_or_default();
-        let stream = TcpStream::connect((host, port)).await?;
-        stream.set_nodelay(true)?;
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let path = url.path().trim_end_matches('/');
-        let request = Request::post(format!("{path}/rpc"))
-            .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
-            .header(CONTENT_TYPE, "application/json")
-            .header(AUTHORIZATION, format!("Bearer {}", &**key))
-            .body(Full::new(Bytes::from(body.to_string())))?;
-        if url.scheme() == "https" {
-            let name = ServerName::try_from(host)?.to_owned();
-            let connector = TlsConnector::from(tls.clone());
-            return send(connector.connect(name, stream).await?, request).await;
-        }
-        send(stream, request).await
     }
 }
 
@@ -264,7 +184,7 @@ impl Links for RemotePages {
 impl std::fmt::Debug for RemotePages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RemotePages")
-            .field("url", &self.inner.url.as_str())
+            .field("url", &self.inner.client.url().as_str())
             .finish_non_exhaustive()
     }
 }
@@ -297,36 +217,4 @@ async fn settle(question: &Elicitation, record: &Value) {
         let id = question.id();
         tracing::debug!(%id, %error, "a question had ended before its page did");
     }
-}
-
-/// Sends the request and reads the response.
-async fn send(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    request: Request<Full<Bytes>>,
-) -> Result<Value, BoxError> {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let asking = async {
-        let answer = sender.send_request(request).await?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), MAX_RESPONSE)
-            .collect()
-            .await?;
-        Ok::<_, BoxError>((status, body.to_bytes()))
-    };
-    let mut asking = std::pin::pin!(asking);
-    let (status, body) = tokio::select! {
-        answer = &mut asking => answer?,
-        // The connection may end as soon as the response has arrived.
-        ended = connection => {
-            ended?;
-            asking.await?
-        }
-    };
-    read(status, &body)
-}
-
-fn read(status: StatusCode, body: &[u8]) -> Result<Value, BoxError> {
-    let answer = serde_json::from_slice(body);
-    answer.map_err(|_| format!("it answers {status}, and not as a service of Entreat does").into())
 }

@@ -16,8 +16,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("entreat-core", &["entreat-derive"]),
     ("entreat-engine", &["entreat-core"]),
     ("entreat-stores", &["entreat-core", "entreat-engine"]),
-    ("entreat-mcp", &["entreat-core", "entreat-engine"]),
-    ("entreat-service", &["entreat-core", "entreat-engine"]),
+    ("entreat-wire", &["entreat-core", "entreat-engine"]),
+    (
+        "entreat-mcp",
+        &["entreat-core", "entreat-engine", "entreat-wire"],
+    ),
+    (
+        "entreat-service",
+        &["entreat-core", "entreat-engine", "entreat-wire"],
+    ),
     ("entreat-terminal", &["entreat-core", "entreat-engine"]),
     (
         "entreat",
@@ -28,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "entreat-mcp",
             "entreat-service",
             "entreat-terminal",
+            "entreat-wire",
         ],
     ),
     ("entreat-generate", &["entreat-core"]),
@@ -37,7 +45,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "entreat-cli",
-        &["entreat", "entreat-core", "entreat-generate"],
+        &[
+            "entreat",
+            "entreat-core",
+            "entreat-generate",
+            "entreat-wire",
+        ],
     ),
     ("xtask", &[]),
 ];
@@ -198,7 +211,7 @@ mod tests {
         assert_eq!(
             found[0].to_string(),
             "crates/entreat-service/Cargo.toml:9: edges: `entreat-service` may not use \
-             `entreat-mcp`: of our crates it may use entreat-core, entreat-engine here"
+             `entreat-mcp`: of our crates it may use entreat-core, entreat-engine, entreat-wire here"
         );
     }
 

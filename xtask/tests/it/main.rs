@@ -75,7 +75,7 @@ fn tidy_fails_when_siblings_see_each_other() {
     assert_eq!(
         stdout(&output),
         "crates/service/Cargo.toml:6: edges: `entreat-service` may not use `entreat-mcp`: \
-         of our crates it may use entreat-core, entreat-engine here\n"
+         of our crates it may use entreat-core, entreat-engine, entreat-wire here\n"
     );
     assert!(
         output

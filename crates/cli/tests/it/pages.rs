@@ -23,7 +23,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// A certificate that ends in so many days, and its key.
-fn certificate(folder: &Path, days: u64) {
+pub(crate) fn certificate(folder: &Path, days: u64) {
     let key = rcgen::KeyPair::generate().expect("there is randomness");
     let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
     #[expect(
@@ -44,7 +44,7 @@ fn rights(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-const TLS: &str = "store = 'memory'\n[tls]\ncertificate = 'cert.pem'\nkey = 'key.pem'\n";
+pub(crate) const TLS: &str = "store = 'memory'\n[tls]\ncertificate = 'cert.pem'\nkey = 'key.pem'\n";
 
 #[test]
 fn settings_that_belong_together_are_refused_alone() {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::pages::{TLS, certificate};
 use crate::serve::{Service, folder, form, serve};
+use crate::session::Session;
 use crate::{Run, command, finish};
 
 const KEY: &str = "0123456789abcdef";
@@ -114,6 +116,27 @@ fn a_key_is_sent_and_its_lack_is_told() {
 }
 
 #[test]
+fn a_service_with_tls_is_asked_if_its_certificate_is_trusted() {
+    let folder = folder();
+    certificate(folder.path(), 30);
+    let config = format!("{TLS}[[asker]]\nname = 'robot'\nkey = '{KEY}'\n");
+    std::fs::write(folder.path().join("entreat.toml"), config).unwrap();
+    let service = Session::spawn(serve(folder.path(), &[]));
+    let said = service.line_with("listening on https://127.0.0.1:");
+    let port = said.rsplit(':').next().unwrap();
+    let url = format!("https://localhost:{port}");
+    let mut list = command(&["list", "--url", &url, "--key", KEY]);
+    list.env("SSL_CERT_FILE", folder.path().join("cert.pem"));
+    let listed = finish(list, b"");
+    assert_eq!((listed.code, &*listed.stderr), (0, "no elicitations\n"));
+
+    let refused = finish(command(&["list", "--url", &url, "--key", KEY]), b"");
+    assert_eq!((refused.code, &*refused.stdout), (2, ""));
+    assert!(refused.stderr.contains("certificate"), "{}", refused.stderr);
+    service.kill();
+}
+
+#[test]
 fn a_service_that_is_not_there_is_named() {
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", holder.local_addr().unwrap());
@@ -122,8 +145,9 @@ fn a_service_that_is_not_there_is_named() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     let words = format!("entreat: no answer from the service at {url}/: ");
     assert!(run.stderr.starts_with(&words), "{}", run.stderr);
+    assert!(run.stderr.contains("onnection refused"), "{}", run.stderr);
     for wrong in [
-        &["list", "--url", "https://127.0.0.1"][..],
+        &["list", "--url", "ftp://127.0.0.1"][..],
         &["list", "--url", "nowhere"],
         &["list", "--url", "http://127.0.0.1", "--store", "q.db"],
         &["list", "--key", KEY],

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use entreat_core::Validators;
-use entreat_engine::{AskerSettings, Engine, EngineSettings, KeyRing, StartError, Store};
+use entreat_engine::{
+    AskerSettings, CallbackSender, Engine, EngineSettings, KeyRing, StartError, Store,
+};
 use entreat_service::http::{self, Http, HttpSettings};
 use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
 use entreat_service::upload::UploadError;
 use entreat_service::{
-    Askers, Brand, Callbacks, Exposure, PageSettings, Pages, TemplateFolder, Tls, UploadSettings,
-    Uploads,
+    Askers, Brand, Exposure, PageSettings, Pages, TemplateFolder, Tls, UploadSettings, Uploads,
 };
 #[cfg(feature = "embedded")]
 use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
@@ -42,7 +43,7 @@ pub struct Builder {
     askers: Vec<KeyedAsker>,
     local_without_key: Option<bool>,
     public_url: Option<String>,
-    callbacks: Option<Callbacks>,
+    callbacks: Option<Arc<dyn CallbackSender>>,
     tls: Option<Tls>,
     pages: PageSettings,
     uploads: Option<PathBuf>,
@@ -146,10 +147,11 @@ impl Builder {
         self
     }
 
-    /// Sets how outcomes are delivered to callback URLs; by default, questions with a callback are
-    /// refused. [`EngineSettings::callbacks`] sets which URLs are allowed.
-    pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
-        self.callbacks = Some(callbacks);
+    /// Sets how outcomes are delivered to callback URLs: usually by the service's `Callbacks`, with
+    /// the feature `callbacks`. By default, questions with a callback are refused.
+    /// [`EngineSettings::callbacks`] sets which URLs are allowed.
+    pub fn callbacks(mut self, sender: impl CallbackSender) -> Self {
+        self.callbacks = Some(Arc::new(sender));
         self
     }
 
@@ -232,7 +234,7 @@ impl Builder {
 
     /// Uses the pages of another Entreat service, authenticated by a key: for MCP servers in a
     /// program that serves no pages. Questions are mirrored there, and their answers back here.
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "remote")]
     pub fn remote_pages(mut self, url: impl Into<String>, key: impl Into<String>) -> Self {
         self.mcp.remote = Some((url.into(), key.into()));
         self
@@ -240,7 +242,7 @@ impl Builder {
 
     /// Uses the pages of another Entreat service through a configured
     /// [`RemotePages`](entreat_service::RemotePages), including its rules about respondents.
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "remote")]
     pub fn pages_of(mut self, remote: entreat_service::RemotePages) -> Self {
         self.mcp.remote_pages = Some(remote);
         self
@@ -259,7 +261,7 @@ impl Builder {
     /// When this returns, the store is open, questions that expired in the meantime are settled,
     /// templates are loaded, and the server accepts requests.
     pub async fn start(mut self) -> Result<Entreat, EntreatError> {
-        #[cfg(feature = "mcp")]
+        #[cfg(feature = "remote")]
         let remote = self.mcp.set_up_remote()?;
         #[cfg(feature = "mcp")]
         {
@@ -291,7 +293,7 @@ impl Builder {
             mcp: self.mcp.build(&rpc, None),
             #[cfg(feature = "mcp")]
             http: self.http.clone(),
-            #[cfg(feature = "mcp")]
+            #[cfg(feature = "remote")]
             remote,
             #[cfg(feature = "embedded")]
             embedded,
@@ -424,7 +426,7 @@ type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 async fn start_engine(
     settings: EngineSettings,
     sealing: Option<KeyRing>,
-    callbacks: Option<Callbacks>,
+    callbacks: Option<Arc<dyn CallbackSender>>,
     store: Option<Arc<dyn Store>>,
 ) -> Result<Engine, StartError> {
     let mut engine = Engine::builder().settings(settings);

@@ -39,9 +39,9 @@ pub enum EntreatError {
     #[error("the system gives no randomness")]
     Entropy(#[source] io::Error),
     /// The pages of another service cannot be used.
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "remote")]
     #[error("the pages of another service cannot be used")]
-    Remote(#[from] entreat_service::RemoteError),
+    Remote(#[from] entreat_service::ClientError),
     /// The template folder cannot be read.
     #[error(transparent)]
     Templates(#[from] FolderError),

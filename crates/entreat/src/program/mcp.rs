@@ -12,7 +12,8 @@ use entreat_mcp::{Control, Forms, Mcp, McpSettings, Parts, Wrapped};
 use entreat_service::http::{HttpSettings, Server};
 use entreat_service::page::Pages;
 use entreat_service::rpc::{Rpc, Session, Templates};
-use entreat_service::{RemoteError, RemotePages};
+#[cfg(feature = "remote")]
+use entreat_service::{ClientError, RemotePages};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -28,7 +29,9 @@ pub(super) struct McpOptions {
     pub(super) are_local: bool,
     pub(super) browser: Option<Arc<Browser>>,
     /// URL and key of the service whose pages are used.
+    #[cfg(feature = "remote")]
     pub(super) remote: Option<(String, String)>,
+    #[cfg(feature = "remote")]
     pub(super) remote_pages: Option<RemotePages>,
 }
 
@@ -37,7 +40,8 @@ type Browser = dyn Fn(&str) + Send + Sync;
 
 impl McpOptions {
     /// Sets up the pages of another service, if configured.
-    pub(super) fn set_up_remote(&mut self) -> Result<Option<RemotePages>, RemoteError> {
+    #[cfg(feature = "remote")]
+    pub(super) fn set_up_remote(&mut self) -> Result<Option<RemotePages>, ClientError> {
         if let Some((url, key)) = &self.remote {
             self.remote_pages = Some(RemotePages::new(url, key)?);
         }
@@ -55,10 +59,12 @@ impl McpOptions {
             .local_clients(self.are_local)
             .control(control)
             .templates(TemplateForms(rpc.templates().clone()));
+        if let Some(pages) = pages {
+            mcp = mcp.pages(Arc::new(pages.clone()));
+        }
+        #[cfg(feature = "remote")]
         if let Some(remote) = &self.remote_pages {
             mcp = mcp.pages(Arc::new(remote.clone()));
-        } else if let Some(pages) = pages {
-            mcp = mcp.pages(Arc::new(pages.clone()));
         }
         if let Some(derive) = self.principal.clone() {
             mcp = mcp.principal(move |parts| derive(parts));

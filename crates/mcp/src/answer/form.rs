@@ -1,11 +1,11 @@
 //! Asks a form: from a server's schema to valid content.
 
 use entreat_core::schema::import_as;
+use entreat_wire::message::{ElicitRequest, ElicitResult};
+use entreat_wire::presenter::{Answer, FormQuestion};
 use serde_json::{Map, Value};
 
-use super::presenter::{Answer, FormQuestion};
 use super::queue::{Decision, QuestionError, QuestionQueue};
-use crate::wire::{ElicitRequest, ElicitResult};
 
 /// The title of a form if neither the schema nor the message has one.
 const UNTITLED: &str = "Question";

@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use entreat_wire::message::{Action, COMPLETE, CREATE, ElicitMode, ElicitRequest, ElicitResult};
+use entreat_wire::presenter::{Presenter, Progress, UrlCard};
 use rmcp::model::{
     CancelledNotificationParam, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     CustomNotification, CustomRequest, CustomResult, ElicitRequestParams,
@@ -19,11 +21,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::presenter::{Presenter, Progress, UrlCard};
 use super::queue::{AnswerSettings, Decision, QuestionQueue};
 use super::raw::RAW_CREATE;
 use super::visit::UrlVisit;
-use crate::wire::{Action, COMPLETE, CREATE, ElicitMode, ElicitRequest, ElicitResult};
 
 /// An rmcp client handler that answers questions, and delegates everything else to another handler.
 ///
@@ -257,7 +257,11 @@ impl<H: ClientHandler> ClientHandler for Answering<H> {
         params: ProgressNotificationParam,
         context: NotificationContext<RoleClient>,
     ) {
-        let progress = Progress::new(params.progress, params.total, params.message.clone());
+        let progress = Progress {
+            done: params.progress,
+            total: params.total,
+            message: params.message.clone(),
+        };
         self.shared.queue.presenter.progress(&progress);
         self.other.on_progress(params, context).await;
     }

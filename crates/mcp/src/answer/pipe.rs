@@ -3,21 +3,17 @@
 use std::io;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
-use crate::lines::{LineReader, LineWriter};
-use crate::requests::{OpenRequests, PendingWrite, answered_id};
+use crate::line_connection::{LineConnection, Rejection};
 
 /// A newline-delimited transport, such as a child's stdin and stdout.
 pub struct Pipe<R, W> {
-    reader: LineReader<R>,
-    writer: LineWriter<W>,
+    lines: LineConnection<R, W>,
     raw: Raw,
-    open: OpenRequests,
-    error_write: PendingWrite,
 }
 
 impl<R, W> Pipe<R, W>
@@ -28,46 +24,32 @@ where
     /// Creates a transport that reads messages from `reader` and writes them to `writer`.
     pub fn new(reader: R, writer: W) -> Self {
         Self {
-            reader: LineReader::new(reader),
-            writer: LineWriter::new(writer),
+            lines: LineConnection::new(reader, writer),
             raw: Raw::default(),
-            open: OpenRequests::default(),
-            error_write: PendingWrite::default(),
         }
     }
 
-    /// Registers a request, or starts to reject it if too many are open. Returns whether to handle
-    /// the message.
-    fn admit(&mut self, message: &ServerJsonRpcMessage) -> bool {
-        let rejection = match message {
-            JsonRpcMessage::Request(request) => self.open.open(&request.id),
-            JsonRpcMessage::Notification(notification) => {
-                if let ServerNotification::CancelledNotification(cancelled) =
-                    &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    // A cancelled request gets no response.
-                    drop(self.open.close(id));
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        };
-        let Err(rejection) = rejection else {
-            return true;
-        };
+    /// Starts to reject a request.
+    fn reject(&mut self, rejection: Rejection) {
         let (error, id) = *rejection;
         if id.is_none() {
             // The first request is still open, and an error without its id would mean nothing.
             tracing::debug!("a request has the id of one that is open");
-            return false;
+        } else if let Ok(line) = to_line(&ClientJsonRpcMessage::error(error, id)) {
+            self.lines.reject(line);
         }
-        let message = ClientJsonRpcMessage::error(error, id);
-        let writer = self.writer.clone();
-        self.error_write
-            .start(async move { writer.send(serde_json::to_vec(&message)?).await });
-        false
     }
+}
+
+fn cancelled(notification: &ServerNotification) -> Option<&RequestId> {
+    match notification {
+        ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
+        _ => None,
+    }
+}
+
+fn to_line(message: &ClientJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(message)
 }
 
 fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
@@ -102,36 +84,29 @@ where
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.raw.note_sent(&message);
-        let writer = self.writer.clone();
-        let closing = answered_id(&message).and_then(|id| self.open.close(id));
-        async move {
-            let sent = writer.send(serde_json::to_vec(&message)?).await;
-            drop(closing);
-            sent
-        }
+        self.lines.send(message, to_line)
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            self.error_write.finish().await.ok()?;
-            match self.reader.next().await {
-                Ok(line) => {
-                    if let Some(message) = read(line?, &self.raw)
-                        && self.admit(&message)
-                    {
-                        return Some(message);
-                    }
-                }
+            let line = match self.lines.next().await {
+                Ok(line) => line?,
                 Err(error) => {
                     tracing::debug!(%error, "the server cannot be read any more");
                     return None;
                 }
+            };
+            let Some(message) = read(line, &self.raw) else {
+                continue;
+            };
+            match self.lines.admit(&message, cancelled) {
+                Ok(()) => return Some(message),
+                Err(rejection) => self.reject(rejection),
             }
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.close().await;
-        Ok(())
+        self.lines.close().await
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{Catalogue, Messages};
+use entreat_wire::message::{Action, ElicitMode, ElicitRequest, ElicitResult, WireError};
+use entreat_wire::presenter::{Presenter, PresenterError};
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use tokio::sync::{MutexGuard, watch};
 
-use super::presenter::{Presenter, PresenterError};
 use super::rate_limit::{Admission, RateLimiter};
-use crate::wire::{Action, ElicitMode, ElicitRequest, ElicitResult, WireError};
 
 /// Settings for answering a server's questions.
 #[derive(Clone, Debug)]

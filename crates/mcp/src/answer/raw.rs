@@ -6,6 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use entreat_wire::message::CREATE;
+use entreat_wire::values::{TooManyValues, ValueCounter};
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -14,9 +16,6 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-
-use crate::values::{TooManyValues, ValueCounter};
-use crate::wire::CREATE;
 
 /// The method under which questions reach the handler.
 pub(super) const RAW_CREATE: &str = "dev.entreat/raw/elicitation/create";
@@ -120,7 +119,7 @@ mod tests {
     use rmcp::model::{CustomRequest, RequestId, ServerJsonRpcMessage};
 
     use super::*;
-    use crate::values::MAX_VALUES;
+    use entreat_wire::values::MAX_VALUES;
 
     #[test]
     fn an_answer_of_too_many_values_becomes_an_error_and_a_question_nothing() {

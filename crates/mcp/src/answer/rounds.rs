@@ -4,6 +4,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use entreat_wire::message::{
+    Action, CREATE, ElicitMode, ElicitRequest, ElicitResult, InputRequired, ROOTS, SAMPLE,
+    URL_REQUIRED,
+};
 use rmcp::model::{
     CallToolResult, ClientRequest, CreateMessageRequestParams, CustomRequest, ErrorData,
 };
@@ -15,10 +19,6 @@ use super::handler::{Answering, has_rounds};
 use super::queue::{Decision, QuestionError};
 use super::raw::unwrap_raw;
 use crate::in_flight::InFlight;
-use crate::wire::{
-    Action, CREATE, ElicitMode, ElicitRequest, ElicitResult, InputRequired, ROOTS, SAMPLE,
-    URL_REQUIRED,
-};
 
 /// The backoff between rounds without questions, which doubles up to the maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -239,7 +239,8 @@ impl<H: ClientHandler> CallDriver<'_, H> {
 
     /// Asks one question of a round.
     async fn elicit(&mut self, key: &str, params: Value) -> Result<ElicitResult, CallError> {
-        let invalid = |error: crate::wire::WireError| CallError::InvalidResult(error.to_string());
+        let invalid =
+            |error: entreat_wire::message::WireError| CallError::InvalidResult(error.to_string());
         let request = ElicitRequest::from_params(params).map_err(invalid)?;
         let queue = self.answering.shared.queue.clone();
         let (url, id) = match request.mode().map_err(invalid)? {

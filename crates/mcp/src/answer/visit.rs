@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use entreat_wire::message::ElicitResult;
+use entreat_wire::presenter::{Consent, UrlCard, VisitReply};
 use tokio::sync::watch;
 
-use super::presenter::{Consent, UrlCard, VisitReply};
 use super::queue::{Decision, QuestionError, QuestionQueue};
-use crate::wire::ElicitResult;
 
 /// How long a server may take to continue before a prompt shows what it waits for.
 const GRACE: Duration = Duration::from_millis(500);

@@ -159,16 +159,8 @@ impl World {
         F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
         T: Future<Output = Result<String, ErrorData>> + Send + 'static,
     {
-        let (ours, theirs) = tokio::io::duplex(1 << 20);
-        let tool =
-            move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
-        let server = self.mcp.wrap(Server(Box::new(tool)));
-        tokio::spawn(async move {
-            if let Ok(running) = server.serve(theirs).await {
-                let _ = running.waiting().await;
-            }
-        });
-        Client::connect_with(kind, capabilities, ours).await
+        let connection = self.connect(tool, 1 << 20);
+        Client::connect_with(kind, capabilities, connection).await
     }
 
     /// A connection to a server with this tool, on which nothing was said.
@@ -177,7 +169,15 @@ impl World {
         F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
         T: Future<Output = Result<String, ErrorData>> + Send + 'static,
     {
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        self.connect(tool, 1 << 16)
+    }
+
+    fn connect<F, T>(&self, tool: F, buffer: usize) -> DuplexStream
+    where
+        F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, ErrorData>> + Send + 'static,
+    {
+        let (ours, theirs) = tokio::io::duplex(buffer);
         let tool =
             move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
         let server = self.mcp.wrap(Server(Box::new(tool)));

@@ -22,7 +22,7 @@ pub(super) async fn download(
     Path((id, upload, token)): Path<(String, String, String)>,
     method: Method,
 ) -> Response {
-    let Some(uploads) = &shared.uploads else {
+    let Some(uploads) = shared.uploads() else {
         return with_security_headers(not_found());
     };
     let fetched = match id.parse() {

@@ -33,6 +33,16 @@ pub(super) struct Call<'a> {
 /// Error codes of every method.
 pub(super) const COMMON: &[Code] = &[Code::InvalidParams, Code::Internal, Code::RateLimited];
 
+/// Error codes of methods that take an answer.
+const ANSWER_ERRORS: &[Code] = &[
+    Code::Invalid,
+    Code::Settled,
+    Code::NotFound,
+    Code::TooLarge,
+    Code::LastAttempt,
+    Code::TimedOut,
+];
+
 /// Finds a method by name.
 pub(super) fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
@@ -53,14 +63,7 @@ pub(super) static METHODS: &[Method] = &[
         about: "Answers a form, whole or in part.",
         params: act::SUBMIT,
         result: record_schema::submitted,
-        errors: &[
-            Code::Invalid,
-            Code::Settled,
-            Code::NotFound,
-            Code::TooLarge,
-            Code::LastAttempt,
-            Code::TimedOut,
-        ],
+        errors: ANSWER_ERRORS,
         begin: act::submit,
     },
     Method {
@@ -68,14 +71,7 @@ pub(super) static METHODS: &[Method] = &[
         about: "Completes a question in inline or url mode with its result.",
         params: act::COMPLETE,
         result: record_schema::submitted,
-        errors: &[
-            Code::Invalid,
-            Code::Settled,
-            Code::NotFound,
-            Code::TooLarge,
-            Code::LastAttempt,
-            Code::TimedOut,
-        ],
+        errors: ANSWER_ERRORS,
         begin: act::complete,
     },
     Method {

@@ -9,9 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use entreat_core::{Content, ReferenceKind};
 use entreat_engine::ActError;
-use entreat_service::Askers;
 use entreat_service::http::Http;
 use entreat_service::upload::UploadError;
+use entreat_service::{Askers, PageSettings, Pages};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Map, Value, json};
@@ -270,8 +270,13 @@ async fn of_an_answered_question_what_is_still_to_be_fetched_stays_until_it_is_f
 
 async fn serve(ground: &Ground) -> Server {
     let http = Http::new(ground.world.rpc.clone(), Askers::none());
-    let http = http.with_uploads(ground.uploads.clone());
-    Server::of(http).await
+    let settings = PageSettings {
+        uploads: Some(ground.uploads.clone()),
+        ..PageSettings::default()
+    };
+    let engine = ground.world.engine.clone();
+    let pages = Pages::new(engine, "http://localhost", settings).unwrap();
+    Server::of(http.with_pages(pages)).await
 }
 
 fn request(server: &Server, method: Method, path: &str) -> Request<Full<Bytes>> {

@@ -31,6 +31,7 @@ mod openrpc;
 mod pages;
 mod pages_text;
 mod posted_forms;
+#[cfg(feature = "callbacks")]
 mod posting;
 mod rates;
 mod receiving;

@@ -1,6 +1,6 @@
 //! The control API on pipes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::wire::{Pipes, soon};
@@ -25,14 +25,20 @@ async fn lines_in_lines_out_and_blank_ones_are_nothing() {
     soon(pipes.serving).await.unwrap().unwrap();
 }
 
-#[tokio::test]
-async fn the_end_of_the_input_cancels_what_was_asked_and_answers_who_waits() {
-    let world = World::new().await;
-    let mut pipes = Pipes::start(&world);
+/// Pipes on which a question was asked, and its id.
+async fn asked(world: &World) -> (Pipes, Value) {
+    let mut pipes = Pipes::start(world);
     let ask = request("elicitation/create", json!({"formDefinition": deploy()}));
     pipes.send(&ask).await;
     let mut created = pipes.receive().await;
     let id = created["result"]["elicitationId"].take();
+    (pipes, id)
+}
+
+#[tokio::test]
+async fn the_end_of_the_input_cancels_what_was_asked_and_answers_who_waits() {
+    let world = World::new().await;
+    let (mut pipes, id) = asked(&world).await;
     pipes
         .send(&request("elicitation/await", json!({"elicitationId": id})))
         .await;
@@ -46,11 +52,7 @@ async fn the_end_of_the_input_cancels_what_was_asked_and_answers_who_waits() {
 #[tokio::test]
 async fn notifications_stand_between_the_answers() {
     let world = World::new().await;
-    let mut pipes = Pipes::start(&world);
-    let ask = request("elicitation/create", json!({"formDefinition": deploy()}));
-    pipes.send(&ask).await;
-    let mut created = pipes.receive().await;
-    let id = created["result"]["elicitationId"].take();
+    let (mut pipes, id) = asked(&world).await;
     world
         .result("elicitation/decline", json!({"elicitationId": id}))
         .await;

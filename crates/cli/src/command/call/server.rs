@@ -10,7 +10,7 @@ use entreat::mcp::rmcp::RoleClient;
 use entreat::mcp::rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService,
 };
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::process::Command;
 
 use super::identity::Entreat;

@@ -4,13 +4,8 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::client::conn::http1;
-use hyper::header::HOST;
-use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use entreat_wire::http::Client;
+use http::{Method, StatusCode};
 
 use super::finding::Finding;
 use super::store::Holder;
@@ -36,10 +31,9 @@ pub(super) async fn probe(address: SocketAddr) -> BindAttempt {
     match TcpListener::bind(address) {
         Ok(_) => BindAttempt::Free,
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            let answer = tokio::time::timeout(TIMEOUT, health(reachable(address))).await;
-            match answer {
-                Ok(Ok((StatusCode::OK, body))) if &*body == b"ok\n" => BindAttempt::Entreat,
-                _ => BindAttempt::Taken,
+            match is_entreat(reachable(address)).await {
+                Ok(true) => BindAttempt::Entreat,
+                Ok(false) | Err(_) => BindAttempt::Taken,
             }
         }
         Err(error) => BindAttempt::Refused(error.kind(), error.to_string()),
@@ -56,20 +50,12 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Requests the health endpoint.
-async fn health(address: SocketAddr) -> anyhow::Result<(StatusCode, Bytes)> {
-    let stream = TcpStream::connect(address).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Ends with its stream, at the latest with the runtime.
-    tokio::spawn(connection);
-    let request = Request::get("/healthz").header(HOST, address.to_string());
-    let answer = sender
-        .send_request(request.body(Empty::<Bytes>::new())?)
-        .await?;
-    let status = answer.status();
-    let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES).collect();
-    let body = body.await.map_err(anyhow::Error::from_boxed)?;
-    Ok((status, body.to_bytes()))
+/// Whether an Entreat service answers at an address.
+async fn is_entreat(address: SocketAddr) -> anyhow::Result<bool> {
+    let client = Client::builder(&format!("http://{address}/healthz")).build()?;
+    let answer = client.request(Method::GET).timeout(TIMEOUT).send().await?;
+    let is_ok = answer.status() == StatusCode::OK;
+    Ok(is_ok && answer.body(MAX_RESPONSE_BYTES).await? == "ok\n")
 }
 
 pub(super) fn check(address: SocketAddr, attempt: &BindAttempt, holder: Holder) -> Finding {

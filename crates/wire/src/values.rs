@@ -4,12 +4,12 @@
 //! hundreds. Messages with too many values are refused while they arrive.
 
 /// The maximum number of values in a message. Parsed, they take some tens of megabytes.
-pub(crate) const MAX_VALUES: usize = 500_000;
+pub const MAX_VALUES: usize = 500_000;
 
 /// Counts the values in chunks of JSON text. The count is arbitrary for text that is not JSON,
 /// which fails to parse anyway.
 #[derive(Debug, Default)]
-pub(crate) struct ValueCounter {
+pub struct ValueCounter {
     count: usize,
     in_string: bool,
     is_escaped: bool,
@@ -18,11 +18,11 @@ pub(crate) struct ValueCounter {
 /// A message has more than [`MAX_VALUES`] values.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the message has more than {MAX_VALUES} values")]
-pub(crate) struct TooManyValues;
+pub struct TooManyValues;
 
 impl ValueCounter {
     /// Counts the values in a chunk.
-    pub(crate) fn read(&mut self, piece: &[u8]) -> Result<(), TooManyValues> {
+    pub fn read(&mut self, piece: &[u8]) -> Result<(), TooManyValues> {
         for byte in piece {
             if self.in_string {
                 match byte {
@@ -47,7 +47,7 @@ impl ValueCounter {
     }
 
     /// Counts the values of a complete text.
-    pub(crate) fn check(text: &[u8]) -> Result<(), TooManyValues> {
+    pub fn check(text: &[u8]) -> Result<(), TooManyValues> {
         Self::default().read(text)
     }
 }

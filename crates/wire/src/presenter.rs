@@ -111,7 +111,8 @@ pub struct UrlCard {
 }
 
 impl UrlCard {
-    pub(crate) fn new(server: &str, origin: Option<&str>, message: &str, url: &str) -> Self {
+    /// Inspects a URL asked by `server`, whose own address is `origin` if known.
+    pub fn new(server: &str, origin: Option<&str>, message: &str, url: &str) -> Self {
         Self {
             server: server.to_owned(),
             message: message.to_owned(),
@@ -166,16 +167,6 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-impl Progress {
-    pub(crate) fn new(done: f64, total: Option<f64>, message: Option<String>) -> Self {
-        Self {
-            done,
-            total,
-            message,
-        }
-    }
-}
-
 /// The question could not be shown.
 #[derive(Debug, thiserror::Error)]
 #[error("the question cannot be shown: {0}")]
@@ -206,13 +197,13 @@ pub enum CallbackQuestion {
 /// Presents questions through a function, for programs with their own interface.
 ///
 /// ```
-/// use entreat_mcp::answer::{Answer, Answering, CallbackQuestion, callback};
+/// use entreat_wire::presenter::{Answer, CallbackQuestion, callback};
 ///
-/// let handler = Answering::new(callback(async |question: CallbackQuestion| match question {
+/// let presenter = callback(async |question: CallbackQuestion| match question {
 ///     CallbackQuestion::Form(form) => Answer::Accept(form.draft),
 ///     CallbackQuestion::Url(_) => Answer::Decline,
-/// }));
-/// # drop(handler);
+/// });
+/// # drop(presenter);
 /// ```
 pub fn callback<F, A>(function: F) -> Callback<F>
 where

@@ -205,7 +205,7 @@ impl ElicitResult {
     }
 
     /// Returns the answers to a form, discarding the rest.
-    pub(crate) fn into_content(mut self) -> Option<Value> {
+    pub fn into_content(mut self) -> Option<Value> {
         self.0.shift_remove("content")
     }
 

@@ -6,42 +6,44 @@ use smallvec::SmallVec;
 
 /// A collision-resistant 128-bit digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Digest(u128);
+pub struct Digest(u128);
 
 impl Digest {
-    pub(crate) fn of(value: &Value) -> Self {
+    /// Digests a value.
+    pub fn of(value: &Value) -> Self {
         let mut canonical = CanonicalBytes::default();
         canonical.value(value);
         canonical.digest()
     }
 
     /// Digests the members of an object.
-    pub(crate) fn of_members<'a>(
-        members: impl IntoIterator<Item = (&'a String, &'a Value)>,
-    ) -> Self {
+    pub fn of_members<'a>(members: impl IntoIterator<Item = (&'a String, &'a Value)>) -> Self {
         let mut canonical = CanonicalBytes::default();
         canonical.members(members);
         canonical.digest()
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; 16] {
+    /// Returns the digest as bytes.
+    pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 }
 
 /// A canonical, injective byte encoding of values.
-#[derive(Default)]
-pub(crate) struct CanonicalBytes(SmallVec<[u8; 512]>);
+#[derive(Debug, Default)]
+pub struct CanonicalBytes(SmallVec<[u8; 512]>);
 
 impl CanonicalBytes {
-    pub(crate) fn digest(&self) -> Digest {
+    /// Digests what was written.
+    pub fn digest(&self) -> Digest {
         let hash = blake3::hash(&self.0);
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&hash.as_bytes()[..16]);
         Digest(u128::from_le_bytes(bytes))
     }
 
-    pub(crate) fn value(&mut self, value: &Value) {
+    /// Writes a value.
+    pub fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.0.push(b'n'),
             Value::Bool(true) => self.0.push(b't'),
@@ -70,13 +72,15 @@ impl CanonicalBytes {
         self.0.push(b'}');
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
+    /// Writes a text.
+    pub fn text(&mut self, text: &str) {
         self.0.push(b's');
         self.0.extend_from_slice(&(text.len() as u64).to_le_bytes());
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    pub(crate) fn nested(&mut self, digest: Digest) {
+    /// Writes another digest.
+    pub fn nested(&mut self, digest: Digest) {
         self.0.extend_from_slice(&digest.to_bytes());
     }
 

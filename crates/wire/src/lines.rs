@@ -8,11 +8,10 @@ use tokio::io::{
 };
 use tokio::sync::Mutex;
 
-/// The maximum length of a line; longer ones are skipped.
-const MAX_LINE: usize = 64 << 20;
+use crate::MAX_MESSAGE;
 
-/// Reads lines. Skips overlong lines without buffering them.
-pub(crate) struct LineReader<R> {
+/// Reads lines. Skips lines longer than [`MAX_MESSAGE`] without buffering them.
+pub struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     /// Whether the buffered line was already returned.
@@ -22,7 +21,8 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(crate) fn new(reader: R) -> Self {
+    /// Reads from `reader`.
+    pub fn new(reader: R) -> Self {
         Self {
             reader: BufReader::new(reader),
             line: Vec::new(),
@@ -32,12 +32,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Returns the next line without its newline, or `None` at the end of the input. Cancel safe.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    pub async fn next(&mut self) -> io::Result<Option<&[u8]>> {
         if std::mem::take(&mut self.is_complete) {
             self.line.clear();
         }
         loop {
-            let room = MAX_LINE.saturating_sub(self.line.len()) as u64;
+            let room = MAX_MESSAGE.saturating_sub(self.line.len()) as u64;
             let mut reader = (&mut self.reader).take(room);
             reader.read_until(b'\n', &mut self.line).await?;
             if self.line.ends_with(b"\n") {
@@ -48,19 +48,25 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 self.is_complete = true;
                 return Ok(Some(self.line.trim_ascii()));
             }
-            if self.line.len() < MAX_LINE {
+            if self.line.len() < MAX_MESSAGE {
                 // End of input. An unterminated line is incomplete and is dropped.
                 return Ok(None);
             }
-            tracing::warn!("a message of more than {MAX_LINE} bytes is left out");
+            tracing::warn!("a message of more than {MAX_MESSAGE} bytes is left out");
             self.is_skipping = true;
             self.line = Vec::new();
         }
     }
 }
 
+impl<R> std::fmt::Debug for LineReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LineReader").finish_non_exhaustive()
+    }
+}
+
 /// Writes lines. Clones share the writer.
-pub(crate) struct LineWriter<W>(Arc<Mutex<Option<W>>>);
+pub struct LineWriter<W>(Arc<Mutex<Option<W>>>);
 
 impl<W> Clone for LineWriter<W> {
     fn clone(&self) -> Self {
@@ -69,12 +75,13 @@ impl<W> Clone for LineWriter<W> {
 }
 
 impl<W: AsyncWrite + Unpin> LineWriter<W> {
-    pub(crate) fn new(writer: W) -> Self {
+    /// Writes to `writer`.
+    pub fn new(writer: W) -> Self {
         Self(Arc::new(Mutex::new(Some(writer))))
     }
 
     /// Writes a line and its newline.
-    pub(crate) async fn send(&self, mut line: Vec<u8>) -> io::Result<()> {
+    pub async fn send(&self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         let mut writer = self.0.lock().await;
         let Some(writer) = writer.as_mut() else {
@@ -85,7 +92,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
     }
 
     /// Drops the writer, so that the other side reads end of file.
-    pub(crate) async fn close(&self) {
+    pub async fn close(&self) {
         self.0.lock().await.take();
     }
 }
@@ -111,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_left_out_and_the_next_one_comes() {
-        let mut input = vec![b'x'; MAX_LINE + 7];
+        let mut input = vec![b'x'; MAX_MESSAGE + 7];
         input.extend_from_slice(b"\nnext\n");
         assert_eq!(lines(&input).await, [b"next"]);
     }

@@ -1,7 +1,8 @@
-//! Seals the state of a call between rounds, which travels through the client.
+//! Seals what travels through a client between the rounds of a call.
 //!
-//! States are encrypted and authenticated with a rotating key ring. What a state is bound to is
-//! inside, so that the log can name the failed check while the client cannot tell.
+//! A state is encrypted and authenticated with a rotating key ring. What it is bound to is inside,
+//! so that the log can name the failed check while the client cannot tell. What it contains is up
+//! to its owner.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,110 +10,122 @@ use chacha20poly1305::aead::{Aead as _, AeadInOut as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use entreat_core::UnixTime;
 use entreat_engine::Engine;
-use rmcp::ErrorData;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::journal::Journal;
 
-/// The key derivation context.
-const PURPOSE: &str = "entreat mcp request state";
 /// The first byte of a state: the version of its format.
 const FORMAT: u8 = 2;
 const NONCE: usize = 24;
 const HEADER: usize = 1 + 4 + NONCE;
 const TAG: usize = 16;
 
+/// Identifies a state.
+pub type StateId = [u8; NONCE];
+
 /// What a state is bound to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Binding {
+pub struct Binding {
     /// The caller.
-    pub(crate) principal: String,
+    pub principal: String,
     /// The method, and the name of the tool, prompt or resource.
-    pub(crate) target: String,
+    pub target: String,
     /// The digest of the arguments.
-    pub(crate) arguments: Digest,
+    pub arguments: Digest,
 }
 
 /// The plaintext of a state.
 #[derive(Serialize, Deserialize)]
-struct Contents<B, J> {
+struct Plaintext<B, C> {
     binding: B,
     expires: UnixTime,
-    journal: J,
+    contents: C,
 }
 
-/// Why a state is rejected. Only logged: the client gets one message for all reasons.
+/// Why a state is rejected. Log it; give the client one message for all reasons.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RejectReason {
+#[non_exhaustive]
+pub enum RejectReason {
+    /// It is not in the format of a state.
     #[error("it is not a state issued here")]
     Foreign,
+    /// Its key is unknown, or was removed.
     #[error("its key {0} is not in the ring")]
     Key(u32),
+    /// It is not authentic.
     #[error("it was altered, or sealed with other keys")]
     Altered,
+    /// Somebody else began the call.
     #[error("it belongs to another principal")]
     Principal,
+    /// It belongs to another tool, prompt or resource.
     #[error("it belongs to another call")]
     Target,
+    /// It belongs to a call with other arguments.
     #[error("it belongs to other arguments")]
     Arguments,
+    /// It is too old.
     #[error("it has expired")]
     Expired,
+    /// It was used already.
     #[error("it was used with other answers")]
     Used,
 }
 
 /// Seals and opens states.
-pub(crate) struct Sealer {
+pub struct Sealer {
     keys: Keys,
     engine: Engine,
 }
 
-/// Keys by version, newest last.
-pub(crate) struct Keys(Vec<(u32, XChaCha20Poly1305)>);
-
-/// An opened state: its id, expiry and journal.
-pub(crate) struct OpenedState {
-    pub(crate) id: [u8; NONCE],
-    pub(crate) expires: UnixTime,
-    pub(crate) journal: Journal,
+/// An opened state.
+#[derive(Debug)]
+pub struct OpenedState<C> {
+    /// Its id.
+    pub id: StateId,
+    /// When it expires.
+    pub expires: UnixTime,
+    /// What its owner put into it.
+    pub contents: C,
 }
 
 impl Sealer {
-    pub(crate) fn new(engine: Engine) -> Self {
-        let mut keys: Vec<_> = engine
-            .derived_keys(PURPOSE)
-            .into_iter()
-            .map(|(version, key)| (version, XChaCha20Poly1305::new(&Key::from(*key))))
-            .collect();
-        keys.sort_unstable_by_key(|(version, _)| *version);
-        let keys = Keys(keys);
+    /// Derives keys from the engine's, so that states of one purpose are none for another.
+    pub fn new(engine: Engine, purpose: &'static str) -> Self {
+        let derived = engine.derived_keys(purpose);
+        let keys = Keys::new(derived.iter().map(|(version, key)| (*version, **key)));
         Self { keys, engine }
     }
 
     /// Seals a state as text.
-    pub(crate) fn seal(&self, binding: &Binding, expires: UnixTime, journal: &Journal) -> String {
-        let contents = Contents {
+    pub fn seal(&self, binding: &Binding, expires: UnixTime, contents: &impl Serialize) -> String {
+        let plaintext = Plaintext {
             binding,
             expires,
-            journal,
+            contents,
         };
         // As arrays without member names, to keep states short.
-        let text = rmp_serde::to_vec(&contents).expect("these types always serialize");
+        let text = rmp_serde::to_vec(&plaintext).expect("these types always serialize");
         URL_SAFE_NO_PAD.encode(self.encrypt(&text, &[]))
     }
 
+    /// Opens a state if it is authentic, bound to this call, and not expired.
+    pub fn open<C: DeserializeOwned>(
+        &self,
+        state: &str,
+        binding: &Binding,
+    ) -> Result<OpenedState<C>, RejectReason> {
+        self.keys.open(state, binding, self.engine.now())
+    }
+
     /// Seals the outcome of a state, for a store.
-    pub(crate) fn seal_outcome(&self, id: [u8; NONCE], text: &[u8]) -> Vec<u8> {
+    pub fn seal_outcome(&self, id: StateId, text: &[u8]) -> Vec<u8> {
         self.encrypt(text, &outcome_aad(id))
     }
 
-    pub(crate) fn open_outcome(
-        &self,
-        id: [u8; NONCE],
-        sealed: &[u8],
-    ) -> Result<Vec<u8>, RejectReason> {
+    /// Opens the outcome of a state.
+    pub fn open_outcome(&self, id: StateId, sealed: &[u8]) -> Result<Vec<u8>, RejectReason> {
         let opened = self.keys.decrypt(sealed, &outcome_aad(id));
         opened.map(|(_, text)| text)
     }
@@ -122,21 +135,27 @@ impl Sealer {
         self.engine.fill_random(&mut nonce);
         self.keys.encrypt(text, bound, nonce)
     }
+}
 
-    /// Opens a state if it is authentic, bound to this call, and not expired.
-    pub(crate) fn open(&self, state: &str, binding: &Binding) -> Result<OpenedState, RejectReason> {
-        self.keys.open(state, binding, self.engine.now())
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sealer").finish_non_exhaustive()
     }
 }
 
+/// Keys by version, newest last.
+struct Keys(Vec<(u32, XChaCha20Poly1305)>);
+
 impl Keys {
-    /// A single well-known key, for fuzz targets.
-    pub(crate) fn for_fuzzing() -> Self {
-        Self(vec![(1, XChaCha20Poly1305::new(&Key::from([7; 32])))])
+    fn new(keys: impl Iterator<Item = (u32, [u8; 32])>) -> Self {
+        let cipher = |key| XChaCha20Poly1305::new(&Key::from(key));
+        let mut keys: Vec<_> = keys.map(|(version, key)| (version, cipher(key))).collect();
+        keys.sort_unstable_by_key(|(version, _)| *version);
+        Self(keys)
     }
 
     /// Encrypts with the newest key; `bound` is additional authenticated data.
-    pub(crate) fn encrypt(&self, text: &[u8], bound: &[u8], nonce: [u8; NONCE]) -> Vec<u8> {
+    fn encrypt(&self, text: &[u8], bound: &[u8], nonce: [u8; NONCE]) -> Vec<u8> {
         let (version, cipher) = self.0.last().expect("the key ring is never empty");
         let mut sealed = Vec::with_capacity(HEADER + text.len() + TAG);
         sealed.push(FORMAT);
@@ -170,19 +189,19 @@ impl Keys {
         Ok((nonce, text.map_err(|_| RejectReason::Altered)?))
     }
 
-    pub(crate) fn open(
+    fn open<C: DeserializeOwned>(
         &self,
         state: &str,
         binding: &Binding,
         now: UnixTime,
-    ) -> Result<OpenedState, RejectReason> {
+    ) -> Result<OpenedState<C>, RejectReason> {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)
             .map_err(|_| RejectReason::Foreign)?;
-        let (nonce, text) = self.decrypt(&sealed, &[])?;
-        let contents: Contents<Binding, Journal> =
+        let (id, text) = self.decrypt(&sealed, &[])?;
+        let plaintext: Plaintext<Binding, C> =
             rmp_serde::from_slice(&text).map_err(|_| RejectReason::Foreign)?;
-        let found = contents.binding;
+        let found = plaintext.binding;
         if found.principal != binding.principal {
             return Err(RejectReason::Principal);
         }
@@ -192,24 +211,35 @@ impl Keys {
         if found.arguments != binding.arguments {
             return Err(RejectReason::Arguments);
         }
-        if now >= contents.expires {
+        if now >= plaintext.expires {
             return Err(RejectReason::Expired);
         }
         Ok(OpenedState {
-            id: nonce,
-            expires: contents.expires,
-            journal: contents.journal,
+            id,
+            expires: plaintext.expires,
+            contents: plaintext.contents,
         })
     }
 }
 
 /// The additional data of a state's outcome, which keeps outcomes and states apart.
-fn outcome_aad(id: [u8; NONCE]) -> Vec<u8> {
+fn outcome_aad(id: StateId) -> Vec<u8> {
     [b"outcome of ", &id[..]].concat()
 }
 
-/// Logs the reason; the client gets the same error for all of them.
-pub(crate) fn reject_state(reason: &RejectReason, name: &str) -> ErrorData {
-    tracing::warn!(%reason, name, "a request state was refused");
-    ErrorData::invalid_params("requestState is not valid for this request", None)
+/// Opens bytes as a state of a client, then as the plaintext of a state of ours. For fuzz targets.
+#[doc(hidden)]
+pub fn fuzz<C: DeserializeOwned>(bytes: &[u8]) {
+    let keys = Keys::new([(1, [7; 32])].into_iter());
+    let binding = Binding {
+        principal: String::new(),
+        target: String::new(),
+        arguments: Digest::of_members([]),
+    };
+    let now = UnixTime::from_millis(0);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        drop(keys.open::<C>(text, &binding, now));
+    }
+    let sealed = keys.encrypt(bytes, &[], [0; NONCE]);
+    drop(keys.open::<C>(&URL_SAFE_NO_PAD.encode(sealed), &binding, now));
 }

@@ -1,0 +1,115 @@
+//! A client of another service's control API, over HTTP.
+
+use std::time::Duration;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
+use entreat_wire::http::{Client, ClientError, ExchangeError};
+use serde_json::{Value, json};
+use url::Url;
+use zeroize::Zeroizing;
+
+use crate::rpc::Code;
+
+/// Maximum size of a response in bytes: a page of records, whose answers may contain files.
+const MAX_RESPONSE: usize = 256 << 20;
+
+/// Calls methods of a service's control API.
+pub struct ControlClient {
+    url: Url,
+    client: Client,
+    key: Option<Zeroizing<String>>,
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// There is no response, or not all of it.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The response is not one of a control API.
+    #[error("it answers {0}, and not as a service of Entreat does")]
+    Foreign(StatusCode),
+    /// The service answers with an error.
+    #[error("{}", .0.message)]
+    Refused(Box<Refusal>),
+}
+
+/// The error that a service answers with.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The code, if it is known.
+    pub code: Option<Code>,
+    /// The message, for developers.
+    pub message: String,
+    /// Details, by code.
+    pub data: Value,
+}
+
+impl ControlClient {
+    /// Creates a client of the service at this URL, authenticated by a key.
+    pub fn new(url: &str, key: Option<&str>) -> Result<Self, ClientError> {
+        let url = Url::parse(url).map_err(|_| ClientError::NotAUrl(url.to_owned()))?;
+        let mut rpc = url.clone();
+        rpc.set_path(&format!("{}/rpc", url.path().trim_end_matches('/')));
+        rpc.set_query(None);
+        Ok(Self {
+            client: Client::builder(rpc.as_str()).build()?,
+            key: key.map(|key| Zeroizing::new(key.to_owned())),
+            url,
+        })
+    }
+
+    /// Returns the URL of the service.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Calls a method, within a timeout.
+    pub async fn call(
+        &self,
+        method: &str,
+        params: Value,
+        timeout: Duration,
+    ) -> Result<Value, CallError> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut request = self
+            .client
+            .request(Method::POST)
+            .header(CONTENT_TYPE.as_str(), "application/json")
+            .body(body.to_string())
+            .timeout(timeout);
+        if let Some(key) = &self.key {
+            request = request.bearer(key);
+        }
+        let response = request.send().await?;
+        let status = response.status();
+        read(status, &response.body(MAX_RESPONSE).await?)
+    }
+}
+
+impl std::fmt::Debug for ControlClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlClient")
+            .field("url", &self.url.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+fn read(status: StatusCode, body: &[u8]) -> Result<Value, CallError> {
+    let response = serde_json::from_slice(body);
+    let mut response: Value = response.map_err(|_| CallError::Foreign(status))?;
+    let mut error = response["error"].take();
+    if error.is_null() {
+        return Ok(response["result"].take());
+    }
+    Err(CallError::Refused(Box::new(Refusal {
+        status,
+        code: error["code"].as_i64().and_then(Code::from_wire),
+        message: error["message"].as_str().unwrap_or_default().to_owned(),
+        data: error["data"].take(),
+    })))
+}

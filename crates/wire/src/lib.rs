@@ -1,0 +1,24 @@
+//! MCP on the wire, without an SDK: what everything that speaks it shares.
+//!
+//! [`message`] is the JSON of elicitation in every protocol version, [`lines`] and [`http`] carry
+//! messages, and [`values`] bounds them before they are parsed. [`digest`] and [`seal`] make the
+//! states that travel through clients, and [`presenter`] is the interface to whatever shows a
+//! server's questions to a person.
+//!
+//! Deliberately absent: rmcp, whose types lose parts of messages, and rules about forms (see
+//! `entreat_core`).
+
+pub mod message;
+
+#[cfg(feature = "http")]
+pub mod http;
+pub mod lines;
+pub mod values;
+
+pub mod digest;
+pub mod seal;
+
+pub mod presenter;
+
+/// The maximum length of a message, in bytes.
+pub const MAX_MESSAGE: usize = 64 << 20;
