@@ -225,10 +225,8 @@ fn read_parts<'v>(
     object: &'v Object,
     fields: &FieldTable<'_>,
 ) -> Option<Vec<Condition>> {
-    if !object.contains_key("conditions") {
-        let message = "This operator needs a list of `conditions`.";
-        reader.report_at("conditions", ProblemCode::MissingKey, message);
-    }
+    let message = "This operator needs a list of `conditions`.";
+    reader.require(object, "conditions", message);
     let parts = reader.list_at(object, "conditions")?;
     if parts.is_empty() {
         let message = "There must be at least one condition.";

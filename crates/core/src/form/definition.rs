@@ -176,10 +176,7 @@ struct Draft<'v> {
 }
 
 fn read_fields<'v>(reader: &mut Reader<'v>, object: &'v Object) -> Option<Vec<Draft<'v>>> {
-    if !object.contains_key("fields") {
-        let message = "A form needs `fields`.";
-        reader.report_at("fields", ProblemCode::MissingKey, message);
-    }
+    reader.require(object, "fields", "A form needs `fields`.");
     let fields = reader.list_at(object, "fields")?;
     reader.within("fields", |reader| {
         if !reader.imported && fields.is_empty() {
@@ -207,10 +204,8 @@ fn read_field<'v>(reader: &mut Reader<'v>, value: &'v Value, step: usize) -> Opt
     check_id(reader, id, 64);
     let label = reader.required_text(object, "label", MAX_NAME);
     if !object.contains_key("type") {
-        let message = format!(
-            "A field needs a `type`: one of {}.",
-            join_quoted(Kind::NAMES)
-        );
+        let types = join_quoted(Kind::NAMES);
+        let message = format!("A field needs a `type`: one of {types}.");
         reader.report_at("type", ProblemCode::MissingKey, message);
     }
     let validation = reader.object_at(object, "validation").unwrap_or(&EMPTY);
@@ -381,10 +376,7 @@ fn read_action<'v>(
     let object = reader.object(value)?;
     reader.check_keys(object, &["condition", "action"]);
     for key in ["condition", "action"] {
-        if !object.contains_key(key) {
-            let message = format!("`{key}` is required here.");
-            reader.report_at(key, ProblemCode::MissingKey, message);
-        }
+        reader.require(object, key, format_args!("`{key}` is required here."));
     }
     let action = reader.word_at(object, "action", ACTIONS);
     let condition = object.get("condition")?;

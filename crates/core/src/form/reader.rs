@@ -3,6 +3,8 @@
 //! Nothing here fails early: a getter that finds the wrong type reports it and returns `None`,
 //! so that one pass finds every problem.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 
 use crate::document::push_token;
@@ -135,39 +137,57 @@ impl<'v> Reader<'v> {
         }
     }
 
-    pub(crate) fn object(&mut self, value: &'v Value) -> Option<&'v Object> {
-        let object = value.as_object();
-        if object.is_none() {
-            self.wrong_type("an object", value);
+    /// Converts a value, or reports that it is not what is wanted.
+    fn typed<T>(
+        &mut self,
+        value: &'v Value,
+        wanted: &str,
+        convert: impl FnOnce(&'v Value) -> Option<T>,
+    ) -> Option<T> {
+        let converted = convert(value);
+        if converted.is_none() {
+            self.wrong_type(wanted, value);
         }
-        object
+        converted
+    }
+
+    fn typed_at<T>(
+        &mut self,
+        object: &'v Object,
+        key: &'v str,
+        wanted: &str,
+        convert: impl FnOnce(&'v Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = object.get(key)?;
+        self.within(key, |reader| reader.typed(value, wanted, convert))
+    }
+
+    pub(crate) fn object(&mut self, value: &'v Value) -> Option<&'v Object> {
+        self.typed(value, "an object", Value::as_object)
     }
 
     pub(crate) fn object_at(&mut self, object: &'v Object, key: &'v str) -> Option<&'v Object> {
-        let value = object.get(key)?;
-        self.within(key, |reader| reader.object(value))
+        self.typed_at(object, key, "an object", Value::as_object)
     }
 
     pub(crate) fn list_at(&mut self, object: &'v Object, key: &'v str) -> Option<&'v [Value]> {
-        let value = object.get(key)?;
-        let list = value.as_array();
-        if list.is_none() {
-            self.within(key, |reader| reader.wrong_type("a list", value));
-        }
+        let list = self.typed_at(object, key, "a list", Value::as_array);
         list.map(Vec::as_slice)
     }
 
     pub(crate) fn text(&mut self, value: &'v Value) -> Option<&'v str> {
-        let text = value.as_str();
-        if text.is_none() {
-            self.wrong_type("a text", value);
-        }
-        text
+        self.typed(value, "a text", Value::as_str)
     }
 
     pub(crate) fn text_at(&mut self, object: &'v Object, key: &'v str) -> Option<&'v str> {
-        let value = object.get(key)?;
-        self.within(key, |reader| reader.text(value))
+        self.typed_at(object, key, "a text", Value::as_str)
+    }
+
+    /// Reports a missing key.
+    pub(crate) fn require(&mut self, object: &Object, key: &'v str, message: impl Display) {
+        if !object.contains_key(key) {
+            self.report_at(key, ProblemCode::MissingKey, message.to_string());
+        }
     }
 
     /// A required text of 1 to `max` characters.
@@ -177,13 +197,7 @@ impl<'v> Reader<'v> {
         key: &'v str,
         max: usize,
     ) -> Option<&'v str> {
-        if !object.contains_key(key) {
-            self.report_at(
-                key,
-                ProblemCode::MissingKey,
-                format!("`{key}` is required here."),
-            );
-        }
+        self.require(object, key, format_args!("`{key}` is required here."));
         let text = self.text_at(object, key)?;
         if text.is_empty() && !self.imported {
             self.report_at(
@@ -215,35 +229,18 @@ impl<'v> Reader<'v> {
     }
 
     pub(crate) fn flag_at(&mut self, object: &'v Object, key: &'v str) -> Option<bool> {
-        let value = object.get(key)?;
-        let flag = value.as_bool();
-        if flag.is_none() {
-            self.within(key, |reader| reader.wrong_type("true or false", value));
-        }
-        flag
+        self.typed_at(object, key, "true or false", Value::as_bool)
     }
 
     /// A whole number of at least zero; `2.0` is one.
     pub(crate) fn count_at(&mut self, object: &'v Object, key: &'v str) -> Option<u64> {
-        let value = object.get(key)?;
-        let count = number(value)
-            .and_then(Number::as_integer)
-            .and_then(|int| u64::try_from(int).ok());
-        if count.is_none() {
-            self.within(key, |reader| {
-                reader.wrong_type("a whole number of at least 0", value);
-            });
-        }
-        count
+        self.typed_at(object, key, "a whole number of at least 0", |value| {
+            u64::try_from(number(value)?.as_integer()?).ok()
+        })
     }
 
     pub(crate) fn number_at(&mut self, object: &'v Object, key: &'v str) -> Option<Number> {
-        let value = object.get(key)?;
-        let number = number(value);
-        if number.is_none() {
-            self.within(key, |reader| reader.wrong_type("a number", value));
-        }
-        number
+        self.typed_at(object, key, "a number", number)
     }
 
     /// One of a fixed set of words.

@@ -91,10 +91,7 @@ impl CrossRule {
     ) -> Option<Self> {
         let left = reader.required_text(object, "left", usize::MAX);
         let right = reader.required_text(object, "right", usize::MAX);
-        if !object.contains_key("operator") {
-            let message = "`compare` needs an `operator`.";
-            reader.report_at("operator", ProblemCode::MissingKey, message);
-        }
+        reader.require(object, "operator", "`compare` needs an `operator`.");
         let operator = reader.word_at(object, "operator", Comparison::WORDS);
         let left = left.and_then(|id| fields.find(reader, "left", id));
         let right = right.and_then(|id| fields.find(reader, "right", id));
@@ -209,10 +206,7 @@ fn read_fields<'v>(
     object: &'v Object,
     fields: &FieldTable<'_>,
 ) -> Option<Vec<usize>> {
-    if !object.contains_key("fields") {
-        let message = "This rule needs a list of `fields`.";
-        reader.report_at("fields", ProblemCode::MissingKey, message);
-    }
+    reader.require(object, "fields", "This rule needs a list of `fields`.");
     let listed = reader.texts_at(object, "fields")?;
     reader.within("fields", |reader| {
         let mut indices = Vec::new();
