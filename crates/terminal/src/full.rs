@@ -119,11 +119,7 @@ impl Shell<'_> {
                 at,
                 extensions_left,
             } => {
-                let time = Time {
-                    deadline: at,
-                    extensions_left,
-                };
-                self.time = Some(time);
+                let time = self.time.insert(Time::new(at, extensions_left));
                 Event::Deadline(time.left(), extensions_left)
             }
             PromptNotice::ExpiryWarning(left) => Event::ExpiryWarning(left),

@@ -66,6 +66,13 @@ pub(crate) struct Time {
 }
 
 impl Time {
+    pub(crate) fn new(deadline: Instant, extensions_left: u32) -> Self {
+        Self {
+            deadline,
+            extensions_left,
+        }
+    }
+
     /// Returns the time left from now.
     pub(crate) fn left(self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
@@ -131,10 +138,7 @@ impl TerminalQuestion {
     /// Sets the deadline to display and the number of extensions left. The terminal does not
     /// enforce it: the caller ends the question by dropping the future.
     pub fn deadline(mut self, at: Instant, extensions_left: u32) -> Self {
-        self.time = Some(Time {
-            deadline: at,
-            extensions_left,
-        });
+        self.time = Some(Time::new(at, extensions_left));
         self
     }
 

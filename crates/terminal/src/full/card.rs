@@ -102,14 +102,7 @@ impl CardScreen<'_> {
         lines.push(keys(&moves, width, theme));
         lines.push(keys(ways_out, width, theme));
         lines.truncate(self.size.1);
-        let lines = lines
-            .into_iter()
-            .map(|line| theme.to_terminal(line))
-            .collect();
-        Frame {
-            lines,
-            cursor: None,
-        }
+        Frame::new(lines, theme)
     }
 
     fn body(&self) -> Body {

@@ -34,6 +34,17 @@ pub(crate) struct Frame {
     pub(crate) cursor: Option<(usize, usize)>,
 }
 
+impl Frame {
+    /// A screen without a cursor.
+    pub(super) fn new(lines: Vec<Line<'static>>, theme: Theme) -> Self {
+        let lines = lines.into_iter().map(|line| theme.to_terminal(line));
+        Self {
+            lines: lines.collect(),
+            cursor: None,
+        }
+    }
+}
+
 /// The visible part of the body.
 pub(super) struct Viewport {
     pub(super) first: usize,
@@ -236,14 +247,7 @@ fn too_small(theme: Theme, rows: usize) -> Frame {
         Line::from("Esc cancels."),
     ];
     lines.truncate(rows);
-    let lines = lines
-        .into_iter()
-        .map(|line| theme.to_terminal(line))
-        .collect();
-    Frame {
-        lines,
-        cursor: None,
-    }
+    Frame::new(lines, theme)
 }
 
 #[cfg(test)]

@@ -187,11 +187,7 @@ impl Session<'_> {
                 at,
                 extensions_left,
             } => {
-                let time = Time {
-                    deadline: at,
-                    extensions_left,
-                };
-                self.time = Some(time);
+                let time = self.time.insert(Time::new(at, extensions_left));
                 format!("You have {} now.", time_left(time.left()))
             }
             PromptNotice::ExpiryWarning(left) => warning(left, self.time),

@@ -8,7 +8,7 @@ use entreat_core::form::Options;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::select::{draw_item, draw_search};
+use super::select::draw_list;
 use super::{DrawContext, Editor, KeyOutcome, RenderedField};
 use crate::full::event::Key;
 use crate::full::list::List;
@@ -93,17 +93,11 @@ impl Editor for MultiSelectEditor {
             0 => "(nothing chosen)".to_owned(),
             count => format!("{count} chosen"),
         };
-        let rows = self.list.window(context.max_rows);
-        let rows = rows.map(|row| {
-            let is_chosen = self.chosen.contains(row.value);
-            draw_item(&row, theme.check(is_chosen), context)
-        });
-        let mut below: Vec<_> = draw_search(&self.list, theme).into_iter().collect();
-        below.extend(rows);
+        let sign = |value: &str| theme.check(self.chosen.contains(value));
         RenderedField {
             rows: vec![Line::from(Span::styled(count, theme.dim()))],
             cursor: None,
-            below,
+            below: draw_list(&self.list, sign, context),
             help: "Space or Enter chooses, Tab goes on, letters search, Delete chooses nothing.",
         }
     }

@@ -44,13 +44,12 @@ impl Editor for SelectEditor {
                 // The search has no match: choose nothing, and stay.
                 None => KeyOutcome::Moved,
             },
-            Key::Delete => {
-                let was_chosen = self.chosen.take().is_some();
-                KeyOutcome::from_edit(Some(was_chosen))
+            // In a search, Backspace edits the query.
+            Key::Backspace if !self.list.query().is_empty() && self.list.key(key) => {
+                KeyOutcome::Moved
             }
-            Key::Backspace if self.list.query().is_empty() => {
-                let was_chosen = self.chosen.take().is_some();
-                KeyOutcome::from_edit(Some(was_chosen))
+            Key::Delete | Key::Backspace => {
+                KeyOutcome::from_edit(Some(self.chosen.take().is_some()))
             }
             key if self.list.key(key) => KeyOutcome::Moved,
             _ => KeyOutcome::Ignored,
@@ -72,26 +71,32 @@ impl Editor for SelectEditor {
             Some(value) => Span::raw(truncate(self.list.title(value), context.width)),
             None => Span::styled("(nothing chosen)", theme.dim()),
         };
-        let is_chosen = |value: &str| self.chosen.as_deref() == Some(value);
-        let rows = self.list.window(context.max_rows);
-        let rows = rows.map(|row| draw_item(&row, theme.radio(is_chosen(row.value)), context));
-        let mut below: Vec<_> = draw_search(&self.list, theme).into_iter().collect();
-        below.extend(rows);
+        let sign = |value: &str| theme.radio(self.chosen.as_deref() == Some(value));
         RenderedField {
             rows: vec![Line::from(chosen)],
             cursor: None,
-            below,
+            below: draw_list(&self.list, sign, context),
             help: "Arrows move, Enter chooses, letters search, Delete chooses nothing.",
         }
     }
 }
 
-/// Draws one option. Its title is the asker's text, so it follows the bar.
-pub(super) fn draw_item(
-    row: &ListRow<'_>,
-    sign: &'static str,
+/// Draws the search and the visible options, each with the sign of its value.
+pub(super) fn draw_list(
+    list: &List,
+    sign: impl Fn(&str) -> &'static str,
     context: DrawContext,
-) -> Line<'static> {
+) -> Vec<Line<'static>> {
+    let rows = list.window(context.max_rows);
+    let rows = rows.map(|row| draw_item(&row, sign(row.value), context));
+    draw_search(list, context.theme)
+        .into_iter()
+        .chain(rows)
+        .collect()
+}
+
+/// Draws one option. Its title is the asker's text, so it follows the bar.
+fn draw_item(row: &ListRow<'_>, sign: &'static str, context: DrawContext) -> Line<'static> {
     let theme = context.theme;
     let (mark, style) = if row.is_highlighted {
         ("> ", theme.highlighted())
@@ -108,7 +113,7 @@ pub(super) fn draw_item(
 }
 
 /// Draws the search text and the number of matches; `None` for a short list without a search.
-pub(super) fn draw_search(list: &List, theme: Theme) -> Option<Line<'static>> {
+fn draw_search(list: &List, theme: Theme) -> Option<Line<'static>> {
     let (found, all) = (list.found(), list.len());
     if list.query().is_empty() && all <= 10 {
         return None;
