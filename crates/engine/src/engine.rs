@@ -375,7 +375,7 @@ impl Builder {
             ledgers: Ledgers::new(self.settings.live),
             memory_budget: MemoryBudget::new(self.settings.answer_memory),
             waiters: Waiters::new(),
-            events: Events::new(),
+            events: Events::default(),
             timer_signal: Arc::default(),
             backlog: Backlog::default(),
             callback_queue: CallbackQueue::new(self.callback_sender, self.settings.callback_limits),

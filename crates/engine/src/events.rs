@@ -3,7 +3,7 @@
 //! Subscribers share one bounded channel. A slow one learns how many events it missed and continues
 //! with the oldest retained; it delays nobody else.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use entreat_core::{ElicitationId, Step};
 use tokio::sync::broadcast;
@@ -49,26 +49,27 @@ impl Event {
     }
 }
 
-/// The event channel.
-#[derive(Debug)]
-pub(crate) struct Events(broadcast::Sender<Arc<Event>>);
+/// The event channel. Opened by the first subscriber, because most programs have none, and asking
+/// the channel for its subscribers takes a lock that all threads would share.
+#[derive(Debug, Default)]
+pub(crate) struct Events(OnceLock<broadcast::Sender<Arc<Event>>>);
 
 impl Events {
-    pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(CAPACITY))
-    }
-
     pub(crate) fn publish(&self, record: &Record, step: Option<Step>) {
-        // Most programs have no subscriber; then nothing is copied.
-        if self.0.receiver_count() > 0 {
+        if let Some(sender) = self.0.get()
+            && sender.receiver_count() > 0
+        {
             let record = record.clone();
-            let _ = self.0.send(Arc::new(Event { record, step }));
+            let _ = sender.send(Arc::new(Event { record, step }));
         }
     }
 
     pub(crate) fn subscribe(&self, account: Option<Account>) -> Subscription {
         Subscription {
-            receiver: self.0.subscribe(),
+            receiver: self
+                .0
+                .get_or_init(|| broadcast::Sender::new(CAPACITY))
+                .subscribe(),
             account,
         }
     }
