@@ -45,12 +45,6 @@ impl SystemResolver {
             lookup: getaddrinfo,
         }
     }
-
-    /// Sets the timeout, including time in the queue.
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
 }
 
 impl Default for SystemResolver {
