@@ -52,7 +52,11 @@ impl Reservation {
         }
         Ok(())
     }
+}
 
+/// For a stream of messages.
+#[cfg(feature = "standalone")]
+impl Reservation {
     /// Stops counting bytes that are not retained.
     pub(crate) fn discount(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
