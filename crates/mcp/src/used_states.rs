@@ -312,3 +312,42 @@ async fn wait_for_outcome<T: Clone + 'static>(
     let outcome = outcome.wait_for(Option::is_some).await.ok()?;
     outcome.as_ref()?.downcast_ref::<T>().cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::Capabilities;
+
+    #[test]
+    fn a_state_whose_outcome_was_evicted_stays_used() {
+        let client = Client {
+            era: None,
+            capabilities: Capabilities::default(),
+            principal: "local".into(),
+            is_remote: false,
+            is_local: true,
+            progress: None,
+        };
+        let states = UsedStates::new(&McpSettings::default());
+        let claim = |number: usize| {
+            let mut id = [0; 24];
+            id[..8].copy_from_slice(&number.to_be_bytes());
+            let used = StateUse {
+                id,
+                inputs: Digest::of(&json!("answer")),
+                expires: UnixTime::from_millis(2),
+            };
+            let claimed = states.claim(&client, used, UnixTime::from_millis(1));
+            (claimed, id)
+        };
+        for number in 0..=MAX_OUTCOMES {
+            let (claimed, id) = claim(number);
+            assert!(matches!(claimed, Ok(Claimed::New(_))));
+            states.note_outcome(id);
+        }
+        assert!(matches!(claim(0).0, Err(ClaimError::Used)));
+        assert!(matches!(claim(1).0, Ok(Claimed::Repeat(_))));
+    }
+}

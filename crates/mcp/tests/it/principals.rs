@@ -1,13 +1,20 @@
 //! Many who use one server over HTTP: nobody sees what is another's, or takes what others need.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::schema::Era;
 use entreat_engine::{Engine, EngineSettings};
+use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
+use entreat_mcp::rmcp::transport::streamable_http_server::session::{
+    SessionState, SessionStore, SessionStoreError,
+};
 use entreat_mcp::{Ask, McpSettings};
 use entreat_testkit::mcp::{HttpClient, Kind, Reply, accept};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::world::{LEGACY, Pages, ROUNDS, World, settle};
@@ -126,6 +133,76 @@ async fn a_session_is_unknown_to_everybody_but_who_began_it() {
     }
 }
 
+/// A store of sessions that several processes share.
+#[derive(Default)]
+struct SharedSessions(Mutex<HashMap<String, SessionState>>);
+
+type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, SessionStoreError>> + Send + 'a>>;
+
+fn stored<'a, T: Send + 'a>(value: T) -> Stored<'a, T> {
+    Box::pin(std::future::ready(Ok(value)))
+}
+
+impl SessionStore for SharedSessions {
+    fn load<'a, 'b, 'c>(&'a self, id: &'b str) -> Stored<'c, Option<SessionState>>
+    where
+        'a: 'c,
+        'b: 'c,
+    {
+        stored(self.0.lock().get(id).cloned())
+    }
+
+    fn store<'a, 'b, 'c, 'd>(&'a self, id: &'b str, state: &'c SessionState) -> Stored<'d, ()>
+    where
+        'a: 'd,
+        'b: 'd,
+        'c: 'd,
+    {
+        self.0.lock().insert(id.to_owned(), state.clone());
+        stored(())
+    }
+
+    fn delete<'a, 'b, 'c>(&'a self, id: &'b str) -> Stored<'c, ()>
+    where
+        'a: 'c,
+        'b: 'c,
+    {
+        self.0.lock().remove(id);
+        stored(())
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_another_process_is_restored_for_who_began_it_alone() {
+    let world = World::new().await;
+    let sessions = Arc::new(SharedSessions::default());
+    let listen = async || {
+        let mut settings = StreamableHttpServerConfig::default();
+        settings.session_store = Some(sessions.clone());
+        World::listen_with(world.mcp.ask_server(), settings).await
+    };
+    let (here, there) = (listen().await, listen().await);
+    let works = async |client: &HttpClient| {
+        let answer = client.send("tools/list", json!({})).await;
+        answer.status == 200
+    };
+    for era in LEGACY {
+        let kind = Kind::form(era);
+        let mut ada = user("ada", kind, here).begin().await;
+        ada.address = there;
+        let eve = user("eve", kind, there).in_session_of(&ada);
+        assert!(!works(&eve).await, "{era}");
+        eve.bare("DELETE").await;
+        assert!(works(&ada).await, "{era}");
+        assert!(!works(&eve).await, "{era}");
+        // Ended by its own principal, it is restored nowhere.
+        ada.bare("DELETE").await;
+        ada.address = here;
+        ada.bare("DELETE").await;
+        assert!(!works(&ada).await, "{era}");
+    }
+}
+
 #[tokio::test]
 async fn a_request_with_two_authorizations_is_refused() {
     let world = World::new().await;
@@ -195,6 +272,23 @@ async fn sessions_are_shared_and_only_ones_own_idle_sessions_make_way() {
     for client in others.iter().chain([&ada, &newest]) {
         assert!(works(client).await);
     }
+}
+
+#[tokio::test]
+async fn a_session_is_not_idle_while_a_call_runs_that_nobody_listens_to() {
+    let world = world_of_eights().await;
+    let address = world
+        .listen_tool(|ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) })
+        .await;
+    let kind = Kind::form(Era::V2025_11_25);
+    let busy = user("eve", kind, address).begin().await;
+    let mut call = busy.call("t", json!({}), json!({})).await;
+    call.next().await.unwrap();
+    drop(call);
+    for _ in 0..3 {
+        user("eve", kind, address).begin().await;
+    }
+    assert_eq!(busy.send("ping", json!({})).await.status, 200);
 }
 
 #[tokio::test]
@@ -285,10 +379,12 @@ async fn a_place_for_a_link_is_free_again_when_its_question_ends() {
             results.push(handle);
         }
         // The newest wait to be fetched, and what is another's was not touched.
-        let oldest = eve
-            .round("resume_question", results[0].clone(), json!({}))
-            .await;
-        assert!(oldest.text().contains("No question"), "{}", oldest.text());
+        for old in [0, 17] {
+            let evicted = eve
+                .round("resume_question", results[old].clone(), json!({}))
+                .await;
+            assert!(evicted.text().contains("No question"), "{}", evicted.text());
+        }
         let newest = eve
             .round("resume_question", results[19].clone(), json!({}))
             .await;
@@ -300,6 +396,34 @@ async fn a_place_for_a_link_is_free_again_when_its_question_ends() {
         let own = ada.round("resume_question", kept.1, json!({})).await;
         assert_eq!(own.text(), "Ada");
     }
+}
+
+#[tokio::test]
+async fn results_beyond_the_limit_make_way_and_each_principal_keeps_some() {
+    let mut settings = eights();
+    settings.calls = 100;
+    let world = world(EngineSettings::default(), settings).await;
+    let address = world
+        .listen_tool(|ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) })
+        .await;
+    let mut results = Vec::new();
+    for name in ["a", "a", "b", "b", "c", "c", "d", "d", "late"] {
+        let client = user(name, Kind::none(ROUNDS), address);
+        let (url, handle) = link(&client.round("t", json!({}), json!({})).await);
+        world.answer_page(&url, json!({"text": name})).await;
+        settle().await;
+        results.push((name, client, handle));
+    }
+    let mut kept = Vec::new();
+    for (name, client, handle) in results {
+        let reply = client.round("resume_question", handle, json!({})).await;
+        if reply.text() == name {
+            kept.push(name);
+        }
+    }
+    assert_eq!(kept.len(), 8);
+    kept.dedup();
+    assert_eq!(kept, ["a", "b", "c", "d", "late"]);
 }
 
 #[tokio::test]
@@ -364,6 +488,23 @@ async fn no_used_state_is_forgotten_before_its_end_and_each_principal_has_a_shar
     let asked = eve.round("t", json!({}), json!({})).await;
     let reply = eve.round("t", json!({}), answers(asked.state(), "x")).await;
     assert_eq!(reply.text(), "x");
+}
+
+#[tokio::test]
+async fn a_state_is_good_for_its_principal_alone() {
+    let world = World::new().await;
+    let address = world
+        .listen_tool(|ask: Ask, _| async move { Ok(ask.text("name", "Who?").await?) })
+        .await;
+    let kind = Kind::form(ROUNDS);
+    let ada = user("ada", kind, address);
+    let asked = ada.round("t", json!({}), json!({})).await;
+    let answered = answers(asked.state(), "x");
+    for other in [user("eve", kind, address), HttpClient::new(kind, address)] {
+        let refused = other.round("t", json!({}), answered.clone()).await;
+        assert_eq!(refused.error().0, -32602);
+    }
+    assert_eq!(ada.round("t", json!({}), answered).await.text(), "x");
 }
 
 #[tokio::test]

@@ -37,6 +37,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let ask = Ask::of(&context)?;
+        // A handler need not keep it while it asks.
+        drop(context);
         let text = (self.0)(ask, request.arguments.unwrap_or_default()).await?;
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
@@ -191,10 +193,18 @@ impl World {
 
     /// Serves a server over HTTP for as long as the test runs; where.
     pub(crate) async fn listen<S: ServerHandler>(server: Wrapped<S>) -> SocketAddr {
+        Self::listen_with(server, StreamableHttpServerConfig::default()).await
+    }
+
+    /// Serves a server over HTTP with these settings for as long as the test runs; where.
+    pub(crate) async fn listen_with<S: ServerHandler>(
+        server: Wrapped<S>,
+        settings: StreamableHttpServerConfig,
+    ) -> SocketAddr {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("there is a free port");
         let address = listener.local_addr().expect("it has an address");
-        let service = server.http(StreamableHttpServerConfig::default());
+        let service = server.http(settings);
         let app = axum::Router::new().route_service("/mcp", service);
         tokio::spawn(async move { axum::serve(listener, app).await });
         address
