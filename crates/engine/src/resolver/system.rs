@@ -238,13 +238,18 @@ mod tests {
         assert_eq!(ASKED.load(Ordering::SeqCst), 2);
     }
 
-    #[test]
-    fn one_asker_does_not_take_the_lookups_of_others() {
+    #[tokio::test(start_paused = true)]
+    async fn one_asker_does_not_take_the_lookups_of_others() {
         let resolver = SystemResolver::new();
         let acquire = |asker: &str| resolver.threads.acquire(asker.into()).now_or_never();
-        let hanging: Vec<_> = (0..SHARE).map(|_| acquire("greedy").unwrap()).collect();
-        assert!(acquire("greedy").is_none());
-        assert!(acquire("other").is_some());
-        drop(hanging);
+        let mut hanging: Vec<_> = (0..8).map(|_| acquire("greedy").unwrap()).collect();
+        let refused = resolver.resolve_for("greedy", "localhost").await;
+        assert!(matches!(refused, Err(ResolveError::Busy { .. })));
+        assert!(resolver.resolve_for("other", "localhost").await.is_ok());
+        // All together have 32.
+        let others = (8..32).map(|number| acquire(&(number / 8).to_string()).unwrap());
+        hanging.extend(others);
+        let refused = resolver.resolve_for("other", "localhost").await;
+        assert!(matches!(refused, Err(ResolveError::Busy { .. })));
     }
 }

@@ -1,14 +1,18 @@
 //! Outcomes that are delivered: once everything works, at least once whatever breaks.
 
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use entreat_core::{CancelReason, Status};
+use entreat_core::{CancelReason, Form, Status};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{Ask, Asker, CallbackDelivery, CallbackSender, DeliveryResult, Engine, Store};
+use entreat_engine::{
+    Ask, Asker, CallbackDelivery, CallbackSender, DeliveryResult, Engine, Lookup, Resolver, Store,
+};
 use entreat_testkit::{Call, Fault, FaultyStore, ScriptedResolver, SeededEntropy, VirtualClock};
+use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::world::{START, answer, form, unlimited};
@@ -82,7 +86,7 @@ async fn world(store: Arc<dyn Store>, clock: &VirtualClock, post: &Post) -> Worl
 }
 
 async fn world_on(
-    resolver: ScriptedResolver,
+    resolver: impl Resolver + 'static,
     store: Arc<dyn Store>,
     clock: &VirtualClock,
     post: &Post,
@@ -284,4 +288,40 @@ async fn what_waits_for_its_turn_is_delivered_in_its_turn_and_once() {
         world.pass(Duration::from_secs(31)).await;
     }
     assert_eq!(world.post.count(), 16);
+}
+
+/// Counts look-ups, all of which have to be of the share of `deployer`.
+#[derive(Clone, Default)]
+struct Shared(Arc<AtomicUsize>);
+
+impl Resolver for Shared {
+    fn resolve(&self, host: &str) -> Lookup<'_> {
+        panic!("{host} was looked up on nobody's share");
+    }
+
+    fn resolve_for(&self, asker: &str, _: &str) -> Lookup<'_> {
+        assert_eq!(asker, "deployer");
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let address = IpAddr::from([93, 184, 215, 14]);
+        Box::pin(std::future::ready(Ok(vec![address])))
+    }
+}
+
+#[tokio::test]
+async fn every_look_up_is_of_the_share_of_the_asker() {
+    let resolver = Shared::default();
+    let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(START));
+    let world = world_on(resolver.clone(), store, &clock, &Post::default()).await;
+    let lookups = || resolver.0.swap(0, Ordering::Relaxed);
+    let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+        {"id": "home", "type": "url", "label": "Home"}]}));
+    let ask = Ask::form(form.unwrap()).callback("https://example.com/hook");
+    let question = world.asker.ask(ask).await.unwrap();
+    assert_eq!(lookups(), 1);
+    let home = json!({"home": "https://example.org/"});
+    let host = world.engine.elicitation(question.id());
+    host.submit(&home).await.unwrap();
+    world.pass(Duration::from_secs(1)).await;
+    // One for the answer, one for the delivery.
+    assert_eq!((lookups(), world.post.count()), (2, 1));
 }
