@@ -158,6 +158,17 @@ fn ids_come_back_as_they_were_or_are_refused() {
 fn a_batch_is_counted_before_it_fills_memory() {
     let service = Service::start(&[]);
     let mut tally = Tally::new();
+    // Almost as many values as a message may have, in 2 MB. Before larger messages, whose memory
+    // would be used again.
+    let meter = service.program.meter();
+    let body = format!("[{}0]", "0,".repeat(1_000_000));
+    let reply = request("POST /rpc").json(&body).send(&service.address);
+    let peak = meter.peak_mib();
+    tally.note(
+        "as many as are read",
+        reply.json()["error"]["code"] == -32600 && peak <= 12,
+        format_args!("{peak} MiB, {}", reply.told()),
+    );
     // As large as a message may be.
     let size = 16 << 20;
     for (what, element) in [
