@@ -10,8 +10,13 @@ pub(super) fn read(event: KeyEvent) -> Option<Key> {
         return None;
     }
     let has = |modifiers| event.modifiers.intersects(modifiers);
+    // Windows reports AltGr, which many layouts need for characters such as @, as both.
+    let is_alt_gr = event
+        .modifiers
+        .contains(KeyModifiers::CONTROL | KeyModifiers::ALT);
     let is_word = has(KeyModifiers::CONTROL | KeyModifiers::ALT);
     Some(match event.code {
+        KeyCode::Char(c) if is_alt_gr && !c.is_ascii_alphanumeric() => Key::Char(c),
         KeyCode::Char(c) if has(KeyModifiers::CONTROL) => Key::Ctrl(c.to_ascii_lowercase()),
         KeyCode::Char('b') if has(KeyModifiers::ALT) => Key::WordLeft,
         KeyCode::Char('f') if has(KeyModifiers::ALT) => Key::WordRight,
@@ -37,4 +42,19 @@ pub(super) fn read(event: KeyEvent) -> Option<Key> {
         KeyCode::Esc => Key::Escape,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_with_alt_gr_is_text() {
+        let both = KeyModifiers::CONTROL | KeyModifiers::ALT;
+        let read = |c| read(KeyEvent::new(KeyCode::Char(c), both));
+        for c in ['@', '€', '\\', 'ą'] {
+            assert_eq!(read(c), Some(Key::Char(c)));
+        }
+        assert_eq!(read('x'), Some(Key::Ctrl('x')));
+    }
 }
