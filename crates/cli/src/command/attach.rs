@@ -110,15 +110,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
             let words = match &*status {
                 "completed" => "sent",
                 "declined" => "declined",
-                "cancelled" => "cancelled",
-                _ => "the question timed out; nothing was sent",
+                _ => "cancelled",
             };
             context.say(format_args!("entreat: {words}"));
             exit_of(&status)
         }
         Ending::Elsewhere(status) => {
-            let status = output::sanitize(&status);
             context.say(format_args!("entreat: the question was settled: {status}"));
+            exit_of(&status)
+        }
+        Ending::TooLate(status) => {
+            let words = "nothing was sent, the question was settled already";
+            context.say(format_args!("entreat: {words}: {status}"));
             exit_of(&status)
         }
     })
@@ -130,6 +133,9 @@ enum Ending {
     Here(String),
     /// Settled by others or by expiry, in this state.
     Elsewhere(String),
+    /// Settled by others or by expiry, in this state, before the decision of the person here
+    /// arrived.
+    TooLate(String),
     Signal(Exit),
 }
 
@@ -235,7 +241,7 @@ impl AttachedQuestion<'_> {
                 FormReply::Answered(answers) => {
                     question = self.question.clone().draft(answers.clone());
                     match self.submit(answers).await? {
-                        SubmitResult::Settled(status) => return Ok(Ending::Here(status)),
+                        SubmitResult::Ended(ending) => return Ok(ending),
                         SubmitResult::Refused(errors) => question = question.errors(errors),
                         SubmitResult::TooLarge(words) => question = question.notice(words),
                     }
@@ -255,7 +261,7 @@ impl AttachedQuestion<'_> {
             };
             return match service.call(method, params).await? {
                 Ok(record) => Ok(Ending::Here(remote::text(&record, "status"))),
-                Err(RemoteError::Settled { state }) => Ok(Ending::Elsewhere(state)),
+                Err(RemoteError::Settled { state }) => Ok(Ending::TooLate(state)),
                 Err(error) => Err(error.into()),
             };
         }
@@ -313,13 +319,13 @@ impl AttachedQuestion<'_> {
         let params = json!({"elicitationId": self.id, "responses": answers});
         let submitted = self.service.call("elicitation/submit", params).await?;
         Ok(match submitted {
-            Ok(_) => SubmitResult::Settled("completed".to_owned()),
-            Err(RemoteError::Settled { state }) => SubmitResult::Settled(state),
+            Ok(_) => SubmitResult::Ended(Ending::Here("completed".to_owned())),
+            Err(RemoteError::Settled { state }) => SubmitResult::Ended(Ending::TooLate(state)),
             Err(RemoteError::Invalid { errors, .. }) if errors.is_empty() => {
                 bail!("the service rejected the answers without a reason")
             }
             Err(RemoteError::Invalid { is_last: true, .. }) => {
-                SubmitResult::Settled("cancelled".to_owned())
+                SubmitResult::Ended(Ending::Here("cancelled".to_owned()))
             }
             Err(RemoteError::Invalid { errors, .. }) => {
                 SubmitResult::Refused(errors.iter().filter_map(FieldError::from_json).collect())
@@ -334,7 +340,7 @@ impl AttachedQuestion<'_> {
 
 /// The result of submitting answers.
 enum SubmitResult {
-    Settled(String),
+    Ended(Ending),
     Refused(Vec<FieldError>),
     TooLarge(String),
 }

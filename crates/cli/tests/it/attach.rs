@@ -174,25 +174,31 @@ fn method(stream: &TcpStream) -> String {
     body["method"].as_str().expect("a method").to_owned()
 }
 
-/// A service that refuses the first answers by a rule that only it knows.
-fn refuse_once(listener: &TcpListener) {
-    let refusals = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        let stream = stream.expect("a connection");
-        let refusals = refusals.clone();
-        std::thread::spawn(move || answer(stream, &refusals));
-    }
+/// Serves a question whose first decision gets this error; returns the service's URL.
+fn refusing_once(error: Value) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let refusals = AtomicUsize::new(0);
+    let state = Arc::new((error, refusals));
+    // It ends with the process of the test at the latest.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.expect("a connection");
+            let state = state.clone();
+            std::thread::spawn(move || answer(stream, &state.0, &state.1));
+        }
+    });
+    url
 }
 
-fn answer(mut stream: TcpStream, refusals: &AtomicUsize) {
-    let error = json!({"code": -32007, "message": "no", "data": {"retry_allowed": true,
-        "errors": [{"field": "reason", "code": -32007, "message": "Reason is a cliché",
-                    "constraint": "is_original", "path": ["reason"]}]}});
+fn answer(mut stream: TcpStream, error: &Value, refusals: &AtomicUsize) {
     let answer = match &*method(&stream) {
         "elicitation/question" => json!({"result": {"status": "pending", "asker": "robot",
             "formDefinition": deploy(), "timeoutAt": 4_102_444_800_000_u64,
             "extensionsRemaining": 0}}),
-        "elicitation/submit" if refusals.fetch_add(1, Ordering::SeqCst) == 0 => {
+        "elicitation/submit" | "elicitation/decline" | "elicitation/cancel"
+            if refusals.fetch_add(1, Ordering::SeqCst) == 0 =>
+        {
             json!({"error": error})
         }
         "elicitation/submit" => json!({"result": {"status": "completed"}}),
@@ -209,10 +215,12 @@ fn answer(mut stream: TcpStream, refusals: &AtomicUsize) {
 
 #[test]
 fn what_the_service_refuses_is_told_in_its_place_and_can_be_mended() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    // It ends with the process of the test at the latest.
-    std::thread::spawn(move || refuse_once(&listener));
+    // A rule that only the service knows.
+    let url = refusing_once(
+        json!({"code": -32007, "message": "no", "data": {"retry_allowed": true,
+        "errors": [{"field": "reason", "code": -32007, "message": "Reason is a cliché",
+                    "constraint": "is_original", "path": ["reason"]}]}}),
+    );
     let mut screen = Screen::start(&["attach", "elic_01hnmq7zq8e9vv8h2m6x3c5t0d", "--url", &url]);
     screen.wait_for("> │ Reason");
     screen.press("synergy");
@@ -224,4 +232,20 @@ fn what_the_service_refuses_is_told_in_its_place_and_can_be_mended() {
     screen.press_for("\x12", "[ Send to");
     screen.press("\r");
     assert_eq!(screen.finish().0, 0);
+}
+
+#[test]
+fn a_decision_that_comes_too_late_is_not_told_as_sent() {
+    let settled = json!({"code": -32009, "message": "over", "data": {"state": "completed"}});
+    for keys in [&["fish", "\x12", "\r"][..], &["\x18"], &["\x03"]] {
+        let url = refusing_once(settled.clone());
+        let mut screen =
+            Screen::start(&["attach", "elic_01hnmq7zq8e9vv8h2m6x3c5t0d", "--url", &url]);
+        screen.wait_for("> │ Reason");
+        for key in keys {
+            screen.press(key);
+        }
+        screen.wait_for("nothing was sent, the question was settled already: completed");
+        assert_eq!(screen.finish().0, 0);
+    }
 }
