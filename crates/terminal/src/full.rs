@@ -20,6 +20,7 @@ use std::io;
 use std::time::Duration;
 
 use crossterm::event::Event as Input;
+use jiff::Zoned;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -45,7 +46,7 @@ pub(crate) async fn fill(
     let mut screen = Screen::enter()?;
     inputs.discard_pending();
     let mut shell = Shell {
-        model: Model::new(question, style, screen.size()),
+        model: Model::new(question, style, screen.size(), Zoned::now().date()),
         question,
         time: question.time,
         jobs: JoinSet::new(),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use entreat_core::jiff::civil::Date;
 use entreat_core::{FieldError, Form, Messages, Script};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -53,7 +52,6 @@ pub struct TerminalQuestion {
     pub(crate) errors: Vec<FieldError>,
     pub(crate) notices: Vec<String>,
     pub(crate) script: Option<Script>,
-    pub(crate) today: Option<Date>,
     pub(crate) home: Option<PathBuf>,
     pub(crate) time: Option<Time>,
 }
@@ -91,7 +89,6 @@ impl TerminalQuestion {
             errors: Vec::new(),
             notices: Vec::new(),
             script: None,
-            today: None,
             home: None,
             time: None,
         }
@@ -139,12 +136,6 @@ impl TerminalQuestion {
     /// enforce it: the caller ends the question by dropping the future.
     pub fn deadline(mut self, at: Instant, extensions_left: u32) -> Self {
         self.time = Some(Time::new(at, extensions_left));
-        self
-    }
-
-    /// Sets the day that calendars start at.
-    pub fn today(mut self, today: Date) -> Self {
-        self.today = Some(today);
         self
     }
 

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use entreat::core::jiff::Zoned;
 use entreat::terminal::Terminal;
 use entreat::{
     Ask, CancelReason, Catalogue, Channel, EngineSettings, Messages, Outcome, Snapshot, Timeout,
@@ -270,7 +269,7 @@ async fn ask_person(
         engine: backend.engine().clone(),
         events: asker.subscribe(),
         elicitation: elicitation.clone(),
-        question: question.today(Zoned::now().date()),
+        question,
     };
     let mut terminal = if std::io::stdin().is_terminal() {
         Terminal::open(style).unwrap_or_else(|_| Terminal::piped(style.unicode))

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     }
     let languages = context.languages().iter().map(String::as_str);
     let messages = Catalogue::default().messages(languages);
-    let mut question = question(&asked, messages)?.today(Zoned::now().date());
+    let mut question = question(&asked, messages)?;
     if let Some(home) = &context.environment().home {
         question = question.home(home);
     }

@@ -1,5 +1,7 @@
 //! `entreat call`, against `entreat mcp`: both halves are the real program.
 
+use entreat::core::jiff::{Timestamp, tz};
+
 use crate::http::Page;
 use crate::screen::Screen;
 use crate::session::Session;
@@ -186,6 +188,33 @@ fn a_person_answers_on_the_whole_screen() {
         let (code, stdout) = screen.finish();
         assert_eq!(code, 0, "{era}: {stdout}");
         assert!(stdout.contains("Ada"), "{era}: {stdout}");
+    }
+}
+
+/// The date where clocks are this many hours ahead of UTC.
+fn today_at(hours: i8) -> String {
+    let local = Timestamp::now().to_zoned(tz::offset(hours).to_time_zone());
+    local.date().to_string()
+}
+
+#[test]
+fn a_calendar_starts_at_the_day_of_the_person() {
+    let asks = r#"{"form": {"id": "f", "title": "T", "fields": [
+        {"id": "day", "type": "date", "label": "Day"}]}}"#;
+    let args = ["call", "--args", asks, "ask_user", "--", ENTREAT, "mcp"];
+    // At any moment the day differs between the two.
+    for (zone, hours) in [("EAST-14", 14), ("WEST12", -12)] {
+        let before = today_at(hours);
+        let mut screen = Screen::with(&args, (80, 24), &[("TZ", zone)]);
+        screen.wait_for("> │ Day");
+        screen.press_for("\x1b[B", "PgUp and PgDn by month");
+        let frame = screen.frame();
+        let is_today = [before, today_at(hours)]
+            .iter()
+            .any(|day| frame.contains(day));
+        assert!(is_today, "{frame}");
+        screen.press("\x03");
+        screen.finish();
     }
 }
 

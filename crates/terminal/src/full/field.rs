@@ -110,7 +110,7 @@ pub(crate) trait Editor: Send {
 }
 
 /// Creates an empty editor for a field; calendars start at `today`.
-pub(crate) fn editor(field: &Field, today: Option<Date>) -> Box<dyn Editor> {
+pub(crate) fn editor(field: &Field, today: Date) -> Box<dyn Editor> {
     let is_secret = field.is_sensitive();
     match field.kind() {
         Kind::Number(_) => Box::new(line::LineEditor::new(is_secret)),

@@ -9,6 +9,7 @@ mod moves;
 
 use std::time::Duration;
 
+use entreat_core::jiff::civil::Date;
 use entreat_core::{CheckSettings, FieldError, Form, Messages, Progress, Script};
 use serde_json::{Map, Value};
 
@@ -111,6 +112,7 @@ impl Model {
         question: &TerminalQuestion,
         style: TerminalStyle,
         size: (usize, usize),
+        today: Date,
     ) -> Self {
         let form = question.form.clone();
         let count = form.fields().len();
@@ -118,7 +120,7 @@ impl Model {
             editors: form
                 .fields()
                 .iter()
-                .map(|field| field::editor(field, question.today))
+                .map(|field| field::editor(field, today))
                 .collect(),
             form,
             messages: question.messages.clone(),

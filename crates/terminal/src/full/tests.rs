@@ -6,6 +6,7 @@ mod frames;
 mod hostile;
 mod moves;
 
+use entreat_core::jiff::civil::date;
 use entreat_core::{Catalogue, Form, Kind};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -40,10 +41,7 @@ fn form(fields: &Value) -> Form {
 
 fn question(form: &Form) -> TerminalQuestion {
     let messages = Catalogue::default().messages(["en"]);
-    let today = "2026-02-10".parse().unwrap();
-    TerminalQuestion::new(form.clone(), messages)
-        .asker("Deploy robot")
-        .today(today)
+    TerminalQuestion::new(form.clone(), messages).asker("Deploy robot")
 }
 
 impl Sitting {
@@ -57,7 +55,7 @@ impl Sitting {
 
     fn sized(question: &TerminalQuestion, style: TerminalStyle, size: (usize, usize)) -> Self {
         Self {
-            model: Model::new(question, style, size),
+            model: Model::new(question, style, size, date(2026, 2, 10)),
             form: question.form.clone(),
             done: None,
             begun: 0,

@@ -3,7 +3,7 @@
 //! For a date with time, the calendar sets the day only; the person types time and offset.
 
 use entreat_core::form::{DateBound, DateRules};
-use entreat_core::jiff::civil::{Date, date};
+use entreat_core::jiff::civil::Date;
 use serde_json::Value;
 
 use super::line::LineEditor;
@@ -23,11 +23,10 @@ pub(super) struct DateEditor {
 }
 
 impl DateEditor {
-    pub(super) fn new(rules: &DateRules, is_secret: bool, today: Option<Date>) -> Self {
+    pub(super) fn new(rules: &DateRules, is_secret: bool, today: Date) -> Self {
         let bound = |bound: Option<&str>| bound.and_then(|text| text.get(..DAY)?.parse().ok());
         let first = bound(rules.minimum.as_ref().map(DateBound::as_str));
         let last = bound(rules.maximum.as_ref().map(DateBound::as_str));
-        let today = today.or(first).or(last).unwrap_or(date(2026, 1, 1));
         // Start within the bounds, near today.
         let start = first.map_or(today, |first: Date| today.max(first));
         let start = last.map_or(start, |last| start.min(last));
