@@ -155,8 +155,12 @@ fn connect(path: &Path, options: &EmbeddedOptions) -> Result<Connection, Refusal
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
         return Err(rusqlite::Error::SqliteFailure(code, Some(message)).into());
     }
+    // macOS leaves an fsync in the disk's cache, unless it is asked for a full one; other systems
+    // ignore the pragmas.
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
+         PRAGMA fullfsync = ON;
+         PRAGMA checkpoint_fullfsync = ON;
          PRAGMA secure_delete = FAST;
          PRAGMA temp_store = MEMORY;
          PRAGMA cell_size_check = ON;
