@@ -36,6 +36,7 @@ const PARTS: [(&str, &[&str]); 4] = [
             "docs/control-api.md",
             "docs/extension.md",
             "docs/limits.md",
+            "docs/platforms.md",
             "packaging/README.md",
             "SECURITY.md",
             "docs/threats.md",

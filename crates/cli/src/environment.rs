@@ -5,6 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
 
+/// The variable that names the home folder.
+const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+
 /// The environment as commands may use it.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
@@ -55,6 +58,12 @@ impl Environment {
         let path = |name: &str| value(name).map(PathBuf::from);
         // The XDG specification says to ignore relative paths.
         let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+        let home = absolute(HOME);
+        let folder = |named: &str, of_windows: &str, below_home: &str| {
+            absolute(named)
+                .or_else(|| absolute(of_windows).filter(|_| cfg!(windows)))
+                .or_else(|| Some(home.as_ref()?.join(below_home)))
+        };
         Self {
             languages: ["LC_ALL", "LC_MESSAGES", "LANG"]
                 .into_iter()
@@ -62,13 +71,11 @@ impl Environment {
                 .and_then(|locale| language_tag(locale.to_str()?))
                 .into_iter()
                 .collect(),
-            home: absolute("HOME"),
             store: path("ENTREAT_STORE"),
             keys: path("ENTREAT_KEYS"),
-            data_folder: absolute("XDG_DATA_HOME")
-                .or_else(|| Some(absolute("HOME")?.join(".local/share"))),
-            config_folder: absolute("XDG_CONFIG_HOME")
-                .or_else(|| Some(absolute("HOME")?.join(".config"))),
+            data_folder: folder("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share"),
+            config_folder: folder("XDG_CONFIG_HOME", "APPDATA", ".config"),
+            home,
             variables,
         }
     }
@@ -138,5 +145,20 @@ mod tests {
         assert_eq!(folder(&named), Some("/config".into()));
         let relative = [("XDG_CONFIG_HOME", "."), ("HOME", "/h")];
         assert_eq!(folder(&relative), Some("/h/.config".into()));
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn windows_names_the_folders_of_a_person_itself() {
+        let found = of(&[
+            ("USERPROFILE", r"C:\h"),
+            ("LOCALAPPDATA", r"C:\h\local"),
+            ("APPDATA", r"C:\h\roaming"),
+        ]);
+        assert_eq!(found.home, Some(r"C:\h".into()));
+        assert_eq!(found.data_folder, Some(r"C:\h\local".into()));
+        assert_eq!(found.config_folder, Some(r"C:\h\roaming".into()));
+        let found = of(&[("XDG_DATA_HOME", r"D:\data"), ("APPDATA", r"C:\roaming")]);
+        assert_eq!(found.data_folder, Some(r"D:\data".into()));
     }
 }

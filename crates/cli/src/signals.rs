@@ -1,4 +1,6 @@
 //! Signals that end a command: SIGINT, SIGTERM, SIGHUP.
+//!
+//! On Windows, their counterparts are Ctrl-C, Ctrl-Break or a shutdown, and a closed console.
 
 use std::io;
 
@@ -34,22 +36,35 @@ impl Signals {
     }
 }
 
-/// Listens for Ctrl-C.
-#[cfg(not(unix))]
-pub(crate) struct Signals;
+/// Listens for console events from its creation on.
+#[cfg(windows)]
+pub(crate) struct Signals {
+    interrupt: tokio::signal::windows::CtrlC,
+    terminate: tokio::signal::windows::CtrlBreak,
+    shut_down: tokio::signal::windows::CtrlShutdown,
+    hang_up: tokio::signal::windows::CtrlClose,
+}
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 impl Signals {
-    #[expect(clippy::unnecessary_wraps, reason = "other systems can refuse")]
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self)
+        use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown};
+
+        Ok(Self {
+            interrupt: ctrl_c()?,
+            terminate: ctrl_break()?,
+            shut_down: ctrl_shutdown()?,
+            hang_up: ctrl_close()?,
+        })
     }
 
-    /// The exit code of the next one.
+    /// Waits for the next event and returns the exit code of the signal that it corresponds to.
     pub(crate) async fn next(&mut self) -> Exit {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
+            _ = self.shut_down.recv() => Exit::Terminated,
+            _ = self.hang_up.recv() => Exit::HungUp,
         }
-        Exit::Interrupted
     }
 }

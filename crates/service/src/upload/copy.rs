@@ -1,10 +1,9 @@
 //! Copies all files, for a backup of the store that refers to them.
 
-use std::fs::DirBuilder;
 use std::io;
 use std::path::Path;
 
-use super::folder::Folder;
+use super::folder::{Folder, private_folders};
 
 /// Copies all uploads, still sealed, to a new folder, and returns their number. Creates no folder
 /// if there are none.
@@ -17,19 +16,12 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<usize> {
     for id in from.elicitations()? {
         for upload in from.uploads(id)? {
             if copied == 0 {
-                make_new(to)?;
+                // Fails if it exists.
+                private_folders(false).create(to)?;
             }
             from.copy(id, upload, &to_folder)?;
             copied += 1;
         }
     }
     Ok(copied)
-}
-
-/// Creates a folder with access for this user only; fails if it exists.
-fn make_new(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

@@ -298,11 +298,16 @@ fn remove_if_exists(path: &Path) -> io::Result<()> {
 
 /// Creates a folder with access for this user only, unless it exists.
 fn private_folder(path: &Path) -> io::Result<()> {
+    private_folders(true).create(path)
+}
+
+/// Options for folders with access for this user only.
+pub(super) fn private_folders(is_recursive: bool) -> DirBuilder {
     let mut builder = DirBuilder::new();
-    builder.recursive(true);
+    builder.recursive(is_recursive);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder
 }
 
 /// Options for a file with access for this user only.

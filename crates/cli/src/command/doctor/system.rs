@@ -50,6 +50,10 @@ pub(super) fn clock(now: UnixTime, written: Option<UnixTime>) -> Finding {
 pub(super) enum FileLimit {
     /// No limit, or a system without one.
     Unlimited,
+    #[cfg_attr(
+        not(unix),
+        expect(dead_code, reason = "other systems have no such limit")
+    )]
     At(u64),
 }
 
@@ -99,6 +103,10 @@ pub(super) fn space(folder: &Path, free: Option<u64>) -> Option<Finding> {
 }
 
 /// The kind of the store's file system.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "other systems do not tell it by a number")
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileSystem {
     Memory,
