@@ -41,7 +41,7 @@ pub(crate) enum RemoteError {
     /// The elicitation has settled.
     #[error("the question is already settled: {state}")]
     Settled { state: String },
-    /// The answers are not valid.
+    /// The answers are invalid.
     #[error("the answers are invalid")]
     Invalid {
         /// The field errors, as received.
@@ -91,7 +91,7 @@ impl Remote {
             Err(CallError::Refused(refusal)) => Ok(Err(RemoteError::of(&refusal))),
             Err(error) => {
                 let url = output::sanitize(self.0.url().as_str()).into_owned();
-                Err(error).with_context(|| format!("no answer from the service at {url}"))
+                Err(error).with_context(|| format!("no response from the service at {url}"))
             }
         }
     }

@@ -95,8 +95,11 @@ impl opentelemetry_sdk::trace::SpanExporter for LoggingExporter {
         match exported {
             Ok(()) if was_down => tracing::info!("the collector accepts traces again"),
             Err(error) if !was_down => {
-                tracing::warn!(%error, spans, "cannot send traces to the collector; they are \
-                                               dropped");
+                tracing::warn!(
+                    %error,
+                    spans,
+                    "cannot send traces to the collector; they are dropped"
+                );
             }
             Ok(()) | Err(_) => {}
         }

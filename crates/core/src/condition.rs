@@ -270,7 +270,7 @@ fn read_test<'v>(
     let (field, kind) = fields.find(reader, "field", id?)?;
     if !fits(operator, kind) {
         let message = format!(
-            "`{operator}` cannot be asked of a field of type `{}`.",
+            "`{operator}` does not apply to a field of type `{}`.",
             kind.name()
         );
         reader.report_at("operator", ProblemCode::NotApplicable, message);

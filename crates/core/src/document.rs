@@ -61,7 +61,7 @@ pub fn read(text: &str, notation: Notation) -> Result<Value, Problems> {
             "",
             ProblemCode::TooLarge,
             format!(
-                "The document has {} bytes; at most {MAX_DOCUMENT_BYTES} are read.",
+                "The document has {} bytes; the limit is {MAX_DOCUMENT_BYTES}.",
                 text.len()
             ),
         ));
@@ -86,7 +86,7 @@ pub fn read(text: &str, notation: Notation) -> Result<Value, Problems> {
         Problems::one(
             "",
             ProblemCode::Syntax,
-            format!("The text cannot be read: {error}."),
+            format!("The text cannot be parsed: {error}."),
         )
     })?;
     if duplicates.is_empty() {

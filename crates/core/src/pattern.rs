@@ -153,10 +153,10 @@ impl Default for PatternBudget {
 #[non_exhaustive]
 pub enum PatternError {
     /// The pattern has a backreference.
-    #[error("backreferences cannot be matched in linear time; write the pattern without")]
+    #[error("backreferences cannot be matched in linear time; rewrite the pattern without them")]
     Backreference,
     /// The pattern has a look-ahead or look-behind.
-    #[error("look-around cannot be matched in linear time; write the pattern without")]
+    #[error("look-around cannot be matched in linear time; rewrite the pattern without it")]
     LookAround,
     /// The pattern has a syntax error.
     #[error("the pattern does not compile: {0}")]

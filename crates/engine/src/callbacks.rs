@@ -250,7 +250,11 @@ impl Inner {
         });
         if let Err(error) = updated.await {
             // The lease expires, and it is retried.
-            tracing::warn!(elicitation.id = %id, %error, "what became of a callback is not noted");
+            tracing::warn!(
+                elicitation.id = %id,
+                %error,
+                "the result of a callback could not be stored"
+            );
         }
         let label = match result {
             DeliveryResult::Delivered => "delivered",
@@ -259,7 +263,7 @@ impl Inner {
         };
         metrics::counter!("elicitation_callbacks_total", "result" => label).increment(1);
         if is_given_up {
-            tracing::warn!(elicitation.id = %id, "a callback was given up");
+            tracing::warn!(elicitation.id = %id, "a callback was abandoned");
         }
     }
 

@@ -195,7 +195,7 @@ impl Inner {
             let next = match &result {
                 Ok(next) => (*next).min(now.after(MAX_SLEEP)),
                 Err(error) => {
-                    tracing::warn!(error = %Causes(error), "the store failed; trying again");
+                    tracing::warn!(error = %Causes(error), "the store failed; retrying");
                     inner.now().after(RETRY_DELAY)
                 }
             };
@@ -269,7 +269,10 @@ impl Inner {
     /// has not.
     pub(crate) async fn drain_abandoned(self: &Arc<Self>) {
         if let Err(error) = self.cancel_abandoned().await {
-            tracing::warn!(error = %Causes(&error), "what was asked on dropped connections stays");
+            tracing::warn!(
+                error = %Causes(&error),
+                "questions of dropped connections were not cancelled"
+            );
         }
     }
 

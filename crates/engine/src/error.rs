@@ -42,7 +42,7 @@ pub enum AskError {
         limit: usize,
     },
     /// The question exceeds the asker's remaining memory quota.
-    #[error("what is asked takes {size} bytes of memory, and there are {limit} left")]
+    #[error("the question needs {size} bytes of memory, but only {limit} are left")]
     TooLarge {
         /// Approximate size in bytes.
         size: usize,
@@ -50,7 +50,7 @@ pub enum AskError {
         limit: usize,
     },
     /// The store failed.
-    #[error("the question could not be kept")]
+    #[error("the question could not be stored")]
     Store(#[from] StoreError),
 }
 
@@ -89,11 +89,11 @@ pub enum ActError {
     /// The draft has changed since it was read; derive the answers again.
     #[error("the draft has changed meanwhile")]
     DraftChanged,
-    /// The extension is refused.
-    #[error("the extension is refused: {}", .0.as_str())]
+    /// The extension was rejected.
+    #[error("the extension was rejected: {}", .0.as_str())]
     Extension(ExtensionRefusal),
     /// The operation does not apply to this mode.
-    #[error("that cannot be done in {0} mode")]
+    #[error("the operation does not apply in {0} mode")]
     WrongMode(Mode),
     /// The asker exceeds its rate limit.
     #[error("too many requests; try again in {} ms", retry_after.as_millis())]
@@ -133,12 +133,12 @@ pub enum StartError {
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
     /// The store's secrets are sealed with other keys.
-    #[error("the keys do not fit this store")]
+    #[error("the keys do not match this store")]
     Keys(#[from] VaultError),
     /// The store's key proof cannot be parsed.
     #[error("the store's proof of its keys cannot be read")]
     Proof(#[from] serde_json::Error),
     /// The system's random number generator failed.
-    #[error("the system gives no randomness")]
+    #[error("cannot get random bytes from the system")]
     Entropy(#[source] std::io::Error),
 }

@@ -60,6 +60,6 @@ impl Health {
 fn timed_out() -> StoreError {
     StoreError::Unavailable {
         attempt: "write a health check",
-        source: "no answer in time".into(),
+        source: "no response in time".into(),
     }
 }

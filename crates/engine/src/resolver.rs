@@ -56,7 +56,7 @@ pub enum ResolveError {
     #[error("no such host name")]
     NotFound,
     /// No answer in time; a retry may succeed.
-    #[error("no answer within {after:?}")]
+    #[error("no response within {after:?}")]
     TimedOut {
         /// The timeout.
         after: Duration,

@@ -55,7 +55,7 @@ pub enum Full {
         limit: usize,
     },
     /// The global limit is reached.
-    #[error("all {limit} places are taken")]
+    #[error("all {limit} slots are in use")]
     All {
         /// The global limit.
         limit: usize,

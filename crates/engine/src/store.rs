@@ -191,7 +191,7 @@ pub enum StoreError {
         found: Version,
     },
     /// The record does not exist, or no longer.
-    #[error("elicitation {0} is not kept here")]
+    #[error("elicitation {0} is not stored here")]
     Missing(ElicitationId),
     /// A temporary failure, such as a full disk or a lost connection; retry later.
     #[error("store unavailable while trying to {attempt}")]
@@ -203,7 +203,7 @@ pub enum StoreError {
         source: BoxError,
     },
     /// The stored record cannot be decoded: corrupt, or written by a newer version.
-    #[error("what is kept of elicitation {id} cannot be read")]
+    #[error("the stored record of elicitation {id} cannot be read")]
     Unreadable {
         /// The id.
         id: ElicitationId,

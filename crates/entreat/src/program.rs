@@ -153,7 +153,7 @@ impl Entreat {
             // Fails only if the server has already ended.
             let _ = server.end.send(());
             if let Err(error) = server.task.await {
-                tracing::error!(%error, "the server did not end well");
+                tracing::error!(%error, "the server failed");
             }
         }
         if let Some(folder) = self.folder {

@@ -96,7 +96,7 @@ where
             let line = match self.0.next().await {
                 Ok(line) => line?,
                 Err(error) => {
-                    tracing::warn!(%error, "the client cannot be read any more");
+                    tracing::warn!(%error, "reading from the client failed");
                     return None;
                 }
             };
@@ -143,7 +143,7 @@ struct Envelope<'a> {
 /// Parses a line. Returns `None` for lines to ignore, or the error to respond with.
 pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
     if let Err(error) = ValueCounter::check(line) {
-        tracing::debug!(%error, "a line of the client is refused");
+        tracing::debug!(%error, "rejected a line from the client");
         return Err(ErrorData::invalid_request(error.to_string(), None));
     }
     // A UTF-8 byte order mark carries no meaning.
@@ -158,16 +158,13 @@ pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, ErrorDat
     // Responding to non-JSON could cause an echo loop; notifications never get a response.
     let is_text = matches!(error.classify(), Category::Syntax | Category::Eof);
     if is_text || is_notification(line) {
-        tracing::debug!(
-            column = error.column(),
-            "a line of the client is passed over"
-        );
+        tracing::debug!(column = error.column(), "skipped a line from the client");
         return Ok(None);
     }
     // Without serde's message, which may quote parts of the input.
     tracing::debug!(
         column = error.column(),
-        "a line of the client is no message"
+        "a line from the client is not a message"
     );
     Err(ErrorData::invalid_request("Invalid request", None))
 }

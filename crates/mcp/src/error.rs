@@ -76,7 +76,7 @@ pub enum AskError {
     #[error("there is no template `{0}`")]
     NoTemplate(String),
     /// The answers do not convert to the requested type.
-    #[error("the answer does not fit: {0}")]
+    #[error("the answer is invalid: {0}")]
     Mismatch(String),
     /// The result of an effect cannot be stored.
     #[error("the result of `{key}` cannot be stored")]
@@ -103,7 +103,7 @@ pub enum AskError {
     #[error("the client disconnected")]
     Disconnected,
     /// The call ended before the question was asked.
-    #[error("the call is over")]
+    #[error("the call has ended")]
     CallEnded,
     /// The server is not wrapped.
     #[error("the server is not wrapped; serve `Mcp::wrap(server)`")]

@@ -97,7 +97,7 @@ impl ParkedCalls {
         };
         let evicted = evicted.and_then(|results| Some(results.oldest?.1.to_owned()));
         if let Some(handle) = evicted {
-            tracing::warn!("a result that nobody fetched made way for a newer one");
+            tracing::warn!("an unfetched result was dropped for a newer one");
             table.calls.remove(&handle);
         }
     }
@@ -189,8 +189,8 @@ impl Inner {
         };
         let Some((mut stage, last)) = found else {
             let message = format!(
-                "No question `{handle}` waits here. Its result may have been fetched \
-                 already; call the tool that asked it again."
+                "There is no waiting question `{handle}`. Its result may already have been \
+                 fetched; call the tool that asked it again."
             );
             return Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into());
         };
@@ -248,8 +248,9 @@ async fn run_to_end(
 /// The tool result that the model reads and relays to the person.
 fn link_result(link: &Link, handle: &str) -> CallToolResult {
     let text = format!(
-        "A person has to answer before this can go on.\n\n{}\n\nAsk the person to open this link: \
-         {}\n\nThen call the tool `{RESUME}` with {{\"question\": \"{handle}\"}} to go on.",
+        "A person has to answer before this can continue.\n\n{}\n\nAsk the person to open this \
+         link: {}\n\nThen call the tool `{RESUME}` with {{\"question\": \"{handle}\"}} to \
+         continue.",
         link.message, link.url
     );
     CallToolResult::success(vec![ContentBlock::text(text)])

@@ -52,7 +52,7 @@ impl ServerHandler for AskServer {
             .build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("entreat", env!("CARGO_PKG_VERSION"));
-        let help = "Use `ask_user` when you need something that only your human knows or may \
+        let help = "Use `ask_user` when you need something that only your user knows or can \
                     decide: a choice, a confirmation, a value.";
         info.instructions = Some(help.to_owned());
         info
@@ -222,7 +222,7 @@ async fn cancel(question: Elicitation) -> Result<CallToolResult, ErrorData> {
 fn question_in(arguments: &JsonObject, context: &Context) -> Result<Elicitation, ErrorData> {
     let id = arguments.get("question").and_then(Value::as_str);
     let id = id.and_then(|id| id.parse().ok());
-    let id = id.ok_or_else(|| invalid("`question` is not the name of a question"))?;
+    let id = id.ok_or_else(|| invalid("`question` is not the id of a question"))?;
     Ok(Ask::of(context)?.elicitation(id))
 }
 
@@ -237,19 +237,20 @@ fn tools() -> Vec<Tool> {
         Tool::new(name, about, Arc::new(schema))
     };
     let text = |about: &str| json!({"type": "string", "description": about});
-    let question = json!({"question": text("The name of the question, from `ask_user`")});
+    let question = json!({"question": text("The id of the question, from `ask_user`")});
     vec![
         tool(
             "ask_user",
-            "Asks your human and waits for the answer. Give one of `prompt`, `form` and `template`.",
+            "Asks your user and waits for the answer. Give one of `prompt`, `form` and `template`.",
             json!({
                 "prompt": text("A question that is answered with a line of text"),
                 "form": {"type": "object", "description": "A form definition: id, title, fields"},
                 "template": text("The name of a form template"),
-                "message": text("Why you ask, in words for the person"),
+                "message": text("Why you ask, shown to the user"),
                 "timeout_seconds": {"type": "integer", "minimum": 1},
                 "wait": {"type": "boolean", "default": true,
-                    "description": "false returns a link at once; `ask_status` has the answer"},
+                    "description": "false returns a link immediately; get the answer from \
+                                    `ask_status`"},
             }),
             json!([]),
         ),

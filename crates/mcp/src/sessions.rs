@@ -198,7 +198,7 @@ impl Sessions {
                 Err(full) => full,
             };
             let Some(idle) = self.table.longest_idle(&scope.principal) else {
-                tracing::warn!(%full, "a session was refused");
+                tracing::warn!(%full, "a session was rejected");
                 scope.refuse(Refusal::TooManySessions);
                 return Err(SessionsError::Full);
             };

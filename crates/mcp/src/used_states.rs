@@ -190,8 +190,8 @@ impl Inner {
                             return CallOutcome::error(reject_state(&reason, name));
                         }
                         Err(PriorError::Store(error)) => {
-                            tracing::error!(%error, "the store does not tell what was used");
-                            let message = "the store does not answer; try again later";
+                            tracing::error!(%error, "cannot read used states from the store");
+                            let message = "the store does not respond; try again later";
                             return CallOutcome::error(ErrorData::internal_error(message, None));
                         }
                     };
@@ -296,7 +296,7 @@ impl Drop for ActiveClaim {
             let engine = inner.asker.engine();
             let inputs = used.inputs.to_bytes();
             if let Err(error) = engine.release_claim(used.id, inputs).await {
-                tracing::warn!(%error, "a state stays used");
+                tracing::warn!(%error, "a state could not be released");
             }
             inner.used_states.remove(used.id);
             drop(sender);

@@ -216,8 +216,8 @@ impl<S: ServerHandler> Wrapped<S> {
         if let Some(key) = replay.unasked() {
             let now = pending.first().map_or("", |it| it.key.as_str());
             let message = format!(
-                "the handler asked `{key}` in the last round and `{now}` in its place now; a \
-                 handler has to ask the same when it has the same answers"
+                "the handler asked `{key}` in the last round and `{now}` in its place now; with \
+                 the same answers, a handler must ask the same questions"
             );
             tracing::error!(key, now, target = call.binding.target, "{message}");
             return Err(ErrorData::internal_error(message, None));

@@ -151,7 +151,7 @@ impl CallbackSender for Callbacks {
                 Ok(StatusCode::GONE) => DeliveryResult::Gone,
                 Ok(status) => {
                     let status = status.as_u16();
-                    tracing::debug!(elicitation.id = %id, host, status, "a callback was refused");
+                    tracing::debug!(elicitation.id = %id, host, status, "a callback was rejected");
                     DeliveryResult::Failed
                 }
                 Err(error) => {

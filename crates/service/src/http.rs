@@ -253,7 +253,7 @@ impl Http {
             Some(pages) => router.merge(pages.router()),
             None => router,
         };
-        let not_found = || async { text(StatusCode::NOT_FOUND, "There is nothing here.\n") };
+        let not_found = || async { text(StatusCode::NOT_FOUND, "Not found.\n") };
         let router = router.fallback(not_found);
         match &self.shared.proxied_requests {
             Some(_) => router.layer(from_fn_with_state(self.shared.clone(), proxied::limit)),
@@ -306,10 +306,10 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     match shared.rpc.engine().check().await {
         Ok(()) => text(StatusCode::OK, "ready\n"),
         Err(error) => {
-            tracing::warn!(%error, "not ready: the store does not answer");
+            tracing::warn!(%error, "not ready: the store does not respond");
             text(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the store does not answer\n",
+                "the store does not respond\n",
             )
         }
     }

@@ -125,10 +125,10 @@ pub enum Unidentified {
     #[error("the request did not come through a trusted proxy")]
     UntrustedProxy,
     /// The proxy's header is missing or empty.
-    #[error("the proxy named nobody")]
+    #[error("the proxy named no user")]
     NoName,
     /// The header is repeated; one of the values may be the client's.
-    #[error("the request names more than one person")]
+    #[error("the request names more than one user")]
     SeveralNames,
     /// The name is not UTF-8.
     #[error("the name is not text")]

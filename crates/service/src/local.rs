@@ -166,7 +166,7 @@ impl Exposure<'_> {
             return Some("`public_url` names another machine");
         }
         if self.speaks_tls {
-            return Some("the service speaks TLS");
+            return Some("the service uses TLS");
         }
         self.names_people.then_some("a proxy names people")
     }

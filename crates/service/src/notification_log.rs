@@ -139,7 +139,7 @@ impl NotificationLog {
                     }
                 }
                 SubscriptionItem::Lagged(missed) => {
-                    tracing::warn!(missed, "too much happened at once; looking it up");
+                    tracing::warn!(missed, "events were missed; reading them from the store");
                     recovered_at = self.0.engine.now();
                     recovered.extend(self.recover(seen_until).await);
                 }
@@ -296,7 +296,7 @@ impl StoreScan {
         let page = match page {
             Ok(page) => page,
             Err(error) => {
-                tracing::warn!(%error, "what has settled cannot be looked up");
+                tracing::warn!(%error, "cannot read settled questions from the store");
                 return false;
             }
         };

@@ -101,7 +101,7 @@ impl RemotePages {
             Ok(record) => (record["elicitationId"].as_str(), record["page"].as_str()),
             Err(error) => {
                 let service = client.url().host_str();
-                tracing::warn!(%id, service, %error, "another service does not ask");
+                tracing::warn!(%id, service, %error, "a question could not be created at another service");
                 (None, None)
             }
         };
@@ -147,7 +147,7 @@ impl RemotePages {
                     break;
                 }
                 Err(error @ (CallError::Exchange(_) | CallError::Foreign(_))) => {
-                    tracing::debug!(%error, "another service does not answer");
+                    tracing::debug!(%error, "another service does not respond");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             }

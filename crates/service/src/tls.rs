@@ -31,19 +31,19 @@ pub enum TlsError {
         source: io::Error,
     },
     /// The file contains no PEM certificate.
-    #[error("{} holds no certificate: it should be PEM, with BEGIN CERTIFICATE", file.display())]
+    #[error("{} contains no certificate: it should be PEM, with BEGIN CERTIFICATE", file.display())]
     NoCertificate {
         /// The file.
         file: PathBuf,
     },
     /// The file contains no PEM private key.
-    #[error("{} holds no private key: it should be PEM, with BEGIN PRIVATE KEY", file.display())]
+    #[error("{} contains no private key: it should be PEM, with BEGIN PRIVATE KEY", file.display())]
     NoKey {
         /// The file.
         file: PathBuf,
     },
     /// The key does not match the certificate, or its type is not supported.
-    #[error("the key in {} does not fit the certificate in {}", key.display(), certificate.display())]
+    #[error("the key in {} does not match the certificate in {}", key.display(), certificate.display())]
     Mismatch {
         /// The certificate file.
         certificate: PathBuf,

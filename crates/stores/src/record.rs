@@ -31,7 +31,7 @@ const FORMAT: u8 = 1;
 #[non_exhaustive]
 pub enum RecordError {
     /// A newer Entreat wrote it.
-    #[error("it has format {found}, and this version reads up to {FORMAT}")]
+    #[error("it has format {found}, but this version reads up to {FORMAT}")]
     Newer {
         /// The record's format.
         found: u8,

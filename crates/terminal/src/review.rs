@@ -8,7 +8,7 @@ use crate::typography::{quoted, quoted_long, size};
 /// Shown in place of a missing answer.
 pub(crate) const NO_ANSWER: &str = "(no answer)";
 /// Shown in place of a secret, whatever its length.
-const SECRET: &str = "(a secret, not shown)";
+const SECRET: &str = "(secret, not shown)";
 
 /// Formats an answer for use within a sentence, truncated.
 pub(crate) fn in_brief(field: &Field, answer: &Answer<'_>) -> String {

@@ -62,7 +62,7 @@ impl Terminal {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(io::Error::new(
                 io::ErrorKind::NotConnected,
-                "stdin or stderr is no terminal",
+                "stdin or stderr is not a terminal",
             ));
         }
         Ok(Self {

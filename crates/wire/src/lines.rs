@@ -52,7 +52,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 // End of input. An unterminated line is incomplete and is dropped.
                 return Ok(None);
             }
-            tracing::warn!("a message of more than {MAX_MESSAGE} bytes is left out");
+            tracing::warn!("skipped a message of more than {MAX_MESSAGE} bytes");
             self.is_skipping = true;
             self.line = Vec::new();
         }

@@ -62,10 +62,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
     let folder = to.to_string_lossy();
     let with = match files {
         0 => String::new(),
-        files => format!(
-            ", with {files} uploaded files in {}",
-            output::sanitize(&folder)
-        ),
+        files => format!(" and {} (files: {files})", output::sanitize(&folder)),
     };
     context.say(format_args!(
         "copied to {file}{with}; its keys are in {keys}"

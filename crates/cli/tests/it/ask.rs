@@ -210,7 +210,7 @@ fn a_broken_form_is_told_with_all_its_problems() {
 #[test]
 fn what_cannot_be_asked_is_wrong_usage() {
     for (args, words) in [
-        (&["ask", "-"][..], "the answers are read there"),
+        (&["ask", "-"][..], "the answers are read from there"),
         (
             &["ask", "greeting.json", "--keys", "k"],
             "add --store PATH or --keep",
@@ -239,7 +239,7 @@ fn what_cannot_be_asked_is_wrong_usage() {
         ),
         (
             &["ask", "secret.yaml", "--default", "days=900"],
-            "--default does not fit",
+            "--default is invalid",
         ),
         (
             &["ask", "greeting.json", "--template", "x"],

@@ -72,7 +72,7 @@ fn a_question_is_answered_here_and_the_asker_has_the_answer() {
     );
     assert_eq!(again.code, 0);
     assert!(
-        again.stderr.contains("over already: completed"),
+        again.stderr.contains("already settled: completed"),
         "{}",
         again.stderr
     );
@@ -116,7 +116,7 @@ fn what_is_too_large_can_be_shortened_and_more_time_be_had() {
     screen.press_for("\x14", "You have 10 minutes now.");
     screen.press("a reason that is far too long");
     screen.press_for("\x12", "[ Send to");
-    screen.press_for("\r", "30 are taken: shorten them.");
+    screen.press_for("\r", "the limit is 30. Shorten them.");
     screen.press("\x15ok");
     screen.press_for("\x12", "[ Send to");
     screen.press("\r");
@@ -144,7 +144,7 @@ fn one_that_is_not_there_or_no_service_is_told() {
     let gone = entreat(&["attach", &id, "--url", &url]);
     assert_eq!(gone.code, 2);
     assert!(
-        gone.stderr.contains("no answer from the service"),
+        gone.stderr.contains("no response from the service"),
         "{}",
         gone.stderr
     );

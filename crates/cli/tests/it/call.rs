@@ -59,19 +59,15 @@ fn answers_that_are_missing_left_over_or_unfit_are_told() {
         assert!(run.stderr.contains(wrong), "{era}: {}", run.stderr);
         let run = answered(era, r#"[{"action": "decline"}, {"action": "decline"}]"#);
         assert_eq!(run.code, 2);
-        assert!(run.stderr.contains("1 more were given"), "{}", run.stderr);
+        assert!(run.stderr.contains("unused answers: 1"), "{}", run.stderr);
         let run = answered(era, r#"[{"action": "accept"}]"#);
         assert_eq!(run.code, 2);
-        assert!(
-            run.stderr.contains("answer 1 does not fit"),
-            "{}",
-            run.stderr
-        );
+        assert!(run.stderr.contains("answer 1 is invalid"), "{}", run.stderr);
     }
     let run = answered("auto", "{}");
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("stdin holds no answers"),
+        run.stderr.contains("cannot read answers from stdin"),
         "{}",
         run.stderr
     );

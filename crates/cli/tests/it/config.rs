@@ -261,9 +261,9 @@ fn everything_that_is_wrong_is_told_at_once() {
     let environment = [("ENTREAT_LIMITS_LIVE", "many"), ("ENTREAT_LOG", "inof")];
     let told = ground.refused(&["--listen", "here"], &environment);
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[0], "entreat: 12 things are wrong with the settings");
-    // In the order in which they stand: the file, the environment, flags. That a default of ten
-    // minutes is too long is not told: nobody knows yet.
+    assert_eq!(lines[0], "entreat: 12 problems with the settings");
+    // In order: the file, the environment, flags. The default of ten minutes being too long is not
+    // reported, because its bounds are not known yet.
     let beginnings = [
         "  entreat.toml:1: there is no setting `listn`; did you mean `listen`?",
         "  entreat.toml:2: `retention` cannot be that: a duration",

@@ -120,7 +120,7 @@ fn a_set_up_out_of_the_box_has_no_problem_and_is_left_alone() {
     let (code, findings) = ground.findings(&[]);
     assert_eq!(code, 0);
     for check in ["folder", "store", "keys"] {
-        findings.expect(check, "ok", "`serve` makes it");
+        findings.expect(check, "ok", "`serve` creates it");
     }
     findings.expect("configuration", "ok", "no file");
     findings.expect("port", "ok", "any free port");
@@ -128,7 +128,7 @@ fn a_set_up_out_of_the_box_has_no_problem_and_is_left_alone() {
     findings.expect(
         "callbacks",
         "ok",
-        "callbacks are refused > if they are wanted",
+        "callbacks are rejected > to use callbacks",
     );
     findings.expect("accessibility", "ok", "WCAG 2.2.1");
     findings.expect("clock", "ok", "");
@@ -190,7 +190,7 @@ fn lost_keys_and_files_of_others_are_problems() {
     findings.expect("keys", "problem", "its keys are not at q.db.keys");
     ground.write("q.db.keys", "v1 c2VjcmV0\n", 0o600);
     let (_, findings) = ground.findings(&["--store", "q.db"]);
-    findings.expect("keys", "problem", "q.db.keys holds no keys");
+    findings.expect("keys", "problem", "q.db.keys contains no keys");
     ground.write("poem.txt", "Shall I compare thee\n", 0o600);
     let (_, findings) = ground.findings(&["--store", "poem.txt"]);
     findings.expect("store", "problem", "poem.txt is not a store of Entreat");
@@ -204,7 +204,7 @@ fn a_running_service_is_fine() {
     let (code, findings) = ground.findings(&args);
     assert_eq!(code, 0, "{:?}", findings.0);
     findings.expect("in use", "ok", "another process has the store open");
-    findings.expect("port", "ok", "an Entreat listens on");
+    findings.expect("port", "ok", "an Entreat service already listens on");
     let args = ["--store", "other.db", "--listen", &service.address];
     let (code, findings) = ground.findings(&args);
     assert_eq!(code, 0);

@@ -51,7 +51,7 @@ fn every_type_is_filled_in_reviewed_and_sent() {
     insta::assert_snapshot!("full_search", screen.frame());
     screen.press_for(ENTER, "> │ Roles");
     screen.press(DOWN);
-    screen.press_for(" ", "2 chosen");
+    screen.press_for(" ", "2 selected");
     screen.press_for(TAB, "> │ First day");
     screen.press_for("2026-02-27", "2026-02-27");
     screen.press_for(DOWN, "February 2026");
@@ -89,13 +89,13 @@ fn every_type_is_filled_in_reviewed_and_sent() {
 fn errors_stand_in_their_place_and_one_can_go_back() {
     let mut screen = every((80, 24), &[]);
     screen.press("X");
-    screen.press_for(CTRL_R, "2 answers do not fit yet.");
+    screen.press_for(CTRL_R, "2 answers need correcting.");
     insta::assert_snapshot!("full_errors", screen.frame());
     screen.press_for(TAB, "> │ Notes");
     screen.press_for(BACK_TAB, "> │ Name");
     screen.press(CTRL_U);
     screen.press("web");
-    screen.press_for(CTRL_R, "One answer does not fit yet.");
+    screen.press_for(CTRL_R, "1 answer needs correcting.");
     screen.press(CTRL_C);
     assert_eq!(screen.finish().0, 4);
 }
@@ -209,7 +209,7 @@ fn every_decision_has_its_code() {
         assert!(record.get("result").is_none(), "{record}");
     }
     let screen = Screen::start(&["ask", "greeting.json", "--timeout", "1s"]);
-    screen.wait_for("time ran out");
+    screen.wait_for("timed out");
     assert_eq!(screen.finish().0, 5);
 }
 

@@ -103,7 +103,7 @@ fn a_folder_that_others_wrote_configures_nothing() {
     let (run, names) = prompts(hostile.path(), &[], &[("HOME", home.path())]);
     assert_eq!((run.code, names.len()), (0, 0), "{}", run.stderr);
     assert!(!hostile.path().join("loot.db").exists());
-    let told = "entreat.toml of this folder is not read, because others may have written it";
+    let told = "ignoring entreat.toml in this folder, because it may be untrusted";
     assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
     assert!(
         run.stderr.contains("--config entreat.toml"),

@@ -51,15 +51,15 @@ fn settings_that_belong_together_are_refused_alone() {
     let folder = folder();
     for (config, words) in [
         ("tls.key = 'k'", "entreat.toml:1: `tls.key` is not enough"),
-        ("tls.certificate = 'k'", "say in `tls.key`"),
+        ("tls.certificate = 'k'", "set `tls.key`"),
         ("identity.kind = 'header'", "`identity.header`"),
         (
             "[identity]\nkind = 'header'\nheader = 'x-user'",
             "`identity.proxies`",
         ),
-        ("identity.header = 'x-user'", "it goes with `identity.kind`"),
-        ("identity.proxies = '::1'", "it goes with `identity.kind`"),
-        ("identity.kind = 'oauth'", "either local or header"),
+        ("identity.header = 'x-user'", "it requires `identity.kind`"),
+        ("identity.proxies = '::1'", "it requires `identity.kind`"),
+        ("identity.kind = 'oauth'", "must be local or header"),
         ("identity.header = 'x user'", "letters, digits and hyphens"),
         ("identity.proxies = '10.0.0.0/8, nobody'", "`10.0.0.0/8`"),
         ("identity = 'header'", "`identity` is a table"),
@@ -135,7 +135,7 @@ fn a_certificate_that_does_not_do_is_named() {
     certificate(folder.path(), 90);
     for (key, words) in [
         ("no.pem", "cannot read no.pem"),
-        ("cert.pem", "cert.pem holds no private key"),
+        ("cert.pem", "cert.pem contains no private key"),
         (
             "old.pem",
             "the key in old.pem does not fit the certificate in cert.pem",
@@ -245,7 +245,7 @@ fn a_service_on_a_backup_has_the_files_that_people_sent() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(
         run.stderr,
-        "copied to copy.db, 1 of its files to copy.db.uploads; its keys are in q.db.keys\n"
+        "copied to copy.db and copy.db.uploads (files: 1); its keys are in q.db.keys\n"
     );
 
     let args = ["--store", "copy.db", "--keys", "q.db.keys"];
@@ -277,7 +277,7 @@ fn a_backup_whose_files_cannot_be_copied_is_none() {
     let run = backup(&[]);
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("copy.db.uploads exists already"),
+        run.stderr.contains("copy.db.uploads already exists"),
         "{}",
         run.stderr
     );

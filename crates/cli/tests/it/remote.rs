@@ -43,7 +43,7 @@ fn what_a_service_keeps_is_listed_shown_and_cancelled() {
     let record: Value = serde_json::from_str(&cancelled.stdout).unwrap();
     assert_eq!(record["reason"], "asker_cancelled");
     let again = run(&service, &["cancel", id]);
-    let words = format!("entreat: {id} is over already: cancelled\n");
+    let words = format!("entreat: {id} is already settled: cancelled\n");
     assert_eq!((again.code, again.stderr), (1, words));
     assert_eq!(service.end().code, 0);
 }
@@ -87,7 +87,7 @@ fn a_result_is_shown_only_when_it_is_asked_for() {
     assert!(whole.stdout.contains("Grace"), "{}", whole.stdout);
     let strange = "elic_01hnmq7zq8e9vv8h2m6x3c5t0d";
     let missing = run(&service, &["status", strange]);
-    let words = format!("entreat: there is no elicitation {strange}\n");
+    let words = format!("entreat: there is no question {strange}\n");
     assert_eq!((missing.code, missing.stderr), (1, words));
     assert_eq!(service.end().code, 0);
 }
@@ -143,7 +143,7 @@ fn a_service_that_is_not_there_is_named() {
     drop(holder);
     let run = finish(command(&["list", "--url", &url]), b"");
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    let words = format!("entreat: no answer from the service at {url}/: ");
+    let words = format!("entreat: no response from the service at {url}/: ");
     assert!(run.stderr.starts_with(&words), "{}", run.stderr);
     assert!(run.stderr.contains("onnection refused"), "{}", run.stderr);
     for wrong in [

@@ -434,7 +434,7 @@ fn with_too_few_open_files_it_says_so_or_does_not_start() {
     drop(held);
     let run = service.end();
     assert_eq!(run.code, 0);
-    let words = "warning: at most 300 files can be open, so that 108 connections can be served";
+    let words = "warning: the limit is 300 open files, so the service accepts 108 connections";
     assert!(run.stderr.contains(words), "{}", run.stderr);
 }
 
@@ -449,7 +449,7 @@ fn behind_a_proxy_that_says_nothing_everybody_needs_a_key() {
     ];
     let run = finish(serve(folder.path(), &public), b"");
     assert_eq!(run.code, 2, "{}", run.stderr);
-    let words = "nobody could ask: `public_url` names another machine, and there is no key";
+    let words = "nobody can ask: `public_url` names another machine, and no asker has a key";
     assert!(run.stderr.contains(words), "{}", run.stderr);
 
     let robot = format!("[[asker]]\nname = 'robot'\nkey = '{KEY}'\n");
@@ -473,7 +473,7 @@ fn behind_a_proxy_that_says_nothing_everybody_needs_a_key() {
     let call = |key| http::call(&service.address, key, "forms/list", &json!({})).status;
     assert_eq!((call(None), call(Some(KEY))), (200, 200));
     let run = service.end();
-    let words = "`local_without_key` is true though `public_url` names another machine";
+    let words = "`local_without_key` is true although `public_url` names another machine";
     assert!(run.stderr.contains(words), "{}", run.stderr);
 }
 

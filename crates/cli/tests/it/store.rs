@@ -175,7 +175,7 @@ fn a_question_whose_program_was_killed_can_be_found_and_cancelled() {
     );
 
     let run = ground.run(&["cancel", &id]);
-    let words = format!("entreat: {id} is over already: cancelled: form_invalidated\n");
+    let words = format!("entreat: {id} is already settled: cancelled: form_invalidated\n");
     assert_eq!(
         (run.code, run.stdout, run.stderr),
         (1, String::new(), words)
@@ -244,7 +244,7 @@ fn what_ran_out_of_time_while_nobody_looked_is_shown_so() {
     let run = ground.run(&["cancel", &id]);
     assert_eq!(
         (run.code, run.stderr),
-        (1, format!("entreat: {id} is over already: timeout\n"))
+        (1, format!("entreat: {id} is already settled: timeout\n"))
     );
 }
 
@@ -291,7 +291,7 @@ fn a_backup_is_a_store() {
 
     let run = ground.run(&["backup", &copy]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("exists already"), "{}", run.stderr);
+    assert!(run.stderr.contains("already exists"), "{}", run.stderr);
 
     // Where the person is, too.
     let mut command = command(&["backup", "bare.db", "--store", "q.db"]);

@@ -158,7 +158,7 @@ fn check_id(reader: &mut Reader<'_>, id: Option<&str>, max: usize) {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     if !id.bytes().all(is_plain) || id.len() > max {
         let message =
-            format!("An id has 1 to {max} characters, each a letter, a digit, `_` or `-`.");
+            format!("An id must have 1 to {max} characters, each a letter, a digit, `_` or `-`.");
         reader.report_at("id", ProblemCode::BadValue, message);
     }
 }
@@ -185,7 +185,7 @@ fn read_fields<'v>(reader: &mut Reader<'v>, object: &'v Object) -> Option<Vec<Dr
         }
         if !reader.imported && fields.len() > MAX_FIELDS {
             let message = format!(
-                "A form has at most {MAX_FIELDS} fields; this one has {}.",
+                "A form can have at most {MAX_FIELDS} fields; this one has {}.",
                 fields.len()
             );
             reader.report(ProblemCode::TooLong, message);
@@ -236,7 +236,7 @@ fn index_fields(reader: &mut Reader<'_>, drafts: &[Draft<'_>]) -> HashMap<Arc<st
     let mut index = HashMap::with_capacity(drafts.len());
     for (position, draft) in drafts.iter().enumerate() {
         if index.contains_key(&draft.id) {
-            let message = format!("Another field has the id `{}` already.", draft.id);
+            let message = format!("Another field already has the id `{}`.", draft.id);
             reader.within("fields", |reader| {
                 reader.within(draft.step, |reader| {
                     reader.report_at("id", ProblemCode::DuplicateId, message);

@@ -216,7 +216,7 @@ fn read_list<'v>(
         if texts.is_empty() {
             reader.report(
                 ProblemCode::Empty,
-                "An empty list lets no file pass; leave the key out to let all pass.",
+                "An empty list allows no file; leave the key out to allow all files.",
             );
         }
         for (i, text) in &texts {

@@ -67,7 +67,7 @@ impl Options {
         let mut seen: HashSet<&'v str> = HashSet::new();
         let list = reader.list_at(field, "options").unwrap_or_default();
         if !field.contains_key("options") {
-            let message = "A field with a choice needs `options`.";
+            let message = "A select field needs `options`.";
             reader.report_at("options", ProblemCode::MissingKey, message);
         } else if list.is_empty() && field["options"].is_array() && !reader.imported {
             let message = "There must be at least one option.";
@@ -79,7 +79,7 @@ impl Options {
                     continue;
                 };
                 if !seen.insert(value) {
-                    let message = format!("Another option has the value `{value}` already.");
+                    let message = format!("Another option already has the value `{value}`.");
                     reader.report_at(i, ProblemCode::DuplicateOption, message);
                 }
                 values.push(value.into());

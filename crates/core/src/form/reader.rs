@@ -128,7 +128,7 @@ impl<'v> Reader<'v> {
                 self.within(key.as_str(), |reader| {
                     reader.report_unknown(
                         ProblemCode::UnknownKey,
-                        format!("`{key}` is not a key that is known here."),
+                        format!("`{key}` is not a known key here."),
                         key,
                         known,
                     );

@@ -182,7 +182,7 @@ impl Rendering {
             && !style.fits(kind)
         {
             let (style, kind) = (style.name(), kind.name());
-            let message = format!("A field of type `{kind}` cannot be drawn as `{style}`.");
+            let message = format!("A field of type `{kind}` cannot be displayed as `{style}`.");
             reader.report_at("displayStyle", ProblemCode::NotApplicable, message);
         }
         if self.rows == Some(0) {
@@ -303,7 +303,7 @@ impl Accessibility {
                 reader.report_at(
                     "tabIndex",
                     ProblemCode::BadValue,
-                    "`tabIndex` is 0 or -1: a positive one breaks the order of the keyboard.",
+                    "`tabIndex` is 0 or -1: a positive value breaks the tab order.",
                 );
             }
             index

@@ -65,7 +65,7 @@ impl CrossRule {
             "exactly_one" => CrossCheck::ExactlyOne,
             "all_or_none" => CrossCheck::AllOrNone,
             other => {
-                let message = format!("`{other}` is not a rule across fields.");
+                let message = format!("`{other}` is not a cross-field rule.");
                 reader.within("rule", |reader| {
                     reader.report_unknown(ProblemCode::BadValue, message, other, RULES);
                 });
@@ -221,7 +221,7 @@ fn read_fields<'v>(
             indices.push(index);
         }
         if listed.len() < 2 {
-            let message = "A rule across fields needs at least two of them.";
+            let message = "A cross-field rule needs at least two fields.";
             reader.report(ProblemCode::Empty, message);
         }
         Some(indices)

@@ -140,7 +140,7 @@ pub enum Rejection {
     #[error("the elicitation timed out")]
     Late,
     /// The deadline cannot be extended in this way.
-    #[error("the extension is refused: {}", .0.as_str())]
+    #[error("the extension was rejected: {}", .0.as_str())]
     Extension(ExtensionRefusal),
     /// A timer's command came before the timer was due.
     #[error("that is not due yet")]

@@ -25,7 +25,7 @@ error-format = { $expected ->
 error-enum = { $label } muss eines davon sein: { $expected }
 error-minLength = { $label } muss mindestens { $expected } Zeichen lang sein
 error-maxLength = { $label } darf höchstens { $expected } Zeichen lang sein
-error-pattern = { $label } hat nicht die erwartete Form
+error-pattern = { $label } hat nicht das erwartete Format
 error-minimum = { $label } muss mindestens { $expected } sein
 error-maximum = { $label } darf höchstens { $expected } sein
 error-exclusiveMinimum = { $label } muss größer als { $expected } sein
@@ -33,12 +33,12 @@ error-exclusiveMaximum = { $label } muss kleiner als { $expected } sein
 error-multipleOf = { $label } muss ein Vielfaches von { $expected } sein
 error-multipleOf-whole = { $label } muss eine ganze Zahl sein
 error-minItems = { $expected ->
-    [one] { $label } braucht mindestens { $expected } Eintrag
-   *[other] { $label } braucht mindestens { $expected } Einträge
+    [one] { $label } muss mindestens { $expected } Eintrag haben
+   *[other] { $label } muss mindestens { $expected } Einträge haben
 }
 error-maxItems = { $expected ->
-    [one] { $label } nimmt höchstens { $expected } Eintrag
-   *[other] { $label } nimmt höchstens { $expected } Einträge
+    [one] { $label } darf höchstens { $expected } Eintrag haben
+   *[other] { $label } darf höchstens { $expected } Einträge haben
 }
 error-uniqueItems = { $label } darf keinen Eintrag doppelt enthalten
 error-allowedSchemes = { $label } muss mit einem davon beginnen: { $expected }
@@ -47,10 +47,10 @@ error-blockLocalhost = { $label } darf nicht zu diesem Rechner führen
 error-maxSize = { $label } darf höchstens { $expected } groß sein
 error-allowedMimeTypes = { $label } muss eine Datei dieser Art sein: { $expected }
 error-allowedExtensions = { $label } muss eine Datei mit einer dieser Endungen sein: { $expected }
-error-size = { $label }: die angegebene Größe ist nicht die der Datei
-error-content_type = { $label }: die Datei ist nicht von der angegebenen Art; sie sieht aus wie { $expected }
+error-size = { $label }: die angegebene Größe passt nicht zur Datei
+error-content_type = { $label }: der Inhalt passt nicht zur Dateiart; er sieht aus wie { $expected }
 error-filename = { $label }: der Dateiname ist nicht sicher
-error-reference = { $label }: ein Verweis auf eine Datei wird hier nicht angenommen
+error-reference = { $label }: Verweise auf Dateien werden hier nicht angenommen
 error-readonly = { $label } kann nicht geändert werden
 error-dependencies = { $label } braucht auch: { $expected }
 error-compare = { $operator ->

@@ -35,7 +35,7 @@ error-maxLength = { $expected ->
     [one] { $label } must be at most { $expected } character
    *[other] { $label } must be at most { $expected } characters
 }
-error-pattern = { $label } does not have the expected form
+error-pattern = { $label } does not have the expected format
 error-minimum = { $label } must be { $expected } or more
 error-maximum = { $label } must be { $expected } or less
 error-exclusiveMinimum = { $label } must be more than { $expected }
@@ -43,24 +43,24 @@ error-exclusiveMaximum = { $label } must be less than { $expected }
 error-multipleOf = { $label } must be a multiple of { $expected }
 error-multipleOf-whole = { $label } must be a whole number
 error-minItems = { $expected ->
-    [one] { $label } needs at least { $expected } item
-   *[other] { $label } needs at least { $expected } items
+    [one] { $label } must have at least { $expected } item
+   *[other] { $label } must have at least { $expected } items
 }
 error-maxItems = { $expected ->
-    [one] { $label } takes at most { $expected } item
-   *[other] { $label } takes at most { $expected } items
+    [one] { $label } must have at most { $expected } item
+   *[other] { $label } must have at most { $expected } items
 }
-error-uniqueItems = { $label } must not have the same item twice
-error-allowedSchemes = { $label } must begin with one of: { $expected }
+error-uniqueItems = { $label } must not contain the same item twice
+error-allowedSchemes = { $label } must start with one of: { $expected }
 error-blockPrivateIPs = { $label } must lead to a public address
 error-blockLocalhost = { $label } must not lead to this computer
 error-maxSize = { $label } must be at most { $expected }
 error-allowedMimeTypes = { $label } must be a file of type: { $expected }
-error-allowedExtensions = { $label } must be a file with an ending of: { $expected }
-error-size = { $label }: the size given is not the size of the file
-error-content_type = { $label }: the file is not what its type says; it looks like { $expected }
-error-filename = { $label }: the file's name is not safe to use
-error-reference = { $label }: a file by reference is not accepted here
+error-allowedExtensions = { $label } must be a file with one of these extensions: { $expected }
+error-size = { $label }: the declared size does not match the file
+error-content_type = { $label }: the content does not match the file type; it looks like { $expected }
+error-filename = { $label }: the file name is not safe to use
+error-reference = { $label }: references to files are not accepted here
 error-readonly = { $label } cannot be changed
 error-dependencies = { $label } also needs: { $expected }
 error-compare = { $operator ->

@@ -142,7 +142,7 @@ impl Translator<'_> {
                     match self.rest.next() {
                         Some('>') if length > 0 => break,
                         Some(c) if c.is_alphanumeric() || c == '_' || c == '$' => length += 1,
-                        _ => return Err(syntax("a group's name is broken")),
+                        _ => return Err(syntax("a group's name is invalid")),
                     }
                 }
                 self.out.push_str("(?:");
@@ -158,12 +158,12 @@ impl Translator<'_> {
                             self.out.push(flag);
                         }
                         Some(':') => break,
-                        _ => return Err(syntax("a group's flags are broken")),
+                        _ => return Err(syntax("a group's flags are invalid")),
                     }
                 }
                 self.out.push(':');
             }
-            _ => return Err(syntax("a group begins with `(?` and nothing known")),
+            _ => return Err(syntax("a group starts with an unknown `(?` prefix")),
         }
         Ok(())
     }
@@ -302,11 +302,11 @@ impl Translator<'_> {
             return character(first);
         }
         if self.rest.next() != Some('\\') || self.rest.next() != Some('u') {
-            return Err(syntax("half a surrogate pair stands alone"));
+            return Err(syntax("half of a surrogate pair is missing"));
         }
         let second = self.hex(4)?;
         if !(0xDC00..0xE000).contains(&second) {
-            return Err(syntax("half a surrogate pair stands alone"));
+            return Err(syntax("half of a surrogate pair is missing"));
         }
         character(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00))
     }

@@ -304,7 +304,7 @@ impl Writer<'_> {
         let lost: Vec<String> = rules.chain(validators).collect();
         for rule in lost {
             let message = format!(
-                "The rule `{rule}` across fields cannot be expressed in {}.",
+                "The cross-field rule `{rule}` cannot be expressed in {}.",
                 self.era
             );
             self.losses.push(Loss {

@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(blocked.host(), Some("localtest.me"));
         assert_eq!(
             blocked.to_string(),
-            "the URL to localtest.me is refused: the host name leads to this computer (127.0.0.0/8)"
+            "the URL to localtest.me is blocked: the host name leads to this computer (127.0.0.0/8)"
         );
     }
 

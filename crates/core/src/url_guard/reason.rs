@@ -46,13 +46,13 @@ reasons! {
         "it contains a backslash";
     /// The text does not start with `scheme://authority`.
     NotAuthority "not_authority" "format"
-        "it does not begin like scheme://host";
+        "it does not start with scheme://host";
     /// The URL has no host.
     NoHost "no_host" "format"
-        "it names no host";
+        "it has no host";
     /// The URL has user info.
     Userinfo "userinfo" "format"
-        "it carries user info before the host";
+        "it contains user info before the host";
     /// The scheme is not allowed.
     Scheme "scheme" "allowedSchemes"
         "its scheme is not allowed";
@@ -72,10 +72,10 @@ reasons! {
         "the host name is longer than 253 characters";
     /// The name has only one label.
     SingleLabel "single_label" "blockPrivateIPs"
-        "the host name has no dot, so it is a name of a local network";
+        "the host name has no dot, so it belongs to a local network";
     /// The name denotes this machine.
     Localhost "localhost" "blockLocalhost"
-        "the host name means this computer";
+        "the host name refers to this computer";
     /// The name has a suffix that is reserved for non-public hosts.
     ReservedName "reserved_name" "blockPrivateIPs"
         "the host name is reserved and not public";
@@ -84,7 +84,7 @@ reasons! {
         "the host name belongs to a cloud metadata service";
     /// The address denotes this machine.
     Loopback "loopback" "blockLocalhost"
-        "the address means this computer";
+        "the address refers to this computer";
     /// The address belongs to a private network.
     PrivateAddress "private_address" "blockPrivateIPs"
         "the address belongs to a private network";
@@ -93,7 +93,7 @@ reasons! {
         "the address belongs to the local link";
     /// The address belongs to internal services of a cloud.
     CloudAddress "cloud_address" "blockPrivateIPs"
-        "the address belongs to a cloud's inner services";
+        "the address belongs to a cloud's internal services";
     /// The address is a multicast group.
     Multicast "multicast" "blockPrivateIPs"
         "the address is a multicast group";
@@ -178,8 +178,8 @@ impl From<Reason> for Blocked {
 impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
-            Some(host) => write!(f, "the URL to {host} is refused: {}", self.reason)?,
-            None => write!(f, "the URL is refused: {}", self.reason)?,
+            Some(host) => write!(f, "the URL to {host} is blocked: {}", self.reason)?,
+            None => write!(f, "the URL is blocked: {}", self.reason)?,
         }
         match self.range {
             Some(range) => write!(f, " ({range})"),
@@ -199,11 +199,11 @@ mod tests {
         let blocked = Blocked::in_range(Reason::PrivateAddress, "10.0.0.0/8").with_host("10.1.2.3");
         assert_eq!(
             blocked.to_string(),
-            "the URL to 10.1.2.3 is refused: the address belongs to a private network (10.0.0.0/8)"
+            "the URL to 10.1.2.3 is blocked: the address belongs to a private network (10.0.0.0/8)"
         );
         assert_eq!(
             Blocked::from(Reason::Userinfo).to_string(),
-            "the URL is refused: it carries user info before the host"
+            "the URL is blocked: it contains user info before the host"
         );
     }
 

@@ -84,7 +84,7 @@ warnings! {
         "The host is written in an unusual way; check the plain form.";
     /// The text contains invisible characters.
     InvisibleChar "invisible_char" Reject
-        "The address contains characters that cannot be seen.";
+        "The address contains invisible characters.";
     /// The text contains bidirectional control characters.
     BidiControl "bidi_control" Reject
         "The address contains characters that reverse the order of its text.";
@@ -99,7 +99,7 @@ warnings! {
         "The host name has many parts; only the highlighted end says who owns it.";
     /// A label to the left of the public suffix looks like a top-level domain.
     TldInSubdomain "tld_in_subdomain" Warn
-        "The host name contains another ending, such as com, before its real end.";
+        "The host name contains another suffix, such as com, before its real end.";
     /// A label is longer than 40 characters.
     LongLabel "long_label" Warn
         "A part of the host name is very long.";
@@ -120,7 +120,7 @@ warnings! {
         "The address uses an unusual port.";
     /// Browsers block the port.
     BlockedPort "blocked_port" Reject
-        "The address uses a port that browsers refuse.";
+        "The address uses a port that browsers block.";
     /// The scheme is not http or https.
     BadScheme "bad_scheme" Reject
         "The address is not a web address.";
@@ -132,16 +132,16 @@ warnings! {
         "The address contains a space or a control character.";
     /// The host is not preceded by exactly two slashes.
     NoAuthoritySlashes "no_authority_slashes" Reject
-        "The address does not begin like https://host.";
+        "The address does not start with https://host.";
     /// The text contains shell metacharacters.
     ShellMetachar "shell_metachar" Reject
         "The address contains characters that could run a command.";
     /// The query contains another URL.
     UrlInQuery "url_in_query" Warn
-        "The address contains another address and may send you on to it.";
+        "The address contains another address and may redirect you to it.";
     /// The host is a link shortener.
     Shortener "shortener" Warn
-        "This is a short link; where it leads cannot be seen.";
+        "This is a short link; you cannot see where it leads.";
     /// The URL contains a secret.
     CredentialInUrl "credential_in_url" Warn
         "The address seems to contain a password, key or token.";
@@ -153,10 +153,10 @@ warnings! {
         "Anyone can get a name on this platform, so the platform's name says little.";
     /// The host is itself a public suffix.
     PublicSuffixHost "public_suffix_host" Warn
-        "The host is an ending that many sites share, not a site of its own.";
+        "The host is a suffix that many sites share, not a site of its own.";
     /// The registrable domain is not that of the asking server.
     ThirdPartyDomain "third_party_domain" Warn
-        "The address belongs to another site than the server that asks.";
+        "The address belongs to a different site than the server that asks.";
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ pub enum VaultError {
     },
     /// The wrapped key cannot be decrypted: the elicitation's secrets are lost.
     #[error(
-        "the wrapped key does not open with key v{version}: it was altered, belongs to another \
-         elicitation, or was made with another key"
+        "the wrapped key cannot be decrypted with key v{version}: it was altered, belongs to \
+         another elicitation, or was made with another key"
     )]
     KeyRefused {
         /// The key's version.
@@ -30,8 +30,8 @@ pub enum VaultError {
     },
     /// The field cannot be decrypted; others may be intact.
     #[error(
-        "the sealed field `{name}` does not open: it was altered, or belongs to another field or \
-         elicitation"
+        "the sealed field `{name}` cannot be decrypted: it was altered, or belongs to another \
+         field or elicitation"
     )]
     FieldRefused {
         /// The field's name.
@@ -79,7 +79,7 @@ pub enum KeyLineFault {
     #[error("the key has {0} bytes instead of 32")]
     Length(usize),
     /// An earlier line has this version.
-    #[error("v{0} was given before")]
+    #[error("v{0} appears twice")]
     VersionTwice(u32),
     /// An earlier line has the same key, so that rotating to it would have no effect.
     #[error("the key is the same as that of v{0}")]

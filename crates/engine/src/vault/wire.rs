@@ -24,7 +24,7 @@ impl<'de> Deserialize<'de> for Format1 {
         match u32::deserialize(deserializer)? {
             1 => Ok(Self),
             other => Err(D::Error::custom(format_args!(
-                "format {other} of sealed data is not known to this version of Entreat"
+                "format {other} of sealed data is unknown to this version of Entreat"
             ))),
         }
     }

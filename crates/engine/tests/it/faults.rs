@@ -47,7 +47,7 @@ async fn a_full_disk_is_told_reads_go_on_and_it_recovers() {
         .store
         .inject(Fault::of_any(&[Call::Create, Call::Commit]));
     let error = shaky.asker.ask(Ask::form(form())).await.unwrap_err();
-    assert_eq!(error.to_string(), "the question could not be kept");
+    assert_eq!(error.to_string(), "the question could not be stored");
     assert_eq!(shaky.engine.live(), 1);
     let host = shaky.engine.elicitation(question.id());
     let error = host.submit(&answer()).await.unwrap_err();

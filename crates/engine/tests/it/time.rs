@@ -129,7 +129,7 @@ async fn an_extension_moves_the_deadline_as_often_as_it_may() {
     assert_eq!(extended.extensions_left, 1);
     question.extend(Some(Duration::from_secs(1))).await.unwrap();
     let refused = question.extend(None).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the extension is refused: none_left");
+    assert_eq!(refused.to_string(), "the extension was rejected: none_left");
     world.pass(600).await;
     assert_eq!(question.status().await.unwrap().status(), Status::Pending);
     world.pass(1).await;

@@ -181,7 +181,7 @@ impl Presenter for BrowserPresenter {
 
     fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         if (self.open)(&card.url).is_err() {
-            (self.notify)("No browser opened here: open the address by hand.");
+            (self.notify)("No browser opened: open the address yourself.");
         }
         std::future::ready(Ok(())).boxed()
     }
@@ -191,7 +191,7 @@ impl Presenter for BrowserPresenter {
         card: &'a UrlCard,
     ) -> BoxFuture<'a, Result<VisitReply, PresenterError>> {
         let asked = async move {
-            let choices = json!([{"const": "done", "title": "I am done there"},
+            let choices = json!([{"const": "done", "title": "I am done"},
                 {"const": "again", "title": "Open it again"}]);
             let then = json!({"then": {"type": "string", "title": "What next?",
                 "oneOf": choices}});

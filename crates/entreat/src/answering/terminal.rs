@@ -104,7 +104,7 @@ impl Presenter for TerminalPresenter {
 
     fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         if (self.open)(&card.url).is_err() {
-            let message = "No browser opened here: open the address by hand.";
+            let message = "No browser opened: open the address yourself.";
             self.notice(message);
         }
         std::future::ready(Ok(())).boxed()

@@ -36,7 +36,7 @@ pub enum EntreatError {
     #[error(transparent)]
     Uploads(#[from] UploadError),
     /// The system's random source failed, without which links could be guessed.
-    #[error("the system gives no randomness")]
+    #[error("cannot get random bytes from the system")]
     Entropy(#[source] io::Error),
     /// The pages of another service cannot be used.
     #[cfg(feature = "remote")]

@@ -228,7 +228,7 @@ async fn a_store_that_does_not_answer_fails_the_call_and_nothing_runs() {
     let extra = answers(state.state(), "first", "a");
     store.inject(Fault::of(Call::Claim).times(1));
     let reply = client.round("t", json!({}), extra.clone()).await;
-    let failed = (-32603, "the store does not answer; try again later");
+    let failed = (-32603, "the store does not respond; try again later");
     assert_eq!(reply.error(), failed);
     assert_eq!(effects.load(Ordering::SeqCst), 0);
     let reply = client.round("t", json!({}), extra).await;

@@ -108,7 +108,7 @@ impl<H: ClientHandler> Answering<H> {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         if has_rounds(&context.peer) {
-            let message = "since 2026-07-28 questions are asked within results";
+            let message = "with 2026-07-28, questions are part of results";
             return Err(ErrorData::invalid_request(message, None));
         }
         let _open = self.shared.open_request(&context.id).await?;

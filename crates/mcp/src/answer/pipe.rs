@@ -59,7 +59,7 @@ fn read(line: &[u8], raw: &Raw) -> Option<ServerJsonRpcMessage> {
             // Servers print all kinds of text on stdout, which must not be logged.
             tracing::debug!(
                 column = error.column(),
-                "a line of the server is no message"
+                "a line from the server is not a message"
             );
             None
         }
@@ -92,7 +92,7 @@ where
             let line = match self.lines.next().await {
                 Ok(line) => line?,
                 Err(error) => {
-                    tracing::debug!(%error, "the server cannot be read any more");
+                    tracing::debug!(%error, "reading from the server failed");
                     return None;
                 }
             };

@@ -170,7 +170,7 @@ impl QuestionQueue {
         if admission == Admission::RejectedFirst {
             let limit = self.settings.questions_per_minute;
             self.presenter.notice(&format!(
-                "{server} asks more than {limit} questions a minute: the others are declined."
+                "{server} asked more than {limit} questions a minute; further ones are declined."
             ));
         }
         if admission != Admission::Allowed {
@@ -180,7 +180,7 @@ impl QuestionQueue {
         let is_full = *self.waiting.borrow() >= limit;
         if is_full {
             self.presenter.notice(&format!(
-                "{limit} questions of {server} are already waiting: another one is declined."
+                "{limit} questions of {server} are already waiting; another one was declined."
             ));
         }
         !is_full
@@ -196,7 +196,7 @@ impl QuestionQueue {
         let answered = tokio::time::timeout(limit, asking).await;
         answered.unwrap_or_else(|_| {
             self.presenter
-                .notice("The time for this question is over: it is cancelled.");
+                .notice("This question has timed out and was cancelled.");
             Ok(self.record_decision(Decision::TimedOut))
         })
     }

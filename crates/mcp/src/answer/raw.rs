@@ -56,7 +56,7 @@ impl Raw {
         let mut message = match ValueCounter::check(text) {
             Ok(()) => serde_json::from_slice(text)?,
             Err(error) => {
-                tracing::warn!(%error, "a message of the server is left out");
+                tracing::warn!(%error, "skipped a message from the server");
                 error_for(text, &error)?
             }
         };

@@ -29,19 +29,19 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 #[non_exhaustive]
 pub enum CallError {
     /// The server responded with an error.
-    #[error("the server refused: {}", .0.message)]
+    #[error("the server returned an error: {}", .0.message)]
     Refused(ErrorData),
     /// The person declined a URL that the call requires.
     #[error("the call needs a page that was declined")]
     Declined,
     /// The person abandoned the call.
-    #[error("the call was given up")]
+    #[error("the call was abandoned")]
     Abandoned,
     /// The server exceeded the limit of rounds.
-    #[error("the call was not done after {0} rounds of questions")]
+    #[error("the call did not complete within {0} rounds of questions")]
     TooManyRounds(usize),
     /// The server exceeded the limit of time without questions.
-    #[error("the server let the call wait for more than {} s", .0.as_secs())]
+    #[error("the server kept the call waiting for more than {} s", .0.as_secs())]
     Stalled(Duration),
     /// The result has a type that this client does not know.
     #[error("the server sent a result of the unknown type `{0}`")]
@@ -175,7 +175,7 @@ impl<H: ClientHandler> CallDriver<'_, H> {
         let options = PeerRequestOptions::no_options();
         let handle = self.peer.send_cancellable_request(request, options).await?;
         let tasks = self.answering.shared.tasks.clone();
-        let mut sent = InFlight::new(handle, tasks, "the call was given up");
+        let mut sent = InFlight::new(handle, tasks, "the call was abandoned");
         sent.response().await.map(unwrap_raw)
     }
 

@@ -268,7 +268,7 @@ async fn a_storm_of_questions_is_declined_and_the_person_told_once() {
         assert_eq!(action, if id < 20 { "accept" } else { "decline" }, "{id}");
     }
     assert_eq!(person.notices().len(), 1);
-    assert!(person.notices()[0].contains("Wire & Sons asks more than 20"));
+    assert!(person.notices()[0].contains("Wire & Sons asked more than 20"));
     tokio::time::advance(Duration::from_secs(61)).await;
     person.will_fill(json!({"name": "Ada"}));
     pair.server.ask(99, &named()).await;

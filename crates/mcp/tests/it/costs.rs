@@ -238,7 +238,7 @@ async fn a_second_request_of_an_id_that_is_open_is_refused() {
     assert_eq!(refused["id"], Value::Null);
     assert_eq!(
         refused["error"]["message"],
-        "a request of this id is open already"
+        "a request with this id is already open"
     );
     // One that was cancelled is not open any more.
     line.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)

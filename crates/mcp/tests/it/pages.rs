@@ -211,7 +211,11 @@ async fn a_client_that_shows_nothing_gets_a_link_and_goes_on_by_a_tool() {
         assert!(!client.transcript.concat().contains(CANARY));
 
         let reply = client.round("resume_question", question, json!({})).await;
-        assert!(reply.text().starts_with("No question"), "{}", reply.text());
+        assert!(
+            reply.text().starts_with("There is no waiting question"),
+            "{}",
+            reply.text()
+        );
     }
 }
 

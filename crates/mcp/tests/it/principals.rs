@@ -383,7 +383,11 @@ async fn a_place_for_a_link_is_free_again_when_its_question_ends() {
             let evicted = eve
                 .round("resume_question", results[old].clone(), json!({}))
                 .await;
-            assert!(evicted.text().contains("No question"), "{}", evicted.text());
+            assert!(
+                evicted.text().contains("There is no waiting question"),
+                "{}",
+                evicted.text()
+            );
         }
         let newest = eve
             .round("resume_question", results[19].clone(), json!({}))
@@ -392,7 +396,11 @@ async fn a_place_for_a_link_is_free_again_when_its_question_ends() {
         let of_ada = eve
             .round("resume_question", kept.1.clone(), json!({}))
             .await;
-        assert!(of_ada.text().contains("No question"), "{}", of_ada.text());
+        assert!(
+            of_ada.text().contains("There is no waiting question"),
+            "{}",
+            of_ada.text()
+        );
         let own = ada.round("resume_question", kept.1, json!({})).await;
         assert_eq!(own.text(), "Ada");
     }

@@ -36,12 +36,13 @@ pub(super) async fn download(
                 .guess_limiter
                 .is_exceeded_by(peer.ip(), shared.rpc.engine().now()) =>
         {
-            let message = "Too many wrong links: wait a second before the next.\n";
+            let message = "Too many wrong links: wait a second and try again.\n";
             with_retry_after(text(StatusCode::TOO_MANY_REQUESTS, message))
         }
         Err(UploadError::NotFound) => not_found(),
         Err(UploadError::InUse) => {
-            let message = "This file is being downloaded, and can be downloaded once.\n";
+            let message = "This file is already being downloaded; it can be downloaded only \
+                           once.\n";
             with_retry_after(text(StatusCode::CONFLICT, message))
         }
         Err(error) => {
@@ -80,7 +81,7 @@ fn file_response(info: &FileInfo, body: Body) -> Response {
 }
 
 fn not_found() -> Response {
-    text(StatusCode::NOT_FOUND, "There is nothing here.\n")
+    text(StatusCode::NOT_FOUND, "Not found.\n")
 }
 
 fn with_retry_after(mut response: Response) -> Response {

@@ -65,7 +65,7 @@ pub(super) async fn limit(
     };
     let client = proxied.client(&shared.askers, peer, request.headers());
     let Ok(permit) = proxied.requests.take(client) else {
-        let message = "Too many requests at once: wait until some of them are answered.\n";
+        let message = "Too many concurrent requests: wait until some are complete.\n";
         let mut response = text(StatusCode::SERVICE_UNAVAILABLE, message);
         let second = HeaderValue::from_static("1");
         response.headers_mut().insert(header::RETRY_AFTER, second);

@@ -67,20 +67,20 @@ impl Refusal {
 
     fn message(self) -> String {
         match self {
-            Self::NoKey => "A key is needed: send `Authorization: Bearer KEY`.".to_owned(),
+            Self::NoKey => "A key is required: send `Authorization: Bearer KEY`.".to_owned(),
             Self::UnknownKey => {
-                "This key is not known: send `Authorization: Bearer KEY` with one of the \
-                 service's keys."
+                "This key is unknown: send `Authorization: Bearer KEY` with one of the service's \
+                 keys."
                     .to_owned()
             }
             Self::TooManyGuesses => {
-                "Too many requests without a known key: wait a second before the next.".to_owned()
+                "Too many requests without a known key: wait a second and try again.".to_owned()
             }
             Self::ForeignHost => {
                 "Without a key, `Host` must be a loopback address or `localhost`.".to_owned()
             }
             Self::ForeignOrigin => {
-                "Without a key, a page of another origin may not call this service.".to_owned()
+                "Without a key, a page of another origin cannot call this service.".to_owned()
             }
             Self::NotJson => {
                 "The body must be JSON: send `Content-Type: application/json`, not compressed."
@@ -91,15 +91,15 @@ impl Refusal {
                 format!("The body must arrive within {} seconds.", limit.as_secs())
             }
             Self::NoMemory => {
-                "Too many large bodies come at once: send them one after the other.".to_owned()
+                "Too many large bodies at once: send them one after the other.".to_owned()
             }
             Self::Incomplete => "The body ended before it was complete.".to_owned(),
             Self::RateLimited(wait) => {
-                format!("Too many requests: come back in {} ms.", wait.as_millis())
+                format!("Too many requests: try again in {} ms.", wait.as_millis())
             }
             Self::RepeatedHeader(name) => format!("The header `{name}` must not be sent twice."),
             Self::UpgradeRequired => {
-                "This is where a WebSocket is opened: send its handshake, version 13.".to_owned()
+                "This endpoint accepts only WebSocket handshakes, version 13.".to_owned()
             }
         }
     }

@@ -166,7 +166,7 @@ impl Server {
         let Shutdown { abort, tasks, .. } = &self.shutdown;
         let grace = self.settings.grace;
         if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
-            tracing::warn!(left = tasks.len(), "cutting off clients that take too long");
+            tracing::warn!(left = tasks.len(), "disconnecting slow clients");
             abort.cancel();
             tasks.wait().await;
         }
@@ -196,7 +196,7 @@ impl Server {
             let share = is_limited.then(|| shares.take(AddressBlock::of(peer.ip())));
             let Ok(share) = share.transpose() else {
                 drop(permit);
-                tracing::debug!(%peer, "an address has its whole share of connections");
+                tracing::debug!(%peer, "an address has used up its share of connections");
                 if let (None, Ok(permit)) = (&self.tls, rejections.clone().try_acquire_owned()) {
                     self.shutdown.tasks.spawn(async move {
                         // Best effort.
@@ -208,7 +208,7 @@ impl Server {
             };
             // Responses are small and latency matters.
             if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "the connection was gone before it was served");
+                tracing::debug!(%error, "the connection closed before it was served");
                 continue;
             }
             let stream = PermitStream {

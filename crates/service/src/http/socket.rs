@@ -155,7 +155,7 @@ async fn run(
         let text: Utf8Bytes = tokio::select! {
             biased;
             () = shared.shutdown.closing.cancelled() => {
-                return Some(close(CloseCode::Away, "the service ends; come back"));
+                return Some(close(CloseCode::Away, "the service is shutting down; reconnect later"));
             }
             Some(body) = calls.next() => match body {
                 Some(body) => Utf8Bytes::from(body),
@@ -180,7 +180,7 @@ async fn run(
                     }
                     Ok(_) => {}
                     Err(Error::Io(error)) if error.kind() == ErrorKind::OutOfMemory => {
-                        let message = "too many large messages come at once";
+                        let message = "too many large messages at once";
                         return Some(close(CloseCode::Again, message));
                     }
                     Err(Error::Capacity(_)) => {
@@ -202,7 +202,7 @@ async fn run(
             _ = beat.tick() => {
                 silent_beats += 1;
                 if silent_beats > MAX_SILENT_BEATS {
-                    return Some(close(CloseCode::Away, "no answer to a ping"));
+                    return Some(close(CloseCode::Away, "no response to a ping"));
                 }
                 let ping = Message::Ping(bytes::Bytes::new());
                 if !send(shared, socket, ping).await {

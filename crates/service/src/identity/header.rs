@@ -21,7 +21,7 @@ pub struct HeaderIdentity {
 
 /// Not a valid header name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the name of a header has letters, digits and hyphens, as `x-forwarded-user`")]
+#[error("a header name has letters, digits and hyphens, such as `x-forwarded-user`")]
 pub struct InvalidHeaderName;
 
 impl HeaderIdentity {
@@ -90,7 +90,7 @@ impl fmt::Display for ProxyRange {
 
 /// Not an address or a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an address or a range of them, as `10.0.0.7` or `10.0.0.0/8`")]
+#[error("an address or a range, such as `10.0.0.7` or `10.0.0.0/8`")]
 pub struct InvalidProxyRange;
 
 impl FromStr for ProxyRange {

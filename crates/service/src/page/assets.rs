@@ -87,7 +87,7 @@ pub(super) async fn serve(
         return response("text/css; charset=utf-8", accent.style().into());
     }
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
-        let mut response = Response::new(Body::from("There is nothing here.\n"));
+        let mut response = Response::new(Body::from("Not found.\n"));
         *response.status_mut() = StatusCode::NOT_FOUND;
         let kind = HeaderValue::from_static("text/plain; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);

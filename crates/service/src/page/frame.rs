@@ -115,8 +115,8 @@ pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
 
 /// The response when rendering fails.
 pub(super) fn render_failed(error: &askama::Error) -> Response {
-    tracing::error!(%error, "a page could not be made");
-    let sorry = "This page could not be made. Try again in a moment.".to_owned();
+    tracing::error!(%error, "a page could not be rendered");
+    let sorry = "This page could not be shown. Try again in a moment.".to_owned();
     response(StatusCode::INTERNAL_SERVER_ERROR, sorry)
 }
 

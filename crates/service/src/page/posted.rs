@@ -178,7 +178,7 @@ where
             sentences.join(" ")
         }
         error => {
-            tracing::warn!(%error, "a file was not taken");
+            tracing::warn!(%error, "a file was rejected");
             let texts = visit.texts;
             let message = match error {
                 ReceiveError::TooManyFiles { .. } | ReceiveError::TooManyBytes { .. } => {

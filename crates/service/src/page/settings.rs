@@ -72,7 +72,7 @@ impl Color {
 
 /// Not a colour in the notation `#rrggbb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a colour is # and six hexadecimal digits, as #0a7f5c")]
+#[error("a colour is # and six hexadecimal digits, such as #0a7f5c")]
 pub struct InvalidColor;
 
 impl FromStr for Color {

@@ -60,7 +60,8 @@ impl Visit {
         };
         if site.rejects_everyone {
             tracing::info!(
-                "nobody is let in: the pages are another machine's, and no proxy names people"
+                "nobody can open pages: `public_url` names another machine, and no proxy names \
+                 the users"
             );
             return error_page(StatusCode::FORBIDDEN, texts.refused);
         }
@@ -69,7 +70,7 @@ impl Visit {
         let person = match identified {
             Ok(person) => person,
             Err(error) => {
-                tracing::info!(%error, "somebody was not let in");
+                tracing::info!(%error, "a visitor was rejected");
                 return error_page(StatusCode::FORBIDDEN, texts.refused);
             }
         };

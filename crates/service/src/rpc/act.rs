@@ -131,7 +131,7 @@ pub(super) const EXTEND: &[Param] = &[
             least: 1,
             most: u64::MAX,
         },
-        "How much more time, in milliseconds; without it, as much as is granted at once.",
+        "How much more time, in milliseconds; by default, the longest extension.",
     ),
 ];
 

@@ -65,7 +65,7 @@ pub(super) const CREATE: &[Param] = &[
     Param::optional(
         "mode",
         Shape::Word(modes),
-        "How it is asked; by default, it follows from what is asked.",
+        "The mode; by default, it follows from the question.",
     ),
     Param::optional("formDefinition", Shape::Object, "A form."),
     Param::optional("template", Shape::Text(256), "The name of a template."),
@@ -73,27 +73,27 @@ pub(super) const CREATE: &[Param] = &[
     Param::optional(
         "prompt",
         Shape::Text(64 * 1024),
-        "A question that a line of text answers.",
+        "A question that is answered with one line of text.",
     ),
     Param::optional(
         "url",
         Shape::Text(64 * 1024),
-        "Where the respondent is sent.",
+        "The URL that the respondent is sent to.",
     ),
     Param::optional(
         "script",
         Shape::List,
-        "What a terminal says and asks, step by step.",
+        "The steps that a terminal shows and asks.",
     ),
     Param::optional(
         "message",
         Shape::Text(16 * 1024),
-        "Why it is asked, in words for the respondent.",
+        "Why you ask, shown to the respondent.",
     ),
     Param::optional(
         "timeout",
         Shape::Timeout,
-        "How long it waits, in milliseconds, or as an object.",
+        "How long the question waits, in milliseconds, or as an object.",
     ),
     Param::optional(
         "size_limit",
@@ -101,10 +101,18 @@ pub(super) const CREATE: &[Param] = &[
             least: 0,
             most: u64::MAX,
         },
-        "How large the result may be, in bytes of JSON.",
+        "The maximum size of the result, in bytes of JSON.",
     ),
-    Param::optional("respondent", Shape::Text(1024), "Who is to answer."),
-    Param::optional("durable", Shape::Flag, "It outlives the connection."),
+    Param::optional(
+        "respondent",
+        Shape::Text(1024),
+        "The person who may answer.",
+    ),
+    Param::optional(
+        "durable",
+        Shape::Flag,
+        "Whether the question outlives the connection.",
+    ),
     Param::optional(
         "callback",
         Shape::Text(64 * 1024),
@@ -118,17 +126,17 @@ pub(super) const CREATE: &[Param] = &[
     Param::optional(
         "unknown",
         Shape::Word(|| vec!["error", "ignore"]),
-        "What happens to answers that no field asked for.",
+        "How to treat unknown fields.",
     ),
     Param::optional(
         "sensitive",
         Shape::Flag,
-        "With a prompt: the answer is masked and sealed.",
+        "With a prompt: whether the answer is masked and encrypted.",
     ),
     Param::optional(
         "idempotencyKey",
         Shape::Text(256),
-        "The same key again returns the first elicitation.",
+        "A second call with the same key returns the first elicitation.",
     ),
 ];
 
@@ -288,11 +296,11 @@ fn mode_of(params: &Params<'_>, subject: Subject) -> Result<Mode, RpcError> {
 /// Rejects parameters that have no effect with this subject.
 fn reject_unused(params: &Params<'_>, subject: Subject) -> Result<(), RpcError> {
     if params.has("values") && !subject.is_form() {
-        let message = "`values` go with `formDefinition` or `template`.";
+        let message = "`values` requires `formDefinition` or `template`.";
         return Err(RpcError::param("values", "stray_param", message));
     }
     if params.flag("sensitive") && subject != Subject::Prompt {
-        let message = "`sensitive` goes with `prompt`; in a form it stands on each field.";
+        let message = "`sensitive` requires `prompt`; in a form, set it on each field.";
         return Err(RpcError::param("sensitive", "stray_param", message));
     }
     Ok(())
@@ -307,8 +315,8 @@ fn require_respondent(rpc: &Rpc, params: &Params<'_>) -> Result<(), RpcError> {
     if is_present || !is_needed {
         return Ok(());
     }
-    let message = "`respondent` is missing: people sign in here, and a question has to say who \
-                   of them may answer it.";
+    let message = "`respondent` is missing: people sign in here, and each question must name who \
+                   may answer it.";
     Err(RpcError::param("respondent", "missing_param", message))
 }
 
@@ -335,7 +343,7 @@ fn prefilled(rpc: &Rpc, form: &Form, values: Map<String, Value>) -> Result<Form,
             return Err(RpcError::unknown_value(&id, closest(&id, &ids)));
         };
         if form.fields()[index].is_sensitive() {
-            let message = format!("`values` has `{id}`, a secret; a secret cannot be prefilled.");
+            let message = format!("`values` contains `{id}`, but a secret cannot be prefilled.");
             return Err(RpcError::param("values", "sensitive_value", message));
         }
         let field = definition["fields"][index].as_object_mut();

@@ -35,17 +35,17 @@ macro_rules! codes {
 
 codes! {
     /// The message is not valid JSON.
-    ParseError = -32700, "The message cannot be read";
+    ParseError = -32700, "The message cannot be parsed";
     /// The message is JSON, but not a JSON-RPC call.
-    InvalidRequest = -32600, "The message is no call";
+    InvalidRequest = -32600, "The message is not a call";
     /// The method does not exist.
     MethodNotFound = -32601, "There is no such method";
     /// The parameters are invalid.
-    InvalidParams = -32602, "The parameters do not fit";
+    InvalidParams = -32602, "The parameters are invalid";
     /// An internal error.
-    Internal = -32603, "Something went wrong inside";
+    Internal = -32603, "Internal error";
     /// The answers violate rules of the form.
-    Invalid = -32007, "The answers are not valid";
+    Invalid = -32007, "The answers are invalid";
     /// The elicitation has already settled.
     Settled = -32009, "The elicitation has settled";
     /// The asker exceeded its rate limit.
@@ -63,7 +63,7 @@ codes! {
     /// The deadline has passed.
     TimedOut = -32016, "The elicitation timed out";
     /// The deadline cannot be extended.
-    ExtensionRefused = -32017, "The extension is refused";
+    ExtensionRefused = -32017, "The extension was rejected";
 }
 
 impl Code {
@@ -132,12 +132,12 @@ impl RpcError {
     }
 
     pub(super) fn unreadable(why: String) -> Self {
-        let message = format!("The message cannot be read as JSON: {why}.");
+        let message = format!("The message is not valid JSON: {why}.");
         Self::new(Code::ParseError, SYSTEM, message).with("details", why)
     }
 
     pub(super) fn invalid_request(why: &str) -> Self {
-        let message = format!("The message is no JSON-RPC 2.0 call: {why}.");
+        let message = format!("The message is not a JSON-RPC 2.0 call: {why}.");
         Self::new(Code::InvalidRequest, SYSTEM, message).with("details", why)
     }
 
@@ -152,7 +152,7 @@ impl RpcError {
     /// The result does not fit into the response of its batch.
     pub(super) fn batch_too_large(size: usize, limit: usize) -> Self {
         let message = format!(
-            "The answers of the batch have more than {limit} bytes: ask for this one by itself."
+            "The responses of the batch have more than {limit} bytes: send this call on its own."
         );
         Self::new(Code::TooLarge, SUBMISSION, message)
             .with("reason", "too_large")
@@ -185,7 +185,7 @@ impl RpcError {
     pub(super) fn unknown_template(name: &str, suggestion: Option<&str>) -> Self {
         let end = match suggestion {
             Some(_) => did_you_mean(suggestion),
-            None => "; `forms/list` tells which there are.".to_owned(),
+            None => "; call `forms/list` to see them.".to_owned(),
         };
         let message = format!("There is no template `{}`{end}", shortened(name));
         Self::param("template", "unknown_template", message).suggesting(suggestion)
@@ -194,7 +194,7 @@ impl RpcError {
     pub(super) fn unknown_value(id: &str, suggestion: Option<&str>) -> Self {
         let id = shortened(id);
         let end = did_you_mean(suggestion);
-        let message = format!("`values` has `{id}`, but the form has no such field{end}");
+        let message = format!("`values` contains `{id}`, but the form has no such field{end}");
         Self::param("values", "unknown_field", message)
             .with("field", id)
             .suggesting(suggestion)
@@ -232,14 +232,14 @@ impl RpcError {
 
     /// One error for unknown ids, ids of other askers, and malformed ids.
     pub(super) fn not_found() -> Self {
-        let message = "There is no such elicitation; its id may be wrong, or it was purged.";
+        let message = "There is no such elicitation; its id may be wrong, or it was deleted.";
         Self::new(Code::NotFound, SUBMISSION, message).with("reason", "not_found")
     }
 
     /// An internal error, logged here; the caller learns only its kind.
     pub(super) fn internal(details: &'static str, error: &(dyn Error + 'static)) -> Self {
         tracing::error!(error, details, "request failed");
-        let message = "Something went wrong in the service; its log says what. Try again later.";
+        let message = "Internal error; see the service's log. Try again later.";
         Self::new(Code::Internal, SYSTEM, message).with("details", details)
     }
 
@@ -336,8 +336,8 @@ impl From<AskError> for RpcError {
             }
             AskError::UnsafeUrl(error) => Self::unsafe_url(&error),
             AskError::NoCallbacks => {
-                let message = "This service calls nobody back: leave `callback` out and use \
-                               `elicitation/await`, or have a signing secret configured.";
+                let message = "This service does not support callbacks: leave out `callback` and \
+                               use `elicitation/await`, or configure a signing secret.";
                 Self::param("callback", "no_callbacks", message)
             }
             AskError::RateLimited { retry_after } => Self::rate_limited(retry_after),
@@ -351,8 +351,8 @@ impl From<AskError> for RpcError {
             }
             AskError::TooLarge { size, limit } => {
                 let message = format!(
-                    "The question takes {size} bytes of memory beside its form, and {limit} are \
-                     left; ask with less, or wait until others settle."
+                    "The question needs {size} bytes of memory in addition to its form, but only \
+                     {limit} are left; ask with less, or wait until others settle."
                 );
                 Self::new(Code::TooManyLive, SYSTEM, message)
                     .with("details", "too_much_live")
@@ -374,7 +374,8 @@ impl From<ActError> for RpcError {
             ActError::TimedOut { elapsed, timeout } => {
                 let (elapsed, timeout) = (millis(elapsed), millis(timeout));
                 let message = format!(
-                    "The elicitation timed out: {elapsed} ms have passed, and it had {timeout}."
+                    "The elicitation timed out: {elapsed} ms have passed, and its timeout was \
+                     {timeout} ms."
                 );
                 Self::new(Code::TimedOut, TIMEOUT, message)
                     .with("elapsed_ms", elapsed)
@@ -383,8 +384,8 @@ impl From<ActError> for RpcError {
             ActError::Invalid(refusal) => Self::refused(&refusal),
             ActError::TooLarge { size, limit } => {
                 let message = format!(
-                    "The result has {size} bytes, and {limit} are the most; the elicitation \
-                     stays open."
+                    "The result has {size} bytes; the limit is {limit}. The elicitation stays \
+                     open."
                 );
                 Self::new(Code::TooLarge, SUBMISSION, message)
                     .with("reason", "too_large")
@@ -393,26 +394,24 @@ impl From<ActError> for RpcError {
             }
             ActError::Extension(why) => {
                 let message = match why {
-                    ExtensionRefusal::NotAllowed => "This question's time cannot be extended.",
-                    ExtensionRefusal::NoneLeft => {
-                        "The time was extended as often as it can be; none is left."
-                    }
+                    ExtensionRefusal::NotAllowed => "This question cannot be extended.",
+                    ExtensionRefusal::NoneLeft => "This question cannot be extended any further.",
                     ExtensionRefusal::TooLong => {
-                        "`extensionDuration` is more than is granted at once; leave it out to \
-                         get the most."
+                        "`extensionDuration` is too long; leave it out to get the longest \
+                         extension."
                     }
                 };
                 Self::new(Code::ExtensionRefused, TIMEOUT, message).with("reason", why.as_str())
             }
             ActError::WrongMode(mode) => {
-                let message = format!("That cannot be done to a question in {mode} mode.");
+                let message = format!("This method does not apply to a question in {mode} mode.");
                 Self::new(Code::InvalidParams, SUBMISSION, message)
                     .with("reason", "wrong_mode")
                     .with("mode", mode.as_str())
             }
             ActError::RateLimited { retry_after } => Self::rate_limited(retry_after),
             ActError::ShuttingDown => {
-                let message = "The service is shutting down; ask again once it is back.";
+                let message = "The service is shutting down; try again later.";
                 Self::new(Code::Internal, SYSTEM, message).with("details", "shutting_down")
             }
             ActError::Store(error) => Self::internal("store", &error),

@@ -62,7 +62,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message<'_>, RpcError> {
     match count {
         0 => Err(RpcError::invalid_request("the batch is empty")),
         count if count > MAX_BATCH => Err(RpcError::invalid_request(&format!(
-            "the batch has {count} elements, and {MAX_BATCH} are the most"
+            "the batch has {count} elements; the limit is {MAX_BATCH}"
         ))),
         _ => {
             let requests = elements.into_iter().map(|raw| read_request(raw.get()));
@@ -127,14 +127,14 @@ fn read_request(source: &str) -> Result<Request<'_>, Invalid<'_>> {
     };
     // Serde would read an array as the members in order.
     if !source.trim_start().starts_with('{') {
-        return invalid(None, "a call is an object");
+        return invalid(None, "a call must be an object");
     }
     let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(source) else {
-        return invalid(None, "a call is an object");
+        return invalid(None, "a call must be an object");
     };
     let id = envelope.id;
     if id.is_some_and(|id| !is_id(id)) {
-        return invalid(None, "`id` is a text, a number or null");
+        return invalid(None, "`id` must be a string, a number or null");
     }
     if id.is_some_and(|id| id.get().len() > MAX_ID) {
         return invalid(None, &format!("`id` is longer than {MAX_ID} bytes"));
@@ -143,7 +143,7 @@ fn read_request(source: &str) -> Result<Request<'_>, Invalid<'_>> {
         return invalid(id, "`jsonrpc` is \"2.0\"");
     }
     let Some(method) = envelope.method.and_then(text) else {
-        return invalid(id, "`method` is a text");
+        return invalid(id, "`method` must be a string");
     };
     Ok(Request {
         id,

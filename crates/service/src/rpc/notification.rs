@@ -54,19 +54,19 @@ static TIMEOUT: NotificationKind = NotificationKind {
 
 static WARNING: NotificationKind = NotificationKind {
     method: "notifications/elicitation/timeout_warning",
-    about: "Time is about to run out.",
+    about: "The question is about to time out.",
     params: &[
         ID,
-        Param::required("remainingMs", MILLIS, "How much is left, in milliseconds."),
+        Param::required("remainingMs", MILLIS, "The time left, in milliseconds."),
         Param::required(
             "extensionAllowed",
             Shape::Flag,
-            "Whether there can be more; false once no extension is left.",
+            "Whether the deadline can be extended; false if there are no extensions left.",
         ),
         Param::required(
             "extensionDuration",
             MILLIS,
-            "How long an extension is, in milliseconds.",
+            "The length of an extension, in milliseconds.",
         ),
     ],
 };

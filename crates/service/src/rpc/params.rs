@@ -116,7 +116,7 @@ impl<'a> Params<'a> {
 
 fn members_of(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, RpcError> {
     let by_name = || {
-        let message = "`params` must be an object: parameters go by name.";
+        let message = "`params` must be an object with parameters by name.";
         RpcError::params("invalid_param", message)
     };
     if !raw.get().starts_with('{') {

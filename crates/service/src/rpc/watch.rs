@@ -64,14 +64,18 @@ pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
 }
 
 pub(super) const LIST: &[Param] = &[
-    Param::optional("status", Shape::Word(statuses), "Only those in this state."),
+    Param::optional(
+        "status",
+        Shape::Word(statuses),
+        "Only questions with this status.",
+    ),
     Param::optional(
         "limit",
         Shape::Count {
             least: 1,
             most: MAX_PAGE as u64,
         },
-        "How many at most; defaults to 50.",
+        "The maximum number; defaults to 50.",
     ),
     Param::optional(
         "cursor",
@@ -120,7 +124,7 @@ pub(super) const AWAIT: &[Param] = &[
             least: 0,
             most: u64::MAX,
         },
-        "How long to wait at most, in milliseconds; without it, until it settles.",
+        "The maximum time to wait, in milliseconds; by default, until it settles.",
     ),
 ];
 

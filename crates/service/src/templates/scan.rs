@@ -85,7 +85,7 @@ impl Scan {
             cache.insert(path, now);
         }
         for path in std::mem::replace(&mut self.cache, cache).keys() {
-            tracing::info!(file = %path.display(), "the file of a template is gone");
+            tracing::info!(file = %path.display(), "the file of a template was removed");
         }
         self.report_clashes(&names);
         let found = names.into_iter().map(|(name, paths)| {
@@ -105,7 +105,11 @@ impl Scan {
             if !self.clashes.contains(name) {
                 let problems = clash(name, paths).to_string();
                 let folder = self.folder.display();
-                tracing::warn!(%folder, problems, "a template is not clear; the last good one stays");
+                tracing::warn!(
+                    %folder,
+                    problems,
+                    "a template is ambiguous; the last valid version stays in use"
+                );
             }
             name.clone()
         });
@@ -197,7 +201,7 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 
 fn load(path: &Path, bytes: &[u8], validators: &Validators) -> Loaded {
     let Ok(text) = str::from_utf8(bytes) else {
-        let message = "The file is no text in UTF-8.";
+        let message = "The file is not UTF-8 text.";
         return Err(Problems::of_document(ProblemCode::Syntax, message));
     };
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -216,11 +220,15 @@ fn report(path: &Path, loaded: &Loaded, is_new: bool) {
     let file = path.display();
     match loaded {
         Ok(_) if is_new => tracing::debug!(%file, "a template was loaded"),
-        Ok(_) => tracing::info!(%file, "a template was loaded again"),
+        Ok(_) => tracing::info!(%file, "a template was reloaded"),
         Err(problems) => {
             let first = problems.iter().take(MAX_REPORTED).map(ToString::to_string);
             let problems = first.collect::<Vec<_>>().join("; ");
-            tracing::warn!(%file, problems, "a template is broken; the last good one stays");
+            tracing::warn!(
+                %file,
+                problems,
+                "a template is invalid; the last valid version stays in use"
+            );
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum UploadError {
     Damaged,
     /// Another process uses the folder; its sweep would remove these files.
     #[error(
-        "the folder of uploads {} is in use by another service: end that one, or name another \
+        "the uploads folder {} is in use by another service: stop that service, or set another \
          folder with `uploads.folder`",
         folder.display()
     )]
@@ -31,7 +31,7 @@ pub enum UploadError {
         folder: PathBuf,
     },
     /// The folder cannot be used.
-    #[error("the folder of uploads {} cannot be used", folder.display())]
+    #[error("the uploads folder {} cannot be used", folder.display())]
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -39,10 +39,10 @@ pub enum UploadError {
         source: io::Error,
     },
     /// The disk is full.
-    #[error("there is no room for the file")]
+    #[error("there is not enough space for the file")]
     Full(#[source] io::Error),
     /// Another I/O error.
-    #[error("the disk does not answer")]
+    #[error("the disk failed")]
     Disk(#[source] io::Error),
 }
 
@@ -66,10 +66,10 @@ pub enum ReceiveError {
     #[error("the file is not acceptable")]
     Refused(#[source] Violations),
     /// The field is not a file field.
-    #[error("the field takes no files")]
+    #[error("the field accepts no files")]
     NotAFileField,
     /// The elicitation has settled or does not exist.
-    #[error("the elicitation takes no files any more")]
+    #[error("the elicitation no longer accepts files")]
     Closed,
     /// More files than the form can use; remove some first.
     #[error("more than {limit} files for one elicitation")]
@@ -96,18 +96,18 @@ pub enum ReceiveError {
         limit: u64,
     },
     /// Too many concurrent uploads; retry in a moment.
-    #[error("too many files are being sent at once")]
+    #[error("too many files are being uploaded")]
     Busy,
     /// The upload made no progress for a while.
     #[error("the file stopped arriving")]
     Stalled,
     /// The body ended early or failed.
-    #[error("the file did not arrive as a whole")]
+    #[error("the file did not arrive completely")]
     Body(#[source] BoxError),
     /// The file could not be stored.
     #[error(transparent)]
     Upload(#[from] UploadError),
     /// The elicitation could not be read.
-    #[error("the elicitation cannot be looked at")]
+    #[error("the elicitation cannot be read")]
     Engine(#[source] ActError),
 }

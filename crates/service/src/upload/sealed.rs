@@ -262,5 +262,5 @@ fn read_exact(file: &mut impl io::Read, bytes: &mut [u8]) -> Result<(), UploadEr
 }
 
 fn too_long() -> UploadError {
-    UploadError::Full(io::Error::other("the file is too long to be sealed"))
+    UploadError::Full(io::Error::other("the file is too large to encrypt"))
 }

@@ -32,7 +32,7 @@ impl Uploads {
         let elicitations = match found {
             Ok(elicitations) => elicitations,
             Err(error) => {
-                tracing::warn!(%error, "the folder of uploads cannot be looked through");
+                tracing::warn!(%error, "the uploads folder cannot be read");
                 return;
             }
         };

@@ -111,7 +111,7 @@ async fn a_required_field_that_became_visible_is_asked_before_the_review(scene: 
         let notice = page.text(".notice").await;
         assert_eq!(
             notice,
-            "Your answers lead to more questions. They are shown below."
+            "Your answers lead to more questions. Answer them below."
         );
     }
     page.fill("#f1", "because").await;

@@ -281,7 +281,7 @@ impl Browser {
         self.go_on().await;
         self.find("#review").await;
         self.go_on().await;
-        self.until_headed("Sent. Thank you.").await;
+        self.until_headed("Answer sent").await;
     }
 
     /// How wide the page is, in pixels of its own.

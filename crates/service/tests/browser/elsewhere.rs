@@ -51,7 +51,10 @@ async fn a_page_of_another_site_asks_nothing(scene: Scene) {
     let elsewhere = question.link.replace("127.0.0.1", "evil.test");
     scene.browser.goto(&elsewhere).await;
     let heading = scene.browser.client.find(Locator::Css("h1")).await.unwrap();
-    assert_eq!(heading.text().await.unwrap(), "Not from here");
+    assert_eq!(
+        heading.text().await.unwrap(),
+        "You cannot open this page from here"
+    );
 
     // A page of this machine may, so the others were refused for what they are.
     scene

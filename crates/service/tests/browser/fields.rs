@@ -32,7 +32,7 @@ impl Scene {
         self.browser.open(&question).await;
         act().await;
         self.browser.go_on().await;
-        self.browser.until_headed("Sent. Thank you.").await;
+        self.browser.until_headed("Answer sent").await;
         assert_eq!(question.result().await["it"], expected, "{field}");
     }
 }
@@ -183,10 +183,7 @@ async fn addresses_come_back_and_can_be_tested(scene: Scene) {
         page.fill("#f0", "https://example.com/a?b=c").await;
         page.click("button[value='test.0']").await;
         let verdict = page.text(".verdict.good").await;
-        assert_eq!(
-            verdict,
-            "This address can be used. Nothing was fetched from it."
-        );
+        assert_eq!(verdict, "This address can be used. It was not opened.");
     };
     scene
         .answer(field, act, json!("https://example.com/a?b=c"))

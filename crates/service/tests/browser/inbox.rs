@@ -53,7 +53,7 @@ async fn the_inbox_lists_what_waits_and_what_is_over_and_opens_one(scene: Scene)
     page.click(".card:last-child a").await;
     page.fill("#f0", "Zoë").await;
     page.go_on().await;
-    page.until_headed("Sent. Thank you.").await;
+    page.until_headed("Answer sent").await;
     assert_eq!(first.result().await, json!({"name": "Zoë"}));
     page.goto(&scene.site.pages.inbox_link()).await;
     assert!(page.text(".settled").await.contains("Release 1.4"));

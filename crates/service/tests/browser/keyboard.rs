@@ -57,7 +57,7 @@ async fn a_form_is_filled_in_reviewed_and_sent_by_keys_alone(scene: Scene) {
     page.find("#review").await;
     scene.tab_to("button.primary").await;
     page.press(ENTER).await;
-    page.until_headed("Sent. Thank you.").await;
+    page.until_headed("Answer sent").await;
     let expected = json!({"name": "Zoe", "on": true, "color": "green", "colors": ["green"]});
     assert_eq!(question.result().await, expected);
 }
@@ -70,7 +70,7 @@ async fn enter_sends_a_form_of_one_field(scene: Scene) {
     scene.tab_to("#f0").await;
     page.press("Zoe").await;
     page.press(ENTER).await;
-    page.until_headed("Sent. Thank you.").await;
+    page.until_headed("Answer sent").await;
     assert_eq!(question.result().await, json!({"name": "Zoe"}));
 }
 

@@ -46,7 +46,7 @@ async fn a_secret_is_kept_and_never_on_a_page_again(scene: Scene) {
     page.find("#review").await;
     assert!(!page.client.source().await.unwrap().contains("hunter2"));
     page.go_on().await;
-    page.until_headed("Sent. Thank you.").await;
+    page.until_headed("Answer sent").await;
     assert!(!page.client.source().await.unwrap().contains("hunter2"));
     assert_eq!(
         question.result().await,

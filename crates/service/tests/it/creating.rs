@@ -150,7 +150,7 @@ async fn values_must_be_answers_to_fields_of_the_form() {
     let error = refused(json!({"replica": 4})).await;
     assert_eq!(
         error["message"],
-        "`values` has `replica`, but the form has no such field; did you mean `replicas`?"
+        "`values` contains `replica`, but the form has no such field; did you mean `replicas`?"
     );
     assert_eq!(
         error["data"],

@@ -93,13 +93,13 @@ async fn parameters_that_do_not_fit_are_named() {
             "elicitation/status",
             json!([id]),
             "invalid_param",
-            "`params` must be an object: parameters go by name.",
+            "`params` must be an object with parameters by name.",
         ),
         (
             "elicitation/status",
             Value::Null,
             "invalid_param",
-            "`params` must be an object: parameters go by name.",
+            "`params` must be an object with parameters by name.",
         ),
     ] {
         let error = world.error(method, params.clone()).await;
@@ -318,7 +318,10 @@ async fn not_yours_not_there_and_not_an_id_are_the_same_to_the_byte() {
         assert_eq!(
             bodies,
             [
-                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"There is no such elicitation; its id may be wrong, or it was purged.","data":{"type":"submission","reason":"not_found"}}}"#
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"There is no such \
+                                                                             elicitation; its id \
+                                                                             may be wrong, or it \
+                                                                             was deleted.","data":{"type":"submission","reason":"not_found"}}}"#
             ],
             "{method}"
         );

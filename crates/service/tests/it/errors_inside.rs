@@ -23,7 +23,7 @@ async fn a_failing_store_is_in_the_log_and_not_in_the_answer() {
     assert_eq!(
         error,
         json!({"code": -32603,
-            "message": "Something went wrong in the service; its log says what. Try again later.",
+            "message": "Internal error; see the service's log. Try again later.",
             "data": {"type": "system", "details": "store"}})
     );
     store.inject(Fault::of(Call::Create).times(1));

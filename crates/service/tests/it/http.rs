@@ -239,7 +239,7 @@ async fn pages_for_those_who_run_it() {
         ("/readyz", 200, "ready"),
         ("/metrics", 200, "live 1"),
         ("/openrpc.json", 200, "{"),
-        ("/", 404, "There is nothing here"),
+        ("/", 404, "Not found"),
         ("/rpc", 405, ""),
     ] {
         let answer = server.send(server.get(path)).await;

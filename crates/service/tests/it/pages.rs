@@ -201,7 +201,7 @@ async fn a_person_answers_and_the_asker_has_it() {
     let closing = site
         .get(&visitor.here, &[("cookie", &visitor.cookie)])
         .await;
-    assert!(text(&closing).contains("Sent. Thank you."));
+    assert!(text(&closing).contains("Answer sent"));
 
     let asker = site.world.session.asker();
     let settled = asker.elicitation(id).status().await.unwrap();

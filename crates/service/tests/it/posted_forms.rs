@@ -202,7 +202,7 @@ async fn more_than_a_form_can_use_is_refused_with_a_page_and_kept_nowhere() {
     let hostile = [("_f", "0"), ("f.m", "z")].repeat(2000);
     let refused = site.post(&visitor, &hostile).await;
     assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
-    assert!(text(&refused).contains("That is too much"));
+    assert!(text(&refused).contains("Your answers are too long"));
     let drafted = site
         .world
         .engine
@@ -219,7 +219,7 @@ async fn more_than_a_form_can_use_is_refused_with_a_page_and_kept_nowhere() {
     let check = format!("{}?check", visitor.here);
     let page = site.get(&check, &[("cookie", &visitor.cookie)]).await;
     assert!(
-        text(&page).contains("Something needs another look"),
+        text(&page).contains("There is a problem"),
         "{}",
         text(&page)
     );

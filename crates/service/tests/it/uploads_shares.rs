@@ -191,11 +191,11 @@ async fn the_page_says_that_there_is_no_room() {
     };
     let (status, says) = upload(2000).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(says.contains("Remove another one first"), "{says}");
+    assert!(says.contains("Remove another file first"), "{says}");
     assert_eq!(upload(900).await.0, StatusCode::OK);
     let (status, says) = upload(900).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(says.contains("no room for files right now"), "{says}");
+    assert!(says.contains("not enough space for files"), "{says}");
 }
 
 #[tokio::test]

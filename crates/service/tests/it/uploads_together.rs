@@ -231,6 +231,6 @@ async fn many_files_in_one_form_without_a_script_are_all_kept() {
     let answer = site.send(Method::POST, &visitor.here, &headers, body).await;
     // Ten were sent, and eight found a place: the page says so.
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(text(&answer).contains("Something needs another look"));
+    assert!(text(&answer).contains("There is a problem"));
     assert_eq!(names(&draft(&site, id).await["eight"]).len(), 8);
 }

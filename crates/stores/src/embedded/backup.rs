@@ -11,7 +11,7 @@ use super::{Shared, files, readers};
 #[non_exhaustive]
 pub enum BackupError {
     /// The target exists.
-    #[error("{} exists already: choose another path, or remove it first", path.display())]
+    #[error("{} already exists: choose another path, or remove it first", path.display())]
     Exists {
         /// The target.
         path: PathBuf,

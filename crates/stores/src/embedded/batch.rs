@@ -187,7 +187,7 @@ impl<'c> Batch<'c> {
         if !connection.is_autocommit()
             && let Err(error) = self.rollback.execute([])
         {
-            tracing::error!(%error, "a failed transaction cannot be taken back");
+            tracing::error!(%error, "a failed transaction cannot be rolled back");
         }
     }
 

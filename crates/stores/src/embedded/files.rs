@@ -79,7 +79,7 @@ type Identity = (u64, u64);
 
 /// A file of the store was deleted or replaced.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{} was removed or replaced while it was in use: end this process, and put it back", path.display())]
+#[error("{} was removed or replaced while it was in use: stop this process and restore the file", path.display())]
 pub(super) struct Removed {
     path: PathBuf,
 }

@@ -34,7 +34,7 @@ pub(super) fn load(
             }
             Err(ReadError::Record(error)) => {
                 unreadable += 1;
-                tracing::warn!(%id, %error, "an elicitation cannot be read and is left alone");
+                tracing::warn!(%id, %error, "an elicitation cannot be read and is skipped");
             }
             Err(ReadError::Sqlite(error)) => return Err(error.into()),
         }

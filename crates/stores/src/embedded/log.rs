@@ -83,7 +83,7 @@ impl Log {
             return true;
         };
         let pages = self.pages.load(Ordering::Relaxed);
-        tracing::warn!(%error, pages, "the log of the store could not be emptied");
+        tracing::warn!(%error, pages, "the log of the store could not be truncated");
         false
     }
 }

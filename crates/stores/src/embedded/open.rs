@@ -38,7 +38,7 @@ pub enum OpenError {
         source: BoxError,
     },
     /// The file is not a store.
-    #[error("{} is not a store of Entreat: choose another path", path.display())]
+    #[error("{} is not an Entreat store: choose another path", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
@@ -50,13 +50,15 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file has several hard links, and its log belongs to only one of the names.
-    #[error("{} has another name (a hard link): remove that one, and copy a store with `entreat backup`", path.display())]
+    #[error("{} has a second name (a hard link): remove that name; to copy a store, use `entreat \
+             backup`", path.display())]
     Linked {
         /// The store's file.
         path: PathBuf,
     },
     /// The data is corrupt: the disk is broken, or another program wrote to the file.
-    #[error("{} is damaged ({part}): put it back from your copy, or move it away and begin a new one", path.display())]
+    #[error("{} is damaged ({part}): restore it from a backup, or move it away and start with a \
+             new one", path.display())]
     Damaged {
         /// The store's file.
         path: PathBuf,
@@ -64,7 +66,7 @@ pub enum OpenError {
         part: &'static str,
     },
     /// A newer Entreat wrote it.
-    #[error("{} has format {found}, and this version knows up to {known}: use a newer Entreat", path.display())]
+    #[error("{} has format {found}, but this version supports up to {known}: use a newer Entreat", path.display())]
     Newer {
         /// The store's file.
         path: PathBuf,

@@ -74,7 +74,7 @@ impl Running {
     fn join(self) {
         drop(self.stop);
         if self.thread.join().is_err() {
-            tracing::error!("the writer of the store ended by a panic");
+            tracing::error!("the store's writer panicked");
         }
     }
 }
@@ -136,7 +136,7 @@ fn run(shared: &Shared, mut connection: Connection, mut inbox: Inbox) {
             Err(failure) => {
                 batch.roll_back(&connection);
                 let error = &failure.0;
-                tracing::error!(%error, steps = jobs.len(), "steps could not be kept");
+                tracing::error!(%error, steps = jobs.len(), "steps could not be stored");
                 for job in jobs.drain(..) {
                     job.fail(&failure);
                 }

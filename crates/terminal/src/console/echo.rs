@@ -48,7 +48,7 @@ impl EchoOff {
     pub(super) fn new() -> io::Result<Self> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "secrets cannot be typed unseen on this system",
+            "secrets cannot be hidden while typed on this system",
         ))
     }
 }

@@ -123,7 +123,7 @@ impl CardScreen<'_> {
             body.write_own("It cannot be opened from here.", width, theme.warning());
         }
         body.blank();
-        body.write_own("The whole address:", width, theme.normal());
+        body.write_own("Full address:", width, theme.normal());
         body.write_quoted(&one_line(&self.card.url), width, theme, theme.normal());
         body.blank();
         body.write_quoted(&self.card.message, width, theme, theme.normal());

@@ -211,15 +211,17 @@ impl Model {
                     extensions_left,
                     is_short: false,
                 });
-                self.status = Some(format!("You have {} now.", time_left(left)));
+                self.status = Some(format!("You now have {}.", time_left(left)));
             }
             Event::ExpiryWarning(left) => {
                 if let Some(time) = &mut self.time {
                     time.is_short = true;
                 }
-                self.status = Some(format!("Time runs out: {} left.", time_left(left)));
+                self.status = Some(format!("Time is running out: {} left.", time_left(left)));
             }
-            Event::ExtensionRefused(why) => self.status = Some(format!("No more time: {why}.")),
+            Event::ExtensionRefused(why) => {
+                self.status = Some(format!("The time was not extended: {why}."))
+            }
             Event::Completed(completion) => {
                 let index = completion.index;
                 let outcome = self.editors[index].completed(&completion);

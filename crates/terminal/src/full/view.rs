@@ -139,7 +139,7 @@ fn header(model: &Model, theme: Theme) -> Line<'static> {
     let taken = time.as_ref().map_or(0, |time| time.content.width() + 2);
     let who = match (&model.asker, model.pane) {
         (Some(asker), Pane::Form) => format!("{} asks", quoted(asker)),
-        (None, Pane::Form) => "You are asked".to_owned(),
+        (None, Pane::Form) => "Question".to_owned(),
         (Some(asker), Pane::Review { .. }) => format!("Your answers to {}", quoted(asker)),
         (None, Pane::Review { .. }) => "Your answers".to_owned(),
     };
@@ -184,14 +184,14 @@ fn footer(model: &Model, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(leaving) = model.leaving {
         let words = match leaving {
-            Leaving::Cancel => "Esc again leaves, and what you typed is lost.",
-            Leaving::Decline => "Ctrl-X again refuses to answer.",
+            Leaving::Cancel => "Press Esc again to leave and discard your answers.",
+            Leaving::Decline => "Press Ctrl-X again to decline.",
         };
         let mut words = body::wrapped(words, width, theme.warning());
         words.truncate(2);
         lines.extend(words);
         lines.push(Line::from(Span::styled(
-            "Any other key stays.",
+            "Press any other key to stay.",
             theme.normal(),
         )));
         return lines;

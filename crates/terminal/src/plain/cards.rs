@@ -22,7 +22,7 @@ pub(crate) async fn card(
 ) -> io::Result<CardReply> {
     let mut output = PromptGuard::new(output);
     output.write_own(&format!(
-        "{} asks you to open a page on the web:",
+        "{} asks you to open a web page:",
         quoted(&card.asker)
     ))?;
     output.write_quoted(&card.message)?;

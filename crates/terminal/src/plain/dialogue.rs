@@ -84,7 +84,7 @@ impl<'d> Dialogue<'d> {
     pub(super) fn introduce(&mut self) -> io::Result<()> {
         match self.asker {
             Some(name) => self.writer.write_own(&format!("{} asks:", quoted(name)))?,
-            None => self.writer.write_own("You are asked:")?,
+            None => self.writer.write_own("Question:")?,
         }
         let title = one_line(self.form.title());
         // The title of a script's form is not the asker's text.
@@ -215,7 +215,7 @@ impl<'d> Dialogue<'d> {
         };
         if !errors.is_empty() {
             self.writer.blank()?;
-            self.show_errors("The answers do not fit yet:", &errors)?;
+            self.show_errors("Some answers need correcting:", &errors)?;
             if self.reopen(&errors) {
                 return Ok(None);
             }
@@ -311,7 +311,7 @@ impl<'d> Dialogue<'d> {
             );
             let label = quoted(field.label());
             if field.is_fixed() {
-                lines.push(format!("{label}, not to be changed: {answer}"));
+                lines.push(format!("{label}, read-only: {answer}"));
             } else {
                 number += 1;
                 lines.push(format!("{number}. {label}: {answer}"));

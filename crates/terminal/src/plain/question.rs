@@ -45,8 +45,7 @@ impl Dialogue<'_> {
         );
         drop(progress);
         self.writer.blank()?;
-        self.writer
-            .write_own("For your information, not to be changed:")?;
+        self.writer.write_own("For your information (read-only):")?;
         self.show_description(index)?;
         self.writer.write_own(&format!("It is {answer}."))
     }
@@ -175,33 +174,33 @@ impl Dialogue<'_> {
     fn enter_hint(&self, field: &Field) -> String {
         let what = match self.enter_action(field) {
             EnterAction::Keep if self.draft_value(field).is_some_and(Value::is_null) => {
-                return "Enter leaves it without an answer.".to_owned();
+                return "Press Enter to leave it empty.".to_owned();
             }
             EnterAction::Keep => {
                 let progress = self.progress();
                 let answer = progress.answer(field.id());
                 let answer = answer.map_or_else(
-                    || "what you gave".to_owned(),
+                    || "your answer".to_owned(),
                     |answer| review::in_brief(field, answer),
                 );
-                format!("Enter keeps {answer}")
+                format!("Press Enter to keep {answer}")
             }
             EnterAction::Default(_) => {
                 let default = field
                     .default()
                     .map(|answer| review::in_brief(field, answer));
-                format!("Enter takes {}", default.unwrap_or_default())
+                format!("Press Enter for {}", default.unwrap_or_default())
             }
-            EnterAction::No => return "Enter says no.".to_owned(),
+            EnterAction::No => return "Press Enter for no.".to_owned(),
             EnterAction::NoAnswer if field.is_required() && !self.form.allows_partial() => {
                 return String::new();
             }
-            EnterAction::NoAnswer => return "Enter leaves it without an answer.".to_owned(),
+            EnterAction::NoAnswer => return "Press Enter to leave it empty.".to_owned(),
         };
         if field.is_required() {
             what + "."
         } else {
-            what + "; :empty leaves it without an answer."
+            what + "; type :empty to clear it."
         }
     }
 
@@ -275,10 +274,10 @@ impl Dialogue<'_> {
             0 => {}
             1 => self
                 .writer
-                .write_own("1 file so far. Another path, or Enter.")?,
-            count => self
-                .writer
-                .write_own(&format!("{count} files so far. Another path, or Enter."))?,
+                .write_own("1 file so far. Type another path, or press Enter.")?,
+            count => self.writer.write_own(&format!(
+                "{count} files so far. Type another path, or press Enter."
+            ))?,
         }
         Ok(LineOutcome::ReadMore)
     }
@@ -303,7 +302,7 @@ impl Dialogue<'_> {
             // The rule is not active now; it still bounds what is read.
             return self
                 .writer
-                .write_own("The file is larger than this question takes.");
+                .write_own("The file is too large for this question.");
         }
         self.show_errors("Not accepted:", &errors)
     }

@@ -153,7 +153,7 @@ fn run_dialogue(
 fn deadline_notice(time: Time) -> String {
     let left = time_left(time.left());
     if time.extensions_left > 0 {
-        format!("You have {left}. {EXTEND} asks for more.")
+        format!("You have {left}. Type {EXTEND} to ask for more.")
     } else {
         format!("You have {left}.")
     }
@@ -188,10 +188,10 @@ impl Session<'_> {
                 extensions_left,
             } => {
                 let time = self.time.insert(Time::new(at, extensions_left));
-                format!("You have {} now.", time_left(time.left()))
+                format!("You now have {}.", time_left(time.left()))
             }
             PromptNotice::ExpiryWarning(left) => warning(left, self.time),
-            PromptNotice::ExtensionRefused(why) => format!("No more time: {why}."),
+            PromptNotice::ExtensionRefused(why) => format!("The time was not extended: {why}."),
         };
         self.notices.push(text);
         if std::mem::take(&mut self.is_extending) {
@@ -258,9 +258,9 @@ impl Session<'_> {
 }
 
 fn warning(left: Duration, time: Option<Time>) -> String {
-    let text = format!("Time runs out: {} left.", time_left(left));
+    let text = format!("Time is running out: {} left.", time_left(left));
     if time.is_some_and(|time| time.extensions_left > 0) {
-        text + " :extend asks for more."
+        text + " Type :extend to ask for more."
     } else {
         text
     }

@@ -84,7 +84,7 @@ impl<'c> ConsoleWriter<'c> {
                     line => return Ok(line),
                 },
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    self.write_own(&format!("That cannot be taken: {error}."))?;
+                    self.write_own(&format!("That cannot be used: {error}."))?;
                 }
                 Err(error) => return Err(error),
             }

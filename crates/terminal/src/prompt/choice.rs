@@ -5,7 +5,7 @@ use entreat_core::form::Options;
 // Neither repeats the input, which may be secret.
 const NUMBER_OR_NAME: &str = "That is the number of one option and the name of another. \
     Type the number with a # before it.";
-const SEVERAL: &str = "That fits several options. Type a number.";
+const SEVERAL: &str = "That matches several options. Type a number.";
 
 /// Finds an option by number, with or without `#`, by value or by title.
 ///

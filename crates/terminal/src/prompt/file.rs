@@ -31,7 +31,7 @@ pub(crate) enum FetchedFile {
 pub(super) fn hint(rules: &FileRules) -> String {
     let what = if rules.max_items > 1 {
         let how_many = count(rules.min_items, Some(rules.max_items)).unwrap_or_default();
-        format!("Paths of {how_many} files, one a line, Enter after the last; each")
+        format!("Paths of {how_many} files, one per line, Enter after the last; each")
     } else {
         "The path of a file,".to_owned()
     };
@@ -55,7 +55,7 @@ pub(crate) fn fetch(rules: &FileRules, typed: &str) -> Result<FetchedFile, Strin
     read(rules, &path).map_err(|error| {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => "you may not read it".to_owned(),
+            io::ErrorKind::PermissionDenied => "you do not have permission to read it".to_owned(),
             io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
             _ => error.to_string(),
         };

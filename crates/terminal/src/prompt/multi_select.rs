@@ -8,7 +8,7 @@ use super::{choice, count};
 pub(super) fn hint(rules: &MultiSelectRules) -> String {
     let how_many = count(rules.min_items, rules.max_items).map(|count| format!(" {count}"));
     format!(
-        "Choose{} of these, by number or name, with commas between:",
+        "Select{} of these, by number or name, separated by commas:",
         how_many.as_deref().unwrap_or(" any")
     )
 }

@@ -13,7 +13,7 @@ pub(super) fn hint(rules: &TextRules) -> String {
         format!(" of {length} {characters}")
     });
     let pattern = rules.pattern.as_ref();
-    let pattern = pattern.map(|p| format!(" that fits the pattern {}", quoted(p.as_str())));
+    let pattern = pattern.map(|p| format!(" that matches the pattern {}", quoted(p.as_str())));
     if rules.format.is_none() && length.is_none() && pattern.is_none() {
         return String::new();
     }

@@ -11,5 +11,5 @@ pub(super) fn hint(rules: &UrlRules) -> String {
         .map(|scheme| format!("{scheme}:"))
         .collect();
     let schemes = quoted_choice(schemes.iter().map(String::as_str));
-    format!("A complete address that begins with {schemes}.")
+    format!("A complete address that starts with {schemes}.")
 }

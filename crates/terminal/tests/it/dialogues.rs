@@ -174,12 +174,12 @@ fn a_draft_is_offered_and_what_nobody_can_answer_is_dropped_from_it() {
     assert!(
         outcome
             .screen
-            .contains("Enter keeps (a secret, not shown).")
+            .contains("Press Enter to keep (secret, not shown).")
     );
     assert!(
         outcome
             .screen
-            .contains("Enter keeps 12; :empty leaves it without an answer.")
+            .contains("Press Enter to keep 12; type :empty to clear it.")
     );
 }
 
@@ -210,7 +210,7 @@ fn the_askers_reason_stands_behind_the_bar_before_the_title() {
         .unwrap();
     let head: Vec<_> = console.screen.lines().take(5).collect();
     let expected = [
-        "You are asked:",
+        "Question:",
         "│ Version 7 is ready.",
         "│ > Type your password",
         "│",

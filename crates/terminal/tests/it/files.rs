@@ -91,7 +91,11 @@ fn several_files_are_typed_one_a_line() {
         "application/octet-stream"
     );
     let one_first = fill(&form, &[&a, "", &a, &b, ""]);
-    assert!(one_first.screen.contains("│ File needs at least 2 items"));
+    assert!(
+        one_first
+            .screen
+            .contains("│ File must have at least 2 items")
+    );
     assert_eq!(one_first.draft, two);
 }
 

@@ -128,8 +128,8 @@ async fn deadlines_are_told_between_lines_and_put_off_by_a_command() {
     assert!(matches!(filled.unwrap(), FormReply::Answered(_)));
     let screen = screen.text();
     for words in [
-        "You have 5 minutes. :extend asks for more.\n",
-        "Time runs out: 59 seconds left. :extend asks for more.\n> ",
+        "You have 5 minutes. Type :extend to ask for more.\n",
+        "Time is running out: 59 seconds left. Type :extend to ask for more.\n> ",
         "You have 10 minutes now.\n> ",
         "This question can't be extended any further.\n> ",
     ] {

@@ -25,7 +25,7 @@ fn text_of(result: &Value) -> String {
     for message in list("messages").into_iter().flatten() {
         let role = message.get("role").and_then(Value::as_str);
         // Writing to a string cannot fail.
-        let _ = write!(text, "{}: ", role.unwrap_or("somebody"));
+        let _ = write!(text, "{}: ", role.unwrap_or("unknown"));
         push_block(&mut text, message.get("content").unwrap_or(&Value::Null));
     }
     for contents in list("contents").into_iter().flatten() {

@@ -85,7 +85,7 @@ impl ScriptedAnswers {
         let (left, used) = (state.left.len(), state.used);
         ensure!(
             left == 0,
-            "too many answers: the server asked {used} times, and {left} answers are left"
+            "too many answers: the server asked {used} times; unused answers: {left}"
         );
         Ok(())
     }

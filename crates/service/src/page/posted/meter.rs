@@ -63,7 +63,7 @@ where
             return Poll::Pending;
         }
         if self.meter.is_exhausted() {
-            let error = io::Error::other("the head of a part is too long");
+            let error = io::Error::other("the headers of a part are too long");
             return Poll::Ready(Some(Err(error)));
         }
         self.body.poll_next_unpin(cx).map(|chunk| {

@@ -84,9 +84,9 @@ impl Editor for BooleanEditor {
             cursor: None,
             below: Vec::new(),
             help: if self.is_required {
-                "y or n, or Space."
+                "Press y, n or Space."
             } else {
-                "y or n, or Space; Delete leaves it without an answer."
+                "Press y, n or Space; Delete clears the answer."
             },
         }
     }

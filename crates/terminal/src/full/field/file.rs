@@ -138,9 +138,9 @@ impl Editor for FileEditor {
             below.push(Line::from(Span::styled(more, theme.dim())));
         }
         let help = match (self.files.is_empty(), self.takes_many()) {
-            (true, _) => "Type a path; Tab completes it, Enter takes the file.",
-            (false, true) => "Another path, or Enter to go on; Delete takes the last file away.",
-            (false, false) => "Enter goes on; Delete takes the file away, a path replaces it.",
+            (true, _) => "Type a path; Tab completes it, Enter adds the file.",
+            (false, true) => "Type another path, or press Enter; Delete removes the last file.",
+            (false, false) => "Enter continues; Delete removes the file, a path replaces it.",
         };
         RenderedField {
             rows,

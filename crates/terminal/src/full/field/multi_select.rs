@@ -90,15 +90,15 @@ impl Editor for MultiSelectEditor {
     fn draw(&self, context: DrawContext) -> RenderedField {
         let theme = context.theme;
         let count = match self.chosen.len() + self.unknown.len() {
-            0 => "(nothing chosen)".to_owned(),
-            count => format!("{count} chosen"),
+            0 => "(nothing selected)".to_owned(),
+            count => format!("{count} selected"),
         };
         let sign = |value: &str| theme.check(self.chosen.contains(value));
         RenderedField {
             rows: vec![Line::from(Span::styled(count, theme.dim()))],
             cursor: None,
             below: draw_list(&self.list, sign, context),
-            help: "Space or Enter chooses, Tab goes on, letters search, Delete chooses nothing.",
+            help: "Space or Enter selects, Tab continues, type to search, Delete clears.",
         }
     }
 }

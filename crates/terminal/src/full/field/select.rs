@@ -69,14 +69,14 @@ impl Editor for SelectEditor {
         let theme = context.theme;
         let chosen = match &self.chosen {
             Some(value) => Span::raw(truncate(self.list.title(value), context.width)),
-            None => Span::styled("(nothing chosen)", theme.dim()),
+            None => Span::styled("(nothing selected)", theme.dim()),
         };
         let sign = |value: &str| theme.radio(self.chosen.as_deref() == Some(value));
         RenderedField {
             rows: vec![Line::from(chosen)],
             cursor: None,
             below: draw_list(&self.list, sign, context),
-            help: "Arrows move, Enter chooses, letters search, Delete chooses nothing.",
+            help: "Arrows move, Enter selects, type to search, Delete clears.",
         }
     }
 }
@@ -120,8 +120,8 @@ fn draw_search(list: &List, theme: Theme) -> Option<Line<'static>> {
     }
     let words = match (list.query().is_empty(), found) {
         (true, _) => format!("{all} options; type to search"),
-        (false, 0) => format!("none of {all} fits"),
-        (false, found) => format!("{found} of {all} fit"),
+        (false, 0) => format!("none of {all} match"),
+        (false, found) => format!("{found} of {all} match"),
     };
     Some(if list.query().is_empty() {
         Line::from(Span::styled(words, theme.dim()))

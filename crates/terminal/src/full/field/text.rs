@@ -56,7 +56,7 @@ impl Editor for TextEditor {
     fn draw(&self, context: DrawContext) -> RenderedField {
         let help = match (self.is_secret, self.has_lines) {
             (true, _) => "What you type is not shown.",
-            (false, true) => "Enter begins a new line, Tab goes on.",
+            (false, true) => "Enter starts a new line, Tab continues.",
             (false, false) => "",
         };
         RenderedField {

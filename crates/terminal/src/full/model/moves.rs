@@ -102,8 +102,8 @@ impl Model {
         self.focus = self.first_invalid().or(self.focus);
         self.scroll = None;
         self.status = Some(match wrong {
-            1 => "One answer does not fit yet.".to_owned(),
-            many => format!("{many} answers do not fit yet."),
+            1 => "1 answer needs correcting.".to_owned(),
+            many => format!("{many} answers need correcting."),
         });
         false
     }

@@ -100,7 +100,7 @@ fn conditions_bring_fields_in_and_out() {
 fn what_is_hidden_is_not_on_the_screen_and_what_is_readonly_cannot_be_reached() {
     let mut sitting = Sitting::of(&question(&every()));
     assert!(!sitting.screen().contains("Unseen"));
-    assert!(sitting.screen().contains("“operations”, not to be changed"));
+    assert!(sitting.screen().contains("“operations”, read-only"));
     sitting.type_in("web").press(&[Key::Tab; 20]);
     assert!(
         !sitting.screen().contains("> │ Owner"),
@@ -141,7 +141,7 @@ fn what_was_typed_is_not_lost_by_one_key() {
     for key in [Key::Escape, Key::Ctrl('x')] {
         let mut sitting = Sitting::new(&two());
         sitting.type_in("x").press(&[key]);
-        assert!(sitting.screen().contains("Any other key stays."));
+        assert!(sitting.screen().contains("Press any other key to stay."));
         sitting.press(&[Key::Char('y')]);
         assert_eq!(sitting.done, None);
         assert_eq!(sitting.send(), json!({"a": "x"}));
@@ -210,7 +210,11 @@ fn more_time_is_asked_for_by_a_key_and_told() {
     sitting.press(&[Key::Ctrl('t')]);
     assert_eq!(sitting.extensions, 1);
     sitting.hear(Event::ExpiryWarning(Duration::from_secs(59)));
-    assert!(sitting.screen().contains("Time runs out: 59 seconds left."));
+    assert!(
+        sitting
+            .screen()
+            .contains("Time is running out: 59 seconds left.")
+    );
     sitting.hear(Event::TimeLeft(Duration::from_secs(7)));
     assert!(
         sitting.screen().contains("! 0:07 left"),

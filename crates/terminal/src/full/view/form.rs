@@ -188,7 +188,7 @@ impl FormView<'_> {
             Some(answer) => {
                 let words = review::in_brief(field, answer);
                 let words = if field.is_fixed() {
-                    format!("{words}, not to be changed")
+                    format!("{words}, read-only")
                 } else {
                     words
                 };
@@ -206,7 +206,7 @@ impl FormView<'_> {
     fn unparsed_answer(&self, field: &Field) -> String {
         let given = self.model.answers.get(field.id());
         match given.and_then(|given| given.as_str()) {
-            Some(_) if field.is_sensitive() => "(a secret, not shown)".to_owned(),
+            Some(_) if field.is_sensitive() => "(secret, not shown)".to_owned(),
             Some(text) => quoted(text),
             None => review::NO_ANSWER.to_owned(),
         }

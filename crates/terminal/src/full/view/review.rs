@@ -28,7 +28,7 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
             |answer| review::in_full(field, answer),
         );
         if field.is_fixed() {
-            words.push_str(", not to be changed");
+            words.push_str(", read-only");
         }
         let start = body.lines.len();
         answer_rows(
@@ -66,11 +66,11 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
         body.focus = start..body.lines.len();
     }
     let help = if number == 0 {
-        "Enter sends it."
+        "Press Enter to send."
     } else if is_send {
-        "Enter sends this. Up points at an answer to change."
+        "Press Enter to send, or Up to change an answer."
     } else {
-        "Enter changes this answer. Down leads to sending."
+        "Press Enter to change this answer, or Down to send."
     };
     body.write_own(help, width, theme.dim());
     body

@@ -211,10 +211,10 @@ async fn a_deadline_ends_the_prompts_and_what_is_typed_then_goes_nowhere() {
         tokio::task::yield_now().await;
     }
     world.types(&[""]);
-    world.sees("Time runs out: 59 seconds left.").await;
+    world.sees("Time is running out: 59 seconds left.").await;
 
-    // Its prompt again: the empty line was no answer.
-    world.sees("left. :extend asks for more.\n> ").await;
+    // The prompt again: the empty line was no answer.
+    world.sees("left. Type :extend to ask for more.\n> ").await;
     clock.advance(Duration::from_secs(60));
     let ending = talk.await.unwrap().unwrap();
     assert_eq!(ending, Ending::Settled);
@@ -290,9 +290,9 @@ async fn more_time_can_be_asked_for_until_there_is_none() {
     let mut world = World::new(name(), clock, ScriptedResolver::new()).await;
     let talk = world.begin();
     world.types(&[":extend"]);
-    world.sees("You have 15 minutes now.").await;
+    world.sees("You now have 15 minutes.").await;
     world.types(&[":extend"]);
-    world.sees("You have 20 minutes now.").await;
+    world.sees("You now have 20 minutes.").await;
     world.types(&[":extend"]);
     world
         .sees("This question can't be extended any further.")

@@ -83,7 +83,7 @@ fn callbacks_are_signed_and_stay_out_of_this_machine() {
     let found = |listen, secret, loopback| callbacks(listen, secret, loopback);
     let unsigned = found(everywhere(), false, true);
     assert_eq!(unsigned.level, Level::Ok);
-    assert!(unsigned.what.contains("refused"), "{}", unsigned.what);
+    assert!(unsigned.what.contains("rejected"), "{}", unsigned.what);
     assert_eq!(found(everywhere(), true, true).level, Level::Warning);
     assert_eq!(found(everywhere(), true, false).level, Level::Ok);
     assert_eq!(found(here(), true, true).level, Level::Ok);
