@@ -126,7 +126,7 @@ impl OpenRequests {
         }
         if !open.ids.insert(id.clone()) {
             // Without the id, so that it is not mistaken for the response to the first request.
-            let message = "a request of this id is open already";
+            let message = "a request with this id is already open";
             let error = ErrorData::invalid_request(message, None);
             return Err(Box::new((error, None)));
         }

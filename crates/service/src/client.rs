@@ -29,7 +29,7 @@ pub enum CallError {
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     /// The response is not one of a control API.
-    #[error("it answers {0}, and not as a service of Entreat does")]
+    #[error("it returned {0}, unlike an Entreat service")]
     Foreign(StatusCode),
     /// The service answers with an error.
     #[error("{}", .0.message)]

@@ -1,14 +1,14 @@
-//! A person's browser, or somebody else's: a cookie, a page, and what it sends.
+//! A browser, of the user or of an attacker: a cookie, a page, and its requests.
 
 use serde_json::Value;
 
 use crate::service::Service;
 use crate::wire::{Reply, Request, connect, encoded, exchange, request};
 
-/// The page of a question as one browser has it.
+/// The page of a question in one browser.
 pub(crate) struct Page {
     address: String,
-    /// Its address for this browser.
+    /// The address bound to this browser.
     pub(crate) here: String,
     pub(crate) cookie: String,
     pub(crate) csrf: String,
@@ -18,7 +18,7 @@ pub(crate) struct Page {
 pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Page {
-    /// Opens a link in a browser that has no cookie yet.
+    /// Opens a link in a browser without a cookie.
     pub(crate) fn open(service: &Service, link: &str) -> Self {
         Self::open_with(service, link, None)
     }
@@ -47,7 +47,7 @@ impl Page {
         request(line).header("cookie", &self.cookie)
     }
 
-    /// What is at an address below this page's.
+    /// Fetches a path below this page.
     pub(crate) fn get(&self, rest: &str) -> Reply {
         self.request(&format!("GET {}{rest}", self.here))
             .send(&self.address)
@@ -59,7 +59,7 @@ impl Page {
         self.post_raw(FORM, body.into_bytes())
     }
 
-    /// Sends anything as a form.
+    /// Posts arbitrary data as a form.
     pub(crate) fn post_raw(&self, kind: &str, body: Vec<u8>) -> Reply {
         let reply = self.try_post_raw(kind, body);
         reply.expect("forms are replied to")
@@ -71,14 +71,14 @@ impl Page {
             .try_send(&self.address)
     }
 
-    /// Sends a file to a field, as the script does.
+    /// Uploads a file to a field, as the script does.
     pub(crate) fn upload(&self, place: usize, name: &str, content: &[u8]) -> Reply {
         self.uploading(place, name)
             .body("text/plain", content)
             .send(&self.address)
     }
 
-    /// Sends a file to the first field in chunks of a size, without saying how long it is.
+    /// Uploads a file to the first field in chunks of this size, without a content length.
     pub(crate) fn upload_in_chunks(
         &self,
         name: &str,
@@ -99,7 +99,7 @@ impl Page {
         exchange(connect(&self.address), &bytes, true)
     }
 
-    /// The head of an upload.
+    /// The headers of an upload.
     pub(crate) fn uploading(&self, place: usize, name: &str) -> Request {
         self.request(&format!("POST {}/files/{place}", self.here))
             .header("x-entreat-form", &self.csrf)
@@ -124,14 +124,14 @@ pub(crate) fn part(disposition: &str, content: &[u8]) -> Vec<u8> {
     [head.as_bytes(), content, b"\r\n"].concat()
 }
 
-/// The text between two marks, empty if they are not there.
+/// Returns the text between two markers, or an empty string.
 pub(crate) fn between(text: &str, before: &str, after: &str) -> String {
     let rest = text.split_once(before).map(|(_, rest)| rest);
     let found = rest.and_then(|rest| rest.split_once(after));
     found.map(|(found, _)| found.to_owned()).unwrap_or_default()
 }
 
-/// The answer that a question was completed with.
+/// Returns the answer of a completed question.
 pub(crate) fn result(service: &Service, id: &str) -> Value {
     let id = serde_json::json!({"elicitationId": id});
     service.call("elicitation/status", &id)["result"].clone()

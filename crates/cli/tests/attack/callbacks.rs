@@ -1,4 +1,4 @@
-//! Callbacks to receivers that hang, lie or talk without end.
+//! Callbacks to receivers that hang, lie or never stop sending.
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ const SECRET: (&str, &str) = (
 );
 const LOOPBACK: (&str, &str) = ("CALLBACKS_LOOPBACK", "true");
 
-/// Somebody who is called back, and what they do then.
+/// A receiver of callbacks, and its behaviour.
 struct Receiver {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -60,18 +60,18 @@ impl Receiver {
     }
 }
 
-/// Takes what comes.
+/// Accepts every callback.
 fn takes(mut stream: TcpStream) {
     let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
 }
 
-/// Says nothing, for longer than anybody waits.
+/// Doesn't respond until after every timeout.
 fn hangs(mut stream: TcpStream) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
 }
 
-/// Asks as somebody with a callback, and answers at once.
+/// Asks with a callback, and answers immediately.
 fn settle(service: &Service, key: &str, callback: &str) {
     let form = json!({"id": "f", "title": "T", "fields": text_field()});
     let params = json!({"formDefinition": form, "callback": callback});

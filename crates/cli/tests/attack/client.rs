@@ -1,4 +1,4 @@
-//! `entreat call` with a server on pipes that wants to harm whoever calls it.
+//! `entreat call` with a malicious server over stdio.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,10 +14,10 @@ pub(crate) const LEGACY: &[&str] = &["--era", "legacy"];
 pub(crate) const HOSTILE: &str =
     "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}]8;;http://evil.example\u{7}\u{9b}31m\r\u{8}\u{202e}";
 
-/// What a client answered, by the id of the question.
+/// The client's responses, by the id of the question.
 pub(crate) type Heard = Arc<Mutex<Vec<Value>>>;
 
-/// A server that asks these questions at once when its tool is called, and ends the call when all
+/// A server that asks all these questions when its tool is called, and completes the call when all
 /// are answered.
 fn asking(answers: &str, questions: Vec<Value>) -> (Ended, Vec<Value>) {
     let heard = Heard::default();
@@ -85,7 +85,7 @@ fn nothing_that_a_server_says_reaches_the_terminal_as_a_command() {
             json!({"mode": "url", "message": HOSTILE, "url": format!("https://example.com/{HOSTILE}"), "elicitationId": "1"}),
         ),
     ] {
-        // No answer is there, so that the question is told on stderr.
+        // There is no scripted answer, so the question is printed to stderr.
         let (ended, _) = asking("[]", vec![params]);
         tally.note(
             what,
@@ -289,7 +289,7 @@ fn requests_that_a_client_does_not_offer_are_refused() {
             Vec::new()
         });
         let heard = heard.lock().expect("nobody panics").clone();
-        // A client without folders may say so.
+        // A client without roots may return an error.
         let is_refused = heard.first().is_some_and(|answer| {
             answer.get("error").is_some() || answer["result"] == json!({"roots": []})
         });

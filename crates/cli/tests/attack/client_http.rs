@@ -1,4 +1,4 @@
-//! `entreat call` with a server over HTTP that wants to harm whoever calls it.
+//! `entreat call` with a malicious server over HTTP.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ const FLAGS: &[&str] = &[
     "Authorization: Bearer canary-token",
 ];
 
-/// A server that greets, and does this with a call.
+/// A server that completes the handshake, and handles a call like this.
 fn server(react: impl Fn(&Value, &mut TcpStream) + Send + Sync + 'static) -> HttpServer {
     HttpServer::start(move |head, message, stream| {
         if !greets(head, message, stream) {
@@ -149,7 +149,7 @@ fn streams_without_end_do_not_fill_memory() {
             let head =
                 b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
             let _ = stream.write_all(head);
-            // More than one message may be, unless it hangs up before.
+            // More than the maximum of one message, unless the client disconnects first.
             for _ in 0..(times(72, 200) << 20) / piece.len() {
                 if stream.write_all(&piece).is_err() {
                     return;
@@ -158,7 +158,8 @@ fn streams_without_end_do_not_fill_memory() {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         });
         let ended = call_http(&streaming, FLAGS, "[]", PATIENCE);
-        // What one event may be, some times over; whether it waits on or ends is its own matter.
+        // Several times the maximum of one event; whether the client keeps waiting or exits is up
+        // to it.
         tally.note(what, ended.peak_mib <= 320, ended.told());
     }
     tally.finish();

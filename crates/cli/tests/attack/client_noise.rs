@@ -1,4 +1,4 @@
-//! `entreat call` with a server on pipes that says too much, too late, or nothing.
+//! `entreat call` with a stdio server that says too much, too late, or nothing.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn huge_results_and_lines_do_not_fill_memory() {
     tally.finish();
 }
 
-/// What a hostile server says in a call, of about so many parts.
+/// A hostile server's messages in a call, with about this many parts.
 fn flood(which: &str, parts: usize, call: &Value) -> Vec<Vec<u8>> {
     let many = |part: &dyn Fn(usize) -> Value| (0..parts).map(part).collect::<Vec<_>>();
     let fields = |field: &dyn Fn(usize) -> Value| {
@@ -192,7 +192,7 @@ fn four_times_as_much_of_a_server_costs_about_four_times_the_work() {
         };
         let small = cost(times(8_000, 20_000));
         let large = cost(times(32_000, 80_000));
-        // A call that is over at once was not seen to spend anything.
+        // The resource usage of a very short call cannot be measured.
         let holds = large.code.is_some()
             && large.cpu <= small.cpu * 8 + Duration::from_millis(200)
             && large.peak_mib <= small.peak_mib.max(16) * 8;
@@ -239,7 +239,7 @@ fn a_server_that_goes_or_never_ends_keeps_nobody() {
         let holds = ended.code == Some(2) && ended.peak_mib <= 96 && !has_escapes(&ended.stderr);
         tally.note(what, holds, ended.told());
     }
-    // One that never ends is left when somebody wants to leave it, and it is ended with it.
+    // A call that never ends can be interrupted, and its server is ended with it.
     let folder = folder();
     let words = [
         "call",

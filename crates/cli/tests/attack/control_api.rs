@@ -1,4 +1,4 @@
-//! The control API, as an asker meets it who wants what is another's.
+//! The control API, with an asker who tries to access another's questions.
 
 use std::io::{BufReader, Write as _};
 use std::time::Duration;
@@ -250,7 +250,7 @@ fn pages_of_other_sites_get_no_leave_and_no_answer() {
     tally.finish();
 }
 
-/// What `/events` says within a moment, with this position.
+/// The events that `/events` sends shortly after this position.
 fn events(service: &Service, key: &str, last: &str) -> (String, String) {
     let mut stream = connect(&service.address);
     let get = request("GET /events")

@@ -1,4 +1,4 @@
-//! The control API's HTTP: requests that mean two things, never end, or are too large.
+//! The control API's HTTP: requests that are ambiguous, endless or too large.
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use crate::times;
 use crate::wire::{connect, exchange, hangs_up, read_reply, request};
 
-/// Every status on a connection, until it ends or falls silent.
+/// Every status on a connection, until it ends or times out.
 fn statuses(service: &Service, bytes: &[u8]) -> Vec<u16> {
     let mut stream = connect(&service.address);
     crate::wire::patient(&stream, Duration::from_secs(2));
@@ -102,7 +102,7 @@ fn a_request_that_could_be_read_in_two_ways_hides_no_second_one() {
         ),
     ] {
         let statuses = statuses(&service, bytes.as_bytes());
-        // Where the first is refused, nothing after it on that connection is read.
+        // If the first request is rejected, nothing after it on that connection is read.
         let holds = statuses.iter().filter(|status| **status == 200).count() == 0;
         tally.note(what, holds, format_args!("{statuses:?}"));
     }
@@ -293,7 +293,7 @@ fn slow_heads_and_bodies_are_cut_off_and_keep_nobody_waiting() {
         let cut = held.iter_mut().filter_map(|stream| hangs_up(stream, Duration::from_secs(20)).then_some(())).count();
         tally.note(what, cut == 100, format_args!("{cut} of 100 were cut off"));
     }
-    // One byte now and then does not help.
+    // Sending one byte now and then doesn't help.
     let mut stream = connect(&service.address);
     let begun = crate::program::now();
     let mut is_cut = false;
@@ -336,7 +336,7 @@ fn a_reader_that_does_not_read_is_cut_off() {
     for mut stream in held {
         crate::wire::patient(&stream, Duration::from_secs(20));
         let mut all = Vec::new();
-        // Reading now brings what was on its way, and then the end.
+        // Reading now returns what was in flight, and then the end.
         cut += usize::from(!matches!(stream.read_to_end(&mut all), Err(error)
             if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)));
     }
@@ -355,7 +355,7 @@ fn bodies_that_are_not_plain_json_are_not_read() {
     let service = Service::start(&[]);
     let meter = service.program.meter();
     let good = message("elicitation/create", &json!({"prompt": "Asked?"}));
-    // Ten kilobytes that would be ten megabytes.
+    // Ten kilobytes that would decompress to ten megabytes.
     let bomb = vec![0x1f; 10 << 10];
     let mut tally = Tally::new();
     for (kind, encoding) in [

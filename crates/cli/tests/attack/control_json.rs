@@ -1,4 +1,4 @@
-//! Messages of the control API that are hard to read.
+//! Messages of the control API that are hard to parse.
 
 use std::time::Duration;
 
@@ -181,7 +181,7 @@ fn a_batch_is_counted_before_it_fills_memory() {
         let body = format!("[{}0]", element.repeat((size - 2) / element.len()));
         let reply = request("POST /rpc").json(&body).send(&service.address);
         let peak = meter.peak_mib();
-        // The message itself, as it came in pieces and as a whole, and little else.
+        // The message itself, in chunks and as a whole, and little else.
         let holds = reply.json()["error"]["code"] == -32700 && peak <= 48;
         tally.note(what, holds, format_args!("{peak} MiB, {}", reply.told()));
     }

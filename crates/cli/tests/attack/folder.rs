@@ -1,4 +1,4 @@
-//! A folder that others wrote, in which somebody starts Entreat.
+//! Starting Entreat in a folder with files from an attacker.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::mcp_client::{LEGACY, call, hello};
 use crate::program::{PATIENCE, Program, entreat, folder};
 use crate::tally::Tally;
 
-/// A configuration that would send everything elsewhere.
+/// A configuration that would send everything to the attacker.
 const HOSTILE: &str = "store = 'stolen.db'\nforms = 'forms'\npublic_url = 'https://evil.example'\n\
     [callbacks]\nloopback = true\n[telemetry]\notlp_endpoint = 'http://127.0.0.1:9'\n";
 
-/// A folder with a configuration, a form and a person's home that is not it.
+/// A folder with a configuration and a form, and a separate home folder.
 fn prepared() -> (tempfile::TempDir, tempfile::TempDir) {
     let (hostile, home) = (folder(), folder());
     std::fs::write(hostile.path().join("entreat.toml"), HOSTILE).expect("it can be written");
@@ -232,7 +232,7 @@ fn forms_of_a_folder_lead_out_of_it_by_no_name_or_link() {
     tally.finish();
 }
 
-/// Aliases that would be a billion strings.
+/// Aliases that would expand to a billion strings.
 fn yaml_bomb() -> String {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
     let lines = names.iter().zip(&names[1..]).map(|(before, name)| {

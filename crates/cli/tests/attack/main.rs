@@ -1,9 +1,9 @@
-//! Attacks on the real programs, over real sockets and pipes, as a stranger would make them who
-//! has one link, one key, one session, one folder or one server.
+//! Attacks on the real programs, over real sockets and pipes, by someone who has one link, one key,
+//! one session, one folder or one server.
 //!
-//! The name of each test says what must hold. One test may try several samples, each of which is
-//! counted by [`Tally`]. Afterwards the program must still answer others, and must not have spent
-//! more time and memory than the test allows.
+//! The name of each test says what must hold. A test may try several samples, each counted by
+//! [`Tally`]. Afterwards, the program must still serve others, and must not have used more time and
+//! memory than the test allows.
 //!
 //! `cargo xtask attack` runs them all, in their long variants; see [`is_long`].
 
@@ -45,14 +45,14 @@ mod uploads_kept;
 mod websocket;
 mod wire;
 
-/// Whether attacks that take long are made in full.
+/// Whether to run long attacks in full.
 pub(crate) fn is_long() -> bool {
     #[expect(clippy::disallowed_methods, reason = "how a longer run is asked for")]
     let said = std::env::var("ENTREAT_ATTACK");
     said.is_ok_and(|said| said == "long")
 }
 
-/// How often to do something: less often in a short run.
+/// The number of repetitions: fewer in a short run.
 pub(crate) fn times(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }
 }

@@ -1,4 +1,4 @@
-//! `entreat mcp` as clients meet it, over pipes and over HTTP.
+//! Clients of `entreat mcp`, over stdio and HTTP.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::wire::{Reply, Request, request};
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const ROUNDS: &str = "2026-07-28";
 
-/// `entreat mcp` on its pipes.
+/// `entreat mcp` over stdio.
 pub(crate) struct Piped {
     pub(crate) program: Program,
     _folder: TempDir,
 }
 
 impl Piped {
-    /// Starts it, and says nothing yet.
+    /// Starts it without sending anything.
     pub(crate) fn start() -> Self {
         let folder = folder();
         let program = Program::spawn(entreat(folder.path(), &["mcp", "--log", "warn"]));
@@ -29,7 +29,7 @@ impl Piped {
         }
     }
 
-    /// Starts it with a client that shows forms.
+    /// Starts it with a client that supports forms.
     pub(crate) fn initialized() -> Self {
         let mut server = Self::start();
         let answer = server.ask(&hello(LEGACY, &json!({"elicitation": {}})));
@@ -48,7 +48,7 @@ impl Piped {
         serde_json::from_str(&line).unwrap_or_default()
     }
 
-    /// Sends a request and waits for its answer; what else comes is passed over.
+    /// Sends a request and waits for its response; skips other messages.
     pub(crate) fn ask(&mut self, message: &Value) -> Value {
         self.send(message);
         let begun = now();
@@ -61,7 +61,7 @@ impl Piped {
         Value::Null
     }
 
-    /// Fails unless a harmless request is answered soon.
+    /// Fails unless a harmless request gets a response soon.
     pub(crate) fn serves_on(&mut self, after: &str) {
         let begun = now();
         let ping = json!({"jsonrpc": "2.0", "id": "still there?", "method": "ping"});
@@ -76,14 +76,14 @@ impl Piped {
     }
 }
 
-/// What a client of 2025 says first.
+/// The first message of a client of 2025.
 pub(crate) fn hello(version: &str, capabilities: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
         "protocolVersion": version, "capabilities": capabilities,
         "clientInfo": {"name": "attack", "version": "1"}}})
 }
 
-/// A call of a tool.
+/// A tool call.
 pub(crate) fn call(id: impl Into<Value>, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call",
         "params": {"name": tool, "arguments": arguments}})
@@ -114,7 +114,7 @@ impl Listening {
         }
     }
 
-    /// Begins a session; its id.
+    /// Starts a session; returns its id.
     pub(crate) fn begin(&self, who: &Caller, capabilities: &Value) -> String {
         let hello_sent = who.signed(post(&hello(LEGACY, capabilities)));
         let reply = hello_sent.send(&self.address);
@@ -140,7 +140,7 @@ impl Listening {
         message_in(&reply)
     }
 
-    /// Fails unless a newcomer is served soon.
+    /// Fails unless a new client is served soon.
     pub(crate) fn serves_others(&self, after: &str) {
         let begun = now();
         let newcomer = Caller::of("newcomer-newcomer");
@@ -178,14 +178,14 @@ pub(crate) fn rounds_of(
         .header("mcp-name", tool)
 }
 
-/// A message as somebody would post it.
+/// A message as an HTTP POST.
 pub(crate) fn post(message: &Value) -> Request {
     request("POST /mcp")
         .header("accept", "application/json, text/event-stream")
         .json(&message.to_string())
 }
 
-/// Who calls, by the token that is sent.
+/// The caller, identified by its token.
 #[derive(Clone)]
 pub(crate) struct Caller(Option<String>);
 
@@ -205,7 +205,7 @@ impl Caller {
         }
     }
 
-    /// The same within a session.
+    /// Posts a message within a session.
     pub(crate) fn within(&self, request: Request, session: &str) -> Request {
         self.signed(request)
             .header("mcp-session-id", session)
@@ -213,7 +213,7 @@ impl Caller {
     }
 }
 
-/// The last message of a reply, whether it came alone or as an event.
+/// The last message of a response, whether plain JSON or an event.
 pub(crate) fn message_in(reply: &Reply) -> Value {
     let text = reply.text();
     let mut data = text

@@ -1,4 +1,4 @@
-//! `entreat mcp` and `entreat rpc` on their pipes, with a client that says too much or reads nothing.
+//! `entreat mcp` and `entreat rpc` over stdio, with a client that floods them or never reads.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn floods_of_notifications_and_questions_do_not_fill_memory() {
     tally.finish();
 }
 
-/// How many MiB a program takes at most that nobody reads, while it is sent this again and again.
+/// The peak memory in MiB of a program that is sent this repeatedly while nobody reads its output.
 fn unread(args: &[&str], first: &Value, again: &Value) -> u64 {
     let folder = crate::program::folder();
     let mut command = crate::program::entreat(folder.path(), args);
@@ -65,10 +65,10 @@ fn unread(args: &[&str], first: &Value, again: &Value) -> u64 {
                 break;
             }
         }
-        // Were it closed, the program would end.
+        // If it were closed, the program would exit.
         stdin
     });
-    // It either reads everything or stops; there is nothing else to wait for.
+    // It either reads everything or stops reading; there is nothing else to wait for.
     let peak = || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let peak = crate::browser::between(&status, "VmHWM:", "kB");

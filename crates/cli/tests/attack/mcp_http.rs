@@ -1,4 +1,4 @@
-//! `entreat mcp --port`: sessions, origins, heads and floods.
+//! `entreat mcp --port`: sessions, origins, headers and floods.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -252,7 +252,7 @@ fn thousands_of_sessions_of_one_leave_memory_and_room_for_others() {
     });
     let begun: Vec<String> = begun.collect();
     let mut tally = Tally::new();
-    // Of one's own sessions, those that are idle make way.
+    // A principal's idle sessions are replaced.
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
     let goes_on = |session: &&String| {
         let sent = mallory.within(post(&ping), session);
@@ -287,7 +287,7 @@ fn half_heads_are_cut_off() {
     let mut held: Vec<_> = (0..300).map(begin).collect();
     server.serves_others("300 half heads");
     let mut tally = Tally::new();
-    // The first few tell: waiting for each of 300 that never end would take an hour.
+    // The first few are enough: waiting for all 300 would take an hour.
     let cut = held
         .iter_mut()
         .take(5)

@@ -1,4 +1,4 @@
-//! `entreat mcp --port`: what belongs to one client, and another that wants it.
+//! `entreat mcp --port`: one client tries to use what belongs to another.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn one_who_asks_without_end_leaves_questions_for_others() {
     tally.finish();
 }
 
-/// Asks as a client that can show nothing: its call is parked behind a link.
+/// Asks as a client without elicitation: its call is parked behind a link.
 fn park(server: &Listening, who: &Caller, prompt: &str, seconds: u64) -> Value {
     let arguments = json!({"prompt": prompt, "timeout_seconds": seconds});
     let request = rounds_of("ask_user", &arguments, &json!({}), &json!({}));
@@ -109,7 +109,7 @@ fn a_thousand_short_questions_leave_links_for_others() {
         told(&answer).contains("http://"),
         format_args!("{parked} are mallory's; {answer}"),
     );
-    // Mallory's have ended by now, or end within the second that they were asked for.
+    // Mallory's questions have timed out by now, or do so within a second.
     let again = crate::program::eventually(Duration::from_secs(15), || {
         told(&park(&server, &mallory, "Again?", 1)).contains("http://")
     });

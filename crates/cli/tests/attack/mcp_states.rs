@@ -229,7 +229,7 @@ fn used_states_are_not_forgotten_when_there_are_many() {
     let with = |state: &str, text: &str| json!({"requestState": state, "inputResponses": answers(&key, text)});
     let first = server.round(&alice, "ask_user", &prompt("Canary?"), &with(&state, "Ada"));
     assert!(is_answered(&first), "{first}");
-    // Ten thousand were remembered once, and the oldest forgotten.
+    // Previously, only ten thousand were remembered, and the oldest was forgotten.
     let count = times(300, 10_500);
     let mallory = Caller::of("mallory-token");
     std::thread::scope(|scope| {
@@ -308,7 +308,7 @@ fn answers_without_a_question_and_questions_without_an_answer_lead_nowhere() {
 
 #[test]
 fn a_state_that_is_too_old_is_refused_after_a_restart_as_well() {
-    // Keys in memory end with the process: a state of an earlier one is nobody's.
+    // Keys in memory end with the process: a state of an earlier process is invalid.
     let first = Listening::start(&[]);
     let alice = Caller::of("alice-token");
     let (state, key) = begin(&first, &alice, &prompt("Canary?"));

@@ -1,4 +1,4 @@
-//! `entreat mcp` on its pipes, with a client that says anything.
+//! `entreat mcp` over stdio, with an arbitrary client.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn a_line_without_end_is_left_out_and_does_not_fill_memory() {
     assert!(server.program.write(b"\"}}}\n"));
     server.serves_on("a call of 60 MiB");
     let peak = meter.peak_mib();
-    // The line, the text in it, and the answer that says that it is too large or asks it.
+    // The line, the text in it, and the response: either an error or the question.
     tally.note("a call of 60 MiB", peak <= 400, format_args!("{peak} MiB"));
     tally.finish();
 }
@@ -128,7 +128,7 @@ fn nothing_is_answered_before_the_first_words_are() {
     ] {
         let mut server = Piped::start();
         server.send(&first);
-        // It may refuse and go on, or end; it may not ask anybody, or fall silent and stay.
+        // It may reject the line and continue, or exit; it must not ask anyone, or hang.
         let answer = server.next(Duration::from_secs(3));
         let is_calm = answer.get("result").is_none() && answer["method"] != "elicitation/create";
         server.send(&hello(LEGACY, &json!({})));
@@ -249,7 +249,7 @@ fn two_calls_of_one_id_end_without_mixing_their_answers() {
     let first = server.next(PATIENCE);
     assert_eq!(first["method"], "elicitation/create", "{first}");
     server.send(&call(5, "ask_user", &json!({"prompt": "Second?"})));
-    // An answer to what was never asked, and one for each that was.
+    // One response to a question that was never asked, and one to each that was.
     server.send(&json!({"jsonrpc": "2.0", "id": 987_654, "result": {"action": "accept", "content": {"answer": "forged"}}}));
     let accept = |id: &Value, text: &str| json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept", "content": {"answer": text}}});
     server.send(&accept(&first["id"], "to the first"));
@@ -264,7 +264,7 @@ fn two_calls_of_one_id_end_without_mixing_their_answers() {
     }
     let text = json!(answers).to_string();
     tally.note("a forged answer", !text.contains("forged"), &text);
-    // Which of the two is answered is the client's own fault; that something is, is not.
+    // Which of the two gets the response is undefined; one of them must.
     tally.note("an answer", text.contains("to the"), &text);
     server.serves_on("two calls of one id");
     tally.finish();
@@ -333,7 +333,7 @@ fn escapes_in_what_an_agent_asks_come_as_text() {
     ));
     let line = server.program.line(PATIENCE).unwrap_or_default();
     let mut tally = Tally::new();
-    // On a pipe they are JSON; as bytes they would reach a terminal that shows the log.
+    // Over stdio they are JSON; as raw bytes they would reach a terminal that shows the log.
     tally.note(
         "stdout",
         !line.contains('\u{1b}') && !line.contains('\u{7}'),

@@ -1,4 +1,4 @@
-//! Forms in parts, as they are sent with files, and as nobody should send them.
+//! Multipart forms, as sent with files, and malformed ones.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn the_head_of_a_part_does_not_fill_memory() {
         let reply = page.try_post_raw("multipart/form-data; boundary=edge", body);
         let status = reply.as_ref().map(|reply| reply.status);
         let (peak, cpu) = (meter.peak_mib(), meter.cpu());
-        // A connection's buffers, and what one part may be.
+        // A connection's buffers, and the maximum of one part.
         let holds =
             peak <= 16 && cpu < Duration::from_secs(3) && status.is_none_or(|status| status < 500);
         tally.note(what, holds, format_args!("{status:?}, {peak} MiB, {cpu:?}"));
@@ -174,7 +174,7 @@ fn names_in_two_spellings_are_one_file_with_a_harmless_name() {
         let sent = result(&service, &question.id);
         let is_calm = status.is_none_or(|status| status < 500);
         let text = sent.to_string();
-        // What a name says goes to the asker as text; what is on disk has names of our own.
+        // The asker gets the name as text; files on disk have names of our own.
         let stays = !Path::new("/tmp/entreat-attack").exists();
         tally.note(
             disposition,

@@ -1,4 +1,4 @@
-//! What others wrote, in logs and in what commands print: as text, on lines of its own.
+//! Untrusted text in logs and command output: as text, on its own lines.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::service::{Service, message};
 use crate::tally::Tally;
 use crate::wire::{connect, encoded, request};
 
-/// Clears the screen, names the window, and begins a line that looks like one of ours.
+/// Clears the screen, sets the window title, and starts a line that looks like one of ours.
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\r\nforged line\u{9b}31m\u{8}";
 
-/// Whether nothing of it would be acted on by a terminal, or looks like a line.
+/// Whether no part of it would control a terminal or look like a separate line.
 fn is_harmless(text: &str) -> bool {
     !text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{8}'])
         && !text.lines().any(|line| line.starts_with("forged line"))

@@ -1,4 +1,4 @@
-//! Pages, as a stranger meets them who has no link, another link, or the link of this question.
+//! Pages, attacked without a link, with another link, or with the link of this question.
 
 use serde_json::json;
 
@@ -67,7 +67,7 @@ fn a_link_that_is_nearly_right_opens_nothing_and_tells_nothing() {
         let reply = service.get(&link);
         let told = reply.text();
         let holds = (400..500).contains(&reply.status) && !told.contains("canary-title");
-        // Where it could be a page, it is the same page as for one that is not there.
+        // If it could be a page, it is the same page as for an unknown link.
         let is_alike =
             reply.status != 404 || !link.starts_with("/e/elic") || reply.body == wrong.body;
         tally.note(what, holds && is_alike, reply.told());
@@ -104,7 +104,7 @@ fn guessing_links_is_slowed_and_keeps_nobody_else_out() {
             format_args!("{slowed} of 200 were slowed"),
         );
     }
-    // Whoever has the right link is let in, from the same address too.
+    // The right link still works, even from the same address.
     Page::open(&service, &question.link);
     tally.finish();
 }

@@ -1,4 +1,4 @@
-//! What the form of a page sends, and what a stranger with the link sends instead.
+//! Forms posted by a page, and by an attacker with the link.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use crate::times;
 use crate::wire::encoded;
 
-/// A field with so many options, of which any number can be chosen.
+/// A multi-select field with this many options.
 fn choices(options: usize) -> Value {
     let options: Vec<String> = (0..options).map(|option| format!("o{option}")).collect();
     json!([{"id": "m", "type": "multi_select", "label": "M", "options": options}])
@@ -53,7 +53,8 @@ fn a_form_of_repeated_places_and_values_costs_linear_time() {
             service.serves_others(what);
         }
     }
-    // Eight forms of some 28 kB. One of them took 25 seconds when every place met every value.
+    // Eight forms of about 28 kB. One of them took 25 seconds when every part was compared with
+    // every value.
     meter.at_most("repeated places", Duration::from_secs(8), 64);
     tally.finish();
 }
@@ -117,7 +118,7 @@ fn a_body_beyond_the_limit_is_refused_and_not_kept() {
     let reply = page.try_post_raw(FORM, body.into_bytes());
     let status = reply.as_ref().map(|reply| reply.status);
     let mut tally = Tally::new();
-    // It may also hang up before everything was sent.
+    // The server may also disconnect before everything was sent.
     tally.note(
         "32 MiB of text",
         matches!(status, None | Some(413)),
@@ -268,7 +269,7 @@ fn two_sends_at_the_same_time_settle_once() {
     tally.finish();
 }
 
-/// Whether nobody has settled a question, whether or not somebody typed something.
+/// Whether a question is still open, with or without a draft.
 fn is_open(service: &Service, question: &Question) -> bool {
     let status = service.status(question);
     status["status"] == "pending" || status["status"] == "active"

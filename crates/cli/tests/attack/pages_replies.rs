@@ -1,4 +1,4 @@
-//! What pages reply, to whom, and with which headers.
+//! Responses of pages, and their headers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Texts of askers and strangers on a page: as text, and in the order in which they were written.
+//! Untrusted text on a page: shown as text, and in its written order.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn every_string_of_an_asker_is_text_on_the_page() {
     let question = service.ask_with(&form(text_field()), &json!({"message": hostile}));
     let page = Page::open(&service, &question.link);
     tally.note("message", is_text(&page.reply.text()), page.reply.text());
-    // What a person typed, or somebody with the link, is shown again.
+    // Typed text is shown again.
     for to in ["", "?check", "/review", "?step", "?test=0"] {
         page.post(&format!("_f=0&f.name={}&_do=review", encoded(hostile)));
         let shown = page.get(to);
@@ -94,7 +94,7 @@ fn every_string_of_an_asker_is_text_on_the_page() {
     tally.finish();
 }
 
-/// Whether nothing of the hostile string became an element.
+/// Whether no part of the hostile string became an element.
 fn is_text(html: &str) -> bool {
     !html.contains("<script>alert") && !html.contains("<img src=x")
 }
@@ -117,7 +117,7 @@ fn controls_that_turn_text_around_do_not_reach_a_page() {
         let created = &reply.json()["result"];
         let code = u32::from(control);
         if created.is_null() {
-            // A form that may not have such a text is shown to nobody.
+            // A form with a forbidden text is never shown.
             let is_refused =
                 reply.text().contains("-32602") && !reply.text().contains("unknown_key");
             tally.note(format_args!("U+{code:04X}"), is_refused, reply.text());

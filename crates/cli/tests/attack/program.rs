@@ -1,4 +1,4 @@
-//! The real program as a child, and what it spends.
+//! The real program as a child process, and its resource usage.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::heard::Heard;
 
-/// How long a test waits for what should come at once, on a machine that is busy.
+/// How long a test waits for something immediate, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A program that runs; dropped, it is killed.
+/// A running program; killed when dropped.
 pub(crate) struct Program {
     child: Child,
     pub(crate) stdin: Option<ChildStdin>,
@@ -23,7 +23,7 @@ pub(crate) struct Program {
     stderr: Heard,
 }
 
-/// The program in a folder, with nothing of this environment.
+/// The program in a folder, with an empty environment.
 pub(crate) fn entreat(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entreat"));
     command.args(args);
@@ -31,7 +31,7 @@ pub(crate) fn entreat(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Takes this environment away from a command, and takes its pipes.
+/// Clears the environment of a command, and pipes its streams.
 pub(crate) fn alone(command: &mut Command, folder: &Path) {
     command
         .env_clear()
@@ -55,7 +55,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until something holds; whether it did in time.
+/// Waits for a condition; returns whether it became true in time.
 pub(crate) fn eventually(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let begun = now();
     loop {
@@ -77,7 +77,7 @@ impl Program {
         let stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
         let (teller, lines) = channel();
         std::thread::spawn(move || {
-            // What is no text is told as far as it is.
+            // Invalid UTF-8 is converted lossily.
             for line in stdout.split(b'\n').map_while(Result::ok) {
                 if teller
                     .send(String::from_utf8_lossy(&line).into_owned())
@@ -95,13 +95,13 @@ impl Program {
         }
     }
 
-    /// The next line of stdout; `None` if none comes in time, or ever.
+    /// The next line of stdout; `None` on a timeout or at the end.
     pub(crate) fn line(&self, patience: Duration) -> Option<String> {
         let lines = self.lines.lock().expect("nobody panics");
         lines.recv_timeout(patience).ok()
     }
 
-    /// What is left of stdout, once it has ended.
+    /// The rest of stdout, once it has ended.
     pub(crate) fn rest(&self) -> String {
         let mut rest = String::new();
         while let Some(line) = self.line(PATIENCE) {
@@ -120,13 +120,13 @@ impl Program {
         self.stderr.text()
     }
 
-    /// Writes to its stdin; whether it took it.
+    /// Writes to its stdin; returns whether it was accepted.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin.write_all(bytes).is_ok() && stdin.flush().is_ok()
     }
 
-    /// How it ended; `None` if it goes on.
+    /// The exit status; `None` while it runs.
     pub(crate) fn ends_within(&mut self, patience: Duration) -> Option<ExitStatus> {
         let mut ended = None;
         eventually(patience, || {
@@ -136,14 +136,14 @@ impl Program {
         ended
     }
 
-    /// Whether it has ended; leaves it to be waited for.
+    /// Whether it has exited, without reaping it.
     pub(crate) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.pid()), options);
         status.expect("it is our child").is_some()
     }
 
-    /// Asks it to end, as an administrator would.
+    /// Sends SIGTERM, as an administrator would.
     pub(crate) fn terminate(&self) {
         let _ = kill_process(self.pid(), Signal::TERM);
     }
@@ -153,7 +153,7 @@ impl Program {
         Pid::from_raw(pid).expect("ids are above 0")
     }
 
-    /// Begins to measure what it spends.
+    /// Starts measuring its resource usage.
     pub(crate) fn meter(&self) -> Meter {
         Meter::start(self.child.id())
     }
@@ -161,13 +161,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Whether or not it still ran: the test is over.
+        // It may have exited already: the test is over.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a process spends from a moment on.
+/// The resource usage of a process since a moment.
 pub(crate) struct Meter {
     pid: u32,
     cpu: Duration,
@@ -176,7 +176,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     fn start(pid: u32) -> Self {
-        // Forgets the peak so far; see proc(5). Where that cannot be, the peak before counts too.
+        // Resets the peak; see proc(5). If that is not possible, the earlier peak counts too.
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
         Self {
             pid,
@@ -185,22 +185,22 @@ impl Meter {
         }
     }
 
-    /// Processor time since then.
+    /// CPU time since then.
     pub(crate) fn cpu(&self) -> Duration {
         cpu(self.pid).saturating_sub(self.cpu)
     }
 
-    /// By how many MiB memory was larger at its peak than at the beginning.
+    /// The growth of memory at its peak since then, in MiB.
     pub(crate) fn peak_mib(&self) -> u64 {
         memory(self.pid, "VmHWM").saturating_sub(self.memory) >> 20
     }
 
-    /// By how many MiB memory is larger now than at the beginning.
+    /// The growth of memory since then, in MiB.
     pub(crate) fn held_mib(&self) -> u64 {
         memory(self.pid, "VmRSS").saturating_sub(self.memory) >> 20
     }
 
-    /// Fails if more was spent than this.
+    /// Fails if it used more than this.
     pub(crate) fn at_most(&self, what: &str, cpu: Duration, peak_mib: u64) {
         let (spent, peak) = (self.cpu(), self.peak_mib());
         assert!(
@@ -216,11 +216,11 @@ impl Meter {
 
 fn cpu(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name of the program stands in parentheses, and may hold spaces.
+    // The program's name is in parentheses, and may contain spaces.
     let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
     let ticks = rest.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    // Linux tells all programs of a hundred ticks a second, whatever it counts by.
+    // Linux reports a hundred ticks per second to all programs, whatever its own rate.
     Duration::from_millis(ticks * 10)
 }
 

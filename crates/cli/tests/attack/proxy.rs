@@ -1,4 +1,4 @@
-//! A proxy on this machine that tells nobody that it is one, and what it lets in.
+//! A local proxy that doesn't identify itself as one.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::wire::request;
 const ASKER: &str = "[[asker]]\nname = 'alice'\nkey = 'alice-alice-alice-alice'\n";
 const HEADER: &str = "[identity]\nkind = 'header'\nheader = 'x-user'\nproxies = '127.0.0.1'\n";
 
-/// Settings that say that others than this machine are meant.
+/// Settings that show that the service is not only for this machine.
 fn foreign() -> [(&'static str, String); 4] {
     [
         (
@@ -35,7 +35,7 @@ fn where_others_are_meant_nobody_asks_without_a_key() {
     let body = message("elicitation/create", &json!({"prompt": "Asked?"}));
     for (what, config) in foreign() {
         let service = Service::configured(&config, &[]);
-        // As nginx passes a request on unless it is told otherwise: `Host` is the upstream's.
+        // As nginx forwards a request by default: `Host` is the upstream's.
         for (path, post) in [
             ("POST /rpc", request("POST /rpc").json(&body)),
             ("GET /events", request("GET /events")),
@@ -60,7 +60,7 @@ fn where_others_are_meant_nobody_asks_without_a_key() {
             );
         }
         if !config.contains("header") {
-            // Nobody is at this machine who is not at a proxy: no page opens without a name.
+            // Behind a proxy nobody is local: no page opens without a user name.
             let form = json!({"id": "f", "title": "T", "fields": text_field()});
             let asked = service.call_as(
                 ALICE,
@@ -68,7 +68,7 @@ fn where_others_are_meant_nobody_asks_without_a_key() {
                 &json!({"formDefinition": form}),
             );
             let link = Question::read(&asked["result"]).link;
-            // Without a link there is none that could be opened.
+            // There is no link to open.
             let opened = (!link.is_empty()).then(|| service.get(&link).status);
             tally.note(
                 format_args!("{what}: a page"),
@@ -250,7 +250,7 @@ fn with_tls_nobody_asks_without_a_key_and_plain_words_are_not_heard() {
     tally.finish();
 }
 
-/// The line of `entreat config --json` about a setting, whatever its shape.
+/// The entry of `entreat config --json` for a setting, whatever its shape.
 fn setting(document: &Value, name: &str) -> String {
     let all = document["settings"]
         .as_array()

@@ -1,4 +1,4 @@
-//! Servers that nobody should call, for `entreat call`: over pipes and over HTTP.
+//! Malicious servers for `entreat call`, over stdio and HTTP.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::program::{Meter, PATIENCE, Program, entreat, eventually, folder};
 use crate::wire::read_head;
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -36,20 +36,20 @@ impl Ended {
         )
     }
 
-    /// Whether it ended by itself, within what one call may spend.
+    /// Whether it exited by itself, within the resources of one call.
     pub(crate) fn is_calm(&self, cpu: Duration, peak_mib: u64) -> bool {
         self.code.is_some_and(|code| code <= 5) && self.cpu <= cpu && self.peak_mib <= peak_mib
     }
 }
 
-/// Waits for a call to end; after that time it is killed, and has no code.
+/// Waits for a call to exit; after a timeout it is killed and has no exit code.
 pub(crate) fn ending(mut program: Program, meter: &Meter, patience: Duration) -> Ended {
     let mut peak_mib = 0;
     let ended = eventually(patience, || {
         peak_mib = peak_mib.max(meter.peak_mib());
         program.has_ended()
     });
-    // While nobody has waited for a process, its time can still be read.
+    // Until a process is reaped, its CPU time can still be read.
     let cpu = meter.cpu();
     let ended = ended.then(|| program.ends_within(PATIENCE)).flatten();
     let stdout = if ended.is_some() {
@@ -66,10 +66,10 @@ pub(crate) fn ending(mut program: Program, meter: &Meter, patience: Duration) ->
     }
 }
 
-/// What a server on pipes does with each message: the lines that it says.
+/// A stdio server's reaction to each message: the lines it sends.
 type Says = dyn FnMut(&Value) -> Vec<Vec<u8>> + Send;
 
-/// Calls a tool of a server on pipes, which says what it is told to.
+/// Calls a tool of a scripted stdio server.
 pub(crate) fn call_piped(
     flags: &[&str],
     answers: &str,
@@ -78,7 +78,7 @@ pub(crate) fn call_piped(
 ) -> Ended {
     let folder = folder();
     let (to_client, from_client) = pipes(folder.path());
-    // Copies between pipes: the test speaks for the server.
+    // Copies between pipes, so that the test acts as the server.
     let script = "cat < to-client & exec cat > from-client";
     let words = [
         &["call"],
@@ -98,7 +98,7 @@ pub(crate) fn call_piped(
         for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
             let message: Value = serde_json::from_slice(&line).unwrap_or_default();
             for line in says(&message) {
-                // A client that has gone reads no more.
+                // The client may have exited.
                 if writer
                     .write_all(&line)
                     .and_then(|()| writer.write_all(b"\n"))
@@ -110,7 +110,7 @@ pub(crate) fn call_piped(
         }
     });
     let ended = ending(program, &meter, patience);
-    // Whoever still waits for one of them goes on.
+    // Unblocks threads that still wait for a pipe.
     release(&folder);
     ended
 }
@@ -133,7 +133,7 @@ fn release(folder: &TempDir) {
     }
 }
 
-/// What every server of 2025 says to the first words, and to nothing else.
+/// The response of every server of 2025 to `initialize`, and to nothing else.
 pub(crate) fn greeting(message: &Value) -> Option<Vec<u8>> {
     greeting_as(message, "server")
 }
@@ -146,7 +146,7 @@ pub(crate) fn greeting_as(message: &Value, name: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// The end of a call, with a text.
+/// The result of a call, with a text.
 pub(crate) fn result(id: &Value, text: &str) -> Vec<u8> {
     line(
         &json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}}),
@@ -164,7 +164,7 @@ pub(crate) fn line(message: &Value) -> Vec<u8> {
     message.to_string().into_bytes()
 }
 
-/// A server over HTTP that does anything with a request: its head and its body.
+/// An HTTP server with an arbitrary reaction to a request: its head and its body.
 pub(crate) struct HttpServer {
     pub(crate) address: String,
     pub(crate) heads: Arc<Mutex<Vec<String>>>,
@@ -219,7 +219,7 @@ fn converse(
     }
 }
 
-/// Answers a request with a message.
+/// Responds to a request with a message.
 pub(crate) fn reply(stream: &mut TcpStream, message: &[u8]) {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -228,7 +228,7 @@ pub(crate) fn reply(stream: &mut TcpStream, message: &[u8]) {
     let _ = stream.write_all(&[head.as_bytes(), message].concat());
 }
 
-/// Answers what every client of 2025 says before it calls; whether it did.
+/// Responds to the handshake of a client of 2025; returns whether it was one.
 pub(crate) fn greets(head: &str, message: &Value, stream: &mut TcpStream) -> bool {
     if let Some(hello) = greeting(message) {
         reply(stream, &hello);

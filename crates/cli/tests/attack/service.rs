@@ -1,4 +1,4 @@
-//! A running `entreat serve`, as askers and strangers meet it.
+//! A running `entreat serve` under attack.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,14 +19,14 @@ pub(crate) const TWO_ASKERS: &str = "local_without_key = false\n\
     [[asker]]\nname = 'alice'\nkey = 'alice-alice-alice-alice'\n\
     [[asker]]\nname = 'mallory'\nkey = 'mallory-mallory-mallory'\n";
 
-/// How soon others are answered while or after something is attacked.
+/// How soon others must be served during or after an attack.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 
-/// A service that runs; dropped, it is killed.
+/// A running service; killed when dropped.
 pub(crate) struct Service {
     pub(crate) program: Program,
     pub(crate) address: String,
-    /// The folder that it runs in, with the end of the test.
+    /// Its folder, deleted at the end of the test.
     pub(crate) folder: TempDir,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Question {
     pub(crate) link: String,
 }
 
-/// The command that serves in a folder, on a port of its own, with no limits on how often.
+/// The command that serves in a folder, on its own port, without rate limits.
 pub(crate) fn serve(folder: &Path, args: &[&str]) -> Command {
     let words = [&["serve", "--listen", "127.0.0.1:0", "--log", "warn"], args].concat();
     let mut command = entreat(folder, &words);
@@ -49,12 +49,12 @@ pub(crate) fn serve(folder: &Path, args: &[&str]) -> Command {
 }
 
 impl Service {
-    /// With a store in memory, and settings by their variables without `ENTREAT_`.
+    /// Starts it with a memory store and settings named by their variables without `ENTREAT_`.
     pub(crate) fn start(settings: &[(&str, &str)]) -> Self {
         Self::configured("", settings)
     }
 
-    /// The same with a configuration file.
+    /// Starts it with a configuration file.
     pub(crate) fn configured(config: &str, settings: &[(&str, &str)]) -> Self {
         let folder = folder();
         std::fs::write(folder.path().join("entreat.toml"), config).expect("it can be written");
@@ -77,14 +77,14 @@ impl Service {
         }
     }
 
-    /// Calls a method without a key; what came back.
+    /// Calls a method without a key; returns the response.
     pub(crate) fn rpc(&self, method: &str, params: &Value) -> Reply {
         request("POST /rpc")
             .json(&message(method, params))
             .send(&self.address)
     }
 
-    /// Calls a method with a key; the whole answer.
+    /// Calls a method with a key; returns the complete response.
     pub(crate) fn call_as(&self, key: &str, method: &str, params: &Value) -> Value {
         let key = format!("Bearer {key}");
         let request = request("POST /rpc").header("authorization", &key);
@@ -142,7 +142,7 @@ impl Service {
 }
 
 impl Question {
-    /// What `elicitation/create` answered.
+    /// Returns the result of `elicitation/create`.
     pub(crate) fn read(created: &Value) -> Self {
         let text = |key: &str| created[key].as_str().unwrap_or_default().to_owned();
         let page = text("page");

@@ -1,4 +1,4 @@
-//! What is limited for all, and one who wants all of it.
+//! One party tries to use up a shared limit.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::service::{ALICE, MALLORY, Service, TWO_ASKERS, message};
 use crate::tally::Tally;
 use crate::wire::{connect, connect_from, exchange, request};
 
-/// Asks for `/healthz` from an address; the status.
+/// Requests `/healthz` from an address; returns the status.
 fn health_from(service: &Service, source: &str) -> Option<u16> {
     let stream = connect_from(source, &service.address).ok()?;
     let get = request("GET /healthz").bytes(&service.address);
@@ -29,7 +29,7 @@ fn connections_of_one_address_leave_room_for_another() {
     ] {
         let begin = |_| {
             let mut stream = connect_from("127.0.0.1", &service.address).expect("it listens");
-            // One that was turned away at once is no less an attack.
+            // A connection that was rejected at once counts as an attack too.
             let _ = stream.write_all(begun);
             stream
         };
@@ -58,7 +58,7 @@ fn connections_of_one_address_leave_room_for_another() {
     tally.finish();
 }
 
-/// The service with so many files that it may have open.
+/// The service with this limit of open files.
 fn with_files(limit: u32, folder: &Path) -> Command {
     let mut command = Command::new("sh");
     let serve = "serve --listen 127.0.0.1:0 --store memory --log warn";
@@ -75,7 +75,7 @@ fn few_open_files_are_told_and_still_shared() {
     let mut program = Program::spawn(with_files(48, folder.path()));
     let ended = program.ends_within(Duration::from_secs(5));
     let said = program.stderr().to_lowercase();
-    // With so few it may not serve at all; then it says why.
+    // With so few it may not start at all; then it says why.
     let is_told = said.contains("open files") || said.contains("ulimit");
     tally.note("48 are told", is_told, format_args!("{ended:?} {said}"));
     drop(program);

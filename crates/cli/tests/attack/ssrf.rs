@@ -1,11 +1,11 @@
-//! Addresses that lead into the network of the service: callbacks, URLs to be opened, and answers.
+//! Internal addresses: callbacks, URLs to open, and answers.
 
 use serde_json::json;
 
 use crate::service::Service;
 use crate::tally::Tally;
 
-/// Addresses of this machine and its network, in every spelling.
+/// Addresses of this machine and its network, in every notation.
 const INSIDE: &[&str] = &[
     "http://127.0.0.1/",
     "http://127.0.0.1:7171/rpc",
@@ -59,7 +59,7 @@ const INSIDE: &[&str] = &[
     "http://127.0.0.1\\@example.com/",
 ];
 
-/// Addresses that are none of the web, or hide what they are.
+/// Addresses that are not web addresses, or are obfuscated.
 const STRANGE: &[&str] = &[
     "",
     "javascript:alert(1)",

@@ -1,4 +1,4 @@
-//! The store's files, and whoever gets at them: a second process, a full disk, a bit that flips.
+//! The store's files: a second process, a full disk, bit flips.
 
 use std::path::Path;
 use std::process::Command;
@@ -90,7 +90,7 @@ fn a_service_whose_store_is_gone_is_not_ready() {
 fn a_service_that_cannot_write_is_not_ready_and_says_so() {
     let folder = folder();
     let mut command = Command::new("sh");
-    // Files may not grow beyond this, as on a full disk; the signal that tells of it is ignored.
+    // Limits the file size, as on a full disk; the signal is ignored.
     let script = r#"trap '' XFSZ; ulimit -f 400; exec "$0" serve --listen 127.0.0.1:0 --store q.db --log warn"#;
     command.args(["-c", script, env!("CARGO_BIN_EXE_entreat")]);
     alone(&mut command, folder.path());
@@ -161,7 +161,7 @@ fn a_store_that_was_deleted_or_emptied_does_not_start_as_a_new_one() {
     tally.finish();
 }
 
-/// What `entreat list` tells of a store; `None` if it fails.
+/// The output of `entreat list` for a store; `None` if it fails.
 fn listed(folder: &Path) -> Option<String> {
     let mut program = Program::spawn(entreat(folder, &["list", "--store", "q.db", "--json"]));
     program.stdin = None;

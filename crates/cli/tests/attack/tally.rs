@@ -1,6 +1,6 @@
-//! Counts the samples that a test tries, and tells all that did not hold at once.
+//! Counts the samples that a test tries, and reports all failures at once.
 
-/// How many attacks of a test were made, and which of them did not hold.
+/// The number of attacks in a test, and which of them succeeded.
 pub(crate) struct Tally {
     made: usize,
     broken: Vec<String>,
@@ -14,7 +14,7 @@ impl Tally {
         }
     }
 
-    /// Notes one attack: what it was, whether what must hold did, and what was seen.
+    /// Records one attack: its description, whether the defence held, and what was observed.
     pub(crate) fn note(
         &mut self,
         attack: impl std::fmt::Display,
@@ -28,7 +28,7 @@ impl Tally {
         }
     }
 
-    /// Fails if anything did not hold. What is printed is counted by `cargo xtask attack`.
+    /// Fails if any attack succeeded. `cargo xtask attack` counts the printed lines.
     #[expect(
         clippy::print_stdout,
         reason = "the count is for whoever runs the attacks"

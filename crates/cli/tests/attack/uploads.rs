@@ -1,4 +1,4 @@
-//! Files that people send, and files that nobody should be able to send, see or lose.
+//! Uploads, and files that nobody should be able to send, see or lose.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(crate) fn files(most: usize) -> Value {
         "rendering": {"preview": true}}])
 }
 
-/// Sends the form of a question with files, and returns them.
+/// Sends the form of a question with files, and returns the files of the answer.
 pub(crate) fn sent(service: &Service, page: &Page, question: &Question) -> Vec<Value> {
     let reply = page.post("_f=0&_do=send");
     assert_eq!(reply.status, 303, "{}", reply.told());
@@ -23,7 +23,7 @@ pub(crate) fn sent(service: &Service, page: &Page, question: &Question) -> Vec<V
     }
 }
 
-/// The path of the link in a file's place.
+/// The path of the link that replaces a file.
 pub(crate) fn location(file: &Value) -> String {
     let location = file["content"]["location"].as_str().unwrap_or_default();
     let path = location.find("/files/").map(|at| location[at..].to_owned());

@@ -1,4 +1,4 @@
-//! Files that were taken are kept, and those of one question leave room for those of another.
+//! Acknowledged files are not lost, and those of one question leave room for those of another.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::times;
 use crate::uploads::{files, location, sent};
 use crate::wire::connect;
 
-/// A service whose store is on disk, where steps take long enough to meet.
+/// A service with a store on disk, whose steps are slow enough to overlap.
 fn on_disk() -> Service {
     let folder = folder();
     let command = serve(folder.path(), &["--store", "q.db"]);
@@ -79,7 +79,7 @@ fn an_upload_and_a_draft_at_the_same_time_are_both_kept() {
     tally.finish();
 }
 
-/// Begins so many uploads that never end.
+/// Starts this many uploads that never end.
 fn hold_uploads(service: &Service, page: &Page, count: usize) -> Vec<TcpStream> {
     let begin = |_| {
         let head = page
@@ -159,7 +159,7 @@ fn empty_files_without_end_are_refused_before_they_fill_the_folder() {
         .filter(|number| page.upload(0, &format!("{number}.txt"), b"").status == 200)
         .count();
     let mut tally = Tally::new();
-    // What the field takes, and some that replace others.
+    // The field's limit, and some that replace others.
     tally.note(
         "sixty empty files",
         taken <= 10,
@@ -230,8 +230,9 @@ fn names_of_many_files_do_not_cost_more_with_each() {
 fn a_larger_file_costs_as_much_more_work_and_no_more_memory() {
     let service = Service::start(&[]);
     let mut tally = Tally::new();
-    // What a byte that comes alone costs depends on how many of them a read finds: 1 to 7 µs were
-    // seen. So that one grows by sixteen, where more than linear work stands out of the noise.
+    // The cost of a single byte depends on how many of them a read returns: 1 to 7 µs were
+    // observed. That sample therefore grows sixteenfold, where more than linear work stands out
+    // from the noise.
     for (what, piece, small, factor, slack) in [
         ("in one piece", usize::MAX, 2 << 20, 4, 100),
         ("byte by byte", 1, 32 << 10, 16, 4_000),

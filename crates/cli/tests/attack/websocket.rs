@@ -10,7 +10,7 @@ use crate::service::{ALICE, Service, TWO_ASKERS, message};
 use crate::tally::Tally;
 use crate::wire::{Reply, connect, exchange, patient, read_reply, request};
 
-/// The first request of a socket, with more lines in its head.
+/// A handshake request with additional headers.
 fn handshake(lines: &[(&str, &str)]) -> crate::wire::Request {
     let mut get = request("GET /ws")
         .header("connection", "upgrade")
@@ -28,7 +28,7 @@ fn shake(service: &Service, lines: &[(&str, &str)]) -> Option<Reply> {
     exchange(connect(&service.address), &bytes, true)
 }
 
-/// A socket that is open.
+/// An open socket.
 struct Socket {
     stream: TcpStream,
     reader: BufReader<TcpStream>,
@@ -77,7 +77,7 @@ impl Socket {
         }
     }
 
-    /// The code that it is closed with; 0 if it ends without one, `None` if it does not end.
+    /// The close code; 0 if it closes without one, `None` if it stays open.
     fn closed(&mut self, patience: Duration) -> Option<u16> {
         patient(&self.stream, patience);
         loop {
@@ -371,7 +371,7 @@ fn floods_of_small_frames_cost_little_memory() {
         let mut socket = Socket::open(&service);
         patient(&socket.stream, Duration::from_secs(1));
         let bytes = one.repeat(100);
-        // Nobody reads what comes back.
+        // The client never reads.
         for _ in 0..100 {
             if socket.stream.write_all(&bytes).is_err() {
                 break;

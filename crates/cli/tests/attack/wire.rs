@@ -1,4 +1,4 @@
-//! Requests of HTTP byte by byte, for what no library would send.
+//! Raw HTTP requests that no library would send.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::program::PATIENCE;
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// The head, as it came.
+    /// The raw head.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
@@ -39,13 +39,13 @@ impl Reply {
         self.all(name).first().copied().unwrap_or_default()
     }
 
-    /// Status, head and body, for messages of tests.
+    /// Status, head and body, for failure messages.
     pub(crate) fn told(&self) -> String {
         format!("{} {}", self.status, self.text())
     }
 }
 
-/// A connection on which nobody waits for ever.
+/// A connection with timeouts.
 pub(crate) fn connect(address: &str) -> TcpStream {
     let stream = TcpStream::connect(address).expect("somebody listens");
     patient(&stream, PATIENCE);
@@ -73,8 +73,7 @@ pub(crate) fn connect_from(source: &str, address: &str) -> std::io::Result<TcpSt
     Ok(stream)
 }
 
-/// A request that is made piece by piece. `Host`, `Connection` and `Content-Length` are added
-/// unless they are there.
+/// A request builder. `Host`, `Connection` and `Content-Length` are added unless they are set.
 pub(crate) struct Request {
     line: String,
     lines: Vec<(String, String)>,
@@ -100,7 +99,7 @@ impl Request {
         self.header("content-type", kind).plain_body(body)
     }
 
-    /// A body of which the head says nothing but its length.
+    /// A body with no header but its length.
     pub(crate) fn plain_body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
@@ -134,20 +133,20 @@ impl Request {
         [head.as_bytes(), &self.body].concat()
     }
 
-    /// Sends it on a connection of its own and reads the reply.
+    /// Sends it on its own connection and reads the response.
     pub(crate) fn send(&self, address: &str) -> Reply {
         self.try_send(address)
             .unwrap_or_else(|| panic!("no reply to {}", self.line))
     }
 
-    /// Sends it, to a server that may hang up instead of replying.
+    /// Sends it to a server that may disconnect instead of responding.
     pub(crate) fn try_send(&self, address: &str) -> Option<Reply> {
         let has_body = !self.line.starts_with("HEAD ");
         exchange(connect(address), &self.bytes(address), has_body)
     }
 }
 
-/// Sends bytes and reads one reply. A server may reply before it has read everything.
+/// Sends bytes and reads one response. A server may respond before it has read everything.
 pub(crate) fn exchange(mut stream: TcpStream, bytes: &[u8], has_body: bool) -> Option<Reply> {
     let reading = stream.try_clone().expect("sockets can be shared");
     std::thread::scope(|scope| {
@@ -157,7 +156,7 @@ pub(crate) fn exchange(mut stream: TcpStream, bytes: &[u8], has_body: bool) -> O
     })
 }
 
-/// Reads one reply; `None` if the connection ends, or is silent for too long, before it is whole.
+/// Reads one response; `None` if the connection ends or times out before it is complete.
 pub(crate) fn read_reply(stream: &mut impl BufRead, has_body: bool) -> Option<Reply> {
     let head = read_head(stream)?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
@@ -208,7 +207,7 @@ pub(crate) fn read_head(stream: &mut impl BufRead) -> Option<String> {
     }
 }
 
-/// Whether the other side hangs up within this time; what it says until then is passed over.
+/// Whether the peer disconnects within this time; its output until then is ignored.
 pub(crate) fn hangs_up(stream: &mut TcpStream, patience: Duration) -> bool {
     patient(stream, patience);
     let mut part = [0; 4096];
@@ -224,7 +223,7 @@ pub(crate) fn hangs_up(stream: &mut TcpStream, patience: Duration) -> bool {
     }
 }
 
-/// Text as it stands in a form or an address.
+/// Percent-encodes text for a form or an address.
 pub(crate) fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

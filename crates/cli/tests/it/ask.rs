@@ -8,7 +8,7 @@ use crate::{Run, entreat, entreat_with};
 
 const ASK: &[&str] = &["ask", "secret.yaml"];
 
-/// The last line of talk.
+/// Returns the last line of stderr.
 fn last_words(run: &Run) -> &str {
     run.stderr.lines().next_back().unwrap_or_default()
 }
@@ -163,7 +163,7 @@ fn the_whole_record_can_be_had() {
     assert_eq!(record["mode"], "terminal");
     assert_eq!(record["shown"], true);
     assert_eq!(record["timeoutMs"], 600_000);
-    // The program that asked is the asker, and gets what it asked for.
+    // The program that asked is the asker, and gets its secrets.
     assert_eq!(record["result"]["token"], "hunter2hunter2");
     let run = entreat_with(&["ask", "secret.yaml", "--json"], ":decline\n");
     assert_eq!(

@@ -46,15 +46,15 @@ fn a_question_is_answered_here_and_the_asker_has_the_answer() {
     assert_eq!(status(&service, &id)["status"], "pending");
     screen.press_for("It is time", "It is time");
     screen.press_for("\t", "> │ Key");
-    // The first key makes it active, and each answer is kept. They are told in order, so what is
-    // told last comes after both.
+    // The first key press makes it active, and each answer is saved as a draft. These arrive in
+    // order, so the last one comes after both.
     screen.press_for("\x14", "You have 10 minutes now.");
     assert_eq!(status(&service, &id)["status"], "active");
     screen.press_for("hunter2", "•••••••");
     screen.press_for("\x12", "[ Send to");
     screen.press("\r");
     screen.wait_for("entreat: sent");
-    // The answer is the asker's, and nobody else's.
+    // Only the asker gets the answer.
     assert_eq!(screen.finish(), (0, String::new()));
     let settled = status(&service, &id);
     assert_eq!(
@@ -131,7 +131,7 @@ fn one_that_is_not_there_or_no_service_is_told() {
     let url = format!("http://{}", service.address);
     let none = entreat(&["attach", "elic_01hnmq7zq8e9vv8h2m6x3c5t0d", "--url", &url]);
     assert_eq!(none.code, 1, "{}", none.stderr);
-    // Nobody is there, so nobody decides.
+    // Nobody is there to decide.
     let nobody = entreat(&["attach", &id, "--url", &url]);
     assert_eq!(nobody.code, 2);
     assert!(
@@ -202,7 +202,7 @@ fn answer(mut stream: TcpStream, error: &Value, refusals: &AtomicUsize) {
             json!({"error": error})
         }
         "elicitation/submit" => json!({"result": {"status": "completed"}}),
-        // Until the client has gone.
+        // Until the client disconnects.
         "elicitation/await" => return drop(stream.read(&mut [0])),
         _ => json!({"result": {"status": "active"}}),
     };

@@ -177,7 +177,7 @@ fn a_person_answers_on_the_whole_screen() {
         if era == "legacy" {
             insta::assert_snapshot!("call_screen", screen.frame());
         }
-        // What is required cannot be skipped.
+        // A required field cannot be skipped.
         screen.press_for("\r", "required");
         screen.press_for("Ada", "Ada");
         screen.press("\r");
@@ -240,10 +240,10 @@ fn on_page(flags: &[&str]) -> (Session, Page) {
 
 #[test]
 fn a_person_answers_on_a_page() {
-    // Where there is no terminal, the page is shown without being asked for.
+    // Without a terminal, the page is the default.
     for flags in [&["--ui", "browser"][..], &["--era", "2026-07-28"]] {
         let (session, page) = on_page(flags);
-        // What is required cannot be skipped.
+        // A required field cannot be skipped.
         page.post("f.answer=", "send");
         let checked = page.checked().body;
         assert!(checked.contains("Answer is required"), "{checked}");

@@ -1,8 +1,8 @@
-//! Everything comes and goes: questions, pages, files, sockets, streams, sessions, rubbish. The
-//! memory of the programs levels off.
+//! Creates and ends questions, pages, files, sockets, streams, sessions and malformed input; memory
+//! use must level off.
 //!
-//! A short run here; `cargo xtask churn` goes on for ten minutes, prints what it saw, and holds
-//! the second half to a slope.
+//! A short run; `cargo xtask churn` runs for ten minutes, prints its measurements, and checks the
+//! slope of the second half.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -18,16 +18,16 @@ use crate::http::{self, Page, Socket};
 use crate::serve::{Service, folder, form, serve};
 use crate::session::Session;
 
-/// How long it goes on, unless `ENTREAT_CHURN_SECONDS` says otherwise.
+/// The duration, unless `ENTREAT_CHURN_SECONDS` is set.
 const SECONDS: u64 = 12;
-/// A run of so many seconds has warmed up after its first half, and is held to the slope.
+/// A run of at least this many seconds has warmed up after its first half; its slope is checked.
 const LONG: u64 = 120;
-/// In ten minutes the memory may grow by this part of itself.
+/// The fraction by which memory may grow in ten minutes.
 const GROWTH: f64 = 0.05;
-/// A short run is still warming up; it only must not run away.
+/// A short run is still warming up; this only catches runaway growth.
 const RUNAWAY_KIB: f64 = 256.0 * 1024.0;
 
-/// What is done over and over, by name.
+/// The repeated activities, by name.
 type Deed = (&'static str, fn(&Programs, u64));
 
 const DEEDS: [Deed; 8] = [
@@ -41,7 +41,7 @@ const DEEDS: [Deed; 8] = [
     ("MCP sessions", sessions),
 ];
 
-/// The programs that are churned.
+/// The programs under load.
 struct Programs {
     service: Service,
     mcp: Session,
@@ -76,7 +76,7 @@ impl Programs {
         &self.service.address
     }
 
-    /// How much memory each program holds, in KiB.
+    /// The memory of each program, in KiB.
     fn memory(&self) -> [f64; 2] {
         [self.service.pid(), self.mcp.child.id()].map(|pid| {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
@@ -145,7 +145,7 @@ fn send_files(programs: &Programs, number: u64) {
 
 fn sockets(programs: &Programs, _: u64) {
     let mut socket = Socket::open(programs.address());
-    // What others did is told in between.
+    // Notifications about other questions arrive in between.
     let told = socket.call("elicitation/create", &form());
     assert!(told.get("error").is_none(), "{told}");
 }
@@ -168,7 +168,7 @@ fn rubbish(programs: &Programs, number: u64) {
     http::send(address, &format!("GET /e/{number}"), None, "");
     for half in ["POST /rpc HTTP/1.1\r\nhost:", "\r\n\r\n", "\0\0\0"] {
         let mut stream = TcpStream::connect(address).expect("it listens");
-        // It may hang up at the first byte.
+        // The server may disconnect at the first byte.
         let _ = stream.write_all(half.as_bytes());
     }
 }
@@ -186,7 +186,7 @@ fn sessions(programs: &Programs, number: u64) {
     assert_eq!(answer.status, 200, "{}", answer.body);
 }
 
-/// The slope of the second half of a series, in KiB a second, and its mean.
+/// The slope of the second half of a series, in KiB per second, and its mean.
 fn second_half(samples: &[f64]) -> (f64, f64) {
     let half = &samples[samples.len() / 2..];
     let indices = || (0_u32..).map(f64::from);

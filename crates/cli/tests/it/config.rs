@@ -1,4 +1,4 @@
-//! `entreat config`: what holds, from where, and what is refused.
+//! `entreat config`: effective values, their origin, and errors.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
     let row = |value: &str, source: &str, place: &str| json!({"name": "listen", "value": value, "source": source, "place": place});
     let by_file = row("127.0.0.1:1", "file", "entreat.toml:1");
     assert_eq!(listen(&[], &[]), by_file);
-    // A variable that is empty says nothing.
+    // Empty variables are ignored.
     assert_eq!(listen(&[], &[("ENTREAT_LISTEN", "")]), by_file);
     let variable = [("ENTREAT_LISTEN", "127.0.0.1:2")];
     let by_variable = row("127.0.0.1:2", "environment", "ENTREAT_LISTEN");
@@ -113,7 +113,7 @@ fn the_page_about_the_service_knows_every_setting_and_its_example_holds() {
 #[test]
 fn the_page_about_limits_knows_every_limit_that_can_be_set() {
     const PAGE: &str = include_str!("../../../../docs/limits.md");
-    // Neither bounds anything.
+    // These are not limits.
     const OTHERS: [&str; 2] = ["http.heartbeat", "uploads.folder"];
     let run = Ground::with("").run(&["--json"], &[]);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -330,7 +330,7 @@ fn flags_and_variables_are_told_by_their_names() {
 #[test]
 fn a_variable_that_is_nearly_a_setting_is_pointed_out() {
     let ground = Ground::with("");
-    // The second is what a container platform tells the programs of a service.
+    // Container platforms set the second one for the programs of a service.
     let environment = [
         ("ENTREAT_LISTN", "x"),
         ("ENTREAT_PORT", "tcp://10.0.0.1:80"),

@@ -90,7 +90,7 @@ fn a_person_answers_on_the_page_and_the_answer_is_printed() {
         &body,
     ));
     assert_eq!(sent.status, 303);
-    // The page that says so can still be had.
+    // The page that shows the outcome can still be fetched.
     let closing = http::read_answer(http::begin_with(
         &address,
         &format!("GET {here}"),

@@ -15,7 +15,7 @@ use crate::{Run, command, entreat_with, finish};
 
 const KEY: &str = "0123456789abcdef-robot";
 
-/// A folder with a set-up in it.
+/// A folder with a setup.
 struct Ground(TempDir);
 
 impl Ground {
@@ -50,7 +50,7 @@ impl Ground {
         command
             .current_dir(self.0.path())
             .env("HOME", self.0.path());
-        // A port of its own for every test, unless it says otherwise.
+        // Each test uses its own port by default.
         command.env("ENTREAT_LISTEN", "127.0.0.1:0");
         command.envs(environment.iter().copied());
         finish(command, b"")
@@ -63,7 +63,7 @@ impl Ground {
         (run.code, Findings::read(&run))
     }
 
-    /// Everything in the folder: names, contents, rights.
+    /// All files in the folder: names, contents, permissions.
     fn contents(&self) -> Vec<(PathBuf, Vec<u8>, u32)> {
         let mut contents: Vec<_> = fs::read_dir(self.0.path())
             .expect("the folder is there")
@@ -86,7 +86,7 @@ impl Findings {
         Self(document["findings"].as_array().expect("a list").clone())
     }
 
-    /// The worst finding of a check: its level, and all that it says.
+    /// The worst finding of a check: its level and texts.
     fn worst(&self, check: &str) -> (String, String) {
         let rank = |finding: &&Value| match finding["level"].as_str() {
             Some("ok") => 0,
@@ -217,7 +217,7 @@ fn a_port_of_another_program_is_a_problem_whatever_it_answers() {
     let ground = Ground::new();
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = holder.local_addr().unwrap().to_string();
-    // Whoever is asked says something else.
+    // The program that listens gives another response.
     let speaker = std::thread::spawn(move || {
         let (mut stream, _) = holder.accept().unwrap();
         let _ = stream.read(&mut [0; 1024]).unwrap();

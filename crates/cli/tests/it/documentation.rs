@@ -1,8 +1,8 @@
-//! Types every session of the documentation into a shell and compares what it prints.
+//! Runs every console session of the documentation in a shell and compares its output.
 //!
-//! A block of the language `console` is a session: a line after `$ ` is typed, what follows
-//! is printed, stderr before stdout as in a terminal. A block whose last word is a file name
-//! is put into that file first.
+//! In a block of the language `console`, a line after `$ ` is typed, and the lines that follow are
+//! the expected output, stderr before stdout as in a terminal. A block whose last word is a file
+//! name is written to that file first.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn check(page: &str) {
     check_if(page, |_| true);
 }
 
-/// Checks those sessions of a page that are meant.
+/// Checks the selected sessions of a page.
 fn check_if(page: &str, is_meant: impl Fn(&str) -> bool) {
     let folder = tempfile::tempdir().expect("a folder for the files of the page");
     let folder = folder.path();
@@ -88,7 +88,7 @@ fn sessions_of_the_page_about_asking_print_what_it_says() {
 
 #[test]
 fn the_first_questions_of_the_read_me_print_what_it_says() {
-    // Its other sessions build the program, or talk of files that a reader has.
+    // Its other sessions build the program, or use files that only a reader has.
     check_if(README, |text| text.contains("entreat ask"));
 }
 

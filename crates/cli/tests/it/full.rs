@@ -62,7 +62,7 @@ fn every_type_is_filled_in_reviewed_and_sent() {
     screen.press(CTRL_U);
     screen.press_for("https://example.com/", "https://example.com/");
     screen.press_for(TAB, "> │ Key file");
-    // Pasted: a path that a terminal brings in at once.
+    // A pasted path arrives in one piece.
     let start = path.to_str().unwrap().strip_suffix("y.txt").unwrap();
     screen.press(&format!("\x1b[200~{start}\x1b[201~"));
     screen.wait_for(&start[start.len() - 6..]);
@@ -228,7 +228,7 @@ fn whatever_ends_it_from_outside_gives_the_screen_back() {
 fn more_time_can_be_had() {
     let mut screen = Screen::start(&["ask", "greeting.json", "--timeout", "90s"]);
     screen.wait_for("Ctrl-T more time");
-    // The extension is as long as the terms grant.
+    // The extension is as long as the timeout allows.
     screen.press_for("\x14", "You have 6 minutes now.");
     screen.press("Ada");
     screen.press(ENTER);

@@ -1,4 +1,4 @@
-//! What a newcomer reads.
+//! The help texts, as snapshots.
 
 use crate::entreat;
 

@@ -5,32 +5,32 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-/// An answer: its status and its body.
+/// A response: its status and body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
-/// Sends a request on a connection of its own and reads the answer to its end. `head` is method
-/// and path.
+/// Sends a request on its own connection and reads the complete response. `head` is method and
+/// path.
 pub(crate) fn send(address: &str, head: &str, key: Option<&str>, body: &str) -> Answer {
     read_answer(begin(address, head, key, body))
 }
 
-/// Sends a request, whose answer is still to be read.
+/// Sends a request without reading the response.
 pub(crate) fn begin(address: &str, head: &str, key: Option<&str>, body: &str) -> TcpStream {
     let key = key.map(|key| format!("authorization: Bearer {key}\r\n"));
     begin_with(address, head, &key.unwrap_or_default(), body)
 }
 
-/// Sends a request with more lines in its head.
+/// Sends a request with additional headers.
 pub(crate) fn begin_with(address: &str, head: &str, lines: &str, body: &str) -> TcpStream {
     let lines = format!("{lines}content-type: application/json\r\n");
     begin_plain(address, head, &lines, body)
 }
 
-/// Sends a request whose head says of itself what the body is.
+/// Sends a request whose headers describe the body.
 pub(crate) fn begin_plain(address: &str, head: &str, lines: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the service listens");
     let text = format!(
@@ -102,7 +102,7 @@ pub(crate) fn call(address: &str, key: Option<&str>, method: &str, params: &Valu
 }
 
 impl Answer {
-    /// The result of a call that went well.
+    /// Returns the result of a successful call.
     pub(crate) fn result(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.body);
         let body: Value = serde_json::from_str(&self.body).expect("answers are JSON");
@@ -111,7 +111,7 @@ impl Answer {
     }
 }
 
-/// A WebSocket that is open.
+/// An open WebSocket.
 pub(crate) struct Socket(BufReader<TcpStream>);
 
 impl Socket {
@@ -135,7 +135,7 @@ impl Socket {
     /// Calls a method and reads the next message.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let text = request(method, params);
-        // One whole text, masked as a client's must be; a mask of zeros changes nothing.
+        // One complete text frame, masked as a client's must be; a mask of zeros changes nothing.
         let length = u16::try_from(text.len()).expect("tests send little");
         let mut frame = vec![0x81, 0xfe];
         frame.extend(length.to_be_bytes());
@@ -205,7 +205,7 @@ impl Page {
         }
     }
 
-    /// The page as it is after a refused answer: it says what is wrong.
+    /// The page after a rejected answer, with its errors.
     pub(crate) fn checked(&self) -> Answer {
         let head = format!("GET {}?check", self.here);
         read_answer(begin_with(&self.address, &head, &self.lines, ""))
@@ -217,7 +217,7 @@ impl Page {
         let head = format!("POST {}", self.here);
         read_answer(begin_with(&self.address, &head, &self.lines, &body))
     }
-    /// Sends a file to the field in this place, as the script does.
+    /// Uploads a file to the field at this position, as the script does.
     pub(crate) fn upload(&self, place: usize, name: &str, content: &str) -> Answer {
         let lines = format!(
             "{}x-entreat-form: {}\r\nx-entreat-file: {name}\r\ncontent-type: text/plain\r\n",

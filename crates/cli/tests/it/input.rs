@@ -1,4 +1,4 @@
-//! Files that cannot be read, whatever the command.
+//! Unreadable files, with every command.
 
 use crate::{entreat, entreat_with};
 

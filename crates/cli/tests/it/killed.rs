@@ -1,7 +1,7 @@
-//! A service that is killed under load, again and again: whatever got its 200 is there afterwards,
-//! every outcome is called back at least once, and nothing that never settled is.
+//! Kills a service under load, repeatedly: everything that got a 200 survives, every outcome has a
+//! callback at least once, and nothing that never settled has one.
 //!
-//! Few rounds here; `cargo xtask crash --service` makes more.
+//! A few rounds; `cargo xtask crash --service` runs more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use crate::http;
 use crate::serve::{Service, folder, serve};
 
-/// How often it is killed, unless `ENTREAT_CRASH_ROUNDS` says otherwise.
+/// The number of kills, unless `ENTREAT_CRASH_ROUNDS` is set.
 const ROUNDS: usize = 4;
-/// Clients that ask and answer at once.
+/// Concurrent clients.
 const CLIENTS: usize = 6;
-/// An attempt to call back that was lost with the service is made again within this, and some.
+/// A callback attempt that was lost with the service is repeated within this time, with a margin.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What the service has acknowledged.
@@ -32,10 +32,10 @@ struct Acknowledged {
     tried: Mutex<BTreeSet<String>>,
 }
 
-/// Which outcomes were called back.
+/// Outcomes that were delivered by callback.
 type Called = Arc<Mutex<BTreeSet<String>>>;
 
-/// Takes callbacks, on a port of its own.
+/// Receives callbacks on its own port.
 fn receive() -> (u16, Called) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let port = listener.local_addr().expect("it listens").port();
@@ -43,7 +43,7 @@ fn receive() -> (u16, Called) {
     let heard = called.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            // A service that was killed meanwhile hangs up.
+            // A service that is killed in the meantime disconnects.
             if let Ok(id) = stream.and_then(hear) {
                 heard.lock().expect("nobody panics").insert(id);
             }
@@ -52,7 +52,7 @@ fn receive() -> (u16, Called) {
     (port, called)
 }
 
-/// Reads a callback and takes it; the elicitation that it is about.
+/// Reads and acknowledges a callback; returns its elicitation.
 fn hear(mut stream: TcpStream) -> std::io::Result<String> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let (mut length, mut id, mut line) = (0, String::new(), String::new());
@@ -78,7 +78,7 @@ fn hear(mut stream: TcpStream) -> std::io::Result<String> {
     Ok(id)
 }
 
-/// A kept connection; `None` when the service is gone.
+/// A persistent connection; `None` when the service is dead.
 struct Client(BufReader<TcpStream>);
 
 impl Client {
@@ -117,7 +117,7 @@ impl Client {
     }
 }
 
-/// Asks, and answers most of what it asked, until the service is gone.
+/// Asks, and answers most of its questions, until the service dies.
 fn work(address: &str, port: u16, number: &AtomicU64, known: &Acknowledged) {
     let Some(mut client) = Client::connect(address) else {
         return;
@@ -151,14 +151,14 @@ fn work(address: &str, port: u16, number: &AtomicU64, known: &Acknowledged) {
     }
 }
 
-/// Compares what is there with what was acknowledged; returns what has settled.
+/// Compares the store with what was acknowledged; returns the settled questions.
 fn verify(address: &str, known: &Acknowledged) -> BTreeSet<String> {
     let mut client = Client::connect(address).expect("the service is back");
     let asked = known.asked.lock().expect("nobody panics");
     let tried = known.tried.lock().expect("nobody panics");
     let mut settled = BTreeSet::new();
     for (id, answer) in &*asked {
-        // Whoever waited comes back, and is told at once.
+        // A new wait on a settled question returns immediately.
         let params = json!({"elicitationId": id, "timeout": 0});
         let found = client
             .call("elicitation/await", &params)
@@ -182,7 +182,7 @@ fn start(folder: &Path) -> Service {
     command
         .env("ENTREAT_CALLBACKS_SECRET", secret)
         .env("ENTREAT_CALLBACKS_LOOPBACK", "true")
-        // What nobody answers stays pending however long the test takes.
+        // Unanswered questions stay pending, however long the test takes.
         .env("ENTREAT_TIMEOUTS_FORM_MAX", "24h")
         .env("ENTREAT_TIMEOUTS_FORM_DEFAULT", "24h")
         .env("ENTREAT_LIMITS_LIVE", "1000000")
@@ -192,7 +192,7 @@ fn start(folder: &Path) -> Service {
     Service::spawn(command)
 }
 
-/// How many rounds were asked for.
+/// Returns the number of rounds.
 pub(crate) fn rounds() -> usize {
     #[expect(clippy::disallowed_methods, reason = "how a longer run is asked for")]
     let said = std::env::var("ENTREAT_CRASH_ROUNDS");
@@ -236,8 +236,8 @@ fn a_service_that_is_killed_loses_no_answer_and_no_callback() {
     for _ in 0..PATIENCE.as_millis() / step.as_millis() {
         let called = called.lock().expect("nobody panics").clone();
         if settled.is_subset(&called) {
-            // And nobody was called about what never settled. Of what was asked without being
-            // acknowledged nothing is known, and none of it was answered.
+            // No callback for anything that never settled. Questions that were not acknowledged are
+            // unknown, but none of them was answered.
             assert_eq!(called.difference(&settled).count(), 0);
             assert_eq!(service.end().code, 0);
             return;

@@ -1,7 +1,7 @@
-//! A service that is killed while people fill in its pages: two tabs of one question, and files
-//! that arrive side by side. Whatever got its 200 is in the answer afterwards.
+//! Kills a service while people fill in its pages, with two tabs on one question and concurrent
+//! uploads. Everything that got a 200 is in the answer afterwards.
 //!
-//! Few rounds here; `cargo xtask crash --service` makes more.
+//! A few rounds; `cargo xtask crash --service` runs more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
@@ -18,21 +18,21 @@ use serde_json::{Value, json};
 use crate::killed::rounds;
 use crate::serve::{Service, folder, serve};
 
-/// People who each fill in a form of their own.
+/// People who each fill in their own form.
 const PEOPLE: usize = 3;
-/// Files of one question that are on their way at once.
+/// Concurrent uploads per question.
 const AT_ONCE: usize = 4;
-/// Files that each of these sends.
+/// Files per uploader.
 const FILES: usize = 6;
 
-/// What a person was told on the page of one question.
+/// What the page of one question acknowledged.
 #[derive(Default)]
 struct Person {
-    /// Where the page is, whatever port the service has.
+    /// The path of the page, whatever the service's port.
     path: String,
-    /// The number in each of two fields that was kept, and the one that was sent last.
+    /// For each of two fields, the last number acknowledged and the last number sent.
     typed: [Mutex<(u64, u64)>; 2],
-    /// Files that were taken, and those of which nothing is known.
+    /// Acknowledged files, and files whose fate is unknown.
     taken: Mutex<BTreeSet<String>>,
     in_doubt: Mutex<BTreeSet<String>>,
 }
@@ -61,7 +61,7 @@ impl Page {
         })
     }
 
-    /// Presses a button; the status of the answer.
+    /// Presses a button; returns the status of the response.
     fn press(&self, button: &str, fields: &str) -> Option<u16> {
         let body = format!("_csrf={}&{fields}&_do={button}", self.csrf);
         let kind = "application/x-www-form-urlencoded";
@@ -70,7 +70,7 @@ impl Page {
         exchange(&self.address, &head, &lines, &body).map(|(status, _)| status)
     }
 
-    /// Sends a file to the third field; the status of the answer.
+    /// Uploads a file to the third field; returns the status of the response.
     fn upload(&self, name: &str, content: &str) -> Option<u16> {
         let lines = format!(
             "cookie: {}\r\nx-entreat-form: {}\r\nx-entreat-file: {name}\r\n\
@@ -82,7 +82,7 @@ impl Page {
     }
 }
 
-/// Sends a request and reads the answer; `None` if the service goes before its status is known.
+/// Sends a request and reads the response; `None` if the service dies before sending a status.
 fn exchange(address: &str, head: &str, lines: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let text = format!(
@@ -92,7 +92,7 @@ fn exchange(address: &str, head: &str, lines: &str, body: &str) -> Option<(u16, 
     );
     stream.write_all(text.as_bytes()).ok()?;
     let mut answer = Vec::new();
-    // A service that is killed in the middle of an answer has said what it has said.
+    // The service may be killed in the middle of a response.
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8_lossy(&answer).into_owned();
     let status = answer.split(' ').nth(1)?.parse().ok()?;
@@ -103,7 +103,7 @@ fn content(name: &str) -> String {
     format!("the contents of {name}\n").repeat(50)
 }
 
-/// Asks for two numbers and files; the question's id, and the path of its page.
+/// Asks for two numbers and files; returns the question's id and the path of its page.
 fn ask(address: &str) -> Option<(String, String)> {
     let form = json!({"id": "work", "title": "Work", "fields": [
         {"id": "left", "type": "number", "label": "Left"},
@@ -122,7 +122,7 @@ fn ask(address: &str) -> Option<(String, String)> {
     Some((text("elicitationId")?, page[path..].to_owned()))
 }
 
-/// Types in two tabs and sends files side by side, then sends the form, until the service is gone.
+/// Types in two tabs and uploads files concurrently, then sends the form, until the service dies.
 fn fill_in(page: &Page, person: &Person) {
     let number = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -159,7 +159,7 @@ fn fill_in(page: &Page, person: &Person) {
             });
         }
     });
-    // Two tabs send what is there, at the same moment.
+    // Two tabs send the form at the same moment.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| page.press("send", ""));
@@ -167,7 +167,7 @@ fn fill_in(page: &Page, person: &Person) {
     });
 }
 
-/// Sends what is left of a question, and compares the answer with what its person was told.
+/// Completes a question, and compares the answer with what was acknowledged.
 fn verify(service: &Service, id: &str, person: &Person) {
     let settled = || service.call("elicitation/status", &json!({"elicitationId": id}));
     let mut found = settled();

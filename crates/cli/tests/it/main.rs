@@ -1,4 +1,4 @@
-//! Runs the real binary: what it prints where, and how it exits.
+//! Runs the real binary and checks its output and exit codes.
 
 mod ask;
 #[cfg(unix)]
@@ -47,7 +47,7 @@ mod url_check;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a run of the binary came to.
+/// The result of a run of the binary.
 #[derive(Debug)]
 struct Run {
     code: i32,
@@ -65,7 +65,7 @@ impl Run {
     }
 }
 
-/// The binary, in the folder of the test forms, with nothing of this environment.
+/// The binary, in the folder of the test forms, with an empty environment.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entreat"));
     command
@@ -82,7 +82,7 @@ fn finish(mut command: Command, stdin: &[u8]) -> Run {
     let mut child = command.spawn().expect("the binary runs");
     let mut pipe = child.stdin.take().expect("stdin is a pipe");
     let stdin = stdin.to_vec();
-    // A command that reads no stdin closes it; that is no failure of the test.
+    // A command that doesn't read stdin closes it; that is not an error.
     let writer = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().expect("the binary ends");
     writer.join().expect("writing does not panic");

@@ -1,4 +1,4 @@
-//! `entreat mcp`: an agent asks its human.
+//! `entreat mcp`: an agent asks its user.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -48,7 +48,7 @@ fn an_agent_asks_on_stdio_and_stdout_holds_nothing_else() {
     assert!(lines.next().is_none());
     let run = session.wait();
     assert_eq!(run.code, 0, "{}", run.stderr);
-    // The SDK would have logged the whole messages.
+    // The SDK would have logged complete messages.
     assert!(!run.stderr.contains("canary-4412"), "{}", run.stderr);
 }
 
@@ -59,7 +59,7 @@ fn mcp(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> Command {
     command
 }
 
-/// Runs it in a folder, and lists the prompts that it has there.
+/// Runs the server in a folder and lists its prompts.
 fn prompts(folder: &Path, args: &[&str], environment: &[(&str, &Path)]) -> (Run, Vec<String>) {
     let mut session = Session::spawn(mcp(folder, args, environment));
     let stdout = session.child.stdout.take().expect("stdout is a pipe");
@@ -111,19 +111,19 @@ fn a_folder_that_others_wrote_configures_nothing() {
         run.stderr
     );
 
-    // Whoever trusts it says so.
+    // A flag trusts the folder explicitly.
     let by_flag = ["--config", "entreat.toml"];
     let (run, names) = prompts(hostile.path(), &by_flag, &[("HOME", home.path())]);
     assert_eq!(names, ["evil"], "{}", run.stderr);
     assert!(!run.stderr.contains("is not read"), "{}", run.stderr);
     assert!(hostile.path().join("loot.db").exists());
 
-    // Not even one that is broken keeps it from starting.
+    // Even an invalid file doesn't keep the server from starting.
     std::fs::write(hostile.path().join("entreat.toml"), "listn = 1").unwrap();
     let (run, _) = prompts(hostile.path(), &[], &[("HOME", home.path())]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 
-    // A variable holds in every folder, so it may not name a file of whichever it is.
+    // A variable applies in every folder, so it must not name a file relative to one.
     let relative = [("ENTREAT_CONFIG", Path::new("entreat.toml"))];
     let run = finish(mcp(hostile.path(), &[], &relative), b"");
     assert_eq!(run.code, 2, "{}", run.stderr);
@@ -142,7 +142,7 @@ fn the_person_configures_it_in_a_file_of_their_own() {
     let (run, names) = prompts(other.path(), &[], &[("HOME", home.path())]);
     assert_eq!(names, ["mine"], "{}", run.stderr);
     assert!(own.join("loot.db").exists());
-    // Where the person says that configurations are; a relative path counts for nothing.
+    // The user's configuration folder; a relative path is ignored.
     let config = home.path().join(".config");
     for (folder, expected) in [
         (config.as_path(), &["mine"][..]),

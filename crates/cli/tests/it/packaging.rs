@@ -1,4 +1,4 @@
-//! The files in `packaging/`: what they say to the binary is what it knows.
+//! The files in `packaging/` use only flags and variables that the binary has.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ const CONTAINER: &str = include_str!("../../../../packaging/Containerfile");
 const CONFIG: &str = include_str!("../../../../packaging/container.toml");
 const PAGE: &str = include_str!("../../../../packaging/README.md");
 
-/// What a text sets in the environment, by the name of the variable.
+/// Returns the environment variables that a text sets.
 fn variables(text: &str) -> BTreeMap<&str, &str> {
     let words = text.split([' ', '\n', '`', '"']);
     let words = words.map(|word| word.trim_start_matches("Environment="));
@@ -107,7 +107,7 @@ fn the_unit_listens_here_and_waits_longer_than_the_service_takes() {
     assert_eq!(unit("KillSignal"), ["SIGTERM"]);
     let patience: u64 = unit("TimeoutStopSec").concat().parse().unwrap();
     assert!(patience > 10);
-    // As many as `entreat doctor` wants.
+    // As many as `entreat doctor` recommends.
     let files: u64 = unit("LimitNOFILE").concat().parse().unwrap();
     assert!(files >= 20_000);
 }

@@ -100,7 +100,7 @@ fn what_holds_for_pages_is_shown() {
     let kind = value("identity.kind");
     assert!(kind.starts_with("header ") && kind.ends_with(" entreat.toml:3"));
     assert!(value("identity.proxies").starts_with("10.0.0.0/8, ::1/128 "));
-    // Beside the store, unless somebody says otherwise.
+    // Next to the store by default.
     assert!(value("uploads.folder").starts_with("q.db.uploads "));
     assert!(value("uploads.inline_limit").starts_with("1048576 "));
     assert!(value("display_name").starts_with("The deploy robot "));
@@ -111,7 +111,7 @@ fn what_holds_for_pages_is_shown() {
 fn the_service_says_that_it_speaks_tls_and_keeps_files_beside_its_store() {
     let folder = folder();
     certificate(folder.path(), 90);
-    // Who speaks TLS serves others, and those need a key.
+    // A service with TLS serves others, and those need a key.
     let asker = "[[asker]]\nname = 'robot'\nkey = '0123456789abcdef'\n";
     let config = format!("{TLS}\n{asker}");
     fs::write(folder.path().join("entreat.toml"), config).expect("it can be written");
@@ -197,7 +197,7 @@ fn browse(service: &Service, head: &str, lines: &str, body: &str) -> Answer {
     http::read_answer(http::begin_plain(&service.address, head, &lines, body))
 }
 
-/// Sends a file on the page of a new question; where the asker can fetch it.
+/// Uploads a file on the page of a new question; returns its download link.
 fn send_file(service: &Service, content: &str) -> String {
     let form = json!({"id": "log", "title": "Log", "fields": [
         {"id": "log", "type": "file", "label": "Log"}]});
@@ -254,7 +254,7 @@ fn a_service_on_a_backup_has_the_files_that_people_sent() {
     assert_eq!(fetch().body, "all is well");
     assert_eq!(fetch().status, 404, "it goes out once");
     service.kill();
-    // What was copied from is as it was.
+    // The original is unchanged.
     let service = Service::start(folder, &["--store", "q.db"]);
     let fetched = browse(&service, &format!("GET {file}"), "", "");
     assert_eq!(fetched.body, "all is well");
@@ -272,7 +272,7 @@ fn a_backup_whose_files_cannot_be_copied_is_none() {
         command.current_dir(folder);
         finish(command, b"")
     };
-    // Files of another time would be taken for those of the copy.
+    // Old files would be mistaken for those of the copy.
     fs::create_dir(folder.join("copy.db.uploads")).expect("it can be made");
     let run = backup(&[]);
     assert_eq!(run.code, 2);
@@ -283,7 +283,7 @@ fn a_backup_whose_files_cannot_be_copied_is_none() {
     );
     fs::remove_dir(folder.join("copy.db.uploads")).expect("it is empty");
 
-    // A folder that is none.
+    // Not a folder.
     fs::write(folder.join("wrong"), "").expect("it can be written");
     let run = backup(&["--uploads", "wrong"]);
     assert_eq!(run.code, 2, "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! The real program in a pseudo-terminal, and the screen that it draws.
+//! The real program in a pseudo-terminal, and the screen it draws.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write};
@@ -12,7 +12,7 @@ use rustix::termios::{Termios, tcgetattr};
 use tempfile::TempDir;
 use vt100::Parser;
 
-/// How long a test waits for what should come at once.
+/// How long a test waits for something that should be immediate.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A terminal with the binary in it. stdout goes to a file, as it does in a script.
@@ -21,22 +21,22 @@ pub(crate) struct Screen {
     keyboard: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
-    /// The side that the binary has, to look at its settings.
+    /// The binary's side of the terminal, to inspect its settings.
     line: File,
     before: Termios,
     folder: TempDir,
 }
 
-/// What has come, as a terminal shows it.
+/// The output so far, as a terminal renders it.
 struct Picture {
     parser: Parser,
-    /// The last bytes, in which a mark may have begun.
+    /// The last bytes, which may contain the start of a frame mark.
     tail: Vec<u8>,
-    /// A frame is being drawn, and is not to be looked at.
+    /// Whether a frame is being drawn and must not be inspected yet.
     is_drawing: bool,
 }
 
-/// How a program tells that it draws a frame, and that it is whole.
+/// The marks around a frame.
 const BEGIN: &[u8] = b"\x1b[?2026h";
 const END: &[u8] = b"\x1b[?2026l";
 
@@ -145,7 +145,7 @@ impl Screen {
         self.keyboard.flush().expect("a keyboard");
     }
 
-    /// Waits until the picture is as wanted.
+    /// Waits until the screen satisfies a condition.
     pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) {
         let (parser, changed) = &*self.picture;
         let parser = parser.lock().expect("no listener panics");
@@ -162,7 +162,7 @@ impl Screen {
         self.wait_until(words, |screen| screen.contents().contains(words));
     }
 
-    /// Types, and waits for what comes of it.
+    /// Types, then waits for the effect.
     pub(crate) fn press_for(&mut self, keys: &str, words: &str) {
         self.press(keys);
         self.wait_for(words);
@@ -173,7 +173,7 @@ impl Screen {
         at(picture.parser.screen())
     }
 
-    /// What is on the screen, without the time.
+    /// Returns the screen without the time left.
     pub(crate) fn frame(&self) -> String {
         let contents = self.look(vt100::Screen::contents);
         let rows = contents.lines().map(|row| match row.strip_suffix(" left") {
@@ -215,7 +215,7 @@ impl Screen {
         i32::try_from(id).expect("a process has a number")
     }
 
-    /// Waits for the end: the exit code and stdout. The terminal must be as it was.
+    /// Waits for the exit code and stdout. The terminal must be restored.
     pub(crate) fn finish(mut self) -> (u32, String) {
         let status = self.child.wait().expect("the binary ends");
         self.wait_until("end of the screen", |screen| {

@@ -15,7 +15,7 @@ use crate::{Run, command, finish};
 
 const KEY: &str = "0123456789abcdef-robot";
 
-/// A service that runs.
+/// A running service.
 pub(crate) struct Service {
     session: Session,
     pub(crate) address: String,
@@ -102,7 +102,7 @@ fn a_question_is_asked_awaited_and_answered_over_http() {
 
     let run = service.end();
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    // A store in memory leaves nothing behind.
+    // A memory store leaves no files.
     let left = folder.path().read_dir().unwrap().count();
     assert_eq!(left, 0);
 }
@@ -117,8 +117,8 @@ fn what_was_asked_is_there_after_a_restart_and_after_a_kill() {
     };
     let service = start();
     let first = service.call("elicitation/create", &form());
-    // Whoever waits is told to come back, and keeps nobody from ending. Calls of a batch run side
-    // by side: once the time is extended, the wait is under way.
+    // Waiting callers get the current state and don't delay the shutdown. Calls of a batch run
+    // concurrently: once the deadline is extended, the wait is in progress.
     let id = json!({"elicitationId": first["elicitationId"]});
     let calls = ["elicitation/extend_timeout", "elicitation/await"];
     let batch = calls.map(|method| http::request(method, &id)).join(",");
@@ -159,7 +159,7 @@ fn a_restart_is_not_a_disconnect() {
 
     let service = start();
     assert_eq!(service.call("elicitation/status", &id)["status"], "pending");
-    // Whereas one who goes while the service stays is gone.
+    // By contrast, a client that disconnects while the service runs cancels its questions.
     let mut socket = http::Socket::open(&service.address);
     let asked = socket.call("elicitation/create", &form());
     drop(socket);
@@ -191,7 +191,7 @@ fn ctrl_c_ends_it_well_and_a_second_signal_at_once() {
     assert_eq!(service.session.wait().code, 0);
 
     let service = Service::start(folder.path(), &["--store", "memory"]);
-    // A request that never ends its body holds the server up.
+    // A request whose body never ends delays the shutdown.
     let head = format!(
         "POST /rpc HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
          content-length: 9\r\nexpect: 100-continue\r\n\r\n",
@@ -337,7 +337,7 @@ fn a_store_whose_file_was_removed_is_not_ready_and_acknowledges_nothing() {
     let (store, moved) = (folder.path().join("q.db"), folder.path().join("moved"));
     std::fs::rename(&store, &moved).unwrap();
     let until = |status: u16| {
-        // An answer holds for a second.
+        // A readiness result is cached for a second.
         let looks = std::iter::repeat_with(|| {
             std::thread::sleep(Duration::from_millis(100));
             service.get("/readyz").status
@@ -380,7 +380,7 @@ fn more_connections_are_held_than_the_usual_limit_of_files_allows() {
     assert_eq!(service.end().code, 0);
 }
 
-/// Starts it in a shell that allows it so many open files.
+/// Starts the service in a shell with this limit of open files.
 fn with_files(folder: &Path, files: usize) -> Command {
     let mut command = Command::new("sh");
     let script =
@@ -395,7 +395,7 @@ fn with_files(folder: &Path, files: usize) -> Command {
     command
 }
 
-/// Connects from another of the addresses that this machine has for itself.
+/// Connects from another loopback address.
 fn connect_from_elsewhere(address: &str) -> TcpStream {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -424,7 +424,7 @@ fn with_too_few_open_files_it_says_so_or_does_not_start() {
     let service = Service::spawn(with_files(folder.path(), 300));
     let connect = |_| TcpStream::connect(&service.address).unwrap();
     let held: Vec<_> = (0..300).map(connect).collect();
-    // One address cannot take them all, and there are files left for what comes.
+    // One address cannot take all connections, and files are left for other purposes.
     let mut other = connect_from_elsewhere(&service.address);
     let get = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     other.write_all(get.as_bytes()).unwrap();

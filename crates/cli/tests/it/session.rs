@@ -1,4 +1,4 @@
-//! A run of the binary that a test talks with, line by line.
+//! An interactive run of the binary, line by line.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command};
@@ -8,14 +8,14 @@ use crate::heard::Heard;
 use crate::{Run, command};
 
 impl Heard {
-    /// Waits until these words have come so often.
+    /// Waits until these words have appeared this many times.
     pub(crate) fn wait_for(&self, words: &str, times: usize) {
         let came = self.until(|all| (all.matches(words).count() >= times).then_some(()));
         assert!(came.is_some(), "no `{words}` in:\n{}", self.text());
     }
 }
 
-/// A run that is still going on; it is killed when dropped.
+/// A running process; killed when dropped.
 pub(crate) struct Session {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
@@ -44,12 +44,12 @@ impl Session {
         self.stderr.wait_for(words, 1);
     }
 
-    /// The line of stderr that has these words, once it is whole.
+    /// The complete line of stderr that contains these words.
     pub(crate) fn line_with(&self, words: &str) -> String {
         self.stderr.line_with(words)
     }
 
-    /// Lets the binary read the end of stdin.
+    /// Closes stdin.
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -59,7 +59,7 @@ impl Session {
         writeln!(stdin, "{line}").expect("the binary reads");
     }
 
-    /// Waits for the end, with stdin open.
+    /// Waits for the exit, with stdin open.
     pub(crate) fn wait(mut self) -> Run {
         let mut stdout = String::new();
         if let Some(mut pipe) = self.child.stdout.take() {
@@ -76,7 +76,7 @@ impl Session {
         }
     }
 
-    /// Ends the process without letting it do anything more.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("the binary was running");
     }
@@ -84,7 +84,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A test that failed leaves no process behind; one that has ended cannot be killed.
+        // A failed test leaves no process behind; killing one that has exited is not an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

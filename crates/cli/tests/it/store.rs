@@ -63,7 +63,7 @@ impl Ground {
         self.newest()
     }
 
-    /// The text with what differs from run to run taken out.
+    /// Replaces everything that differs from run to run.
     fn redact(&self, text: &str) -> String {
         let folder = self
             .0
@@ -116,7 +116,7 @@ fn a_secret_is_in_no_file_neither_while_it_is_asked_nor_afterwards() {
     session.wait_for("Token");
     session.type_line(SECRET);
     session.wait_for("Days");
-    // The draft is written before the next answer is taken.
+    // The draft is written before the next answer is read.
     session.type_line("");
     session.wait_for("Send?");
     let sees_draft = |(_, bytes): &(String, Vec<u8>)| holds(bytes, "ada-of-the-draft");
@@ -134,7 +134,7 @@ fn a_secret_is_in_no_file_neither_while_it_is_asked_nor_afterwards() {
     for (name, bytes) in files(ground.0.path()) {
         assert!(!holds(&bytes, SECRET), "{name}");
     }
-    // Nor does anybody see it who is not the asker.
+    // Only the asker can read it.
     let id = ground.newest();
     for args in [
         &["list", "--json"][..],
@@ -293,7 +293,7 @@ fn a_backup_is_a_store() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.contains("already exists"), "{}", run.stderr);
 
-    // Where the person is, too.
+    // Also in the user's data folder.
     let mut command = command(&["backup", "bare.db", "--store", "q.db"]);
     command.current_dir(ground.0.path());
     assert_eq!(finish(command, b"").code, 0);
@@ -353,7 +353,7 @@ fn a_store_that_is_gone_or_empty_is_not_begun_anew_without_a_word() {
         let run = ground.run(&["doctor", "--listen", "127.0.0.1:0"]);
         assert!(run.stdout.contains("a store was lost"), "{}", run.stdout);
     }
-    // With the flag it begins anew, and what is there stays as it is.
+    // With the flag, a missing store is created, and an existing one is unchanged.
     let run = entreat(&["rpc", "--new-store", "--store", &ground.store()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(ground.list().is_empty());
@@ -365,7 +365,7 @@ fn a_store_that_is_gone_or_empty_is_not_begun_anew_without_a_word() {
 
 #[test]
 fn whoever_died_while_a_store_was_made_is_not_locked_out() {
-    // Before it had tables, and before it had keys.
+    // Interrupted before the tables existed, and before the keys existed.
     let ground = Ground::new();
     std::fs::write(ground.store(), "").expect("the folder can be written");
     assert_eq!(ground.ask("greeting.json", "Ada\n").code, 0);
@@ -374,7 +374,7 @@ fn whoever_died_while_a_store_was_made_is_not_locked_out() {
     drop(ground.run(&["rpc"]));
     std::fs::remove_file(ground.path("q.db.keys")).expect("keys were made");
     let run = ground.ask("greeting.json", "Ada\n");
-    // It was not only made but used with those keys: that is told, as ever.
+    // The store was already used with those keys, so the loss is reported.
     assert!(
         run.stderr.contains("the keys of the store"),
         "{}",
@@ -415,7 +415,7 @@ fn wrong_missing_and_public_keys_are_told_by_their_file() {
         assert_eq!((run.code, run.stdout.as_str()), (2, ""));
         insta::assert_snapshot!("keys_missing", ground.redact(&run.stderr));
     }
-    // Nothing was made in their place.
+    // Nothing was created in their place.
     assert!(!Path::new(&keys).exists());
     assert_eq!(ground.run(&["list", "--keys", &aside]).code, 0);
 

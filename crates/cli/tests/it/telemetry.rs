@@ -1,4 +1,4 @@
-//! Traces by OTLP: a real service, and a collector that decodes what it is sent.
+//! Traces over OTLP: a real service, and a collector that decodes them.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,7 +19,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 const CANARY: &str = "canary-7f3a91";
 
-/// Takes traces on a port of its own.
+/// Receives traces on its own port.
 struct Collector {
     endpoint: String,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -59,7 +59,7 @@ impl Collector {
         Self { endpoint, bodies }
     }
 
-    /// Everything that came, as bytes and as spans.
+    /// Everything received, as bytes and as spans.
     fn taken(&self) -> (Vec<u8>, Vec<Span>) {
         let bodies = self.bodies.lock().expect("nobody panics").clone();
         let spans = bodies.iter().flat_map(|body| {
@@ -127,7 +127,7 @@ fn a_call_is_part_of_the_trace_that_its_request_names() {
     let service = start(&folder, &collector.endpoint);
     let traceparent = format!("00-{TRACE}-{PARENT}-01");
     let asked = call(&service, &traceparent, "elicitation/create", &form()).result();
-    // What was collected goes out with the end of the service, at the latest.
+    // Pending spans are sent when the service shuts down, at the latest.
     assert_eq!(service.end().code, 0);
 
     let (_, spans) = collector.taken();
@@ -222,7 +222,7 @@ fn nothing_that_anybody_wrote_is_in_a_trace() {
 #[test]
 fn a_collector_that_is_down_or_silent_holds_nobody_up() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-    // Accepts by its backlog, and answers nothing.
+    // Accepts connections through its backlog, but never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     for address in [gone.unwrap(), silent.local_addr().unwrap()] {
         let folder = folder();

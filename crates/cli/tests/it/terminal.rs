@@ -1,4 +1,4 @@
-//! `entreat ask` at a terminal, and what ends it from outside.
+//! `entreat ask` in a terminal, and what ends it from outside.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::session::Session;
 /// A terminal with the binary in it.
 struct Terminal {
     keyboard: File,
-    /// The side that the binary has; kept open, so that its settings can be looked at.
+    /// The binary's side of the terminal; kept open, so that its settings can be inspected.
     line: File,
     screen: Heard,
     child: Child,

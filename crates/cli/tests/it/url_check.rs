@@ -130,14 +130,14 @@ fn a_url_is_needed() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
 }
 
-/// Asks about every case of a file of vectors and pairs it with what the binary printed.
+/// Checks every case of a file of test vectors and pairs it with the binary's output.
 fn judge_vectors(vectors: &str) -> Vec<(Value, Value)> {
     let cases: Vec<Value> = vectors
         .lines()
         .map(|line| serde_json::from_str(line).expect("a vector is JSON"))
         .filter(|case: &Value| case.get("redirects").is_none())
         .collect();
-    // Keys that are no part of the question are left alone.
+    // Unknown keys are ignored.
     let lines: Vec<_> = cases.iter().map(Value::to_string).collect();
     let run = entreat_with(&["url", "check", "--lines"], lines.join("\n"));
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));

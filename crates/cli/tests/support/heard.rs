@@ -1,24 +1,24 @@
-//! What a stream of a running program has brought so far.
+//! The output of a running program so far.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a test waits for words that should come at once.
+/// How long a test waits for output that should be immediate.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a stream has brought so far.
+/// The output of a stream so far.
 #[derive(Clone, Default)]
 pub(crate) struct Heard(Arc<(Mutex<String>, Condvar)>);
 
 impl Heard {
-    /// Listens on a thread of its own until the stream ends.
+    /// Reads on its own thread until the stream ends.
     pub(crate) fn listen(&self, mut stream: impl Read + Send + 'static) -> JoinHandle<()> {
         let heard = self.clone();
         std::thread::spawn(move || {
             let mut part = [0; 1024];
-            // A terminal ends with an error when its last user is gone.
+            // A terminal ends with an error when its last user closes it.
             while let Ok(length @ 1..) = stream.read(&mut part) {
                 let text = String::from_utf8_lossy(&part[..length]);
                 let (all, changed) = &*heard.0;
@@ -28,7 +28,7 @@ impl Heard {
         })
     }
 
-    /// Waits for a whole line with these words.
+    /// Waits for a complete line that contains these words.
     pub(crate) fn line_with(&self, words: &str) -> String {
         let line = self.until(|all| {
             let mut lines = all
@@ -40,7 +40,7 @@ impl Heard {
         line.unwrap_or_else(|| panic!("no line with `{words}` in:\n{}", self.text()))
     }
 
-    /// Waits until something is found in all that has come; `None` if it does not come in time.
+    /// Waits until a match is found in all output so far; `None` after a timeout.
     pub(crate) fn until<T>(&self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let (all, changed) = &*self.0;
         let all = all.lock().expect("no listener panics");

@@ -1,9 +1,9 @@
-//! An independent judge: the `jsonschema` crate on the schema of a form must agree with the
-//! form, on right or wrong and on which fields are wrong.
+//! An independent implementation, the `jsonschema` crate on the schema of a form, must agree with
+//! the form about which answers are valid and which fields are wrong.
 //!
-//! Forms and answers are generated: valid ones, ones that break one rule, hostile ones.
-//! What is compared are the answers as the form reads them ([`Form::normalise`]), with
-//! formats asserted. `ENTREAT_AGREEMENT_CASES` sets the number of answers.
+//! Forms and answers are generated: valid ones, ones that break one rule, hostile ones. Answers are
+//! compared after normalisation ([`Form::normalise`]), with formats asserted.
+//! `ENTREAT_AGREEMENT_CASES` sets the number of answers.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,7 @@ use serde_json::{Value, json};
 
 const CASES_IN_CI: usize = 10_000;
 
-/// What a schema cannot say, and so does not agree about. Each is a rule of the form that
-/// the judge is not asked about.
+/// Rules that a schema cannot express. They are excluded from the comparison.
 const BY_DESIGN: &[(&str, &str)] = &[
     ("compare", "JSON Schema cannot compare two members"),
     (
@@ -27,7 +26,7 @@ const BY_DESIGN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Kinds of field whose values are judged by more than a schema can say.
+/// Field types whose validation goes beyond a schema.
 fn is_beyond_schemas(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::File(_) => Some("names, types and bytes of files are no matter of schemas"),
@@ -36,12 +35,12 @@ fn is_beyond_schemas(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// `\b` knows ASCII words only, in JavaScript and in a form; the judge takes Unicode's.
+/// `\b` means ASCII words in JavaScript and in a form; `jsonschema` uses Unicode's.
 fn is_word_boundary_outside_ascii(schema: &Value, answer: &Value) -> bool {
     schema.to_string().contains(r"\\b") && !answer.to_string().is_ascii()
 }
 
-/// `const` compares texts; a form knows that 10:00Z is 11:00+01:00.
+/// `const` compares strings; a form knows that 10:00Z is 11:00+01:00.
 fn is_moment_in_other_words(schema: &Value, answer: &Value) -> bool {
     let (mut said, mut known) = (Vec::new(), Vec::new());
     each_text(answer, &mut |text| {
@@ -109,7 +108,7 @@ fn answers(form: &Form, seed: u64) -> Vec<Value> {
     let rules = generator.breakable();
     answers.extend(rules.iter().filter_map(|rule| generator.breaking(rule)));
     answers.extend(generator.hostile().into_iter().take(8));
-    // Answers to another form are refused before any field is looked at.
+    // Answers to another form are rejected before any field is validated.
     let is_for_another = |answer: &Value| answer.get("form_id").is_some_and(|id| id != form.id());
     answers.retain(|answer| answer.is_object() && !is_for_another(answer));
     answers
@@ -160,14 +159,14 @@ fn is_excused(form: &Form, read: &Value, field: &str, violation: &Violation) -> 
             && !is_plain_url_rule(form, field, rule))
 }
 
-/// Multiples of a large fraction: the judge divides the nearest binary number, a form
-/// divides what was written.
+/// Multiples of a large fraction: `jsonschema` divides the nearest binary number, a form divides
+/// the decimal.
 fn is_inexact(number: &Value) -> bool {
     const TWO_TO_THE_53: f64 = 9_007_199_254_740_992.0;
     number.is_f64() && number.as_f64().is_some_and(|n| n.abs() > TWO_TO_THE_53)
 }
 
-/// Rules of a URL that have nothing to do with how it is read.
+/// Rules of a URL that don't depend on how it is parsed.
 fn is_plain_url_rule(form: &Form, field: &str, rule: &str) -> bool {
     let is_url = form
         .field(field)
@@ -175,7 +174,7 @@ fn is_plain_url_rule(form: &Form, field: &str, rule: &str) -> bool {
     is_url && matches!(rule, "type" | "maxLength" | "readonly")
 }
 
-/// Rules about whether there is an answer hold for fields of every kind.
+/// Rules about presence apply to fields of every type.
 fn is_presence(rule: &str) -> bool {
     matches!(
         rule,
@@ -189,7 +188,7 @@ fn is_excused_there(form: &Form, error: &ValidationError<'_>) -> bool {
     if matches!(error.kind(), ValidationErrorKind::MultipleOf { .. }) {
         return is_inexact(error.instance());
     }
-    // Of a URL, a schema sees the format, and the pattern that keeps blanks out.
+    // For a URL, a schema has the format, and the pattern that excludes spaces.
     let is_reading = matches!(
         error.kind(),
         ValidationErrorKind::Format { .. } | ValidationErrorKind::Pattern { .. }
@@ -200,7 +199,7 @@ fn is_excused_there(form: &Form, error: &ValidationError<'_>) -> bool {
     })
 }
 
-/// The fields that an error of the judge is about.
+/// The fields that an error of `jsonschema` refers to.
 fn fields_of(schema: &Value, read: &Value, error: &ValidationError<'_>) -> Vec<String> {
     let place = error.instance_path().to_string();
     if let Some(id) = place.split('/').nth(1) {
@@ -210,7 +209,7 @@ fn fields_of(schema: &Value, read: &Value, error: &ValidationError<'_>) -> Vec<S
     let steps: Vec<&str> = path.split('/').skip(1).collect();
     match (steps.as_slice(), error.kind()) {
         (["dependentRequired", ..], ValidationErrorKind::Required { property }) => {
-            // The judge names what is missing; the form names who misses it.
+            // `jsonschema` names the missing field; the form names the field that requires it.
             let dependents = schema["dependentRequired"].as_object().unwrap().iter();
             dependents
                 .filter(|(id, others)| {
@@ -230,8 +229,8 @@ fn fields_of(schema: &Value, read: &Value, error: &ValidationError<'_>) -> Vec<S
     }
 }
 
-/// The field that an entry of `allOf` is about: the one whose rules it switches on, or the
-/// first of those that a rule lists.
+/// The field that an entry of `allOf` refers to: the one whose rules it enables, or the first of
+/// those that a rule lists.
 fn anchor(entry: &Value) -> String {
     if let Some(properties) = entry["then"]["properties"].as_object() {
         return properties.keys().next().unwrap().clone();
@@ -268,13 +267,13 @@ fn judge(schema: &Value) -> Validator {
         .unwrap_or_else(|error| panic!("{error}\n{schema:#}"))
 }
 
-/// Bounds on moments, which no keyword of the standard has. Those on days are patterns.
+/// Bounds on times, for which JSON Schema has no keyword. Those on dates are patterns.
 struct MomentBound {
     keyword: &'static str,
     bound: Option<Timestamp>,
 }
 
-/// The last hours of the calendar are more than an instant can hold.
+/// The last hours of the calendar exceed the range of an instant.
 fn moment(text: &str) -> Option<Timestamp> {
     let last = || text.starts_with("9999-12-31T").then_some(Timestamp::MAX);
     text.parse().ok().or_else(last)
@@ -304,7 +303,7 @@ impl<'i> Keyword<'i> for MomentBound {
 
 #[test]
 fn the_list_of_differences_is_used() {
-    // A rule that is excused must really be beyond the schema, or the excuse hides a bug.
+    // An excluded rule must really be beyond the schema; otherwise the exclusion hides a bug.
     let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
         {"id": "a", "type": "number", "label": "A"}, {"id": "b", "type": "number", "label": "B"}],
         "validation": {"rules": [{"rule": "compare", "left": "a", "operator": "lt", "right": "b"}]}}))

@@ -8,10 +8,10 @@ fn a_valid_answer_is_checked_without_memory_beyond_the_result() {
     let form = samples::comprehensive();
     let answer = samples::comprehensive_answer();
     let checked = || drop(form.check(&answer).unwrap());
-    // The first check fills what patterns keep for the next.
+    // The first check fills the caches of the patterns.
     checked();
     let used = allocation_counter::measure(checked);
-    // The list of answers, the chosen options and the list of files.
+    // The list of answers, the selected options and the list of files.
     assert_eq!(used.count_total, 3);
     assert_eq!(used.count_current, 0);
 }

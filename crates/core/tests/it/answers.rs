@@ -1,4 +1,4 @@
-//! Checking answers: what passes, what does not, and how it is said.
+//! Validation: which answers pass, which don't, and the error messages.
 
 use entreat_core::{Answer, Catalogue, CheckSettings, Form, ReferenceKind, Unknown, Violations};
 use serde_json::{Value, json};
@@ -561,7 +561,7 @@ fn the_envelope_is_accepted_wherever_bare_answers_are() {
         json!({"responses": {}, "stray": 1}),
         &[("stray", "additionalProperties")],
     );
-    // A field's own name is a stranger there too, and in its place.
+    // Even a field's own id is unknown there, and reported in its place.
     assert_breaks(
         &form,
         json!({"a": "x", "stray": 1, "responses": {"a": "x"}, "z": 1}),

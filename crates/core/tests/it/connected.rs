@@ -1,4 +1,4 @@
-//! What ties fields together: conditions, defaults, dependencies, rules over the form.
+//! Relations between fields: conditions, defaults, dependencies, cross-field rules.
 
 use entreat_core::{Answer, Catalogue, Form, ValidatorError, Validators};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn hidden_fields_are_not_required_not_checked_and_dropped() {
         json!({"kind": "b", "x": "rubbish"}),
         json!({"kind": "b"}),
     );
-    // `x` is hidden, so `y`, which looks at it, sees nothing, whatever was sent.
+    // `x` is hidden, so `y`, whose condition refers to it, treats it as empty, whatever was sent.
     assert_passes(
         &form,
         json!({"kind": "b", "x": 100, "y": 3}),

@@ -1,4 +1,4 @@
-//! Loading definitions: sound ones load, others name every problem.
+//! Loading definitions: valid ones load, others report every problem.
 
 use entreat_core::document::Notation;
 use entreat_core::{Form, Kind, Validators};

@@ -1,8 +1,8 @@
-//! Runs every example of the form reference and looks for what the pages leave out.
+//! Runs every example of the form reference and checks that the pages are complete.
 //!
-//! The words after a code block's language say what becomes of it; see [`Reader::run`]. A
-//! block of JSON, YAML or TOML without such a word is an error: nothing goes unchecked.
-//! Rust blocks are doctests of the crate, console blocks are run by the tests of the CLI.
+//! The words after a code block's language say how to check it; see [`Reader::run`]. A block of
+//! JSON, YAML or TOML without such a word is an error: nothing goes unchecked. Rust blocks are
+//! doctests of the crate, console blocks are run by the tests of the CLI.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ impl Block<'_> {
         })
     }
 
-    /// What follows the kind of block, such as the rules that must be broken.
+    /// The arguments of a block, such as the rules that must be broken.
     fn argument(&self) -> &str {
         self.words.get(1).copied().unwrap_or("")
     }
@@ -89,7 +89,7 @@ impl Block<'_> {
     }
 }
 
-/// What the page has said so far.
+/// The state of the page so far.
 #[derive(Default)]
 struct Reader {
     form: Option<Form>,
@@ -116,7 +116,7 @@ impl Reader {
                 self.form = Some(form);
                 self.definitions.push(definition);
             }
-            // A definition that is refused, with exactly these problems.
+            // A definition that is rejected, with exactly these problems.
             (_, "problem") => {
                 let problems = Form::with_validators(&block.tree(), &validators()).unwrap_err();
                 let found = problems.iter().map(|p| format!("{}:{}", p.pointer, p.code));
@@ -136,7 +136,7 @@ impl Reader {
                 assert_eq!(values, Value::from(again.reveal().to_json()), "line {line}");
                 self.values = Some((values, missing));
             }
-            // What the last valid answers become, and what they left out.
+            // The values of the last valid answers, and the missing fields.
             ("json", "values") => block.assert_eq(&self.values.as_ref().unwrap().0),
             ("json", "missing") => block.assert_eq(&self.values.as_ref().unwrap().1),
             // Answers that break exactly these rules.
@@ -155,13 +155,13 @@ impl Reader {
                 assert_eq!(found.join(","), block.argument(), "line {line}");
                 self.violations = Some(violations);
             }
-            // The errors of the last invalid answers, in English unless it says otherwise.
+            // The errors of the last invalid answers, in English by default.
             ("json", "errors") => {
                 let messages = Catalogue::default().messages([block.argument(), "en"]);
                 let violations = self.violations.as_ref().unwrap();
                 block.assert_eq(&json!(violations.errors(&messages)));
             }
-            // The last form as JSON Schema, and as an MCP era has it.
+            // The last form as JSON Schema, and as the schema of an MCP version.
             ("json", "schema") => block.assert_eq(&json_schema(self.form(line))),
             ("json", "projection") => {
                 let era = block.argument().parse::<Era>().unwrap();
@@ -215,7 +215,7 @@ fn every_rule_is_broken_by_an_example_and_stands_in_a_table() {
     }
 }
 
-/// Every word of the form language, by where it stands.
+/// Every word of the form language, by location.
 const LANGUAGE: &[(&str, &str)] = &[
     (
         "form",

@@ -1,4 +1,4 @@
-//! Bad input: a clear error in bounded time and memory, whatever it is.
+//! Invalid input: a clear error in bounded time and memory.
 
 use std::fmt::Write as _;
 

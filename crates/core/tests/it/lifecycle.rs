@@ -1,4 +1,4 @@
-//! Any sequence of commands at any times.
+//! Arbitrary sequences of commands at arbitrary times.
 
 use std::time::Duration;
 
@@ -207,7 +207,7 @@ fn any_command() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// How many steps a run of the property takes: a million in CI.
+/// The number of steps in a run of the property: a million in CI.
 const SEQUENCES: u32 = 20_000;
 const COMMANDS: usize = 50;
 

@@ -1,4 +1,4 @@
-//! Schemas: out, in, and round.
+//! Schemas: export, import, and round trips.
 
 use entreat_core::form::CrossCheck;
 use entreat_core::schema::{Era, import, json_schema, project};
@@ -195,7 +195,7 @@ fn each_era_gets_only_the_keywords_it_knows() {
     );
 }
 
-/// The schemas that the MCP specification shows for elicitation, era by era.
+/// The elicitation schemas of the MCP specification, by version.
 #[test]
 fn the_examples_of_the_mcp_specification_come_back_as_they_went_in() {
     let flat = [
@@ -240,7 +240,7 @@ fn the_examples_of_the_mcp_specification_come_back_as_they_went_in() {
             project(&import.form, Era::V2025_11_25).requested_schema,
             schema
         );
-        // One of the examples has a default that breaks the pattern beside it.
+        // One of the examples has a default that breaks its own pattern.
         assert!(
             import
                 .notices
@@ -339,7 +339,7 @@ fn a_form_that_went_through_its_schema_judges_as_before() {
     for seed in 0..600 {
         let form = form(&arbitrary::form(seed));
         let back = import(&json_schema(&form)).unwrap().form;
-        // What a schema cannot say is lost on the way.
+        // What a schema cannot express is lost in the round trip.
         let is_lossy = form
             .fields()
             .iter()

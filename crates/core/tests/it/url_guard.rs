@@ -1,4 +1,4 @@
-//! The URL guard against the cases that come with its policy.
+//! The URL guard against the test vectors of its policy.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ fn cases<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
         .collect()
 }
 
-/// What a program that fetches the URL would do: judge, resolve, follow.
+/// What a program that fetches the URL would do: check, resolve, follow.
 fn fetch(case: &VerdictCase) -> Result<(), Blocked> {
     let policy = Policy::web();
     let public = vec![vec![IpAddr::from([93, 184, 215, 14])]];
@@ -134,7 +134,7 @@ fn hostile_urls_of_any_size_are_settled() {
 
 #[test]
 fn warning_codes_are_those_of_the_policy() {
-    // The codes are a promise to programs; this list changes only together with the policy.
+    // Programs rely on the codes; this list changes only together with the policy.
     let codes: BTreeSet<&str> = Warning::ALL.iter().map(Warning::code).collect();
     let promised = "bad_scheme bidi_control blocked_port confusable credential_in_url \
         deep_subdomain host_normalised invisible_char ip_literal long_label long_url mixed_script \

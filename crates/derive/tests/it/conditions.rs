@@ -1,4 +1,4 @@
-//! `show_if`: what it becomes and what it does.
+//! `show_if`: its definition and its effect.
 
 use entreat_core::jiff::civil::Date;
 use entreat_core::{Form, TypedForm};

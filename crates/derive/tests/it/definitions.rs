@@ -1,4 +1,4 @@
-//! What attributes become in a definition.
+//! The definitions that attributes generate.
 
 use entreat_core::jiff::civil::Date;
 use entreat_core::url::Url;

@@ -1,4 +1,4 @@
-//! What does not compile, and what the compiler then says.
+//! Code that must not compile, and the compiler's messages.
 
 #[test]
 fn mistakes_are_explained_where_they_are() {

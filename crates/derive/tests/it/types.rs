@@ -1,4 +1,4 @@
-//! Every type that a field can have: what it asks for, and how an answer becomes it.
+//! Every supported field type: its definition, and the conversion of answers.
 
 use entreat_core::jiff::Timestamp;
 use entreat_core::jiff::civil::{Date, date};

@@ -1,4 +1,4 @@
-//! What the vault promises: round trips, and that nothing altered or moved opens.
+//! Guarantees of the vault: round trips, and nothing altered or moved can be decrypted.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -162,10 +162,10 @@ fn nothing_moves_to_another_elicitation() {
         seal(&vault, id(1), &[("pin", "1234")]),
         seal(&vault, id(2), &[("pin", "9999")]),
     );
-    // All of it: the key is bound to its elicitation.
+    // Everything: the key is bound to its elicitation.
     let refused = VaultError::KeyRefused { version: 1 };
     assert_eq!(vault.open(id(2), &mine).unwrap_err(), refused);
-    // The field alone: it is under another key.
+    // Only the field: it is under another key.
     let mut mixed = yours.clone();
     mixed.put("pin", mine.get("pin").unwrap().into());
     assert_eq!(vault.open(id(2), &mixed).unwrap_err(), field_refused("pin"));

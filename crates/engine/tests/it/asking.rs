@@ -1,4 +1,4 @@
-//! From the question to its end.
+//! Questions from creation to outcome.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Outcomes that are delivered: once everything works, at least once whatever breaks.
+//! Delivery of outcomes: exactly once if everything works, at least once whatever fails.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::world::{START, answer, form, unlimited};
 
-/// Notes what it is given, and says what it is told to say.
+/// Records its calls, and returns the scripted results.
 #[derive(Clone, Default)]
 struct Post(Arc<Notes>);
 
@@ -26,9 +26,9 @@ struct Notes {
     delivered: Mutex<Vec<(String, Status)>>,
     says: Mutex<Vec<DeliveryResult>>,
     came: Notify,
-    /// Never ends an attempt.
+    /// Never completes an attempt.
     hangs: AtomicBool,
-    /// Never ends an attempt of this asker.
+    /// Never completes an attempt of this asker.
     hangs_for: Mutex<Option<String>>,
 }
 
@@ -115,7 +115,7 @@ impl World {
         world(store, &VirtualClock::new(START), &Post::default()).await
     }
 
-    /// Lets time pass, and attempts that are due come to their end.
+    /// Advances the clock, and lets due attempts complete.
     async fn pass(&self, time: Duration) {
         self.clock.advance(time);
         self.engine.catch_up().await.unwrap();
@@ -174,7 +174,7 @@ async fn what_was_not_taken_is_tried_again_with_growing_pauses_and_given_up_at_l
     for _ in 0..100 {
         world.pass(Duration::from_secs(3600)).await;
     }
-    // Twelve attempts in three days; the record was kept all the time, and goes then.
+    // Twelve attempts in three days; the record was retained all the time, and is purged then.
     assert_eq!(world.post.count(), 12);
     world.pass(Duration::from_secs(7200)).await;
     assert!(question.status().await.is_err());
@@ -204,7 +204,7 @@ async fn an_attempt_that_is_lost_with_the_process_is_made_again() {
     let question = first.asker.ask(ask()).await.unwrap();
     question.decline().await.unwrap();
     first.post.0.came.notified().await;
-    // An end breaks off what is under way.
+    // A shutdown aborts attempts in progress.
     first.engine.shutdown().await;
 
     clock.advance(Duration::from_secs(31));
@@ -263,7 +263,7 @@ async fn hooks_of_one_asker_that_hang_delay_nobody_else() {
         question.decline().await.unwrap();
     }
     world.pass(Duration::from_millis(1)).await;
-    // Its share, and not all the places that there are.
+    // Its share, and not all slots.
     assert_eq!(world.post.count(), 16);
 
     let other = world.engine.asker("other");
@@ -283,7 +283,7 @@ async fn what_waits_for_its_turn_is_delivered_in_its_turn_and_once() {
         let question = world.asker.ask(ask()).await.unwrap();
         question.decline().await.unwrap();
     }
-    // Long enough that what waits would count as lost, again and again.
+    // Long enough that the leases of waiting callbacks would expire repeatedly.
     for _ in 0..5 {
         world.pass(Duration::from_secs(31)).await;
     }

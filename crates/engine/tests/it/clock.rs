@@ -18,7 +18,7 @@ async fn tasks_that_sleep_on_a_virtual_clock_run_when_it_moves() {
     tokio::task::yield_now().await;
     assert_eq!((clock.sleepers(), clock.next_due()), (2, Some(MINUTE)));
 
-    // A jump of the wall clock is no time.
+    // A jump of the wall clock doesn't count as time.
     clock.jump_wall(i64::from(u32::MAX));
     tokio::task::yield_now().await;
     assert!(!short.is_finished());

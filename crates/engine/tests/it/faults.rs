@@ -1,4 +1,4 @@
-//! A store that fails: nothing is lost, nothing is doubled, and it goes on.
+//! A failing store: nothing is lost or duplicated, and the engine recovers.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether an engine can say that its store works.
+//! Health checks of the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ async fn however_many_ask_the_store_is_looked_at_once_a_second() {
         assert!(engine.check().await.is_err());
     }
     assert_eq!(store.failures(), 1);
-    // Nor does anybody cause a look by asking and going away.
+    // A cancelled health check doesn't trigger another one.
     clock.advance(Duration::from_secs(2));
     for _ in 0..100 {
         let mut asking = Box::pin(engine.check());

@@ -1,4 +1,4 @@
-//! How much an asker may ask.
+//! Limits per asker.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ async fn ten_a_minute_by_default_and_the_refusal_says_when_to_come_back() {
     assert!(world.asker.ask(ask()).await.is_err());
     world.clock.advance(Duration::from_millis(1));
     world.asker.ask(ask()).await.unwrap();
-    // Another asker has a rate of its own.
+    // Another asker has its own rate limit.
     world.engine.asker("other").ask(ask()).await.unwrap();
 }
 
@@ -209,7 +209,7 @@ async fn a_principal_has_a_share_of_what_its_asker_may_have_live() {
         "{error}"
     );
     ada.ask(ask()).await.unwrap();
-    // The program itself asks on nobody's behalf, and has what is left.
+    // The program itself has no principal, and gets the rest.
     for _ in 0..74 {
         world.asker.ask(ask()).await.unwrap();
     }
@@ -331,7 +331,7 @@ async fn a_principal_sees_its_own_elicitations_and_no_others() {
             .len(),
         1
     );
-    // A key of another is not one's own.
+    // Another asker's idempotency key is a different key.
     let own = eve.ask(ask().idempotency_key("k")).await.unwrap();
     assert_ne!(own.id(), question.id());
     let again = ada.ask(ask().idempotency_key("k")).await.unwrap();
@@ -346,7 +346,7 @@ async fn a_principal_sees_its_own_elicitations_and_no_others() {
     assert_eq!(event.id(), own.id());
     let itself = world.asker.on_its_own_behalf().elicitation(question.id());
     assert!(matches!(itself.status().await, Err(ActError::NotFound)));
-    // The program itself sees all of them, and whose they are is in no log.
+    // The program itself sees all of them, and no log names their owners.
     let seen = world
         .asker
         .elicitation(question.id())

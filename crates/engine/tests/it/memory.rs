@@ -1,4 +1,4 @@
-//! How much memory answers may take.
+//! Limits on the memory of answers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::world::{START, unlimited};
 
 const KIB: usize = 1 << 10;
 
-/// An engine in which an asker's answers may take 300 KiB, and those of all 500.
+/// An engine whose limits are 300 KiB per asker and 500 KiB in total.
 async fn engine(store: Arc<dyn Store>, clock: &VirtualClock) -> Engine {
     Engine::builder()
         .shared_store(store)
@@ -75,10 +75,10 @@ async fn the_drafts_of_one_asker_take_its_share_of_memory_and_no_more() {
     }
     let fourth = asked(&greedy).await;
     assert_refused(fourth.draft(&part(100 * KIB)).await, 100 * KIB, 0);
-    // It stays open, what was there stays, and small parts are no matter.
+    // The question stays open, the draft stays, and small parts still fit.
     assert!(fourth.read_draft().await.unwrap().is_empty());
     fourth.draft(&json!({"why": "because"})).await.unwrap();
-    // Nor can it be had by answers that are kept as a draft, or by a result.
+    // Drafts and results cannot exceed the limit either.
     let invalid = fourth.submit(&part(100 * KIB)).await;
     assert_refused(invalid, 100 * KIB, 0);
     let mut valid = part(100 * KIB);
@@ -86,7 +86,7 @@ async fn the_drafts_of_one_asker_take_its_share_of_memory_and_no_more() {
     assert_refused(fourth.submit(&valid).await, 100 * KIB, 0);
     assert!(fourth.status().await.unwrap().result().is_none());
 
-    // What is replaced by no more goes on, however full it is.
+    // A replacement that is no larger is accepted, however full memory is.
     questions[0].draft(&part(100 * KIB - 600)).await.unwrap();
     questions[0].draft(&json!({"why": "still"})).await.unwrap();
     let other = asked(&modest).await;
@@ -97,14 +97,14 @@ async fn the_drafts_of_one_asker_take_its_share_of_memory_and_no_more() {
         50 * KIB,
     );
 
-    // A result that fits is taken, and stays in memory until it is forgotten.
+    // A result that fits is accepted, and stays in memory until it is purged.
     let mut valid = part(40 * KIB);
     valid["why"] = "because".into();
     asked(&modest).await.submit(&valid).await.unwrap();
     let again = asked(&modest).await.submit(&valid).await;
     assert_refused(again, 40 * KIB, 10 * KIB);
 
-    // What is over and forgotten makes room.
+    // Purged questions free their memory.
     questions[0]
         .cancel(CancelReason::AskerCancelled)
         .await
@@ -141,7 +141,7 @@ async fn what_was_held_before_a_restart_is_counted_after_it() {
     question.draft(&part(200 * KIB)).await.unwrap();
     let id = question.id();
     first.shutdown().await;
-    // As a store that comes from disk: nothing was counted in it.
+    // Like a store loaded from disk: nothing in it was counted.
     let copy = MemoryStore::new();
     let mut record = store.load(id).await.unwrap().unwrap();
     let held = record.answer_state.as_deref().cloned().unwrap();
@@ -151,7 +151,7 @@ async fn what_was_held_before_a_restart_is_counted_after_it() {
     }));
     copy.create(record).await.unwrap();
     drop((first, question, store));
-    // Its ids begin with the time.
+    // Its ids start with the time.
     clock.advance(std::time::Duration::from_secs(1));
 
     let second = engine(Arc::new(copy), &clock).await;

@@ -1,4 +1,4 @@
-//! What the engine says about itself.
+//! Metrics and logs of the engine.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -105,8 +105,8 @@ async fn a_creation_is_traced_by_the_names_of_the_reference() {
         .with_ansi(false)
         .with_writer(log.writer())
         .finish();
-    // As long as there is one subscriber alone, whichever test logs a line first decides for all
-    // whether anybody wants it.
+    // With a single subscriber, the first test that logs a line would decide for all whether it is
+    // enabled.
     let silent = tracing_subscriber::fmt().with_writer(std::io::sink);
     let _second = tracing::Dispatch::new(silent.finish());
     let _guard = tracing::subscriber::set_default(subscriber);

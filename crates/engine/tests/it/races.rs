@@ -1,4 +1,4 @@
-//! Many at once: exactly one wins, and there is one history.
+//! Concurrent operations: exactly one wins, and there is one history.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,8 @@ async fn of_64_submits_at_once_exactly_one_wins() {
     assert_eq!(world.engine.live(), 0);
 }
 
-/// Runs two things at once on each of many questions, and gives both results with the outcome.
+/// Runs two operations concurrently on each of many questions; returns both results and the
+/// outcome.
 async fn race<A, B>(
     one: impl AsyncFn(Elicitation, &World) -> A,
     other: impl AsyncFn(Elicitation, &World) -> B,
@@ -65,7 +66,7 @@ async fn race<A, B>(
         let world = World::new().await;
         let question = world.asker.ask(Ask::form(form())).await.unwrap();
         let host = world.engine.elicitation(question.id());
-        // Who begins, and how far the one gets before the other comes, varies.
+        // Varies which starts first, and how far it gets before the other starts.
         let delayed = async {
             for _ in 0..round % 7 {
                 tokio::task::yield_now().await;
@@ -120,7 +121,7 @@ async fn an_extension_and_the_deadline_leave_one_history() {
     };
     let expire_and_end = async |host: Elicitation, world: &World| {
         expire(host.clone(), world).await;
-        // Whoever was extended still waits; an answer ends it.
+        // An extended question is still open; an answer settles it.
         host.submit(&answer()).await
     };
     race(extend, expire_and_end, |extended, answered, settled| {
@@ -184,7 +185,7 @@ async fn answers_of_a_draft_that_has_changed_are_not_taken() {
         let stale = question.submit_draft(&draft, answers, None).await;
         assert!(matches!(stale, Err(ActError::DraftChanged)));
     }
-    // Answers that break rules leave the draft as it is, and count.
+    // Invalid answers leave the draft unchanged, and count as attempts.
     let draft = question.read_draft().await.unwrap();
     let refused = question.submit_draft(&draft, &wrong, None).await;
     let Err(ActError::Invalid(refusal)) = refused else {

@@ -183,7 +183,7 @@ async fn an_open_policy_lets_local_names_through_to_local_addresses() {
         let cleared = resolve_and_check(&resolver, url, &open, Unresolved::Refuse).await;
         assert_eq!(cleared.unwrap().socket_addrs().count(), count, "{url}");
     }
-    // What is open for private hosts is not for this machine.
+    // Allowing private hosts doesn't allow this machine.
     let half_open = Policy::web().block_private(false);
     let resolver = ScriptedResolver::new().answers("nas.lan", &["192.168.1.9", "127.0.0.1"]);
     let outcome = resolve_and_check(&resolver, "http://nas.lan/", &half_open, Unresolved::Accept);

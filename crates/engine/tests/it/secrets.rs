@@ -1,4 +1,4 @@
-//! A secret is delivered to its asker and seen by nobody else.
+//! A secret is delivered to its asker and to nobody else.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ fn with_secret() -> Value {
     answer
 }
 
-/// A store that writes down everything it is given, as a disk would.
+/// A store that records everything it is given, as a disk would.
 #[derive(Clone, Default)]
 struct Witness {
     kept: Arc<MemoryStore>,

@@ -60,7 +60,7 @@ async fn a_late_answer_loses_even_before_the_timer_fires() {
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
     let host = world.engine.elicitation(question.id());
-    // No catching up: nobody but the answer itself looks at the clock.
+    // The timer task has not run: only the submission checks the clock.
     world.clock.advance(Duration::from_secs(300));
     let error = host.submit(&answer()).await.unwrap_err();
     let ActError::TimedOut { elapsed, timeout } = error else {
@@ -214,7 +214,7 @@ async fn a_restart_moves_no_deadline_and_expires_what_is_over_first() {
     engine.shutdown().await;
     drop(engine);
 
-    // Down for 150 seconds, and another monotonic clock.
+    // Down for 150 seconds, with a new monotonic clock.
     let clock = VirtualClock::new(START.after(Duration::from_secs(350)));
     let engine = start(&clock, 2).await;
     assert_eq!(engine.live(), 1);

@@ -1,4 +1,4 @@
-//! URLs that an asker or an answer brings.
+//! URLs from askers and answers.
 
 use entreat_core::Form;
 use entreat_engine::{ActError, Ask, AskError, Engine};
@@ -40,7 +40,7 @@ async fn a_url_that_leads_inside_is_not_asked() {
         .ask(Ask::url("https://public.example.com/"))
         .await
         .unwrap();
-    // A name that cannot be resolved may be known in the person's network only.
+    // A name that cannot be resolved may exist only in the person's network.
     asker
         .ask(Ask::url("https://unknown.example.com/"))
         .await
@@ -51,7 +51,7 @@ async fn a_url_that_leads_inside_is_not_asked() {
 async fn a_callback_must_be_resolved() {
     let asker = engine().await.asker("deployer");
     let ask = |url| Ask::inline("Name?").unwrap().callback(url);
-    // Safe, but there is nobody to call it.
+    // Safe, but there is no callback sender.
     let error = asker.ask(ask("https://public.example.com/hook")).await;
     assert!(matches!(error, Err(AskError::NoCallbacks)));
     for url in [

@@ -1,4 +1,4 @@
-//! An engine whose time, chance and DNS are the test's.
+//! An engine with a simulated clock, randomness and DNS.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// Lets time pass and the engine do what that makes due.
+    /// Advances the clock and lets the engine process what is due.
     pub(crate) async fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.engine.catch_up().await.unwrap();

@@ -1,4 +1,4 @@
-//! A program that serves MCP, and clients of it.
+//! A program that serves MCP, and its clients.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -50,7 +50,7 @@ impl Server {
         Client::connect_with(kind, capabilities, ours).await
     }
 
-    /// Serves HTTP for as long as the test runs; where.
+    /// Serves HTTP while the test runs; returns the address.
     pub(crate) async fn listen(&self, entreat: &Entreat) -> SocketAddr {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let listener = listener.expect("there is a free port");

@@ -1,4 +1,4 @@
-//! Clients that know `dev.entreat/forms` answer by the control API.
+//! Clients with `dev.entreat/forms` answer through the control API.
 
 use entreat::core::schema::Era;
 use entreat::{Entreat, Form};
@@ -35,11 +35,11 @@ fn knowing(kind: Kind) -> Value {
     capabilities
 }
 
-/// A question that a client was asked: in what call, and as what request.
+/// A question that a client received: its call and its request.
 struct Asked {
     call: u64,
     question: SeenQuestion,
-    /// The request, where it waits; the state, where it does not.
+    /// The request if it is pending; otherwise the state.
     request: Result<Value, String>,
 }
 
@@ -69,12 +69,12 @@ impl Asked {
         self.question.params["_meta"][EXTENSION]["elicitationId"].clone()
     }
 
-    /// What the call came to, once the question was answered by the control API.
+    /// The result of the call, once the question was answered through the control API.
     async fn end(self, client: &mut Client<DuplexStream>) -> Reply {
         match self.request {
             Ok(request) => {
                 let reply = client.reply_to(self.call, |_| unreachable!()).await;
-                // There is nothing left to answer in the client's dialog.
+                // The client's dialog has nothing left to answer.
                 let closed = client.hear("notifications/cancelled").await;
                 assert_eq!(closed["requestId"], request);
                 reply
@@ -103,7 +103,7 @@ async fn an_answer_by_the_control_api_ends_the_question_in_every_era() {
         assert_eq!(whole["form"]["fields"][0]["id"], "name");
         let id = asked.id();
 
-        // What is wrong is told as the control API tells it.
+        // Errors are those of the control API.
         let short = json!({"elicitationId": id, "responses": {"name": "A"}});
         let Reply::Error(refused) = call(&mut client, "elicitation/submit", short).await else {
             panic!("taken in {era}")
@@ -130,7 +130,7 @@ async fn an_answer_by_the_control_api_ends_the_question_in_every_era() {
         let taken = call(&mut client, "elicitation/submit", good).await;
         assert_eq!(taken.result()["status"], "completed", "{era}");
         assert_eq!(asked.end(&mut client).await.text(), "hello Ada");
-        // And then there is no such question any more.
+        // After that, the question no longer exists.
         let gone = call(&mut client, "elicitation/status", named).await;
         assert_eq!(gone.error().0, -32012);
     }
@@ -150,7 +150,7 @@ async fn an_answer_as_ever_settles_the_record_too() {
             accept(json!({"name": name}))
         });
         assert_eq!(reply.await.text(), "hello Ada");
-        // Asked again, it is the same question.
+        // A retry asks the same question.
         assert_eq!(ids[0], ids[1]);
         let id = ids[0].as_str().unwrap().parse().unwrap();
         let record = entreat.engine().elicitation(id).status().await.unwrap();
@@ -176,7 +176,7 @@ async fn nobody_else_finds_the_question_and_clients_without_the_extension_find_n
         let new = || HttpClient::new(kind, address).declaring(knowing(kind));
         let ada = new().with_header("x-user", "ada").begin().await;
         let mut calling = ada.call("t", json!({}), json!({})).await;
-        // Kept open: the question is asked for as long as somebody waits for its answer.
+        // Kept open: the question lives as long as its call waits.
         let question = loop {
             let mut message = calling.next().await.unwrap();
             if kind.has_rounds() {
@@ -203,12 +203,12 @@ async fn nobody_else_finds_the_question_and_clients_without_the_extension_find_n
         let unknown = json!({"elicitationId": "elic_018d6c2d2e007000800000000000000a"});
         let reply = ada.send("elicitation/status", unknown).await.reply().await;
         assert_eq!(reply.error().0, -32012);
-        // What is asked elsewhere in the same program is not for clients.
+        // Clients have no access to other questions of the same program.
         let other = entreat.asker("mcp").ask(entreat::Ask::form(form())).await;
         let other = json!({"elicitationId": other.unwrap().id()});
         let reply = ada.send("elicitation/status", other).await.reply().await;
         assert_eq!(reply.error().0, -32012);
-        // Others of the control API's methods are not for clients at all.
+        // Clients have no access to other methods of the control API.
         let reply = ada.send("elicitation/cancel", named.clone()).await;
         let (mut reply, plain) = (reply, HttpClient::new(kind, address));
         assert_eq!(reply.reply().await.error().0, -32601);

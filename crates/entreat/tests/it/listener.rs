@@ -1,4 +1,4 @@
-//! The listener for clients of MCP has bounds.
+//! Limits of the listener for MCP clients.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn half_heads_do_not_stay_open_and_others_are_served_meanwhile() {
     let client = HttpClient::new(Kind::form(Era::V2026_07_28), address);
     assert_eq!(client.round("t", json!({}), json!({})).await.text(), "done");
     for mut half in halves {
-        // Told so, or hung up on; either way it ends.
+        // With a response, or disconnected without one.
         let mut rest = Vec::new();
         let _ = half.read_to_end(&mut rest).await;
     }

@@ -1,4 +1,4 @@
-//! The parts joined, as a program does it.
+//! The assembled parts, as a program uses them.
 
 mod asking;
 mod extension;
@@ -145,7 +145,7 @@ async fn whoever_wants_keys_gets_nothing_without() {
 async fn an_address_that_others_reach_needs_a_key_and_gives_nobody_a_way_around_it() {
     for open in ["0.0.0.0:0", "[::]:0"] {
         let open: SocketAddr = open.parse().unwrap();
-        // Not even if the program says that this machine may.
+        // Not even if the program allows this machine.
         for builder in [
             Entreat::builder(),
             Entreat::builder().local_without_key(true),
@@ -181,7 +181,7 @@ async fn what_cannot_start_leaves_nothing_running() {
     let nowhere = folder.path().join("nowhere");
     let refused = builder().templates(nowhere).start().await.unwrap_err();
     assert!(matches!(refused, EntreatError::Templates(_)), "{refused}");
-    // The store is free again.
+    // The store can be opened again.
     let entreat = builder().start().await.unwrap();
     let refused = builder().start().await.unwrap_err();
     assert!(matches!(refused, EntreatError::Open(_)), "{refused}");
@@ -228,7 +228,7 @@ async fn files_that_people_send_lie_beside_the_store_or_where_they_are_told_to()
     let entreat = memory().uploads(&named).start().await;
     entreat.expect("it starts").shutdown().await;
     assert!(named.is_dir());
-    // What is no folder is told, and nothing stays open.
+    // A path that is not a folder is an error, and nothing stays open.
     let file = folder.path().join("q.db");
     let refused = memory().uploads(file).start().await;
     assert!(matches!(refused, Err(EntreatError::Uploads(_))));

@@ -1,4 +1,4 @@
-//! A state belongs to whoever was asked.
+//! A state belongs to the principal that was asked.
 
 use entreat::Entreat;
 use entreat::core::schema::Era;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::asking::Server;
 
-/// Each user by a header, once as a program reads it, and once by the default.
+/// Users identified by a header: once by the program, and once by default.
 #[tokio::test]
 async fn a_state_of_one_principal_is_refused_to_another_and_only_the_log_says_why() {
     let log = CapturedLog::default();
@@ -48,7 +48,7 @@ async fn a_state_of_one_principal_is_refused_to_another_and_only_the_log_says_wh
             );
             assert!(!logged.contains("Ada"), "{logged}");
         }
-        // It was not used up by them.
+        // Their attempts didn't use it up.
         let reply = ada.round("t", json!({}), extra).await;
         assert_eq!(reply.text(), "Ada");
         entreat.shutdown().await;

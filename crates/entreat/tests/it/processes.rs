@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::asking::Server;
 use crate::keys;
 
-/// Where a child writes its effects; a process with it is such a child.
+/// The variable that says where a child writes its effects; it also marks a child.
 const EFFECTS: &str = "ENTREAT_TEST_EFFECTS";
 
 /// A process that serves MCP until it is dropped.
@@ -42,7 +42,7 @@ impl Process {
             let (_, address) = line.split_once("listening on ")?;
             address.parse().ok()
         });
-        // Read to the end, so that it never waits for us.
+        // Drains the pipe, so that the child never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         let address = address.expect("it says where it listens");
         Self { child, address }
@@ -51,7 +51,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Whether or not that works: the test is over.
+        // Errors don't matter: the test is over.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -104,7 +104,7 @@ async fn a_flow_of_three_questions_goes_round_robin_through_two_processes() {
         extra = json!({"requestState": reply.state(),
             "inputResponses": {key: accept(json!({"text": rounds.to_string()}))}});
     };
-    // Each effect ran in the process that had its round, and nowhere else.
+    // Each effect ran in the process that handled its round, and nowhere else.
     let [one, two] = processes.each_ref().map(|process| process.child.id());
     assert_ne!(one, two);
     assert_eq!(reply.text(), format!("{one}:1 {two}:2 {one}:3"));

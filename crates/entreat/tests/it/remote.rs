@@ -1,4 +1,4 @@
-//! A program without pages sends people to those of another Entreat.
+//! A program without pages uses the pages of another Entreat service.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn asked(events: &mut Subscription) -> ElicitationId {
     }
 }
 
-/// How the next question ended there, which happens soon.
+/// The outcome of the next question at the service.
 async fn ended(events: &mut Subscription) -> Outcome {
     let end = async {
         loop {
@@ -82,7 +82,7 @@ async fn fetch(url: &str) -> String {
     page
 }
 
-/// Calls the tool up to where the client is asked: the call, the question, and how to go on.
+/// Calls the tool until the client is asked; returns the call, the question, and how to continue.
 async fn begin(client: &mut Client<DuplexStream>, kind: Kind) -> (u64, Value, Option<String>) {
     let call = client.start("t", json!({})).await;
     if kind.has_rounds() {
@@ -147,7 +147,7 @@ async fn a_file_comes_from_the_other_service_whole_or_as_its_link() {
         let there = service.engine().elicitation(asked(&mut events).await);
         let file = json!({"filename": "a.txt", "content_type": "text/plain", "size": 3,
             "content": content});
-        // As the page does with what it was sent.
+        // As the page does with an upload.
         let there = there.accepting_references(ReferenceKind::Url);
         there.submit(&json!({"document": file})).await.unwrap();
         let reply = client.reply_to(call, |_| unreachable!()).await;
@@ -163,7 +163,7 @@ async fn what_ends_on_one_side_ends_on_the_other() {
     let kind = Kind::url(Era::V2025_11_25);
     let mut events = service.engine().subscribe();
     let mut client = asking().client(&program, kind, kind.capabilities()).await;
-    // Nobody wants the answer any more.
+    // Nobody needs the answer any more.
     let (call, ..) = begin(&mut client, kind).await;
     let cancelled = json!({"requestId": call});
     client.notify("notifications/cancelled", cancelled).await;
@@ -183,7 +183,7 @@ async fn what_ends_on_one_side_ends_on_the_other() {
     let reply = client.reply_to(call, |_| unreachable!()).await;
     assert_eq!(reply.text(), "the person declined to answer `key`");
 
-    // What is asked when the program ends is withdrawn before it is gone.
+    // Open questions are withdrawn before the program exits.
     let mut fresh = service.engine().subscribe();
     begin(&mut client, kind).await;
     asked(&mut fresh).await;

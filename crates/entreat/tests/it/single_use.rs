@@ -1,4 +1,4 @@
-//! A state is good for one set of answers, also after the process that used it.
+//! A state is valid for one set of answers, even across restarts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ async fn start(path: &Path, keys: &KeyRing) -> Entreat {
     entreat.start().await.expect("it starts")
 }
 
-/// One round of the tool in a process of its own, as far as the store can tell.
+/// One round of the tool, in a separate process as far as the store can tell.
 async fn round(path: &Path, keys: &KeyRing, server: &Server, extra: Value) -> Reply {
     let entreat = start(path, keys).await;
     let mut client = server.client(&entreat, kind(), kind().capabilities()).await;
@@ -80,7 +80,7 @@ async fn what_was_used_before_a_restart_gives_the_same_again_or_nothing() {
     let first = go(json!({})).await.state().to_owned();
     let second = go(answers(&first, "first", "a")).await;
     assert_eq!(effects.load(Ordering::SeqCst), 1);
-    // The same again is the same, to the letter of the next state.
+    // The same answers give the same result, including the next state.
     assert_eq!(go(answers(&first, "first", "a")).await, second);
     assert_eq!(go(answers(&first, "first", "b")).await.error(), REFUSED);
     let second = second.state().to_owned();
@@ -92,7 +92,7 @@ async fn what_was_used_before_a_restart_gives_the_same_again_or_nothing() {
     assert_eq!(go(answers(&second, "second", "c")).await.error(), REFUSED);
     assert_eq!(effects.load(Ordering::SeqCst), 1);
 
-    // What is kept of it cannot be read without the keys.
+    // The stored outcome cannot be read without the keys.
     for file in std::fs::read_dir(folder.path()).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
         let is_there = bytes
@@ -138,7 +138,7 @@ async fn a_call_that_ended_with_its_process_runs_again_with_the_same_answers_onl
     let keys = keys();
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
-    // The first time it never comes back from its work.
+    // The first run never completes.
     let server = Server::new(move |ask| {
         let counted = counted.clone();
         async move {
@@ -154,7 +154,7 @@ async fn a_call_that_ended_with_its_process_runs_again_with_the_same_answers_onl
 
     let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
     let store = Arc::new(FaultyStore::new(store));
-    // As when the process is killed: nobody gives the claim back.
+    // As if the process were killed: nobody releases the claim.
     store.inject(Fault::of(Call::ReleaseClaim));
     let entreat = Entreat::builder().store(store.clone());
     let entreat = entreat.sealing_keys(copy(&keys)).start().await.unwrap();
@@ -203,7 +203,7 @@ async fn a_call_that_was_cancelled_leaves_its_state_unused() {
     };
     let id = client.start_with("t", json!({}), extra.clone()).await;
     until(|| runs.load(Ordering::SeqCst) > 0).await;
-    // Whoever comes with the same waits for it, and has its turn when it is gone.
+    // A second call with the same answers waits for the first, and runs when it is gone.
     let second = client.start_with("t", json!({}), extra).await;
     let cancelled = json!({"requestId": id});
     client.notify("notifications/cancelled", cancelled).await;

@@ -1,4 +1,4 @@
-//! What hostile servers cost.
+//! The cost of hostile servers.
 
 use entreat_mcp::answer::Pipe;
 use entreat_mcp::rmcp::ServiceExt as _;

@@ -223,7 +223,7 @@ async fn a_question_that_the_server_withdraws_closes_and_the_next_is_shown() {
     assert_eq!(person.story(), ["form", "closed"]);
     person.will_fill(json!({"name": "Ada"}));
     pair.server.ask(2, &named()).await;
-    // rmcp may or may not answer what was withdrawn.
+    // rmcp may or may not respond to a withdrawn request.
     let mut reply = pair.server.next().await;
     if reply["id"] == 1 {
         reply = pair.server.next().await;
@@ -241,7 +241,7 @@ async fn a_second_request_of_the_same_id_is_not_shown_and_the_first_still_answer
     pair.server.ask(1, &named()).await;
     person.has_seen(1).await;
     pair.server.ask(1, &named()).await;
-    // Whatever comes in the meantime is answered in its turn.
+    // Messages in the meantime are handled in order.
     pair.server
         .ask(2, &json!({"mode": "odd", "message": "m"}))
         .await;
@@ -273,7 +273,7 @@ async fn a_storm_of_questions_is_declined_and_the_person_told_once() {
     person.will_fill(json!({"name": "Ada"}));
     pair.server.ask(99, &named()).await;
     assert_eq!(pair.server.next().await["result"]["action"], "accept");
-    // Whoever looks at how it went still learns of it.
+    // The decision is still recorded.
     assert_eq!(pair.answering.last_decision(), Some(Decision::Refused));
 }
 

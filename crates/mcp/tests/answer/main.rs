@@ -1,4 +1,4 @@
-//! What a server sees of a client that answers, and what the person at it sees.
+//! What a server and a user see of a client that answers.
 
 mod costs;
 mod forms;

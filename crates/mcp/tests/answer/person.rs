@@ -1,4 +1,4 @@
-//! A person by the book: writes down what is shown, and does what a test says.
+//! A scripted person: records what is shown, and acts as the test says.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 /// What the person does next.
 #[derive(Debug)]
 pub(crate) enum Does {
-    /// Sends what is filled in, with this laid over it.
+    /// Sends the defaults, overlaid with this.
     Fills(Value),
     Answers(Answer),
     Consents(Consent),
@@ -28,7 +28,7 @@ pub(crate) enum Saw {
     Card(UrlCard),
     Opened,
     Waits,
-    /// A prompt went away before it was answered.
+    /// A prompt closed before it was answered.
     Closed,
     Notice(String),
 }
@@ -99,7 +99,7 @@ impl Person {
         names.collect()
     }
 
-    /// Waits until so many things were seen.
+    /// Waits until this many things were shown.
     pub(crate) async fn has_seen(&self, number: usize) {
         loop {
             let something = self.something.notified();

@@ -30,7 +30,7 @@ async fn rounds_are_driven_to_the_end_with_the_state_as_it_came() {
     let call = pair.call();
     let first = pair.server.next().await;
     assert_eq!(first["params"].get("requestState"), None);
-    // To the byte, whatever is in it.
+    // Unchanged to the byte, whatever it contains.
     let state = "é\u{0}\"\\ +/=\u{1F600}";
     person.will_fill(json!({"b": "1"}));
     person.will(Does::Answers(Answer::Decline));
@@ -52,7 +52,7 @@ async fn rounds_are_driven_to_the_end_with_the_state_as_it_came() {
         .map(|form| form.form.fields()[0].id().to_owned())
         .collect();
     assert_eq!(fields, ["b", "a"]);
-    // A round without a state sends none back, not the one before.
+    // A round without a state returns none, not the previous one.
     person.will_fill(json!({"c": "2"}));
     pair.server
         .reply(&second, round(&json!({"k": question("c")}), None))

@@ -1,4 +1,4 @@
-//! A server that is nothing but its wire: tests send and see the very JSON.
+//! A server without a library: tests send and inspect the raw JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Pair {
 impl Server {
     /// The next message.
     pub(crate) async fn next(&mut self) -> Value {
-        // A client that says nothing is wrong, and waiting for it for ever would not tell.
+        // A client that sends nothing is a bug; without a timeout the test would hang.
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
         let line = line.expect("the client says something");
         let line = line.expect("a readable client");
@@ -102,7 +102,7 @@ impl Server {
         written.expect("the client is there");
     }
 
-    /// A request of the server's own.
+    /// Sends a request from the server.
     pub(crate) async fn ask(&mut self, id: u32, params: &Value) {
         let method = "elicitation/create";
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
@@ -124,7 +124,7 @@ impl Server {
             .await;
     }
 
-    /// The handshake; gives the capabilities that the client declared.
+    /// Completes the handshake; returns the client's declared capabilities.
     async fn greet(&mut self, version: &str) -> Value {
         let request = self.next().await;
         let info = json!({"name": "wire", "title": "Wire & Sons", "version": "1"});

@@ -91,7 +91,7 @@ async fn a_card_waits_until_the_server_says_that_the_page_is_done() {
     person.has_seen(3).await;
     assert_eq!(person.story(), ["card", "opened", "waits"]);
     finished(&mut pair, "of somebody else").await;
-    // A question goes first, and the card is back afterwards.
+    // A question takes precedence, and the card returns afterwards.
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     pair.server
         .ask(2, &json!({"message": "m", "requestedSchema": schema}))
@@ -109,7 +109,7 @@ async fn a_card_waits_until_the_server_says_that_the_page_is_done() {
         "card", "opened", "waits", "closed", "form", "waits", "closed",
     ];
     assert_eq!(person.story(), story);
-    // Once more, for one that is over.
+    // Again, for a page that is done.
     finished(&mut pair, "e1").await;
 }
 

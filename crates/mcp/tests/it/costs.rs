@@ -1,4 +1,4 @@
-//! What hostile clients cost: time in proportion to what they send, and bounded memory.
+//! The cost of hostile clients: linear time and bounded memory.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 
 use crate::world::{World, settle};
 
-/// How long this thread has run, on which the server does too.
+/// CPU time of this thread, which includes the server's.
 fn cpu() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("it is Linux");
     let nanos = told.split(' ').next().and_then(|it| it.parse().ok());
     Duration::from_nanos(nanos.expect("a number"))
 }
 
-/// The most memory that this process has had, in MiB.
+/// Peak memory of this process, in MiB.
 fn peak() -> usize {
     let told = std::fs::read_to_string("/proc/self/status").expect("it is Linux");
     let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -71,7 +71,7 @@ impl Line {
         serde_json::from_str(&line).expect("the other end is there")
     }
 
-    /// Sends a start, as many times a part as make a size, and an end.
+    /// Sends a start, a part repeated up to a size, and an end.
     async fn send_long(&mut self, start: &str, part: &str, size: usize, end: &str) {
         let piece = part.repeat((1 << 16) / part.len());
         self.to
@@ -87,7 +87,7 @@ impl Line {
         self.send(end).await;
     }
 
-    /// Whatever came before, the server answers.
+    /// The server still responds, whatever came before.
     async fn is_well(&mut self, id: &str) {
         let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
         self.send(&ping.to_string()).await;
@@ -206,7 +206,8 @@ async fn a_client_that_reads_no_answers_is_not_read_from() {
         }
     }
     assert!(before < ALL / 4, "{before} requests were taken");
-    // Once it reads, each has an answer: what it asked for, or that there were too many.
+    // Once the client reads, each request has a response: its result, or an error that there were
+    // too many.
     for _ in 0..ALL {
         let line = from
             .next_line()
@@ -240,7 +241,7 @@ async fn a_second_request_of_an_id_that_is_open_is_refused() {
         refused["error"]["message"],
         "a request with this id is already open"
     );
-    // One that was cancelled is not open any more.
+    // A cancelled request is no longer open.
     line.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
         .await;
     line.send(call).await;
@@ -259,7 +260,7 @@ async fn post(address: SocketAddr, length: usize, body: &[u8]) -> (u16, String) 
         .write_all(head.as_bytes())
         .await
         .expect("the other end is there");
-    // It may have answered before it has read everything.
+    // It may respond before it has read everything.
     let _ = stream.write_all(body).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;

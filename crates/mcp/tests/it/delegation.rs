@@ -1,4 +1,4 @@
-//! A wrapped server is the server itself in all that does not ask.
+//! A wrapped server behaves like the server itself in everything that doesn't ask.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -69,7 +69,7 @@ fn every_method_of_a_server_is_passed_on() {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
     let rustc = String::from_utf8(rustc.stdout).unwrap();
     let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
-    // What this machine needs is all there; the rest would have to be fetched.
+    // All dependencies of this platform are there; those of others would have to be downloaded.
     let only = ["--offline", "--filter-platform", host.unwrap()];
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1"])

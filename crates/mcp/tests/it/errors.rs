@@ -1,4 +1,4 @@
-//! What authors are told when they ask in a way that cannot work.
+//! Errors for authors of handlers.
 
 use entreat_mcp::rmcp::ErrorData;
 use entreat_mcp::{Ask, AskError};

@@ -1,4 +1,4 @@
-//! Clients that know the extension get whole forms.
+//! Clients with the extension receive complete forms.
 
 use entreat_core::schema::Era;
 use entreat_mcp::Ask;
@@ -27,7 +27,7 @@ async fn whole_forms_come_along_for_clients_that_know_them_and_no_others() {
             let reply = client.call("t", json!({}), |question| {
                 let whole = &question.params["_meta"]["dev.entreat/forms"];
                 assert_eq!(whole["form"]["fields"][0]["id"] == "text", knows, "{era}");
-                // There is no control API here, so there is nothing to call it with.
+                // Without a control API, there is nothing to call.
                 assert_eq!(whole.get("elicitationId"), None);
                 accept(json!({"text": "x"}))
             });

@@ -1,4 +1,4 @@
-//! What clients of every era see of a server that asks.
+//! What clients of every protocol version see of a server that asks.
 
 #[cfg(target_os = "linux")]
 mod costs;

@@ -1,4 +1,4 @@
-//! What only a page can ask, and clients that can show nothing else.
+//! Questions that need a page, and clients that support only pages.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn key_length(ask: Ask) -> Result<String, ErrorData> {
     Ok(format!("{} {}", key.len(), sure.await?))
 }
 
-/// The link in a tool's result, and what `resume_question` is called with.
+/// The link in a tool's result, and the arguments of `resume_question`.
 fn link_in(reply: &Reply) -> (String, Value) {
     let text = reply.text();
     let mut words = text.split_whitespace();
@@ -98,7 +98,7 @@ async fn while_a_page_is_open_rounds_have_a_state_and_nothing_else() {
         assert_eq!(reply.result().get("inputRequests"), None);
         extra = json!({"requestState": reply.state()});
     }
-    // Answered while a round waits, it ends at once.
+    // An answer while a round waits ends the wait immediately.
     let Value::Object(params) = extra else {
         unreachable!()
     };
@@ -138,7 +138,7 @@ async fn a_page_can_be_asked_for_by_an_error_and_the_next_call_has_the_answer() 
         assert_eq!(error["code"], -32042);
         asked.push(error["data"]["elicitations"][0].clone());
     }
-    // Asking again is asking once.
+    // A repeated call doesn't ask again.
     assert_eq!(asked[0], asked[1]);
     assert_eq!(asked[0]["mode"], "url");
     let url = asked[0]["url"].as_str().unwrap();
@@ -147,7 +147,7 @@ async fn a_page_can_be_asked_for_by_an_error_and_the_next_call_has_the_answer() 
     assert_eq!(told["elicitationId"], asked[0]["elicitationId"]);
     let reply = client.round("t", json!({"x": 1}), json!({})).await;
     assert_eq!(reply.text(), CANARY.len().to_string());
-    // Other arguments are another call.
+    // Other arguments make it another call.
     let reply = client.round("t", json!({"x": 2}), json!({})).await;
     assert_eq!(reply.error().0, -32042);
 }
@@ -172,7 +172,7 @@ async fn a_local_server_opens_the_page_in_the_browser() {
 #[tokio::test]
 async fn a_client_that_shows_nothing_gets_a_link_and_goes_on_by_a_tool() {
     let world = World::with_pages().await;
-    // One that shows forms is asked no more of them once its call was answered with a link.
+    // Once its call returned a link, a client with forms gets no more forms for it.
     let kinds = Era::ALL
         .into_iter()
         .flat_map(|era| [Kind::none(era), Kind::form(era)]);

@@ -1,4 +1,4 @@
-//! Many who use one server over HTTP: nobody sees what is another's, or takes what others need.
+//! Several users of one server over HTTP: isolation and fair shares.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, Pages, ROUNDS, World, settle};
 
-/// Of everything that is limited there are eight, of which each principal has two.
+/// Every limit is eight, and each principal's share is two.
 async fn world_of_eights() -> World {
     let mut engine = EngineSettings::default();
     engine.asker.limits.live = 8;
@@ -52,7 +52,7 @@ fn told(reply: &Reply) -> &Value {
     &reply.result()["structuredContent"]
 }
 
-/// A name of a question that there is not.
+/// The id of a question that doesn't exist.
 fn other_than(id: &str) -> String {
     let (start, last) = id.split_at(id.len() - 1);
     format!("{start}{}", if last == "0" { "1" } else { "0" })
@@ -124,7 +124,7 @@ async fn a_session_is_unknown_to_everybody_but_who_began_it() {
                 .notify("notifications/cancelled", json!({"requestId": 1}))
                 .await;
         }
-        // Nothing of that has touched it.
+        // None of these attempts had an effect.
         ada.answer(&question["id"], &accept(json!({"text": "Ada"})))
             .await;
         assert_eq!(call.reply().await.text(), "Ada");
@@ -216,7 +216,7 @@ async fn a_request_with_two_authorizations_is_refused() {
         let mut refused = both.call("t", json!({}), json!({})).await;
         assert_eq!(refused.status, 400);
         assert!(refused.text().await.contains("more than one Authorization"));
-        // Twice the same is no better.
+        // The same header twice is no better.
         let twice = ada.clone().with_header("authorization", "Bearer ada");
         assert_eq!(twice.bare("GET").await.status, 400);
     }
@@ -242,14 +242,14 @@ async fn sessions_are_shared_and_only_ones_own_idle_sessions_make_way() {
     for old in &begun[..18] {
         assert!(!works(old).await);
     }
-    // The one that was used last stays.
+    // The most recently used one stays.
     assert!(works(&begun[19]).await);
     assert!(works(&begun[18]).await);
     let newest = user("eve", kind, address).begin().await;
     assert!(works(&begun[18]).await);
     assert!(!works(&begun[19]).await);
 
-    // Those in which something is under way stay, and then there is no room for another.
+    // Sessions with requests in progress stay, so there is no room for another.
     let streams = [begun[18].bare("GET").await, newest.bare("GET").await];
     assert!(streams.iter().all(|stream| stream.status == 200));
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
@@ -262,7 +262,7 @@ async fn sessions_are_shared_and_only_ones_own_idle_sessions_make_way() {
     assert!(refused.text().await.contains("too many sessions"));
     assert!(works(&ada).await && works(&newest).await);
 
-    // When all are taken, whoever has none gets none, and takes none from anybody.
+    // When all are taken, a new principal gets none, and replaces nobody's.
     let mut others = Vec::new();
     for name in ["b", "b", "c", "c", "d"] {
         others.push(user(name, kind, address).begin().await);
@@ -369,7 +369,7 @@ async fn a_place_for_a_link_is_free_again_when_its_question_ends() {
         let kept = link(&ada.round("t", json!({}), json!({})).await);
         world.answer_page(&kept.0, json!({"text": "Ada"})).await;
         let mut results = Vec::new();
-        // Many more than there are places, one after the other; nobody comes for the results.
+        // Many more than the limit, one after the other; nobody fetches the results.
         for number in 0..20 {
             let (url, handle) = link(&eve.round("t", json!({}), json!({})).await);
             world
@@ -452,7 +452,7 @@ async fn one_principal_cannot_take_all_places_for_links() {
     world.answer_page(&first, json!({"text": "x"})).await;
     settle().await;
     link(&eve.round("t", json!({}), json!({})).await);
-    // What was refused is not asked of anybody.
+    // Rejected calls ask nobody.
     settle().await;
     assert_eq!(world.engine.live(), 3);
 }

@@ -1,4 +1,4 @@
-//! The eras of 2025: a request is sent to the client, and its answer awaited.
+//! Protocol versions of 2025: a request is sent to the client, and its response awaited.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_typed_form_is_asked_and_its_answer_comes_back() {
         assert_eq!(asked[0].message(), "Who is there?");
         let schema = &asked[0].params["requestedSchema"];
         assert_eq!(schema["properties"]["name"]["minLength"], 2);
-        // The oldest era knows no modes.
+        // The oldest version has no modes.
         let mode = asked[0].params.get("mode").and_then(|mode| mode.as_str());
         assert_eq!(mode, (era != Era::V2025_06_18).then_some("form"));
     }
@@ -114,7 +114,7 @@ async fn a_decline_is_a_decline_and_a_cancel_a_cancel() {
     let unseen = "Cancelled { reason: UserCancelled, shown: No }";
     assert_eq!(reply.text(), unseen);
 
-    // Somebody who takes the time to read has seen it, for all we know.
+    // An answer after some reading time was probably given by a person.
     let id = client.start("t", json!({})).await;
     let (question, _) = client.question().await;
     world.pass(Duration::from_secs(1)).await;
@@ -179,7 +179,7 @@ async fn a_client_that_goes_away_ends_its_question() {
     client.start("t", json!({})).await;
     client.question().await;
     drop(client);
-    // rmcp gives handlers that long to end by themselves.
+    // rmcp gives handlers this long to end by themselves.
     tokio::time::sleep(Duration::from_secs(6)).await;
     let page = world.engine.list(None, StatusFilter::All, 10, None).await;
     let page = page.unwrap();
@@ -205,7 +205,7 @@ async fn questions_of_a_join_are_open_together() {
     let (first, one) = client.question().await;
     let (second, two) = client.question().await;
     assert_eq!([one.message(), two.message()], ["One?", "Two?"]);
-    // Answered in the other order, each to its own.
+    // Responses in reverse order reach their own questions.
     client.answer(second, accept(json!({"text": "2"}))).await;
     client.answer(first, accept(json!({"text": "1"}))).await;
     let reply = client.reply_to(id, |_| unreachable!()).await;

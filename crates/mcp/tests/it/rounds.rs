@@ -1,4 +1,4 @@
-//! Since 2026-07-28: questions are results, and the handler runs again with the answers.
+//! 2026-07-28: questions are results, and the handler runs again with the answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,7 +63,7 @@ async fn questions_that_are_asked_together_go_out_together_and_in_order() {
         .collect();
     assert_eq!(keys, ["z", "a"]);
 
-    // Half of the answers makes a round with the other half.
+    // With half of the answers, the next round asks for the other half.
     let half = json!({"requestState": reply.state(),
         "inputResponses": {"a": accept(json!({"text": "2"}))}});
     let reply = client.round("t", json!({}), half).await;
@@ -83,7 +83,7 @@ async fn a_handler_that_also_waits_for_something_else_is_given_time_to_get_it() 
     let world = World::new().await;
     let tool = |ask: Ask, _| async move {
         let (answer, other) = tokio::join!(ask.text("name", "Who?").into_future(), async {
-            // On another thread of time than the person's.
+            // Not on the person's simulated clock.
             let soon = tokio::time::sleep(Duration::from_millis(5));
             let work = tokio::spawn(soon);
             work.await.map(|()| ask.text("late", "And?"))
@@ -99,7 +99,7 @@ async fn a_handler_that_also_waits_for_something_else_is_given_time_to_get_it() 
     assert_eq!(reply.await.text(), "xx");
 }
 
-/// Hosts take longer than a handler may wait for other things.
+/// Looking up hosts takes longer than the grace period of a handler.
 #[tokio::test(start_paused = true)]
 async fn a_question_whose_hosts_are_being_looked_up_is_not_left_behind() {
     let resolver = ScriptedResolver::new()
@@ -136,7 +136,7 @@ async fn a_question_whose_hosts_are_being_looked_up_is_not_left_behind() {
     });
     let text = reply.await.text().to_owned();
     assert_eq!(text, "Ada \"https://slow.example.com/a\"");
-    // Everything went out in the first round, and nobody was asked twice.
+    // Everything was asked in the first round, and nothing was asked twice.
     assert_eq!(asked, ["name", "site", "visit"]);
     assert_eq!(runs.load(Ordering::SeqCst), 2);
 }
@@ -226,7 +226,7 @@ async fn a_question_that_changed_is_asked_again_and_one_that_always_does_is_an_e
         messages.push(question.message().to_owned());
         accept(json!({"text": format!("{}", messages.len())}))
     });
-    // The answer to the first version is none to the second.
+    // The answer to the first version doesn't count for the second.
     assert_eq!(reply.await.text(), "2");
     assert_eq!(messages, ["Version 0?", "Version 1?"]);
 

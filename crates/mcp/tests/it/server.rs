@@ -1,4 +1,4 @@
-//! Entreat as a server: an agent asks its human.
+//! Entreat as a server: an agent asks its user.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ async fn a_question_can_be_left_to_its_page_and_looked_after() {
     let status = &reply.result()["structuredContent"];
     assert_eq!(status["status"], "completed");
     assert_eq!(status["answers"]["target"], "staging");
-    // The agent learns that there is a secret, and not which.
+    // The agent learns that there is a secret, but not its value.
     assert!(status["answers"]["key"].is_string());
     assert!(!client.transcript.concat().contains("canary-77aa"));
 

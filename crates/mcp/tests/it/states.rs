@@ -1,4 +1,4 @@
-//! States that come back as they should not.
+//! Invalid, altered and expired states.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ async fn no_bit_of_a_state_can_be_altered() {
         let reply = client.round("t", json!({}), answers(odd, "x")).await;
         assert_eq!(reply.error(), REFUSED, "{odd}");
     }
-    // And as it was, it is taken.
+    // The unaltered state is accepted.
     let reply = client.round("t", json!({}), answers(&state, "x")).await;
     assert_eq!(reply.text(), "x");
 }
@@ -81,7 +81,7 @@ async fn a_state_is_good_for_its_own_tool_and_arguments() {
         let reply = client.round("t", other.clone(), answers(&state, "x")).await;
         assert_eq!(reply.error(), REFUSED, "{other}");
     }
-    // The same, written in another way.
+    // The same arguments, written differently.
     let same = json!({"b": {"d": "x", "c": [1.0, 2]}, "a": 1.0});
     let reply = client.round("t", same, answers(&state, "x")).await;
     assert_eq!(reply.text(), "x");
@@ -95,7 +95,7 @@ async fn a_state_ends_to_the_millisecond() {
     };
     let world = World::with_settings(settings).await;
     let mut client = asking(&world).await;
-    // The question waits for five minutes, and the state for one more.
+    // The question expires after five minutes, and the state one minute later.
     let state = first_state(&mut client, &json!({})).await;
     world.clock.advance(Duration::from_millis(300_000 + 59_999));
     let reply = client.round("t", json!({}), answers(&state, "x")).await;

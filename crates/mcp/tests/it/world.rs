@@ -48,7 +48,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Pages that nobody serves; their questions are answered through the engine.
+/// Pages that are not served; their questions are answered through the engine.
 pub(crate) struct Pages;
 
 impl Links for Pages {
@@ -150,7 +150,7 @@ impl World {
         self.client_with(kind, kind.capabilities(), tool).await
     }
 
-    /// The same, of a client that declares these capabilities.
+    /// A client that declares these capabilities.
     pub(crate) async fn client_with<F, T>(
         &self,
         kind: Kind,
@@ -165,7 +165,7 @@ impl World {
         Client::connect_with(kind, capabilities, connection).await
     }
 
-    /// A connection to a server with this tool, on which nothing was said.
+    /// A new connection to a server with this tool.
     pub(crate) fn raw<F, T>(&self, tool: F) -> DuplexStream
     where
         F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
@@ -191,7 +191,7 @@ impl World {
         ours
     }
 
-    /// Serves a server over HTTP for as long as the test runs; where.
+    /// Serves a server over HTTP while the test runs; returns the address.
     pub(crate) async fn listen<S: ServerHandler>(server: Wrapped<S>) -> SocketAddr {
         Self::listen_with(server, StreamableHttpServerConfig::default()).await
     }
@@ -210,7 +210,7 @@ impl World {
         address
     }
 
-    /// Serves a tool over HTTP for as long as the test runs; where.
+    /// Serves a tool over HTTP while the test runs; returns the address.
     pub(crate) async fn listen_tool<F, T>(&self, tool: F) -> SocketAddr
     where
         F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
@@ -232,7 +232,7 @@ impl World {
             .expect("the page takes the answers")
     }
 
-    /// Lets time pass, once everybody who waits for it does.
+    /// Advances the clock once all tasks are waiting for it.
     pub(crate) async fn pass(&self, time: Duration) {
         settle().await;
         self.clock.advance(time);

@@ -1,10 +1,10 @@
-//! What the table is made of, besides the eras.
+//! The axes of the table, besides the protocol versions.
 
 use rmcp::model::{
     ClientCapabilities, ElicitationCapability, FormElicitationCapability, UrlElicitationCapability,
 };
 
-/// What a client says that it can show.
+/// The capabilities that a client declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Form,
@@ -43,7 +43,7 @@ impl Kind {
 /// How client and server reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
-    /// Standard input and output of a process of its own.
+    /// stdio of a separate process.
     Stdio,
     /// Streamable HTTP.
     Http,
@@ -69,7 +69,7 @@ pub(crate) enum Ending {
     InvalidThenValid,
     /// The person does not answer in time.
     Timeout,
-    /// The client goes away while its person is asked.
+    /// The client disconnects while its user is asked.
     Disconnect,
 }
 

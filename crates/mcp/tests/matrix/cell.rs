@@ -13,7 +13,7 @@ use crate::person::{Log, Person};
 use crate::rule::{Seen, Shown};
 use crate::world::{Client, PATIENCE, World};
 
-/// What happens in a cell. What is expected tells how much to wait for, and nothing else.
+/// Runs a cell. The expectation only determines how much to wait for.
 pub(crate) async fn run(
     era: Era,
     kind: Kind,
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     .await;
     let kept = world.end(expected.kept.len()).await;
     let log = log.borrow();
-    // An answer on the page may overtake the client's own reply, whose dialog is closed then.
+    // An answer on the page may overtake the client's own reply; its dialog is then closed.
     let may_be_overtaken = expected.is_completed && !expected.is_closed;
     Seen {
         shown: log.shown.clone(),
@@ -106,7 +106,7 @@ fn text_of(result: &CallToolResult) -> String {
     text.unwrap().text.clone()
 }
 
-/// The link in the result of a tool, and the name of its question.
+/// The link in the result of a tool, and the id of its question.
 fn link_of(text: &str) -> (&str, &str) {
     let after = |mark: &str| text.split(mark).nth(1).unwrap_or_else(|| panic!("{text}"));
     let url = after("open this link: ").split_whitespace().next().unwrap();
@@ -114,7 +114,7 @@ fn link_of(text: &str) -> (&str, &str) {
     (url, question)
 }
 
-/// Waits until something holds.
+/// Waits until a condition is true.
 async fn until<T>(shared: &watch::Sender<T>, holds: impl FnMut(&T) -> bool) {
     shared.subscribe().wait_for(holds).await.unwrap();
 }

@@ -1,8 +1,8 @@
-//! A server in a process of its own, spoken to on its standard input and output.
+//! A server in a separate process, over stdio.
 //!
-//! The process is this program again, which runs one test: a server on a clock of its own. What
-//! the person does besides, on a page or by letting time pass, and what is looked at in the end go
-//! over a second connection, a line each way.
+//! The process is this program again, running one test: a server with its own clock. The person's
+//! actions on a page, the passing of time, and the final checks go over a second connection, one
+//! line each way.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -19,12 +19,12 @@ use tokio::sync::Mutex;
 use crate::axes::Ending;
 use crate::world::Here;
 
-/// Where a child is told what to do; a process with it is one.
+/// The variable with the address of the control connection; it also marks a child.
 const CONTROL: &str = "ENTREAT_TEST_MATRIX";
 
 /// The other process, as the test sees it.
 pub(crate) struct Child {
-    /// Ends with this.
+    /// Killed when this is dropped.
     _process: tokio::process::Child,
     control: Mutex<Control>,
 }
@@ -52,11 +52,11 @@ impl Control {
 }
 
 impl Child {
-    /// Starts one, and gives the pipes on which it speaks MCP.
+    /// Starts a child, and returns the pipes for MCP.
     pub(crate) async fn start() -> (Self, (ChildStdout, ChildStdin)) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        // The harness of tests writes on standard output too; its words go elsewhere.
+        // The test harness writes to stdout too, so MCP uses other pipes.
         let mut process = Command::new("sh")
             .args(["-c", r#"exec "$0" "$@" 3>&1 1>/dev/null"#])
             .arg(std::env::current_exe().unwrap())
@@ -93,13 +93,13 @@ impl Child {
         self.ask(&format!("visit {} {url}", ending.name())).await;
     }
 
-    /// How so many questions ended; then nothing is left behind.
+    /// The outcomes of this many questions; after that, nothing is left.
     pub(crate) async fn end(&self, number: usize) -> Vec<Outcome> {
         let outcomes = self.ask(&format!("end {number}")).await;
         outcomes.split_whitespace().map(read).collect()
     }
 
-    /// Waits until its server has ended, whose client went away.
+    /// Waits until its server has ended after the client disconnected.
     pub(crate) async fn has_ended(&self) {
         self.ask("served").await;
     }
@@ -127,7 +127,7 @@ fn read(text: &str) -> Outcome {
     }
 }
 
-/// What runs in the other process.
+/// The code that runs in the child process.
 #[expect(
     clippy::disallowed_methods,
     reason = "the test harness leaves no other way to tell a test that it is a child"

@@ -1,8 +1,8 @@
-//! One tool against every kind of client: each era, whatever the client can show, both transports,
-//! and every way in which a question can end.
+//! One tool against every kind of client: each protocol version, each set of capabilities, both
+//! transports, and every outcome of a question.
 //!
-//! The client is rmcp's own. On stdio the server is a process of its own for each cell. What has to happen in a cell is said by a rule and not by a list;
-//! `--nocapture` shows the table of what did happen.
+//! The client is rmcp's own. On stdio, the server runs in a separate process for each cell. A rule
+//! says what has to happen in a cell; `--nocapture` prints the table of what did happen.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,14 +25,14 @@ use futures_util::future::join_all;
 use axes::{Ending, Kind, Transport};
 use rule::Seen;
 
-/// A cell that takes longer hangs. rmcp itself waits up to seven seconds for handlers of a
-/// connection that is gone, and nothing else waits for real time.
+/// A cell that takes longer hangs. rmcp itself waits up to seven seconds for handlers of a closed
+/// connection, and nothing else waits for real time.
 const HANGS: Duration = Duration::from_secs(60);
 
 #[expect(clippy::print_stdout, reason = "the table is for whoever looks")]
 #[tokio::test]
 async fn one_tool_asks_every_kind_of_client_to_every_ending() {
-    // All at once, so that the waits are one.
+    // All cells run concurrently, so that their waits overlap.
     let rows = rows().map(|(era, kind, transport)| async move {
         let cells = Ending::ALL.map(|ending| cell(era, kind, transport, ending));
         let name = format!("{} | {} | {}", era.version(), kind.name(), transport.name());
@@ -61,7 +61,7 @@ async fn one_tool_asks_every_kind_of_client_to_every_ending() {
     assert!(wrong.is_empty(), "{table}\n{wrong}");
 }
 
-/// What was seen in a cell, if it is what had to be.
+/// What was observed in a cell, if it matches the rule.
 async fn cell(era: Era, kind: Kind, transport: Transport, ending: Ending) -> Result<Seen, String> {
     let expected = rule::expected(era, kind, ending);
     let cell = cell::run(era, kind, transport, ending, &expected);

@@ -1,4 +1,4 @@
-//! The person behind the client, who does what the cell says.
+//! The person behind the client, scripted by the cell.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::axes::Ending;
 use crate::rule::Shown;
 use crate::world::{READING, World};
 
-/// What a client got to see.
+/// What a client was shown.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) shown: Vec<Shown>,
@@ -30,7 +30,7 @@ pub(crate) struct Person {
     pub(crate) ending: Ending,
     pub(crate) world: World,
     pub(crate) log: watch::Sender<Log>,
-    /// Lets a person go on who did not answer in time.
+    /// Releases a person who didn't answer in time.
     pub(crate) wakes: Arc<Notify>,
 }
 
@@ -44,7 +44,7 @@ impl Person {
             (Ending::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
             (Ending::Timeout | Ending::Disconnect, url) => {
                 self.wakes.notified().await;
-                // Too late, but it is said.
+                // Too late, but sent anyway.
                 if url.is_none() { named("Ada") } else { accept }
             }
             (Ending::Accept | Ending::InvalidThenValid, Some(url)) => {
@@ -78,7 +78,7 @@ impl ClientHandler for Person {
         };
         self.world.advance(READING).await;
         self.log.send_modify(|log| log.shown.push(shown));
-        // A dialog that was closed is answered by nobody.
+        // Nobody answers a closed dialog.
         match context
             .ct
             .run_until_cancelled(self.answer(shown, url))

@@ -10,30 +10,30 @@ use crate::axes::{Ending, Kind};
 /// What happened in a cell.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// What the person was shown, in that order.
+    /// What the person was shown, in order.
     pub(crate) shown: Vec<Shown>,
     /// Whether the server closed the client's dialog.
     pub(crate) is_closed: bool,
-    /// Whether the server told the client that the page is done with.
+    /// Whether the server notified the client that the page is done.
     pub(crate) is_completed: bool,
-    /// What the tool said in the end, if anybody was there to hear it.
+    /// The tool's final result, if the client was still connected.
     pub(crate) said: Option<String>,
-    /// How the questions ended that the engine kept.
+    /// The outcomes of the questions in the engine.
     pub(crate) kept: Vec<Outcome>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     Form,
-    /// The form with what was wrong with the last answer.
+    /// The form with the errors of the last answer.
     FormAgain,
-    /// The address of a page, by the client.
+    /// The address of a page, shown by the client.
     Url,
     /// The address of a page, in the result of the tool.
     Link,
 }
 
-/// How a question gets to the person.
+/// How a question reaches the person.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Form,
@@ -44,7 +44,7 @@ enum Way {
 fn way(era: Era, kind: Kind) -> Way {
     match (era, kind) {
         (_, Kind::None) => Way::Link,
-        // That era has no modes: a client that can be asked at all shows forms.
+        // That version has no modes: a client with elicitation supports forms.
         (Era::V2025_06_18, _) | (_, Kind::Form | Kind::Both) => Way::Form,
         (_, Kind::Url) => Way::Page,
     }
@@ -53,7 +53,7 @@ fn way(era: Era, kind: Kind) -> Way {
 pub(crate) fn expected(era: Era, kind: Kind, ending: Ending) -> Seen {
     let way = way(era, kind);
     let has_rounds = era == Era::V2026_07_28;
-    // The call has been answered, with a link or with a round, and nobody waits in it.
+    // The call has returned a link or a round, so nothing waits in it.
     let has_returned = has_rounds || way == Way::Link;
     let shown = match (way, ending) {
         (Way::Form, Ending::InvalidThenValid) => vec![Shown::Form, Shown::FormAgain],
@@ -67,12 +67,12 @@ pub(crate) fn expected(era: Era, kind: Kind, ending: Ending) -> Seen {
         Ending::Decline => Outcome::Declined,
         Ending::Cancel => Outcome::Cancelled(CancelReason::UserCancelled),
         Ending::Timeout => Outcome::TimedOut,
-        // Whoever went away may come again with the state, or the name of the question; if not,
-        // the deadline ends it.
+        // A disconnected client may return with the state or the question's id; otherwise the
+        // deadline ends it.
         Ending::Disconnect if has_returned => Outcome::TimedOut,
         Ending::Disconnect => Outcome::Cancelled(CancelReason::ClientDisconnected),
     };
-    // Over a form and in rounds, everything is in the state that the client holds.
+    // With a form and in rounds, everything is in the client's state.
     let is_kept = !(has_rounds && way == Way::Form);
     let said = match ending {
         Ending::Accept | Ending::InvalidThenValid => Some("answered Ada"),
@@ -84,9 +84,9 @@ pub(crate) fn expected(era: Era, kind: Kind, ending: Ending) -> Seen {
     let is_answered = matches!(ending, Ending::Accept | Ending::InvalidThenValid);
     Seen {
         shown,
-        // In rounds a server has no say in the client's dialog.
+        // In rounds, a server cannot close the client's dialog.
         is_closed: ending == Ending::Timeout && !has_returned,
-        // Nor is there an id by which a page could be told of.
+        // Nor is there an id to notify about.
         is_completed: way == Way::Page && !has_rounds && is_answered,
         said: said.map(str::to_owned),
         kept: if is_kept { vec![outcome] } else { Vec::new() },

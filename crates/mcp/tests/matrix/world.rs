@@ -26,17 +26,17 @@ use crate::person::Person;
 
 /// How long the tool waits for an answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Longer than it takes to notice that a question is there.
+/// Longer than it takes to notice a question.
 pub(crate) const READING: Duration = Duration::from_secs(1);
 
 pub(crate) type Client = RunningService<RoleClient, Person>;
 
-/// What is on the other side of the client.
+/// The client's counterpart.
 #[derive(Clone)]
 pub(crate) enum World {
     /// In this process, over HTTP.
     Here(Here),
-    /// In a process of its own, over its standard input and output.
+    /// In a separate process, over stdio.
     There(Arc<Child>),
 }
 
@@ -78,8 +78,8 @@ impl World {
         };
         let client = match (wire, self) {
             (Wire::Http, Self::Here(here)) => {
-                // With the client half, rmcp's own HTTP client is built with TLS as well, and wants
-                // to know by which library. The first to say so has.
+                // With the client half, rmcp's own HTTP client is built with TLS as well, and needs
+                // a TLS provider. Only the first installation succeeds.
                 #[cfg(feature = "answer")]
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let transport = StreamableHttpClientTransport::from_uri(here.listen().await);
@@ -105,14 +105,14 @@ impl World {
         }
     }
 
-    /// Waits until the connection of a client that went away has ended, where there is one.
+    /// Waits until the connection of a disconnected client has ended, if there is one.
     pub(crate) async fn is_left(&self) {
         if let Self::There(child) = self {
             child.has_ended().await;
         }
     }
 
-    /// How so many questions ended; then nothing is left behind, whoever went away.
+    /// The outcomes of this many questions; after that, nothing is left, even after a disconnect.
     pub(crate) async fn end(&self, number: usize) -> Vec<Outcome> {
         match self {
             Self::Here(here) => here.end(number).await,
@@ -127,7 +127,7 @@ pub(crate) struct Here {
     engine: Engine,
     pub(crate) clock: VirtualClock,
     pub(crate) server: Wrapped<Asking>,
-    /// How many handlers are at work.
+    /// The number of running handlers.
     at_work: watch::Sender<usize>,
     events: Arc<Mutex<Subscription>>,
 }
@@ -138,7 +138,7 @@ impl Here {
         let engine = Engine::builder().clock(clock.clone());
         let engine = engine.start().await.unwrap();
         let settings = McpSettings {
-            // rmcp's client does not know rounds with URLs that have none.
+            // rmcp's client doesn't support rounds with URLs that have no id.
             url_ids: true,
             ..McpSettings::default()
         };
@@ -161,7 +161,7 @@ impl Here {
         }
     }
 
-    /// Serves HTTP for as long as the test runs; where.
+    /// Serves HTTP while the test runs; returns the address.
     async fn listen(&self) -> String {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -185,7 +185,7 @@ impl Here {
         ended
     }
 
-    /// What the person does on a page.
+    /// The person's action on a page.
     pub(crate) async fn visit(&self, url: &str, ending: Ending) {
         let id: ElicitationId = url.rsplit('/').next().unwrap().parse().unwrap();
         let page = self.engine.elicitation(id);
@@ -206,7 +206,7 @@ impl Here {
     }
 }
 
-/// Pages that nobody serves: whoever knows the id is there.
+/// Pages that are not served: the id is enough to answer.
 struct Pages;
 
 impl Links for Pages {
@@ -245,7 +245,7 @@ impl Asking {
 #[tool_handler]
 impl ServerHandler for Asking {}
 
-/// The person always takes the time to read.
+/// The person always takes time to read.
 fn unseen(shown: Presented) -> &'static str {
     if shown == Presented::No {
         " unseen"
@@ -254,7 +254,7 @@ fn unseen(shown: Presented) -> &'static str {
     }
 }
 
-/// A handler at work.
+/// A running handler.
 struct AtWork(watch::Sender<usize>);
 
 impl AtWork {

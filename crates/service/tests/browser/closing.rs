@@ -1,4 +1,4 @@
-//! How a question ends, and what its page says then.
+//! Outcomes of a question, and the page after each.
 
 use std::time::Duration;
 
@@ -58,10 +58,10 @@ async fn a_sent_answer_is_sent_for_good(scene: Scene) {
     page.open(&question).await;
     page.fill("#f0", "Zoë").await;
     page.review_and_send().await;
-    // Back, reload, and the link again: it stays what it is.
+    // Back, reload, and the link again: the outcome doesn't change.
     page.client.back().await.unwrap();
     if !scene.has_script() && page.count("#review").await > 0 {
-        // Without a script, a browser may show the page that it remembers.
+        // Without a script, a browser may show the cached page.
         page.go_on().await;
     }
     page.until_headed("Answer sent").await;

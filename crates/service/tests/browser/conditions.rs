@@ -1,4 +1,4 @@
-//! Fields that come, go, open and close by what was answered before.
+//! Fields that appear, disappear, open and close depending on answers.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ both_ways! {
 }
 
 impl Scene {
-    /// Lets the page show what follows from the answers: the script asks by itself.
+    /// Updates the page after an answer; the script does so by itself.
     async fn follow(&self) {
         if !self.has_script() {
             self.browser.click("button.step").await;

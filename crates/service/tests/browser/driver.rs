@@ -1,4 +1,4 @@
-//! Chromium by way of `chromedriver`, and what a person does with it.
+//! Chromium through `chromedriver`, and a person's actions in it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 use crate::site::Question;
 use crate::{GLANCE, PATIENCE, Script};
 
-/// How often a driver whose port was taken is started again.
+/// How often a driver whose port was taken is restarted.
 const STARTS: u32 = 10;
 
-/// A `chromedriver` that runs, on a port of its own.
+/// A running `chromedriver` on its own port.
 struct Driver {
     child: Child,
     port: u16,
 }
 
 impl Driver {
-    /// It chooses a port and only then takes it, so that another may be faster: it ends then, and
-    /// is started again.
+    /// It chooses a port before it binds it, so another process may be faster; it then exits and is
+    /// restarted.
     fn start() -> Self {
         let started = (0..STARTS).find_map(|_| Self::try_start());
         started.expect("chromedriver says its port")
@@ -51,14 +51,14 @@ impl Driver {
             child.wait().unwrap();
             return None;
         };
-        // Read to the end, so that it never waits for us.
+        // Drains the pipe, so that it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, port })
     }
 }
 
 impl Drop for Driver {
-    /// Killed at once, it would leave its browsers behind.
+    /// Killing it at once would leave its browsers behind.
     fn drop(&mut self) {
         if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
             let asked = stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -72,7 +72,7 @@ impl Drop for Driver {
     }
 }
 
-/// A browser with a profile of its own.
+/// A browser with its own profile.
 pub(crate) struct Browser {
     pub(crate) client: Client,
     pub(crate) script: Script,
@@ -98,7 +98,7 @@ impl Browser {
             "--hide-scrollbars",
             "--lang=en-US",
             "--window-size=900,900",
-            // A name that its owner has pointed here.
+            // A name that its owner points at this machine (DNS rebinding).
             "--host-resolver-rules=MAP evil.test 127.0.0.1",
         ];
         let options = json!({"args": arguments, "prefs": preferences});
@@ -120,8 +120,8 @@ impl Browser {
         self.goto(&question.link).await;
     }
 
-    /// Opens a page, as if its window had the focus. Whether it has depends on how busy the
-    /// machine is, and without it keys go nowhere and nothing hears that a field was left.
+    /// Opens a page with emulated focus. Otherwise focus depends on how busy the machine is, and
+    /// without it key presses are lost and blur events don't fire.
     pub(crate) async fn goto(&self, url: &str) {
         let focused = json!({"enabled": true});
         self.devtools("Emulation.setFocusEmulationEnabled", focused)
@@ -129,7 +129,7 @@ impl Browser {
         self.client.goto(url).await.unwrap();
     }
 
-    /// The page is one among others again, as it is when another tab is looked at.
+    /// Turns emulated focus off, as if another tab were active.
     pub(crate) async fn lose_focus(&self) {
         let focused = json!({"enabled": false});
         self.devtools("Emulation.setFocusEmulationEnabled", focused)
@@ -137,7 +137,7 @@ impl Browser {
     }
 
     pub(crate) async fn find(&self, css: &str) -> Element {
-        // Whatever goes wrong may be a page that is just being left for another.
+        // An error may come from a page that is just being replaced.
         let looking = async {
             loop {
                 match self.client.find(Locator::Css(css)).await {
@@ -152,7 +152,7 @@ impl Browser {
         panic!("no {css}\n{}", self.seen().await)
     }
 
-    /// What the page shows, for whoever reads why a test failed.
+    /// The content of the page, for failure messages.
     async fn seen(&self) -> String {
         let script = "return location.pathname.split('/')[1] + location.search + ' ' + \
                       document.title + '\\n' + document.body.innerText";
@@ -166,14 +166,14 @@ impl Browser {
         self.act(css, async |element| element.click().await).await;
     }
 
-    /// Types into what is there already.
+    /// Types after the existing text.
     pub(crate) async fn type_into(&self, css: &str, text: &str) {
         self.act(css, async |element| element.send_keys(text).await)
             .await;
     }
 
-    /// Does something to an element, once. Only if it was found on a page that has given way to
-    /// the next meanwhile, when nothing was done, is it looked for again.
+    /// Acts on an element, once. Only if its page was replaced in the meantime, so that nothing was
+    /// done, is it looked up again.
     async fn act(&self, css: &str, what: impl AsyncFn(Element) -> Result<(), CmdError>) {
         let acting = async {
             loop {
@@ -192,7 +192,7 @@ impl Browser {
         assert!(done.is_ok(), "{css} never stays");
     }
 
-    /// Types instead of what is there.
+    /// Replaces the existing text.
     pub(crate) async fn fill(&self, css: &str, text: &str) {
         self.ask(css, async |element| element.clear().await).await;
         self.type_into(css, text).await;
@@ -202,7 +202,7 @@ impl Browser {
         self.ask(css, async |element| element.text().await).await
     }
 
-    /// Asks an element something; again if its page gives way to the next meanwhile.
+    /// Queries an element; again if its page is replaced in the meantime.
     async fn ask<T>(&self, css: &str, what: impl AsyncFn(Element) -> Result<T, CmdError>) -> T {
         let asking = async {
             loop {
@@ -237,11 +237,11 @@ impl Browser {
         self.client.execute(&script, Vec::new()).await.unwrap()
     }
 
-    /// Waits until this holds in the page.
+    /// Waits until this expression is true in the page.
     pub(crate) async fn until(&self, expression: &str) {
         let script = format!("return Boolean({expression})");
         let holds = async {
-            // While a page gives way to the next, there is nothing to ask.
+            // While a page is being replaced, there is nothing to query.
             while self.client.execute(&script, Vec::new()).await.ok() != Some(json!(true)) {
                 tokio::time::sleep(GLANCE).await;
             }
@@ -257,7 +257,7 @@ impl Browser {
         self.until(&heads).await;
     }
 
-    /// Presses keys wherever the focus is, once the page is there and its script has run.
+    /// Presses keys wherever the focus is, once the page has loaded and its script has run.
     pub(crate) async fn press(&self, keys: &str) {
         self.until("document.readyState === 'complete' && document.hasFocus()")
             .await;
@@ -271,7 +271,7 @@ impl Browser {
         self.client.perform_actions(actions).await.unwrap();
     }
 
-    /// Sends the form by the button that stands out.
+    /// Sends the form with the primary button.
     pub(crate) async fn go_on(&self) {
         self.click("button.primary").await;
     }
@@ -284,7 +284,7 @@ impl Browser {
         self.until_headed("Answer sent").await;
     }
 
-    /// How wide the page is, in pixels of its own.
+    /// The width of the page, in CSS pixels.
     pub(crate) async fn resize(&self, width: u32, height: u32) {
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
@@ -293,7 +293,7 @@ impl Browser {
             .await;
     }
 
-    /// How fast the page sends, in bytes a second; -1 is as fast as it can.
+    /// The upload speed, in bytes per second; -1 is unlimited.
     pub(crate) async fn uploads_at(&self, speed: i64) {
         self.devtools("Network.enable", json!({})).await;
         let conditions = json!({
@@ -303,7 +303,7 @@ impl Browser {
             .await;
     }
 
-    /// A command of the browser's own protocol, for what `WebDriver` has no word for.
+    /// A command of the DevTools protocol, for what `WebDriver` lacks.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
         let command = DevTools(json!({"cmd": command, "params": parameters}));
         let answer: Result<Value, CmdError> = self.client.issue_cmd(command).await;

@@ -1,5 +1,4 @@
-//! Pages of other sites, and names that their owners point at this machine: neither asks anything
-//! here without a key, nor sees a question.
+//! Pages of other sites, and DNS rebinding: without a key, they can neither ask nor see a question.
 
 use fantoccini::Locator;
 use serde_json::{Value, json};
@@ -9,7 +8,7 @@ use crate::{Scene, with_the_script};
 
 with_the_script!(a_page_of_another_site_asks_nothing);
 
-/// Posts, and tells the status, or that the browser let nothing through.
+/// Posts, and returns the status, or that the browser blocked it.
 const POST: &str = "const [url, kind, mode, body, done] = arguments; \
      fetch(url, {method: 'POST', mode, headers: {'content-type': kind}, body}) \
      .then((response) => done(response.status), () => done('nothing'))";
@@ -32,7 +31,7 @@ async fn a_page_of_another_site_asks_nothing(scene: Scene) {
     let question = scene.site.ask(form(field)).await;
     let port = url::Url::parse(&question.link).unwrap().port().unwrap();
     let ours = format!("http://127.0.0.1:{port}/rpc");
-    // To the browser, what is asked for under this name is a page of one origin with ours.
+    // To the browser, pages under this name have the same origin as ours.
     scene
         .browser
         .goto(&format!("http://evil.test:{port}/healthz"))
@@ -44,7 +43,7 @@ async fn a_page_of_another_site_asks_nothing(scene: Scene) {
         "application/x-www-form-urlencoded",
     ] {
         assert_eq!(post(&scene, &ours, kind, "cors").await, "nothing", "{kind}");
-        // The request goes out; what became of it is not for the page to know.
+        // The request is sent, but the page cannot read the response.
         assert_ne!(post(&scene, &ours, kind, "no-cors").await, 200, "{kind}");
     }
     assert_eq!(scene.site.engine.live(), 1);
@@ -56,7 +55,7 @@ async fn a_page_of_another_site_asks_nothing(scene: Scene) {
         "You cannot open this page from here"
     );
 
-    // A page of this machine may, so the others were refused for what they are.
+    // Our own page may, so the others were rejected for their origin.
     scene
         .browser
         .goto(&format!("http://127.0.0.1:{port}/healthz"))

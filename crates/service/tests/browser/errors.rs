@@ -1,4 +1,4 @@
-//! Wrong answers: where it is said, how often they may be sent.
+//! Invalid answers: where errors appear, and how many attempts there are.
 
 use entreat_core::{CancelReason, Outcome};
 use serde_json::{Value, json};
@@ -50,11 +50,11 @@ async fn a_review_of_wrong_answers_names_them_at_the_top_and_at_their_fields(sce
         let invalid = page.find(field).await.attr("aria-invalid").await.unwrap();
         assert_eq!(invalid.as_deref(), Some("true"));
     }
-    // The way to what is wrong.
+    // The link to the error.
     page.click("#summary li:last-child a").await;
     page.until("document.activeElement.id === 'f1'").await;
     assert!(question.is_live().await);
-    // A look at what would be sent is no attempt to send it.
+    // A review is not an attempt.
     assert_eq!(
         question
             .elicitation
@@ -210,7 +210,7 @@ async fn what_only_sending_finds_is_said_in_the_language_of_the_page(scene: Scen
     let page = Browser::start(scene.browser.script, "de-CH,de,en").await;
     let says = "Seite muss zu einer öffentlichen Adresse führen";
     page.open(&question).await;
-    // Where it leads to is looked up when it is sent, and when it is tried.
+    // The address is resolved when it is sent, and when it is tested.
     page.fill("#f0", "https://inside.example.com/").await;
     page.go_on().await;
     assert_eq!(page.text("#summary a").await, says);

@@ -1,4 +1,4 @@
-//! Every type of field in every style, the whole way from the page to the asker.
+//! Every field type in every style, from the page to the asker.
 
 use serde_json::{Value, json};
 

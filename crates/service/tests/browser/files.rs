@@ -1,4 +1,4 @@
-//! Files: chosen or dropped, refused, taken out again, looked at.
+//! Files: chosen or dropped, rejected, removed, previewed.
 
 use std::path::PathBuf;
 
@@ -54,8 +54,8 @@ fn file(validation: Value) -> Value {
 }
 
 impl Scene {
-    /// Chooses files, and waits until they were taken; without the script that is when the form
-    /// is sent, and the way leads back from the review.
+    /// Chooses files, and waits until they are uploaded; without the script, that is when the form
+    /// is sent, and the test returns from the review.
     pub(crate) async fn choose(&self, paths: &[&str], kept: usize) {
         let page = &self.browser;
         page.type_into("input[type=file]", &paths.join("\n")).await;
@@ -68,7 +68,7 @@ impl Scene {
         page.until(&format!("{count} === {kept}")).await;
     }
 
-    /// Chooses a file that is not taken; what is said then.
+    /// Chooses a file that is rejected; returns the error.
     async fn choose_wrong(&self, path: &str) -> String {
         let page = &self.browser;
         page.type_into("input[type=file]", path).await;
@@ -111,7 +111,7 @@ async fn a_file_of_another_type_is_refused_and_said_so(scene: Scene) {
         .choose_wrong(&folder.with("notes.txt", b"hello"))
         .await;
     assert!(says.contains("File"), "{says}");
-    // What says that it is a picture and is none.
+    // A file that claims to be an image but isn't.
     let says = scene
         .choose_wrong(&folder.with("notes.png", b"GIF89a, or so it says"))
         .await;
@@ -209,7 +209,7 @@ async fn a_file_that_was_pasted_arrives_with_the_answer(scene: Scene) {
             }})()"
         )
     };
-    // What is no file goes where the cursor is.
+    // Pasted text that is not a file goes to the cursor.
     page.click("#f1").await;
     assert_eq!(page.eval(&paste("'text', 'text/plain'")).await, false);
     let file = "new File(['pasted'], 'paste.txt', {type: 'text/plain'})";
@@ -229,7 +229,7 @@ async fn a_file_shows_how_far_it_is_and_can_be_stopped(scene: Scene) {
     let question = scene.site.ask_fields(file(json!({}))).await;
     page.open(&question).await;
     assert!(!page.is_shown("progress").await);
-    // Half a minute's worth, unless it is stopped.
+    // It would take half a minute, unless it is stopped.
     page.uploads_at(200_000).await;
     let large = folder.with("large.txt", &vec![b'a'; 6_000_000]);
     page.type_into("input[type=file]", &large).await;
@@ -244,7 +244,7 @@ async fn a_file_shows_how_far_it_is_and_can_be_stopped(scene: Scene) {
     assert_eq!(page.count(".kept-files li").await, 0);
     assert!(!page.is_shown("#e0").await, "to stop is no error");
     assert_eq!(page.value("input[type=file]").await, "");
-    // The next one is not held up by it.
+    // It doesn't delay the next one.
     page.uploads_at(-1).await;
     let small = folder.with("small.txt", b"hello");
     scene.choose(&[&small], 1).await;

@@ -1,4 +1,4 @@
-//! Forms whose pages are looked at.
+//! The forms of the page tests.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Strings that want to be more than text, in every place where an asker or a person can put one.
+//! Hostile strings in every part that an asker or a person can fill.
 //!
-//! Each is compared with a harmless one: the pages then have the same elements, and nothing ran.
+//! Each is compared with a harmless one: the pages have the same elements, and no script ran.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -162,7 +162,7 @@ async fn names_of_files_stay_text(scene: Scene) {
         give(&scene, &folder, &format!("{name}.txt")).await;
         let mut pages = vec![elements(&scene, name).await];
         if page.count(".kept-files li").await == 0 {
-            // Refused, with a sentence.
+            // Rejected, with a message.
             continue;
         }
         page.go_on().await;
@@ -174,7 +174,7 @@ async fn names_of_files_stay_text(scene: Scene) {
     }
 }
 
-/// Gives a file of this name, which is kept or refused.
+/// Uploads a file with this name, which is accepted or rejected.
 async fn give(scene: &Scene, folder: &Folder, name: &str) {
     let page = &scene.browser;
     let content = "<b onclick=window.pwned=1>x</b>";
@@ -200,7 +200,7 @@ async fn give(scene: &Scene, folder: &Folder, name: &str) {
         .await;
 }
 
-/// Takes a harmless string and then each of these through every page, on a narrow screen.
+/// Runs a harmless string and then each of these through every page, on a narrow screen.
 async fn survive(scene: Scene, strings: &[&str]) {
     scene.browser.resize(320, 700).await;
     let harmless = tour(&scene, "harmless").await;
@@ -218,7 +218,7 @@ fn start(text: &str) -> String {
 
 type Elements = BTreeMap<String, u64>;
 
-/// The elements of each page on the way of one question.
+/// The elements of each page that one question goes through.
 async fn tour(scene: &Scene, text: &str) -> Vec<(&'static str, Elements)> {
     let page = &scene.browser;
     let question = ask(scene, text).await;
@@ -237,7 +237,7 @@ async fn tour(scene: &Scene, text: &str) -> Vec<(&'static str, Elements)> {
     page.open(&question).await;
     page.find("#question").await;
     let typed = page.value("#f0").await;
-    // What HTML itself makes of line breaks and of NUL.
+    // How HTML itself treats line breaks and NUL.
     let expected = text.replace("\r\n", "\n").replace('\r', "\n");
     assert!(
         typed == expected || text.contains('\0'),
@@ -253,7 +253,7 @@ async fn tour(scene: &Scene, text: &str) -> Vec<(&'static str, Elements)> {
     pages
 }
 
-/// Asks a form that has the text in every place.
+/// Asks a form with the text in every part.
 async fn ask(scene: &Scene, text: &str) -> Question {
     let short: String = text.chars().take(256).collect();
     let options = json!([{"value": short, "title": short}, {"value": "other", "title": "Other"}]);
@@ -304,7 +304,7 @@ async fn fill(scene: &Scene, text: &str, wrong: &str) {
     scene.browser.client.execute(fill, arguments).await.unwrap();
 }
 
-/// The elements of the page, counted by name; nothing ran, and nothing is too wide.
+/// The elements of the page, counted by name; no script ran, and nothing is too wide.
 async fn elements(scene: &Scene, text: &str) -> Elements {
     let page = &scene.browser;
     let look = "(() => {

@@ -1,4 +1,4 @@
-//! The list of what waits.
+//! The inbox.
 
 use serde_json::json;
 
@@ -78,13 +78,13 @@ async fn the_inbox_shows_a_new_question_by_itself(scene: Scene) {
         .await;
 }
 
-/// Decides what the browser lets this site do: `granted`, `denied` or `prompt`.
+/// Sets a permission of this site: `granted`, `denied` or `prompt`.
 async fn notifications(page: &Browser, setting: &str) {
     let permission = json!({"permission": {"name": "notifications"}, "setting": setting});
     page.devtools("Browser.setPermission", permission).await;
 }
 
-/// Notifications are written down where other tabs of the site find them.
+/// Records notifications where other tabs of the site find them.
 const WRITE_DOWN: &str = "(() => {
     const { permission } = Notification;
     window.Notification = class {
@@ -101,7 +101,7 @@ async fn whoever_allows_it_is_notified_of_a_new_question_behind_another_tab(scen
     page.goto(&scene.site.pages.inbox_link()).await;
     assert!(!page.is_shown(".notify").await, "there is nothing to ask");
     assert_eq!(page.eval(WRITE_DOWN).await, "granted");
-    // Whoever looks at the list needs no telling.
+    // No notification while the inbox is visible.
     let first = scene.site.ask_fields(fields.clone()).await;
     page.until("document.title === '(1) Inbox'").await;
     assert_eq!(page.eval("localStorage.told ?? ''").await, "");

@@ -1,4 +1,4 @@
-//! A whole form without a pointer.
+//! A complete form by keyboard only.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn fields() -> Value {
 }
 
 impl Scene {
-    /// Presses Tab until something has the focus; fails where the focus goes round.
+    /// Presses Tab until something has the focus; fails if the focus wraps around.
     async fn tab_to(&self, css: &str) {
         let wanted = format!("document.activeElement.matches({})", json!(css));
         for _ in 0..40 {

@@ -1,8 +1,8 @@
 //! The pages in a real browser, through `WebDriver`: what a person sees and does, and what the
 //! asker gets.
 //!
-//! Everything that makes sense without the page's script is done twice, with it and without it.
-//! Nothing sleeps: tests wait for something in the page, or in the engine, until a deadline.
+//! Tests that make sense without the page's script run twice, with and without it. Nothing sleeps:
+//! tests wait for a condition in the page or in the engine, until a deadline.
 
 #![expect(
     clippy::unwrap_used,
@@ -44,13 +44,13 @@ pub(crate) enum Script {
     Off,
 }
 
-/// Nothing here takes as long, unless it hangs.
+/// Longer than any test takes, unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often something is looked at that is waited for.
+/// The polling interval.
 pub(crate) const GLANCE: Duration = Duration::from_millis(25);
 
-/// A site, and a browser that looks at it.
+/// A site, and a browser.
 pub(crate) struct Scene {
     pub(crate) site: Site,
     pub(crate) browser: Browser,
@@ -62,7 +62,7 @@ impl Scene {
     }
 }
 
-/// Plays a scene in a browser of its own.
+/// Runs a test in its own browser.
 pub(crate) fn play<F: Future<Output = ()>>(script: Script, body: impl FnOnce(Scene) -> F) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
@@ -73,7 +73,7 @@ pub(crate) fn play<F: Future<Output = ()>>(script: Script, body: impl FnOnce(Sce
     });
 }
 
-/// Tests that are played twice, with the script and without.
+/// Tests that run twice, with and without the script.
 macro_rules! both_ways {
     ($($name:ident),* $(,)?) => {$(
         mod $name {

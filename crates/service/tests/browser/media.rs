@@ -1,5 +1,4 @@
-//! How the page looks where it is not a screen of the usual kind: with the person's own colours, on
-//! paper, without motion.
+//! Other media: forced colours, print, reduced motion.
 
 use serde_json::{Value, json};
 
@@ -22,7 +21,7 @@ impl Browser {
     }
 }
 
-/// Controls whose edge cannot be told from what is around them.
+/// Controls whose border cannot be distinguished from the background.
 const WITHOUT_EDGE: &str =
     "[...document.querySelectorAll(`button, .button, textarea, select, .fold,
         .choose, .toggle input, :is(.chips, .segmented) label,
@@ -51,7 +50,7 @@ async fn forced_colors_leave_everything_to_be_seen(scene: Scene) {
         page.until("matchMedia('(forced-colors: active)').matches")
             .await;
         assert_eq!(page.eval(WITHOUT_EDGE).await, json!([]), "{theme}");
-        // What is on differs from what is off, and the knob from what it lies on.
+        // On differs from off, and the knob from its track.
         let toggle = "(() => {
             const toggle = document.querySelector('.toggle input');
             const color = (part) => getComputedStyle(toggle, part).backgroundColor;
@@ -90,7 +89,7 @@ async fn paper_has_the_questions_and_nothing_to_click(scene: Scene) {
         .choose(&[&folder.with("log.txt", b"all is well")], 1)
         .await;
     question.keeps("name", json!("blue-green")).await;
-    // With the secret kept, which has a button of its own.
+    // With the secret saved, which adds a button.
     page.open(&question).await;
     let seen = |css: &str| {
         format!(

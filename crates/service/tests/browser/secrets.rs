@@ -1,4 +1,4 @@
-//! What must not be seen again: secrets that were typed, and the token of a link.
+//! What must not be shown again: typed secrets, and the token of a link.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn fields() -> Value {
 }
 
 impl Scene {
-    /// Types a secret, and waits until it is kept.
+    /// Types a secret, and waits until it is saved.
     async fn type_secret(&self) -> crate::site::Question {
         let page = &self.browser;
         let question = self.site.ask_fields(fields()).await;
@@ -74,7 +74,7 @@ async fn the_token_of_the_link_is_nowhere_after_it_was_opened(scene: Scene) {
     assert!(!address.as_str().contains(token));
     assert_eq!(page.eval("document.referrer").await, "");
     let history = page.devtools("Page.getNavigationHistory", json!({})).await;
-    // What was typed into the bar is the driver's; what is remembered is the address.
+    // The driver enters the link; the browser's history has the final address.
     let mut entries = history["entries"].as_array().unwrap().iter();
     assert!(entries.len() > 0);
     assert!(
@@ -82,7 +82,7 @@ async fn the_token_of_the_link_is_nowhere_after_it_was_opened(scene: Scene) {
         "{history}"
     );
     assert!(!page.client.source().await.unwrap().contains(token));
-    // Nor does the page hand its own address on.
+    // The page doesn't send its address as a referrer either.
     page.fill("#f1", "hunter2").await;
     page.go_on().await;
     page.find("#review").await;

@@ -1,4 +1,4 @@
-//! A service with pages on a loopback port, whose time and DNS are the test's.
+//! A service with pages on a loopback port, with a simulated clock and DNS.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Site {
         }
     }
 
-    /// Lets time pass and the engine do what that makes due.
+    /// Advances the clock and lets the engine process what is due.
     pub(crate) async fn pass(&self, duration: Duration) {
         self.clock.advance(duration);
         self.engine.catch_up().await.unwrap();
@@ -106,7 +106,7 @@ pub(crate) fn form(fields: Value) -> Value {
     json!({"id": "release", "title": "Release 1.4", "fields": fields})
 }
 
-/// Something that was asked, as the asker knows it.
+/// A question, from the asker's side.
 pub(crate) struct Question {
     pub(crate) elicitation: Elicitation,
     pub(crate) link: String,
@@ -131,7 +131,7 @@ impl Question {
         self.elicitation.status().await.unwrap().outcome().is_none()
     }
 
-    /// Waits until this was typed, and kept.
+    /// Waits until this draft is saved.
     pub(crate) async fn keeps(&self, field: &str, value: Value) {
         let kept = async {
             while self.draft().await.get(field) != Some(&value) {

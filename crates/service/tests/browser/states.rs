@@ -1,7 +1,7 @@
-//! Every page in every state: accessible, valid, no wider than a phone, and drawn for the
-//! documentation when that is wanted.
+//! Every page in every state: accessible, valid, no wider than a phone, and saved as a screenshot
+//! on request.
 //!
-//! Each state is looked at in light and dark, wide and narrow.
+//! Each state is checked in light and dark mode, wide and narrow.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,18 +63,18 @@ fn a_page_that_is_not_accessible_is_found_out() {
 const LIGHT_AND_DARK: [&str; 2] = ["light", "dark"];
 const WIDE_AND_NARROW: [(&str, u32); 2] = [("wide", 900), ("narrow", 320)];
 
-/// What sticks out of the page.
+/// Elements that overflow the page.
 const TOO_WIDE: &str = "document.documentElement.scrollWidth <= innerWidth ? [] : \
     [...document.querySelectorAll('*')] \
         .filter((element) => element.getBoundingClientRect().right > innerWidth) \
         .map((element) => element.outerHTML.slice(0, 100))";
 
-/// Looks at a page in both themes and widths.
+/// Checks a page in both themes and widths.
 async fn inspect(name: &str, page: &Browser) {
     validate(name, page).await;
     load_axe(page).await;
     for theme in LIGHT_AND_DARK {
-        // At rest, so that pictures are the same each time.
+        // With animations finished, so that screenshots are reproducible.
         let scheme = json!([
             {"name": "prefers-color-scheme", "value": theme},
             {"name": "prefers-reduced-motion", "value": "reduce"},
@@ -104,7 +104,7 @@ async fn load_axe(page: &Browser) {
     page.client.execute(&axe, Vec::new()).await.unwrap();
 }
 
-/// What axe finds.
+/// The findings of axe.
 async fn violations(page: &Browser) -> Vec<String> {
     let run = "const done = arguments[arguments.length - 1];
         const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'];
@@ -117,7 +117,7 @@ async fn violations(page: &Browser) -> Vec<String> {
     serde_json::from_value(found).unwrap()
 }
 
-/// The HTML as it was served passes a validator.
+/// The served HTML passes a validator.
 async fn validate(name: &str, page: &Browser) {
     let fetch = "const done = arguments[arguments.length - 1];
         fetch(location.href).then((response) => response.text()).then(done, (e) => done(String(e)));";
@@ -141,12 +141,12 @@ async fn validate(name: &str, page: &Browser) {
     );
 }
 
-/// Where the packages of npm are.
+/// The folder of the npm packages.
 fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers")
 }
 
-/// Writes a picture, if a folder for it is named.
+/// Saves a screenshot, if a folder is set.
 pub(crate) async fn draw(name: &str, theme: &str, breadth: &str, width: u32, page: &Browser) {
     #[expect(
         clippy::disallowed_methods,
@@ -277,7 +277,7 @@ async fn answered_elsewhere(scene: Scene) {
     inspect("answered", &scene.browser).await;
 }
 
-/// Ends a filled form by a button.
+/// Settles a filled form with a button.
 async fn left_by(scene: &Scene, button: &str) {
     let _question = filled(scene).await;
     scene.browser.click(".leave summary").await;

@@ -1,4 +1,4 @@
-//! The time that is left, and more of it.
+//! The time left, and extensions.
 
 use std::time::Duration;
 

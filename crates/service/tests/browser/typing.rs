@@ -1,4 +1,4 @@
-//! What was typed is not lost, and what waits is in the person's language.
+//! Typed text is not lost, and pages are in the person's language.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ async fn whoever_reads_german_is_asked_in_german(scene: Scene) {
     page.go_on().await;
     page.find("#summary").await;
     assert!(page.client.title().await.unwrap().starts_with("Fehler"));
-    // What is wrong is said in the same language.
+    // Errors are in the same language.
     let says = page.text("#summary a").await;
     assert!(!says.contains("required"), "{says}");
 }

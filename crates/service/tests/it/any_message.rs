@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, deploy, nobody, request};
 
-/// Answers each message, none of which may wait for ever.
+/// Handles each message; none may wait for ever.
 fn answers(messages: &[Vec<u8>]) -> Vec<RpcResponse> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -49,7 +49,7 @@ fn assert_sound(answered: &RpcResponse) {
                 let message = error["message"].as_str().unwrap();
                 assert!(message.ends_with(['.', '?', ']', ')']), "{message}");
                 assert!(error["data"]["type"].is_string());
-                // Nothing in a test of messages goes wrong inside.
+                // There are no internal errors in this test.
                 assert_ne!(error["code"], -32603);
             }
             other => panic!("{other:?}"),
@@ -90,7 +90,7 @@ fn valid() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A change to some bytes: dropped, doubled, or others in their place.
+/// Changes some bytes: drops, doubles or replaces them.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let change = (
         any::<prop::sample::Index>(),

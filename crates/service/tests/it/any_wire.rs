@@ -1,5 +1,5 @@
-//! Anything at all over the wire, for a while: no panic, no status 500, no growing memory, and
-//! others are served meanwhile.
+//! Arbitrary bytes over the wire, for a while: no panic, no status 500, no memory growth, and
+//! others are served in the meantime.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use crate::wire::{Pipes, Server, soon};
 use crate::world::{World, answer, deploy, request};
 
-/// How long each transport is tried.
+/// How long to test each transport.
 const WHILE: Duration = Duration::from_secs(20);
-/// More would mean that something is kept of what was refused.
+/// More would mean that rejected input is retained.
 const GROWTH: usize = 64 << 20;
 
 #[expect(clippy::disallowed_methods, reason = "a test that runs for a while")]
@@ -23,7 +23,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Makes messages that are nearly right.
+/// Generates nearly valid messages.
 struct Mutator {
     chance: fastrand::Rng,
     seeds: Vec<Vec<u8>>,
@@ -106,7 +106,7 @@ fn resident() -> usize {
     pages * 4096
 }
 
-/// A world in which questions do not pile up: few may be live, and they are forgotten at once.
+/// A world in which questions don't accumulate: few may be live, and they are purged at once.
 async fn world() -> World {
     World::with(|settings| {
         settings.asker.limits.live = 50;
@@ -115,7 +115,7 @@ async fn world() -> World {
     .await
 }
 
-/// Lets what waits come to its end, and never ends.
+/// Lets waits time out, and never ends.
 async fn let_time_pass(world: &World) -> Infallible {
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -123,7 +123,7 @@ async fn let_time_pass(world: &World) -> Infallible {
     }
 }
 
-/// Whether a body is what JSON-RPC answers with.
+/// Whether a body is a JSON-RPC response.
 fn is_json_rpc(body: &[u8]) -> bool {
     let is_answer = |answer: &Value| answer["jsonrpc"] == "2.0" && answer.get("id").is_some();
     match serde_json::from_slice(body) {
@@ -142,7 +142,7 @@ async fn anything_posted_is_answered_within_the_rules() {
     while begun.elapsed() < WHILE {
         let answer = tokio::select! {
             answer = server.send(server.post(mutator.next())) => answer,
-            // A wait that lost its limit ends when time does.
+            // A wait without a limit ends with its question.
             never = let_time_pass(&world) => match never {},
         };
         let status = answer.status.as_u16();
@@ -156,7 +156,7 @@ async fn anything_posted_is_answered_within_the_rules() {
         }
     }
     assert!(resident() < before.unwrap_or_default() + GROWTH);
-    // The same bytes where a request should be.
+    // The same bytes in place of a request.
     for _ in 0..500 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(&mutator.next()).await.unwrap();
@@ -182,7 +182,7 @@ async fn anything_on_a_web_socket_is_answered_or_ends_it() {
     while begun.elapsed() < WHILE {
         let message = mutator.next();
         let text = String::from_utf8_lossy(&message).into_owned();
-        // Now and then bytes that are no frame at all.
+        // Occasionally, bytes that are not a frame.
         if sent % 97 == 0 {
             let stream = socket.get_mut();
             stream.write_all(&message).await.ok();
@@ -194,7 +194,7 @@ async fn anything_on_a_web_socket_is_answered_or_ends_it() {
             Err(error) => Err(error),
         };
         let mut is_over = asked.is_err();
-        // Until the answer to what is right, which comes whatever came of the rest.
+        // Until the response to the valid message, which comes whatever happens to the rest.
         while !is_over {
             match soon(socket.next()).await {
                 Some(Ok(Message::Text(text))) => {

@@ -1,4 +1,4 @@
-//! Several messages that come together.
+//! Batches.
 
 use serde_json::{Value, json};
 

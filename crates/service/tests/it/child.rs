@@ -1,7 +1,7 @@
-//! Runs one test of this program as a process of its own.
+//! Runs one test of this program in a child process.
 //!
-//! A test whose name begins with `child` does nothing unless it was started from here: that it
-//! was is in the environment.
+//! A test whose name starts with `child` does nothing unless it was started from here, which an
+//! environment variable says.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ const SIGN: &str = "ENTREAT_TEST_CHILD";
 /// Runs a test as a process, which must succeed.
 pub(crate) fn run(test: &str) {
     let mut command = Command::new("sh");
-    // Without the trap a write beyond a limit ends the process instead of failing.
+    // Without the trap, a write beyond a limit kills the process instead of failing.
     command
         .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
         .arg(std::env::current_exe().unwrap())
@@ -19,7 +19,7 @@ pub(crate) fn run(test: &str) {
     assert!(command.status().unwrap().success());
 }
 
-/// Whether this process is such a one.
+/// Whether this is such a child process.
 #[expect(
     clippy::disallowed_methods,
     reason = "the test harness leaves no other way to pass something to a test"

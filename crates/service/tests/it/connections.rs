@@ -1,4 +1,4 @@
-//! Connections are shared: who takes all it can leaves some to the others.
+//! Connections are shared: one client cannot take them all.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::wire::{Server, soon};
 use crate::world::World;
 
-/// Connects from one of the many addresses that this machine has for itself.
+/// Connects from one of the many loopback addresses.
 async fn connect_from(last: u8, server: &Server) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(([127, 0, 0, last], 0).into()).unwrap();
     soon(socket.connect(server.address)).await.unwrap()
 }
 
-/// Asks for something on a connection, and reads the first of the answer.
+/// Sends a request on a connection, and reads the start of the response.
 async fn ask(stream: &mut TcpStream, head: &str) -> String {
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = vec![0; 4096];
-    // A server that hangs up on somebody may be heard as a reset.
+    // A disconnect by the server may be seen as a reset.
     let length = soon(stream.read(&mut answer)).await.unwrap_or_default();
     String::from_utf8_lossy(&answer[..length]).into_owned()
 }
@@ -42,7 +42,7 @@ async fn one_address_cannot_take_every_connection() {
         assert!(ask(&mut stream, HEALTH).await.starts_with("HTTP/1.1 200"));
         held.push(stream);
     }
-    // However often it comes, and whether or not it waits for an answer.
+    // However often it connects, and whether or not it waits for a response.
     for _ in 0..200 {
         held.push(connect_from(1, &server).await);
     }
@@ -105,7 +105,7 @@ async fn a_web_socket_stays_a_connection() {
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
 }
 
-/// A server that trusts a proxy on this machine to name people.
+/// A server that trusts a local proxy to name users.
 async fn behind_a_proxy(world: &World, change: impl FnOnce(&mut HttpSettings)) -> Server {
     let proxies = vec!["127.0.0.1".parse().unwrap()];
     let pages = PageSettings {
@@ -144,7 +144,7 @@ async fn a_trusted_proxy_has_no_share_and_each_asker_and_person_behind_it_has() 
     for _ in 0..3 {
         assert_eq!(send(events("one")).await, "HTTP/1.1 200");
     }
-    // Its streams and sockets are all there at once.
+    // Its streams and sockets are all open at the same time.
     assert_eq!(send(events("one")).await, "HTTP/1.1 503");
     let socket = SOCKET.replacen(
         "host: localhost",
@@ -156,11 +156,11 @@ async fn a_trusted_proxy_has_no_share_and_each_asker_and_person_behind_it_has() 
     }
     assert_eq!(send(socket).await, "HTTP/1.1 503");
     assert_eq!(send(events("two")).await, "HTTP/1.1 503");
-    // What was answered is over: a person may look as often as they like.
+    // Completed requests don't count: a person may open as many pages as they like.
     for _ in 0..6 {
         assert_eq!(send(inbox("ada")).await, "HTTP/1.1 200");
     }
-    // Everybody else has a share of their own.
+    // Everyone else has their own share.
     let mut stream = connect_from(2, &server).await;
     let answer = ask(&mut stream, HEALTH).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

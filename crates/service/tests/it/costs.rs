@@ -1,5 +1,5 @@
-//! What a message costs grows with its length and no faster, whichever way it comes; and what is
-//! refused is not collected first.
+//! The cost of a message is linear in its length over every transport, and rejected input is not
+//! buffered first.
 
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 use crate::wire::Wire;
 use crate::world::{World, answer};
 
-/// Messages of about so many bytes, each hostile in its own way.
+/// Messages of about this many bytes, each hostile in its own way.
 fn hostile(bytes: usize, id: &str) -> Vec<(&'static str, String)> {
     let submit = |responses: String| {
         format!(
@@ -72,7 +72,7 @@ fn hostile(bytes: usize, id: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// How long this thread has run, in nanoseconds.
+/// CPU time of this thread, in nanoseconds.
 #[cfg(target_os = "linux")]
 fn thread_time() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
@@ -82,7 +82,7 @@ fn thread_time() -> u64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn four_times_the_message_costs_about_four_times_the_work() {
-    // Client and server are on this thread, and nothing else is.
+    // Only the client and the server run on this thread.
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     for name in Wire::NAMES {
         let (world, mut wire, id) = runtime.block_on(async {
@@ -108,7 +108,7 @@ fn four_times_the_message_costs_about_four_times_the_work() {
         for which in 0..hostile(100, "0").len() {
             let (what, small, small_memory) = cost(512 << 10, which);
             let (_, large, large_memory) = cost(2 << 20, which);
-            // Kernels count by ticks.
+            // Kernels count in ticks.
             let most = 12 * small + 50_000_000;
             assert!(large < most, "{name}: {what}: {small} ns, then {large} ns");
             let most = 12 * small_memory + (1 << 20);
@@ -117,7 +117,7 @@ fn four_times_the_message_costs_about_four_times_the_work() {
                 "{name}: {what}: {small_memory} bytes, then {large_memory} bytes"
             );
         }
-        // It answers others as before.
+        // Others are served as before.
         let asked = json!({"elicitationId": id, "responses": answer()});
         let answered = runtime.block_on(wire.call("elicitation/submit", asked));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `elicitation/create`: what can be asked, and what comes back.
+//! `elicitation/create`: parameters and results.
 
 use entreat_service::rpc::Rpc;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Files on their way to the asker: with the answer, or by a link that works once.
+//! Delivery of files to the asker: in the answer, or through a link that works once.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn parts(ground: &Ground, file: &Value) -> (String, String) {
     (upload.to_owned(), token.to_owned())
 }
 
-/// A file that goes out as a download, submitted.
+/// A file that is delivered as a download, submitted.
 async fn submitted(ground: &Ground, bytes: &[u8]) -> (String, String) {
     let kept = ground.send(bytes).await;
     let delivered = deliver(ground, json!({"any": kept})).await.unwrap();
@@ -58,7 +58,7 @@ async fn submitted(ground: &Ground, bytes: &[u8]) -> (String, String) {
 async fn small_files_go_with_the_answer_and_large_ones_by_a_link() {
     let ground = Ground::with(|settings| settings.inline_limit = 1000).await;
     let small = ground.send(&[1; 1000]).await;
-    // What the answers say of a file is not believed.
+    // The answers' claims about a file are not trusted.
     let mut lying = small.clone();
     lying["size"] = json!(5);
     lying["filename"] = json!("other.exe");
@@ -72,7 +72,7 @@ async fn small_files_go_with_the_answer_and_large_ones_by_a_link() {
     let large = ground.send(&[2; 1001]).await;
     let delivered = deliver(&ground, json!({"any": large})).await.unwrap();
     parts(&ground, &delivered["any"]);
-    // After a submission that was refused, the same answers come again.
+    // The same answers can be submitted again after a rejection.
     assert_eq!(
         deliver(&ground, delivered.clone()).await.unwrap(),
         delivered
@@ -121,10 +121,10 @@ async fn only_references_of_ours_are_vouched_for() {
         let refused = deliver(&ground, json!({"any": file})).await;
         assert!(matches!(refused, Err(UploadError::NotFound)), "{file}");
     }
-    // Nor those that were sent for a field with other rules.
+    // Nor files that were uploaded for a field with other rules.
     let refused = deliver(&ground, json!({"photos": [kept]})).await;
     assert!(matches!(refused, Err(UploadError::NotFound)));
-    // What has its bytes in it, and what is no file at all, is for the form to judge.
+    // Inline uploads, and values that are not files, are left to the form.
     for value in [
         json!({"any": {"content": "aGk="}}),
         json!({"any": 5}),
@@ -181,11 +181,11 @@ async fn a_download_works_once_and_one_that_broke_off_can_be_repeated() {
     let take = || ground.uploads.start_download(ground.id, &upload, &token);
     let mut begun = Box::pin(take().await.unwrap().into_stream());
     begun.next().await.unwrap().unwrap();
-    // While it is under way, nobody else gets it.
+    // While a download is in progress, a second one is rejected.
     assert!(matches!(take().await, Err(UploadError::InUse)));
     begun.next().await.unwrap().unwrap();
     drop(begun);
-    // Looking changes nothing.
+    // HEAD changes nothing.
     let looked = ground
         .uploads
         .describe_download(ground.id, &upload, &token)
@@ -217,7 +217,7 @@ async fn a_token_opens_its_own_file_and_only_what_goes_out_as_a_download() {
         let got = ground.uploads.start_download(id, upload, token).await;
         assert!(matches!(got, Err(UploadError::NotFound)));
     }
-    // Delivered with the answer after all, it is not there for a download.
+    // If it is delivered in the answer, it cannot be downloaded.
     let ground = Ground::with(|settings| settings.inline_limit = 10).await;
     let kept = ground.send(&[1; 11]).await;
     let delivered = deliver(&ground, json!({"any": kept})).await.unwrap();
@@ -253,7 +253,7 @@ async fn of_an_answered_question_what_is_still_to_be_fetched_stays_until_it_is_f
     elicitation.submit(&delivered).await.unwrap();
     assert_eq!(ground.files().len(), 4);
     ground.uploads.sweep().await;
-    // The file and the note about it.
+    // The file and its download record.
     assert_eq!(ground.files().len(), 2);
     let (upload, token) = parts(&ground, &delivered["any"]);
     assert!(
@@ -288,7 +288,7 @@ fn request(server: &Server, method: Method, path: &str) -> Request<Full<Bytes>> 
 #[tokio::test]
 async fn over_http_a_file_is_saved_and_never_shown() {
     let ground = Ground::with(|settings| settings.inline_limit = 0).await;
-    // Left by an earlier run; the service sweeps when it starts.
+    // Left by an earlier run; the service sweeps at startup.
     let bytes = vec![7; 3_000_000];
     let (upload, token) = submitted(&ground, &bytes).await;
     let server = serve(&ground).await;
@@ -303,7 +303,7 @@ async fn over_http_a_file_is_saved_and_never_shown() {
         let refused = server.send(request(&server, method, &path)).await;
         assert_eq!(refused.status, 405);
     }
-    // Somebody whose connection breaks.
+    // A client whose connection breaks.
     let response = server.open(server.get(&path)).await;
     let mut body = response.into_body();
     soon(body.frame()).await.unwrap().unwrap();
@@ -311,7 +311,7 @@ async fn over_http_a_file_is_saved_and_never_shown() {
     let got = soon(async {
         loop {
             let got = server.send(server.get(&path)).await;
-            // Until the server has noticed that the other one is gone.
+            // Until the server has noticed the disconnect.
             if got.status != 409 {
                 return got;
             }

@@ -1,4 +1,4 @@
-//! Each code of the reference, provoked, with its data. Those of time are in `errors_of_time`.
+//! Each documented error code, with its data. Those about time are in `errors_of_time`.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What goes wrong inside is logged, and not told.
+//! Internal errors are logged, and not revealed to clients.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Errors that have to do with time.
+//! Errors about time.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::wire::Wire;
 use crate::world::{World, answer, deploy, nobody};
 
-/// Provokes one code, and returns the error that it came as.
+/// Provokes one code, and returns the error.
 async fn provoke(code: i32, name: &str) -> Value {
     let store = Arc::new(FaultyStore::new(MemoryStore::new()));
     let world = World::on(store.clone(), |settings| match code {
@@ -93,7 +93,7 @@ async fn every_code_comes_over_every_transport() {
             );
             told.push(error);
         }
-        // The same words everywhere.
+        // The message is the same over every transport.
         assert_eq!(told[0], told[1]);
         assert_eq!(told[1], told[2]);
     }

@@ -1,4 +1,4 @@
-//! Templates, and definitions that are only looked at.
+//! Templates, and validation of definitions.
 
 use entreat_core::Form;
 use entreat_service::rpc::{Rpc, Templates};
@@ -44,7 +44,7 @@ async fn a_template_is_asked_by_name_with_values() {
     templates.replace([]);
     let error = world.error("elicitation/create", params).await;
     assert_eq!(error["data"]["reason"], "unknown_template");
-    // What was asked goes on as it was asked.
+    // Existing questions keep their form.
     let answered = world
         .submit(&created["elicitationId"], json!({"target": "staging"}))
         .await;

@@ -1,4 +1,4 @@
-//! What HTTP adds: status codes, who may ask, and waiting.
+//! HTTP specifics: status codes, access, and waiting.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn keys_decide_who_asks_and_nobody_sees_anothers_questions() {
         let theirs = server.send(with_key(key)).await.json();
         assert_eq!(theirs["error"]["code"], -32012, "{key}");
     }
-    // A wrong key is not a missing one: it never falls back.
+    // A wrong key is not treated as a missing one.
     for key in ["Bearer open", "Bearer ", "Basic open-sesame", "open-sesame"] {
         let refused = server.send(with_key(key)).await;
         assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{key}");
@@ -85,7 +85,7 @@ async fn guessing_keys_is_slowed_down() {
     }
     assert_eq!(statuses[0], StatusCode::UNAUTHORIZED);
     assert_eq!(statuses[79], StatusCode::TOO_MANY_REQUESTS);
-    // Who has a key, or needs none, is not held up.
+    // Clients with a key, or without the need for one, are not delayed.
     assert_eq!(server.send(server.post(LIST)).await.status, StatusCode::OK);
 }
 
@@ -97,12 +97,12 @@ async fn without_a_key_a_page_of_another_site_gets_nowhere() {
     for (name, value, status) in [
         ("host", format!("localhost:{port}"), 200),
         ("host", format!("[::1]:{port}"), 200),
-        // A name that its owner points here.
+        // DNS rebinding.
         ("host", format!("rebind.example.com:{port}"), 403),
         ("host", "127.0.0.1.example.com".to_owned(), 403),
         ("host", "0.0.0.0".to_owned(), 403),
         ("origin", format!("http://127.0.0.1:{port}"), 200),
-        // Another page of this machine is another's page.
+        // A page on another port of this machine has another origin.
         ("origin", "http://127.0.0.1:3000".to_owned(), 403),
         ("origin", "http://127.0.0.1".to_owned(), 403),
         ("origin", format!("https://127.0.0.1:{port}"), 403),
@@ -115,7 +115,7 @@ async fn without_a_key_a_page_of_another_site_gets_nowhere() {
         ("sec-fetch-site", "same-site".to_owned(), 403),
         ("sec-fetch-site", "same-origin".to_owned(), 200),
         ("sec-fetch-site", "none".to_owned(), 200),
-        // Somebody stands behind a proxy on this machine.
+        // A client behind a local proxy.
         ("x-forwarded-for", "203.0.113.9".to_owned(), 401),
         ("forwarded", "for=203.0.113.9".to_owned(), 401),
         ("x-forwarded-proto", "https".to_owned(), 401),
@@ -129,7 +129,7 @@ async fn without_a_key_a_page_of_another_site_gets_nowhere() {
         ("x-envoy-external-address", "203.0.113.9".to_owned(), 401),
         ("x-amzn-trace-id", "Root=1-0".to_owned(), 401),
         ("tailscale-user-login", "mallory".to_owned(), 401),
-        // What a page can send without asking first.
+        // What a page can send without a preflight.
         ("content-type", "text/plain".to_owned(), 415),
         (
             "content-type",
@@ -171,7 +171,7 @@ async fn without_a_key_a_page_of_another_site_gets_nowhere() {
             assert_eq!(answered, expected, "{path} {name}: {value}");
         }
     }
-    // A key is proof enough: no page knows one.
+    // A key is sufficient: no page knows one.
     let mut request = server.post(LIST);
     let key = HeaderValue::from_static("Bearer open-sesame");
     request.headers_mut().insert(header::AUTHORIZATION, key);
@@ -206,12 +206,12 @@ async fn a_header_that_says_who_sends_what_may_not_stand_twice() {
             assert_eq!(answer.json()["error"]["message"], words, "{path}");
         }
     }
-    // Joined by a proxy, they are the key of nobody.
+    // Two keys joined by a proxy are nobody's key.
     let mut request = server.post(LIST);
     let joined = HeaderValue::from_static("Bearer open-sesame, Bearer open-sesame");
     request.headers_mut().insert("authorization", joined);
     assert_eq!(server.send(request).await.status, StatusCode::UNAUTHORIZED);
-    // Others may: what they say adds up.
+    // Other headers may repeat: their values are combined.
     let mut request = server.post(LIST);
     for value in ["a", "b"] {
         let value = HeaderValue::from_static(value);
@@ -280,7 +280,7 @@ async fn an_end_finishes_what_is_under_way_and_sends_waiters_home() {
     let mut events = server.open(server.get("/events")).await;
     soon(events.body_mut().frame()).await.unwrap().unwrap();
     let stop = async {
-        // Until the call waits, an end would only find it on its way.
+        // Until the call waits; otherwise the shutdown would only find it in transit.
         while world.engine.live() == 0 {
             tokio::task::yield_now().await;
         }
@@ -326,7 +326,7 @@ async fn many_calls_share_a_connection() {
     }
     assert_eq!(world.engine.live(), 50);
     drop(sender);
-    // HTTP is no connection in the asker's sense: its questions stay.
+    // HTTP is not a connection for the asker: its questions stay.
     server.stop().await;
     assert_eq!(world.engine.live(), 50);
 }

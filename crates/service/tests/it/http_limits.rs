@@ -1,4 +1,4 @@
-//! Clients that are slow, silent, large or strange: cut off, while others are served.
+//! Clients that are slow, silent, large or strange are disconnected, while others are served.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::world::World;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":7,"method":"forms/list"}"#;
 
-/// Writes this and reads until the server hangs up.
+/// Writes this and reads until the server disconnects.
 async fn raw(server: &Server, text: &str) -> String {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // A server that hangs up while something is on its way is heard as a reset.
+    // If the server disconnects with data in flight, the client sees a reset.
     let _ = soon(stream.read_to_end(&mut answer)).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -37,7 +37,7 @@ async fn bodies_are_bounded_in_size_and_time() {
     assert_eq!(message, "The body must not be larger than 1000 bytes.");
 
     let head = "POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-    // Said to be huge, and sent without an end.
+    // With a huge content length, and without an end.
     let announced = format!("{head}content-length: 100000000\r\n\r\n");
     assert!(raw(&server, &announced).await.starts_with("HTTP/1.1 413"));
     let slow = format!("{head}content-length: 500\r\n\r\n{{");
@@ -53,7 +53,7 @@ async fn heads_are_bounded_in_size_and_time() {
         settings.head_timeout = Duration::from_millis(200);
     })
     .await;
-    // Says nothing; says half; goes silent after a whole request.
+    // Sends nothing; sends half; goes silent after a complete request.
     assert_eq!(raw(&server, "").await, "");
     assert!(
         !raw(&server, "POST /rpc HTTP/1.1\r\nhost: loc")
@@ -66,7 +66,7 @@ async fn heads_are_bounded_in_size_and_time() {
         "GET /healthz HTTP/1.1\r\nx: {}\r\n\r\n",
         "y".repeat(2_000_000)
     );
-    // The answer may be lost with what was not read.
+    // The response may be lost if the request was not read completely.
     let answer = raw(&server, &long).await;
     assert!(
         answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
@@ -98,7 +98,7 @@ async fn connections_are_bounded_and_the_next_one_waits() {
         TcpStream::connect(server.address).await.unwrap(),
         TcpStream::connect(server.address).await.unwrap(),
     ];
-    // Served once the silent ones were cut off.
+    // Served once the silent ones are disconnected.
     let answer = server.send(server.get("/healthz")).await;
     assert_eq!(answer.status, 200);
     drop(silent);
@@ -114,7 +114,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
     .await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let get = "GET /openrpc.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    // Asks for more and more, until neither side has room left.
+    // Sends requests until neither side can buffer more.
     let flood = async {
         loop {
             if stream.write_all(get.as_bytes()).await.is_err() {
@@ -149,7 +149,7 @@ async fn an_end_waits_for_nobody_for_ever() {
         settings.grace = Duration::from_millis(100);
     })
     .await;
-    // Half a request, which never goes on.
+    // Half a request, which never continues.
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let half = "POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 10\r\n\r\n{";

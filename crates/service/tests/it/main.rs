@@ -1,4 +1,4 @@
-//! Messages in, answers out, on a clock and a resolver of the tests' own.
+//! The control API with a simulated clock and resolver.
 
 #![expect(
     clippy::unwrap_used,

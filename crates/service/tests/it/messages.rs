@@ -1,4 +1,4 @@
-//! Single messages: what is a call, what is not, and what an id may be.
+//! Single messages: valid and invalid calls and ids.
 
 use serde_json::json;
 
@@ -72,7 +72,7 @@ async fn unknown_members_of_a_call_are_ignored() {
         .send(format!(r#"{{"trace":{{"a":1}},{METHOD},"id":1}}"#))
         .await;
     assert!(parsed(&answered).get("result").is_some());
-    // Escapes in names are as good as the letters.
+    // Escaped names are equivalent to plain ones.
     let answered = world
         .send(r#"{"jsonrpc":"2.\u0030","m\u0065thod":"forms\/list","\u0069d":1}"#)
         .await;

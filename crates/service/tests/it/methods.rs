@@ -1,4 +1,4 @@
-//! Each method as the reference has it.
+//! Each method as documented.
 
 use std::time::Duration;
 

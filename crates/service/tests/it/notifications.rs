@@ -1,4 +1,4 @@
-//! What the asker is told without asking.
+//! Notifications to the asker.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, answer, deploy};
 
-/// Everything that was told so far, as it goes over the wire.
+/// All notifications so far, as sent over the wire.
 async fn told(events: &mut Subscription) -> Vec<Value> {
     let mut told = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The OpenRPC document says what the methods do.
+//! The OpenRPC document matches the methods.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::world::{Pages, World, answer, deploy, nobody};
 
-/// A schema of the document, with what it refers to.
+/// A schema of the document, with its references resolved.
 fn schema(document: &Value, schema: &Value) -> Value {
     let components = &document["components"];
     json!({"allOf": [schema], "components": components})
@@ -79,7 +79,7 @@ async fn every_parameter_of_the_document_is_taken() {
     for method in document["methods"].as_array().unwrap() {
         let name = method["name"].as_str().unwrap();
         for param in method["params"].as_array().unwrap() {
-            // Of a type that no parameter but one of any type takes.
+            // A type that only parameters of any type accept.
             let params = json!({param["name"].as_str().unwrap(): [[null]]});
             let answer = world.call(name, params).await;
             let reason = &answer["error"]["data"]["reason"];
@@ -116,7 +116,7 @@ fn the_document_has_the_form_that_openrpc_asks_for() {
     }
 }
 
-/// Calls a method, and holds the call and its answer to the document.
+/// Calls a method, and checks the call and its response against the document.
 async fn call(world: &World, document: &Value, name: &str, params: Value) -> Value {
     let method = method(document, name);
     let takes = jsonschema::validator_for(&params_schema(document, method)).unwrap();

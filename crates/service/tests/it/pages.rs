@@ -1,4 +1,4 @@
-//! Pages over plain HTTP: what a browser is told, and who gets nothing.
+//! Pages over plain HTTP: responses, and access.
 
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use crate::wire::{Answer, Server};
 use crate::world::{World, deploy};
 
-/// A world with pages, and a browser of few words.
+/// A world with pages, and a minimal browser.
 pub(crate) struct Site {
     pub(crate) world: World,
     pub(crate) pages: Pages,
@@ -216,12 +216,12 @@ async fn a_person_answers_and_the_asker_has_it() {
         .clone()
         .unwrap();
     assert!(agent["submitted_at"].is_number());
-    // Another browser with the link learns that there is nothing to do.
+    // Another browser with the link sees that there is nothing to do.
     let other = site.get(&site.path(id), &[]).await;
     assert!(text(&other).contains("Already answered"));
 }
 
-/// What every response of a page has to say, whatever its status.
+/// The headers of every page response, whatever its status.
 fn assert_protected(answer: &Answer, what: &str) {
     let has = |name: &str, part: &str| {
         let value = answer
@@ -343,13 +343,13 @@ async fn a_proxy_that_names_nobody_lets_nobody_in() {
     let site = Site::at(Some("https://ask.example.com"), PageSettings::default()).await;
     let id = site.ask().await;
     let path = path_of(&site.pages.link(id));
-    // As a proxy sends it that says nothing of the one behind it.
+    // From a proxy that adds no forwarding headers.
     for path in [path, path_of(&site.pages.inbox_link())] {
         let page = site.get(&path, &[("host", "localhost")]).await;
         assert_eq!(page.status, StatusCode::FORBIDDEN, "{path}");
         assert!(!text(&page).contains("Who are you?"));
     }
-    // So nobody is sent there.
+    // So no one is sent there.
     assert_eq!(Links::page(&site.pages, id), None);
 }
 
@@ -359,7 +359,7 @@ async fn over_tls_the_cookie_belongs_to_the_host_and_tls_stays() {
     let id = site.ask().await;
     let link = site.pages.link(id);
     assert!(link.starts_with("https://localhost/sub/e/elic_"), "{link}");
-    // The proxy in front takes `/sub` away.
+    // The proxy in front strips `/sub`.
     let path = path_of(&link).replacen("/sub", "", 1);
     let page = site.get(&path, &[("host", "localhost")]).await;
     assert_eq!(page.status, StatusCode::OK);
@@ -434,7 +434,7 @@ async fn an_address_that_a_browser_was_sent_to_opens_in_no_other() {
         assert_eq!(answer.body, missing.body);
         assert!(!text(answer).contains("Deploy"));
     }
-    // The pass holds neither the token nor the cookie.
+    // The pass contains neither the token nor the cookie.
     assert!(
         !visitor
             .here
@@ -489,7 +489,7 @@ async fn a_form_from_elsewhere_is_refused_and_changes_nothing() {
         ..visitor
     };
     assert_eq!(site.status(id).await, Status::Pending);
-    // The same by its own browser goes through, by the link as well.
+    // The same request from its own browser is accepted, and with the link as well.
     let declined = site.post(&by_link, &decline).await;
     assert_eq!(declined.status, StatusCode::SEE_OTHER);
     assert_eq!(site.status(id).await, Status::Declined);
@@ -526,7 +526,7 @@ async fn a_link_outlives_a_rotation_of_keys_and_not_their_removal() {
     let (gone, two) = serve(&engine(TWO).await, None, PageSettings::default()).await;
     assert_ne!(link(&old), link(&new));
     assert_eq!(link(&new), link(&gone));
-    // There is no such question; whether the token was taken is told by the limit on guesses.
+    // There is no such question; the limit on guesses shows whether the token was accepted.
     let refused = async |server: &Server| {
         let mut statuses = Vec::new();
         for _ in 0..40 {
@@ -580,7 +580,7 @@ async fn no_log_has_a_token_a_cookie_or_an_answer() {
     }
 }
 
-/// Where a log goes.
+/// The destination of a log.
 #[tokio::test]
 async fn create_names_the_page_of_what_can_be_answered_on_one() {
     let site = Site::new().await;
@@ -639,7 +639,7 @@ async fn a_page_weighs_little() {
         weight += asset.body.len();
     }
     assert!(weight < 40_000, "{weight} bytes");
-    // What is there before the script arrives can be used.
+    // The page is usable before the script loads.
     assert!(html.contains(" defer>"));
     assert!(!html.contains("<style") && !html.contains(" style=") && !html.contains(" onclick"));
 }

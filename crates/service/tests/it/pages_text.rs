@@ -1,11 +1,11 @@
-//! The text of others on pages: nothing in it turns or hides what a person reads.
+//! Untrusted text on pages: it cannot reorder or hide what a person reads.
 
 use axum::http::Method;
 use serde_json::json;
 
 use crate::pages::{Site, text};
 
-/// What changes the direction of text, and what cannot be seen.
+/// Direction controls and invisible characters.
 const HIDDEN: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\
                       \u{2067}\u{2068}\u{2069}\u{200b}\u{2060}\u{feff}\u{e0041}";
 
@@ -68,7 +68,7 @@ async fn what_turns_text_reaches_no_page() {
         ("_f", "2"),
         ("f.m", "x"),
     ];
-    // What a person typed comes back as it was; the rest of the page is clean.
+    // A person's own input is unchanged; the rest of the page is sanitised.
     let review = answers.iter().copied().chain([("_do", "review")]);
     site.post(&visitor, &review.collect::<Vec<_>>()).await;
     let check = format!("{}?check", visitor.here);

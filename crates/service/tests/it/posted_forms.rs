@@ -1,4 +1,4 @@
-//! What a posted form costs: in proportion to what it sends, and no more memory than that.
+//! The cost of a posted form: linear in its size, in time and memory.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const PAIRS: &str = "application/x-www-form-urlencoded";
 const PARTS: &str = "multipart/form-data; boundary=x";
 const PIECE: usize = 16 << 10;
 
-/// A choice of any of so many options.
+/// A multi-select field with this many options.
 fn choice(options: usize) -> Value {
     let options: Vec<String> = (0..options).map(|i| format!("option-{i}")).collect();
     json!({"id": "f", "title": "F", "fields": [
@@ -39,7 +39,7 @@ fn cpu(work: impl FnOnce()) -> f64 {
     now() - before
 }
 
-/// Choices that are no options, with the field named as often.
+/// Values that are not options, with the field repeated as often.
 fn wrong_choices(count: usize) -> String {
     let mut body = String::new();
     for i in 0..count {
@@ -60,7 +60,7 @@ fn wrong_choices_cost_time_in_proportion() {
             }
         })
     };
-    // Warm.
+    // Warms up.
     cost(1000);
     let (once, four_times) = (cost(5_000), cost(20_000));
     assert!(
@@ -88,7 +88,7 @@ fn what_is_sent_takes_memory_in_proportion() {
         format!("{}=b", "a".repeat(1 << 20)),
     ] {
         let used = peak(&body);
-        // A map of the options, and what was sent a few times.
+        // A map of the options, and a few copies of the input.
         let most = 6 * body.len() + (4 << 20);
         assert!(used < most, "{used} bytes for {}", &body[..20]);
     }
@@ -162,7 +162,7 @@ fn what_stands_before_a_part_takes_no_memory_however_long_it_is() {
     let form = Form::from_value(&choice(10)).unwrap();
     let begin = "--x\r\ncontent-disposition: form-data; name=\"f.t\"";
     for body in [
-        // Before the first part, in the padding, in a name, in a head of many lines.
+        // Before the first part, in the padding, in a name, in many headers.
         "a".repeat(LONG),
         format!("--x{}", " ".repeat(LONG)),
         format!(
@@ -194,7 +194,7 @@ fn parts_are_read_as_they_were_sent_whatever_the_pieces() {
     }
 }
 
-/// The way of a form that once stopped the service.
+/// A form that once blocked the service.
 #[tokio::test]
 async fn more_than_a_form_can_use_is_refused_with_a_page_and_kept_nowhere() {
     let site = Site::new().await;
@@ -211,7 +211,7 @@ async fn more_than_a_form_can_use_is_refused_with_a_page_and_kept_nowhere() {
         .await
         .unwrap();
     assert!(drafted.is_empty());
-    // As many as there are options go through, and say what is wrong.
+    // As many values as there are options are accepted and validated.
     let mut usual = vec![("_f", "0"), ("_do", "send")];
     usual.resize(102, ("f.m", "z"));
     let sent = site.post(&visitor, &usual).await;
@@ -294,7 +294,7 @@ async fn little_of_a_form_is_read_before_its_token() {
     }
 }
 
-/// A head without an end, over a real connection.
+/// Endless headers, over a real connection.
 #[tokio::test]
 async fn a_head_without_an_end_is_refused_and_others_are_served() {
     let site = Site::new().await;
@@ -307,7 +307,7 @@ async fn a_head_without_an_end_is_refused_and_others_are_served() {
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(&vec![b'a'; 40 << 10]).await.unwrap();
-    // It is answered though there is more to come.
+    // The response comes before the end of the request.
     let mut answer = [0; 12];
     soon(stream.read_exact(&mut answer)).await.unwrap();
     assert_eq!(answer, *b"HTTP/1.1 413");
@@ -362,7 +362,7 @@ async fn forms_of_one_question_do_not_take_the_memory_of_others() {
     };
     assert_eq!(send(&other).await, 303);
     drop((one, another));
-    // The service notices that it is gone in its own time.
+    // The service notices the disconnect eventually.
     while send(&greedy).await == 503 {
         tokio::task::yield_now().await;
     }

@@ -25,7 +25,7 @@ const NEW: &str = "whsec_////////////////////////////////////////////";
 /// A request as it arrived.
 type Arrived = (HeaderMap, Bytes);
 
-/// Where callbacks arrive; answers with these statuses, and then with 204.
+/// A receiver of callbacks that responds with these statuses, and then with 204.
 struct Receiver {
     port: u16,
     arrived: mpsc::UnboundedReceiver<Arrived>,
@@ -94,7 +94,7 @@ async fn engine(callbacks: Callbacks, clock: &VirtualClock) -> Engine {
         .unwrap()
 }
 
-/// Today: the library judges timestamps by the machine's clock.
+/// Today: the library checks timestamps against the machine's clock.
 #[expect(clippy::disallowed_methods, reason = "as above")]
 fn today() -> VirtualClock {
     let now = std::time::SystemTime::now();
@@ -158,7 +158,7 @@ async fn what_is_refused_comes_again_as_the_same_message_and_redirects_are_not_f
     for _ in 0..2 {
         let again = async {
             loop {
-                // Past any pause, and past a call that counts as lost.
+                // Longer than any retry delay or lease.
                 clock.advance(Duration::from_secs(40));
                 engine.catch_up().await.unwrap();
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -217,7 +217,7 @@ async fn a_callback_over_tls_goes_to_whom_it_was_meant_for() {
     let secrets: Vec<SigningSecret> = vec![NEW.parse().unwrap()];
     let engine = engine(Callbacks::with_tls(secrets, tls).unwrap(), &clock).await;
     let asker = engine.asker("deployer");
-    // The certificate is not this one's: nothing is told to it.
+    // The certificate doesn't match, so nothing is sent.
     let stranger = Ask::inline("Name?").unwrap();
     let stranger = stranger.callback(&format!("https://127.0.0.1:{port}/"));
     asker.ask(stranger).await.unwrap().decline().await.unwrap();

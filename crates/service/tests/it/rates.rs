@@ -1,4 +1,4 @@
-//! Whatever an asker sends counts towards its requests, whether or not it can be read.
+//! Everything that an asker sends counts against its rate limit, even if it cannot be parsed.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::wire::{Server, Wire};
 use crate::world::{World, answer};
 
-/// Askers of which each has so many requests a second.
+/// Askers with this many requests per second.
 async fn world(requests: u32) -> World {
     World::with(|settings| {
         settings.asker.limits.requests_per_second = NonZeroU32::new(requests);
@@ -106,7 +106,7 @@ async fn a_replay_is_paid_for_by_what_is_read() {
         let frame = crate::wire::soon(body.frame()).await.unwrap().unwrap();
         text += str::from_utf8(&frame.into_data().unwrap()).unwrap();
     }
-    // One for the stream, two pages and more of records, and the texts of those.
+    // One for the stream, more than two pages of records, and their texts.
     let mut left = 0;
     while world.session.asker().charge().is_ok() {
         left += 1;

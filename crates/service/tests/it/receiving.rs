@@ -1,4 +1,4 @@
-//! Memory for what is being received is shared: one asker's large bodies leave room for others'.
+//! Memory for bodies being received is shared: one asker's large bodies leave room for others'.
 
 use axum::http::{HeaderValue, StatusCode};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -13,7 +13,7 @@ use crate::world::World;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":7,"method":"forms/list"}"#;
 const MIB: usize = 1 << 20;
 
-/// Begins to send a large body, and never comes to its end.
+/// Starts to send a large body that never ends.
 async fn begin(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let head = format!(
@@ -39,7 +39,7 @@ async fn one_asker_cannot_take_all_memory_for_bodies() {
     let large = || format!("{LIST}{}", " ".repeat(3 * MIB));
     assert_eq!(server.send(server.post(large())).await.status, 200);
     let held = begin(&server).await;
-    // Until the server has read what was sent.
+    // Until the server has read everything sent so far.
     let refused = async {
         loop {
             let answer = server.send(server.post(large())).await;
@@ -51,7 +51,7 @@ async fn one_asker_cannot_take_all_memory_for_bodies() {
     let answer = soon(refused).await;
     let words = answer.json()["error"]["message"].take();
     assert!(words.as_str().unwrap().contains("large bodies"), "{words}");
-    // Small ones need none of it, and others have a share of their own.
+    // Small bodies need none of it, and others have their own share.
     assert_eq!(server.send(server.post(LIST)).await.status, 200);
     let mut other = server.post(large());
     let key = HeaderValue::from_static("Bearer open-sesame");
@@ -83,7 +83,7 @@ async fn messages_of_a_web_socket_are_forgotten_once_they_are_read() {
         socket.send(Message::text(message)).await.unwrap();
         assert_eq!(crate::wire::next_text(&mut socket).await["id"], 7);
     }
-    // Pings do not add up: there may be many of them between messages.
+    // Pings don't add up: there may be many between messages.
     for _ in 0..20_000 {
         socket
             .feed(Message::Ping(vec![0; 125].into()))

@@ -1,4 +1,4 @@
-//! Where people have names: who is asked, and who may answer.
+//! Named users: who is asked, and who may answer.
 
 use entreat_core::ElicitationId;
 use entreat_service::identity::Person;

@@ -1,4 +1,4 @@
-//! What becomes of questions when the asker's connection goes.
+//! Questions after the asker's connection closes.
 
 use entreat_engine::SubscriptionItem;
 use entreat_service::rpc::Session;

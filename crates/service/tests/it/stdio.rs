@@ -1,4 +1,4 @@
-//! The control API on pipes.
+//! The control API over stdio.
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -16,7 +16,7 @@ async fn lines_in_lines_out_and_blank_ones_are_nothing() {
     assert_eq!(pipes.receive().await["result"], json!({"templates": []}));
     pipes.send("nonsense").await;
     assert_eq!(pipes.receive().await["error"]["code"], -32700);
-    // The last line may lack its end.
+    // The last line may lack its newline.
     let last = request("forms/list", json!({}));
     let mut input = pipes.input.take().unwrap();
     input.write_all(last.as_bytes()).await.unwrap();

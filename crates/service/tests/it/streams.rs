@@ -1,4 +1,4 @@
-//! Notifications as server-sent events: in order, once, and from where a stream broke off.
+//! Notifications as server-sent events: in order, once, and resumable.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ struct Events {
     text: String,
 }
 
-/// An event: its place, and what it says.
+/// An event: its id and data.
 type Event = (String, Value);
 
 impl Events {
@@ -113,14 +113,14 @@ async fn a_stream_goes_on_where_it_broke_off() {
         last = place;
     }
     drop(events);
-    // Those whose text is not kept any more are made anew.
+    // Texts no longer in the log are rebuilt.
     let mut events = Events::open(&server, Some(&last)).await;
     for id in &ids[30..] {
         let (_, told) = events.next().await;
         assert_eq!(told["params"]["elicitationId"], *id);
         assert_eq!(told["params"]["result"], answer());
     }
-    // A place that is none is the present.
+    // An invalid position means the present.
     let mut events = Events::open(&server, Some("yesterday")).await;
     let id = world.ask().await;
     world.submit(&id, answer()).await;
@@ -140,17 +140,17 @@ async fn a_stream_goes_on_after_a_restart() {
     let second = world.ask().await;
     world.submit(&second, answer()).await;
 
-    // Another server knows nothing of what the first has told.
+    // Another server doesn't know what the first one sent.
     let other = Server::start(&world).await;
     let mut events = Events::open(&other, Some(&last)).await;
     let (place, told) = events.next().await;
-    // What settled in the same seconds comes again: better than never.
+    // Outcomes of the same seconds are repeated rather than lost.
     assert_eq!(told["params"]["elicitationId"], first);
     assert_eq!(events.next().await.1["params"]["elicitationId"], second);
     let third = world.ask().await;
     world.submit(&third, answer()).await;
     assert_eq!(events.next().await.1["params"]["elicitationId"], third);
-    // A stream that breaks while it catches up still misses nothing.
+    // A stream that breaks while catching up still misses nothing.
     let mut events = Events::open(&other, Some(&place)).await;
     for id in [first, second, third] {
         assert_eq!(events.next().await.1["params"]["elicitationId"], id);
@@ -195,7 +195,7 @@ async fn more_than_can_be_heard_at_once_is_made_up_for() {
     for _ in 0..3000 {
         ids.push(world.ask().await);
     }
-    // In one go, while nobody gets a turn to listen.
+    // In one go, without a turn for the subscriber.
     for id in &ids {
         let id = serde_json::from_value(id.clone()).unwrap();
         world.engine.elicitation(id).decline().await.unwrap();
@@ -209,7 +209,7 @@ async fn more_than_can_be_heard_at_once_is_made_up_for() {
             .to_owned();
         assert!(told.insert(id), "told twice");
     }
-    // What was made up for and heard all the same is not told again.
+    // Events that were recovered and also received are not sent twice.
     let last = world.ask().await;
     world.submit(&last, answer()).await;
     assert_eq!(events.next().await.1["params"]["elicitationId"], last);

@@ -80,7 +80,7 @@ async fn calls_are_answered_over_tls_and_a_handshake_that_fails_harms_nobody() {
         .await
         .unwrap();
     let mut said = Vec::new();
-    // Cut off, or told in an alert of TLS: no HTTP either way.
+    // Disconnected, or with a TLS alert: no HTTP either way.
     let _ = soon(plain.read_to_end(&mut said)).await;
     assert!(!said.starts_with(b"HTTP"));
 
@@ -92,7 +92,7 @@ async fn calls_are_answered_over_tls_and_a_handshake_that_fails_harms_nobody() {
     let list = server.post(r#"{"jsonrpc":"2.0","id":7,"method":"forms/list"}"#);
     let listed = ask(&server, &client, list).await.json();
     assert_eq!(listed["id"], 7);
-    // Who never begins is cut off.
+    // A client that never starts the handshake is disconnected.
     let _ = soon(silent.read_to_end(&mut said)).await;
     server.stop().await;
 }

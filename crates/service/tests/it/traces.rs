@@ -28,7 +28,7 @@ fn traceparent() -> String {
     format!("00-{TRACE}-{PARENT}-01")
 }
 
-/// The spans of that name, each of which must be part of the trace.
+/// The spans with that name, all of which must belong to the trace.
 fn spans(exporter: &InMemorySpanExporter, name: &str) -> Vec<SpanData> {
     let mut spans = exporter.get_finished_spans().unwrap();
     spans.retain(|span| span.name == name);
@@ -57,7 +57,7 @@ async fn calls_on_a_web_socket_are_part_of_the_trace_that_its_opening_names() {
         socket.call("forms/list", json!({})).await;
     }
 
-    // The socket is still open, and its request is over.
+    // The socket is still open, but its request span has ended.
     let [opened] = &spans(&collected, "GET /ws")[..] else {
         panic!("one socket was opened");
     };

@@ -1,4 +1,4 @@
-//! Files that people send: taken in, kept, read again, removed.
+//! Uploads: received, stored, read, removed.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ use crate::world::World;
 
 const CANARY: &[u8] = b"the canary sings at midnight";
 
-/// A folder of uploads, and a question with fields for files.
+/// An uploads folder, and a question with file fields.
 pub(crate) struct Ground {
     pub(crate) world: World,
     pub(crate) folder: TempDir,
@@ -86,7 +86,7 @@ impl Ground {
         self.uploads.receive(self.id, field, name, body).await
     }
 
-    /// Sends a file to the field that takes any.
+    /// Uploads a file to the field without rules.
     pub(crate) async fn send(&self, bytes: &[u8]) -> Value {
         let body = pieces(bytes, 10_000);
         self.receive("any", named("a.bin"), body).await.unwrap()
@@ -197,7 +197,7 @@ async fn nothing_of_a_file_can_be_read_on_disk() {
     for canary in [CANARY, b"secret-name", b"x-secret"] {
         assert!(!is_anywhere(folder, canary));
     }
-    // The search finds what is there.
+    // The search itself works.
     assert!(is_anywhere(folder, location(&kept).as_bytes()));
     #[cfg(unix)]
     {
@@ -248,7 +248,7 @@ async fn what_was_tampered_with_cut_off_or_swapped_is_noticed() {
     }
     fs::write(&path, &sound).unwrap();
     assert!(ground.read(&kept).await.is_ok());
-    // A file in the place of another is not that other.
+    // A file that is moved to another's place cannot be read as that other.
     let other = ground.send(&[8; 10]).await;
     fs::copy(ground.path(&other), &path).unwrap();
     let error = ground.read(&kept).await.unwrap_err();
@@ -285,7 +285,7 @@ async fn a_location_that_is_not_this_questions_is_not_there() {
     assert_eq!(ground.read(&kept).await.unwrap(), b"mine");
 }
 
-/// The constraints that a refusal names, in a language.
+/// The constraints of a rejection, in a language.
 fn refused(result: Result<Value, ReceiveError>) -> Vec<(String, String)> {
     let Err(ReceiveError::Refused(violations)) = result else {
         panic!("expected a refusal, got {result:?}");
@@ -309,7 +309,7 @@ async fn a_file_that_breaks_a_rule_is_refused_as_soon_as_that_is_known() {
             Ok(png.clone())
         })
     };
-    // By what is said of it, before a byte of it is read.
+    // By its declared name, type and length, before any byte is read.
     let large = FileMetadata {
         length: Some(3_000_001),
         ..png("a.png")
@@ -331,11 +331,11 @@ async fn a_file_that_breaks_a_rule_is_refused_as_soon_as_that_is_known() {
     let errors = refused(ground.receive("photos", png("a.png"), pdf).await);
     assert_eq!(constraints(&errors), ["allowedMimeTypes"]);
     assert!(polled.swap(0, Ordering::Relaxed) < 3);
-    // By its size, though nobody said it.
+    // By its size, without a declared length.
     let errors = refused(ground.receive("photos", png("a.png"), endless()).await);
     assert_eq!(constraints(&errors), ["maxSize"]);
     assert!(polled.load(Ordering::Relaxed) < 40);
-    // What is too short to be judged on the way is judged at the end.
+    // A file too short to check on the way is checked at the end.
     let errors = refused(
         ground
             .receive("photos", png("a.png"), pieces(b"%PDF-1.7", 3))
@@ -349,7 +349,7 @@ async fn a_file_that_breaks_a_rule_is_refused_as_soon_as_that_is_known() {
 async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
     let ground = Ground::with(|settings| settings.bytes_per_elicitation = 2_000_000).await;
     let mut kept = Vec::new();
-    // Four that its fields can hold, and four more.
+    // Four that its fields accept, and four more.
     for _ in 0..8 {
         kept.push(ground.send(b"x").await);
     }
@@ -359,7 +359,7 @@ async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
         Err(ReceiveError::TooManyFiles { limit: 8 })
     ));
     ground.uploads.remove(ground.id, location(&kept[0])).await;
-    // Removed once, it makes room once.
+    // Removing it twice frees its space once.
     ground.uploads.remove(ground.id, location(&kept[0])).await;
     ground.send(b"x").await;
     let ninth = ground.receive("any", named("a"), pieces(b"x", 1)).await;
@@ -371,9 +371,9 @@ async fn no_more_is_kept_for_a_question_than_its_form_can_use_and_some() {
         matches!(huge, Err(ReceiveError::TooManyBytes { .. })),
         "{huge:?}"
     );
-    // What was not taken takes no room.
+    // Rejected files use no space.
     ground.send(&vec![0; 1_900_000]).await;
-    // The next run counts what it finds.
+    // The next run counts existing files.
     let settings = UploadSettings {
         bytes_per_elicitation: 2_000_000,
         ..UploadSettings::default()
@@ -395,7 +395,7 @@ async fn whoever_breaks_off_leaves_nothing_and_makes_room_for_the_next() {
         }
         let second = ground.receive("any", named("b"), pieces(b"x", 1)).await;
         assert!(matches!(second, Err(ReceiveError::Busy)), "{second:?}");
-        // A sweep lets be what is on its way.
+        // A sweep skips uploads in progress.
         ground.uploads.sweep().await;
         assert_eq!(ground.files().len(), 1);
     };
@@ -441,7 +441,7 @@ async fn what_a_crash_left_half_done_is_removed_at_the_next_start() {
         .with_file_name("00000000000000000000000000000000.part");
     fs::write(&half, "half").unwrap();
     let ground = ground.again(UploadSettings::default());
-    // As the service does, which ends at once here.
+    // As the service does on shutdown.
     ground.uploads.sweep_until(std::future::ready(())).await;
     assert_eq!(ground.files(), [ground.path(&kept)]);
     let head = ground.uploads.head(ground.id, location(&kept), 9);

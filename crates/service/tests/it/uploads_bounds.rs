@@ -1,4 +1,4 @@
-//! Files that people send, on machines with little memory and little room.
+//! Uploads on machines with little memory and disk space.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Files that people send: nobody takes the room, the places or the folder of others.
+//! Uploads: nobody takes the space, the slots or the folder of others.
 
 use std::io;
 use std::path::PathBuf;
@@ -54,12 +54,12 @@ async fn one_question_does_not_take_the_places_of_others() {
         }
     };
     soon(under_way).await;
-    // What is more of the same question waits; another question's is taken at once.
+    // Further uploads of the same question wait; another question's is accepted immediately.
     let mut third = Box::pin(send(&ground, one, pieces(b"x", 1)));
     let waits = tokio::time::timeout(Duration::from_millis(50), &mut third).await;
     assert!(waits.is_err());
     assert!(soon(send(&ground, other, pieces(b"x", 1))).await.is_ok());
-    // Who breaks off makes way for who waits.
+    // An aborted upload makes room for a waiting one.
     drop(first);
     assert!(soon(third).await.is_ok());
     drop(second);
@@ -136,7 +136,7 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
         ),
         "{all_full:?}"
     );
-    // A length that is said is judged before a byte is read.
+    // A declared length is checked before a byte is read.
     let said = entreat_service::upload::FileMetadata {
         length: Some(200_000),
         ..named("a")
@@ -149,7 +149,7 @@ async fn neither_a_question_nor_an_asker_fills_the_disk_for_others() {
         "{said:?}"
     );
 
-    // The next run knows whose files they are once it has looked.
+    // The next run knows the owners of the files once it has scanned them.
     let mut settings = UploadSettings::default();
     limit(&mut settings);
     let ground = ground.again(settings);
@@ -203,7 +203,7 @@ async fn a_folder_in_use_is_refused_to_a_second_service_which_removes_nothing() 
     let ground = Ground::new().await;
     let kept = ground.send(b"mine").await;
     let path = ground.folder.path().join("uploads");
-    // Another store: to it, the files are nobody's.
+    // To another store, the files have no owner.
     let stranger = World::new().await;
     let open = || {
         let settings = UploadSettings::default();
@@ -216,11 +216,11 @@ async fn a_folder_in_use_is_refused_to_a_second_service_which_removes_nothing() 
         says.contains("in use") && says.contains("uploads.folder"),
         "{says}"
     );
-    // Nothing in the folder could be removed to get in.
+    // No file in the folder could be removed to get in.
     let entries: Vec<_> = std::fs::read_dir(&path).unwrap().collect();
     assert_eq!(entries.len(), 1);
     assert_eq!(ground.read(&kept).await.unwrap(), b"mine");
-    // A copy can be made meanwhile.
+    // A backup is possible in the meantime.
     let copy = ground.folder.path().join("copy");
     assert_eq!(entreat_service::upload::copy(&path, &copy).unwrap(), 1);
     drop(ground.uploads);

@@ -1,5 +1,5 @@
-//! Files that arrive at the same time, beside typing, removing and sending: what was acknowledged
-//! is in the answer.
+//! Concurrent uploads while someone types, removes files and sends: everything that was
+//! acknowledged is in the answer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::pages::{Site, Visitor, text};
 use crate::wire::Answer;
 use crate::world::World;
 
-/// A site whose store answers late, so that all who look at a draft at the same time see the same.
+/// A site with a slow store, so that concurrent readers of a draft see the same version.
 async fn site() -> Site {
     let store = FaultyStore::new(MemoryStore::new()).slow();
     let world = World::on(Arc::new(store), |_| {}).await;
@@ -198,7 +198,7 @@ async fn files_that_a_field_has_no_place_for_are_refused_with_a_reason() {
     }
     assert_eq!((kept.len(), refused), (3, 5));
     assert_eq!(names(&draft(&site, id).await["three"]), kept);
-    // A field that takes one has the last.
+    // A field for one file has the last one.
     for name in ["a.txt", "b.txt"] {
         assert_eq!(
             upload(&site, &visitor, 2, name).await.status,
@@ -229,7 +229,7 @@ async fn many_files_in_one_form_without_a_script_are_all_kept() {
         ("content-type", "multipart/form-data; boundary=x"),
     ];
     let answer = site.send(Method::POST, &visitor.here, &headers, body).await;
-    // Ten were sent, and eight found a place: the page says so.
+    // Ten were sent, and eight fit: the page says so.
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(text(&answer).contains("There is a problem"));
     assert_eq!(names(&draft(&site, id).await["eight"]).len(), 8);

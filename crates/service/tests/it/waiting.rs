@@ -20,7 +20,7 @@ impl World {
     }
 }
 
-/// Whether the answer has still to wait.
+/// Whether the response is still pending.
 async fn waits(answering: &mut ResponseFuture) -> bool {
     poll_fn(|context| {
         let polled = Pin::new(&mut *answering).poll(context);
@@ -59,7 +59,7 @@ async fn a_wait_ends_with_a_timeout_of_the_question_too() {
 #[tokio::test]
 async fn a_wait_that_is_over_gives_the_record_as_it_stands() {
     let world = World::with(|settings| {
-        // The request that begins the wait is the last one that is let in.
+        // The request that starts the wait is the last one under the limit.
         settings.asker.limits.requests_per_second = std::num::NonZeroU32::new(2);
     })
     .await;
@@ -90,7 +90,7 @@ async fn a_wait_of_ages_is_one_of_a_day() {
     let message = World::await_message(&id, Some(u64::MAX));
     let mut waiting = world.rpc.answer(&world.session, message.as_bytes());
     assert!(waits(&mut waiting).await);
-    // Nothing runs between these lines, so nobody but the wait notices the time.
+    // Nothing else runs between these lines, so only the wait checks the clock.
     world.clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
     assert!(waits(&mut waiting).await);
     world.clock.advance(Duration::from_secs(1));
@@ -110,7 +110,7 @@ async fn who_waits_is_told_how_it_stands_when_the_service_shuts_down() {
     assert_eq!(answer["result"]["elicitationId"], id);
 }
 
-/// What one waiting call holds, by its own size and by what it allocated.
+/// The memory of one waiting call: its own size and its allocations.
 fn held_by(world: &World, message: &str) -> u64 {
     let mut waiting = None;
     let mut context = Context::from_waker(Waker::noop());
@@ -129,7 +129,7 @@ async fn a_waiting_call_holds_a_few_hundred_bytes() {
     let id = world.ask().await;
     for (timeout, most) in [(None, 200), (Some(60_000), 500)] {
         let message = World::await_message(&id, timeout);
-        // The first one makes room for others.
+        // The first one allocates capacity for others.
         held_by(&world, &message);
         let held = held_by(&world, &message);
         assert!(held <= most, "{held} bytes with a timeout of {timeout:?}");

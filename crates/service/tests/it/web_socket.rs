@@ -1,4 +1,4 @@
-//! WebSockets: calls side by side, notifications in between, and what goes when they go.
+//! WebSockets: concurrent calls, notifications in between, and the effects of closing.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn what_was_asked_goes_with_the_connection_unless_it_is_durable() {
     assert_eq!(kept.await["status"], "pending");
 }
 
-/// Sends something that ends the connection, and returns the code that it ends with.
+/// Sends something that closes the connection, and returns the close code.
 async fn ends_with(server: &Server, message: Message) -> CloseCode {
     let mut socket = server.web_socket().await;
     socket.send(message).await.unwrap();
@@ -84,7 +84,7 @@ async fn strange_messages_end_it_with_the_reason() {
     assert_eq!(ends_with(&server, large).await, CloseCode::Size);
     let binary = Message::binary(vec![1, 2, 3]);
     assert_eq!(ends_with(&server, binary).await, CloseCode::Unsupported);
-    // What is not JSON is answered, and the connection stays.
+    // Invalid JSON gets an error response, and the connection stays open.
     let mut socket = server.web_socket().await;
     socket.send(Message::text("{")).await.unwrap();
     assert_eq!(next_text(&mut socket).await["error"]["code"], -32700);
@@ -99,7 +99,7 @@ async fn a_silent_client_is_pinged_and_let_go() {
         settings.heartbeat = Duration::from_millis(30);
     })
     .await;
-    // Answers pings, by being polled.
+    // Responds to pings, because it is polled.
     let mut alive = server.web_socket().await;
     let pinged = async {
         let mut pings = 0;
@@ -110,7 +110,7 @@ async fn a_silent_client_is_pinged_and_let_go() {
         }
     };
     pinged.await;
-    // Is not polled, so it answers nothing; the server closes after a few pings.
+    // Not polled, so it doesn't respond; the server closes after a few pings.
     let mut silent = server.web_socket().await;
     tokio::time::sleep(Duration::from_millis(400)).await;
     let mut last = None;

@@ -22,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::World;
 
-/// Nothing here takes as long, unless it hangs.
+/// Longer than any test takes, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap()
 }
 
-/// A server on a port of its own.
+/// A server on its own port.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) end: CancellationToken,
@@ -66,7 +66,7 @@ impl Server {
         Self::on(listener, http)
     }
 
-    /// For those who need to know the address before they have the server.
+    /// For tests that need the address before the server starts.
     pub(crate) fn on(listener: TcpListener, http: Http) -> Self {
         let address = listener.local_addr().unwrap();
         let end = CancellationToken::new();
@@ -83,12 +83,12 @@ impl Server {
         soon(self.serving).await.unwrap();
     }
 
-    /// Sends a request, on a connection of its own.
+    /// Sends a request on its own connection.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         Answer::of(self.open(request).await).await
     }
 
-    /// Sends a request; its answer may still be under way.
+    /// Sends a request; the response body may still be arriving.
     pub(crate) async fn open(&self, request: Request<Full<Bytes>>) -> hyper::Response<Incoming> {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
@@ -122,7 +122,7 @@ impl Server {
     }
 }
 
-/// A whole answer.
+/// A complete response.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -179,7 +179,7 @@ impl Pipes {
     }
 }
 
-/// One of the three ways to reach the methods.
+/// One of the three transports.
 pub(crate) enum Wire {
     Http(Server),
     WebSocket(Box<WebSocketStream<TcpStream>>),
@@ -193,7 +193,7 @@ impl Wire {
         match name {
             "HTTP" => Self::Http(Server::start(world).await),
             "WebSocket" => {
-                // It serves on until its runtime ends.
+                // It serves until its runtime ends.
                 let server = Server::start(world).await;
                 Self::WebSocket(Box::new(server.web_socket().await))
             }
@@ -201,7 +201,7 @@ impl Wire {
         }
     }
 
-    /// The answer to a message; notifications that come before it are passed over.
+    /// The response to a message; skips notifications before it.
     pub(crate) async fn exchange(&mut self, message: &str) -> Value {
         match self {
             Self::Http(server) => {
@@ -235,7 +235,7 @@ impl Wire {
     }
 }
 
-/// The next message of a WebSocket that is not one of its own.
+/// The next message of a WebSocket, without control frames.
 pub(crate) async fn next_text(socket: &mut WebSocketStream<TcpStream>) -> Value {
     loop {
         match soon(socket.next()).await.unwrap().unwrap() {

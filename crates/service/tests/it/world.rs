@@ -1,4 +1,4 @@
-//! An engine whose time, chance and DNS are the test's, and the methods in front of it.
+//! An engine with a simulated clock, randomness and DNS, and the methods in front of it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Lets time pass and the engine do what that makes due.
+    /// Advances the clock and lets the engine process what is due.
     pub(crate) async fn pass(&self, duration: Duration) {
         self.clock.advance(duration);
         self.engine.catch_up().await.unwrap();
@@ -70,7 +70,7 @@ impl World {
         self.rpc.answer(&self.session, message.as_ref()).await
     }
 
-    /// The whole answer to a call.
+    /// The complete response to a call.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
         self.call_as(&self.session, method, params).await
     }
@@ -143,7 +143,7 @@ pub(crate) fn nobody() -> Value {
     json!(ElicitationId::new(UnixTime::from_millis(START), [9; 10]))
 }
 
-/// Takes what it is given, and delivers it nowhere.
+/// Accepts every callback, and delivers none.
 struct Nobody;
 
 impl CallbackSender for Nobody {

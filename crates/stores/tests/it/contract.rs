@@ -1,4 +1,4 @@
-//! The embedded store keeps the promises of every store, and of a durable one.
+//! The embedded store fulfils the contract of every store, and of a durable one.
 
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
 use entreat_testkit::store_contract::what_was_acknowledged_is_there_after_a_restart;

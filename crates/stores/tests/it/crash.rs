@@ -1,4 +1,4 @@
-//! A short run of what `cargo xtask crash` does at length.
+//! A short run of `cargo xtask crash`.
 
 #[path = "../../examples/crash/verify.rs"]
 mod verify;

@@ -1,4 +1,4 @@
-//! Bits that flip on disk: what is read afterwards is right, or an error.
+//! Bit flips on disk: reads return the right data, or an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn claim(number: u8) -> Claim {
     }
 }
 
-/// Everything that can be asked of a store, as text.
+/// The results of all queries on a store, as text.
 async fn everything(store: &EmbeddedStore) -> Result<String, StoreError> {
     use std::fmt::Write as _;
 
@@ -80,7 +80,7 @@ async fn everything(store: &EmbeddedStore) -> Result<String, StoreError> {
     }
     for number in (0..RECORDS).step_by(4) {
         let again = asked(number);
-        // Under another id, as a caller that asks again would.
+        // Under another id, as a caller with an idempotency key would.
         let mut record = records::pending(&again.request.asker, at(number), 5000 + number);
         record = records::with_key(record, &format!("key {number}"));
         let first: Created = store.create(record).await?;
@@ -89,8 +89,7 @@ async fn everything(store: &EmbeddedStore) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// Makes a store with something of everything in it. It is closed, or left as a process leaves it
-/// that was killed.
+/// Creates a store with some of everything in it. It is closed, or left as by a killed process.
 async fn make(folder: &Path, killed: bool) -> PathBuf {
     let path = folder.join("store.db");
     let store = open(&path).unwrap();
@@ -124,8 +123,7 @@ async fn make(folder: &Path, killed: bool) -> PathBuf {
             store.end_claim([number; 24], outcome).await.unwrap();
         }
     }
-    // What the last transaction brought nobody can tell from what was being written when the
-    // power failed.
+    // Damage in the last transaction cannot be distinguished from an interrupted write.
     store.save_note("last", "lost".to_owned()).await.unwrap();
     if killed {
         for file in ["store.db", "store.db-wal"] {
@@ -141,7 +139,7 @@ async fn make(folder: &Path, killed: bool) -> PathBuf {
     path
 }
 
-/// The files of a store, by how their names end.
+/// The files of a store, by their suffixes.
 type Files = Vec<(String, Vec<u8>)>;
 
 struct Tally {
@@ -150,7 +148,7 @@ struct Tally {
     failed: usize,
 }
 
-/// Flips some bits of copies of a store, and compares what they say with what it said.
+/// Flips some bits in copies of a store, and compares their contents with the original's.
 async fn flip(killed: bool, rounds: u64, seed: u64) -> Tally {
     let folder = tempfile::tempdir().unwrap();
     let path = make(folder.path(), killed).await;
@@ -240,7 +238,7 @@ async fn flipped_bits_of_a_store_whose_process_was_killed_give_no_wrong_answer()
     );
 }
 
-/// What a disk does behind the back of a store that is open.
+/// Changes on disk while the store is open.
 #[tokio::test]
 async fn a_row_that_is_not_as_it_was_written_is_an_error_for_whoever_reads_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ async fn start(path: &Path, clock: &VirtualClock, key: u64) -> Result<Engine, St
         .await
 }
 
-/// Gives the store back, as the end of a process would.
+/// Closes the store, as the end of a process would.
 async fn stop(engine: Engine) {
     engine.shutdown().await;
 }
@@ -195,7 +195,7 @@ async fn many_deadlines_at_once_all_settle() {
     assert_eq!(page.unwrap().elicitations.len(), 200);
 }
 
-/// How long it takes to be told that there is no such elicitation.
+/// How long it takes to report that there is no such elicitation.
 async fn refusal(asker: &Asker, id: ElicitationId) -> Duration {
     #[expect(clippy::disallowed_methods, reason = "how long it takes is asked here")]
     let begin = std::time::Instant::now();
@@ -217,13 +217,13 @@ async fn what_is_anothers_takes_as_long_as_what_is_not_there() {
         {"id": "a", "type": "text", "label": "A", "validation": {"maxLength": 500_000}}]}));
     let form = form.unwrap();
     let live = owner.ask(Ask::form(form.clone())).await.unwrap().id();
-    // Reading an answer of this size would take its time.
+    // Reading an answer of this size would take measurable time.
     let settled = owner.ask(Ask::form(form)).await.unwrap();
     let answer = json!({"a": "x".repeat(400_000)});
     settled.submit(&answer).await.unwrap();
     let nowhere = ElicitationId::new(START, [9; 10]);
 
-    // Turn by turn, so that whatever else the machine does slows all of them.
+    // Interleaved, so that other load on the machine slows all of them.
     let ids = [live, settled.id(), nowhere];
     let mut took = ids.map(|_| Vec::with_capacity(LOOKS));
     for _ in 0..LOOKS {
@@ -235,7 +235,7 @@ async fn what_is_anothers_takes_as_long_as_what_is_not_there() {
         took.sort_unstable();
         took[LOOKS / 2]
     });
-    // One read from memory, or one answer read, would be ten times off.
+    // A single read from memory, or of an answer, would differ tenfold.
     for found in [live, settled] {
         let words = format!("live {live:?}, settled {settled:?}, nowhere {nowhere:?}");
         assert!(found < nowhere * 3 && nowhere < found * 3, "{words}");

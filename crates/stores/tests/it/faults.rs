@@ -1,4 +1,4 @@
-//! Disks that are full, for real.
+//! Full disks, for real.
 
 use entreat_core::UnixTime;
 use entreat_engine::store::{Query, StatusFilter};
@@ -29,7 +29,7 @@ async fn child_with_a_full_disk() {
     limit(Some(200 << 10), room);
     let failed = fill.until_full().await;
     fill.check_that_all_is_as_before(&failed).await;
-    // A check needs room of its own, of which there may be a little left.
+    // A check needs some space of its own, of which there may be a little left.
     let mut checks = 0;
     while store.check(at(checks)).await.is_ok() {
         checks += 1;
@@ -70,7 +70,7 @@ async fn a_transaction_that_fails_half_way_leaves_nothing_behind() {
     let path = folder.path().join("store.db");
     let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
     let outside = rusqlite::Connection::open(&path).unwrap();
-    // Unlike a full disk, this does not make the database take everything back by itself.
+    // Unlike a full disk, this doesn't make the database roll back by itself.
     outside
         .execute_batch(
             "CREATE TRIGGER poison BEFORE INSERT ON live WHEN NEW.asker = 'poison'
@@ -121,7 +121,7 @@ async fn another_program_that_holds_the_file_fails_steps_until_it_lets_go() {
     store.commit_low_priority(declined).await.unwrap();
 }
 
-/// Sets how large a file may become.
+/// Sets the maximum file size.
 fn limit(bytes: Option<u64>, room: Rlimit) {
     let limit = Rlimit {
         current: bytes,
@@ -147,7 +147,7 @@ impl<'s> Fill<'s> {
         store.create(live.clone()).await.unwrap();
         let settled = records::pending("asker", at(1), 1);
         store.create(settled.clone()).await.unwrap();
-        // Large enough that its place is worth something.
+        // Large enough that its space matters.
         let text = "x".repeat(64 << 10);
         let settled = records::answered(&settled, at(2), &text);
         store.commit(settled.clone()).await.unwrap();
@@ -184,13 +184,13 @@ impl<'s> Fill<'s> {
         panic!("the disk never was full")
     }
 
-    /// Steps fail, as often as they are tried; reads go on, and show nothing of what failed.
+    /// Writes fail, however often they are retried; reads succeed, and show nothing of what failed.
     async fn check_that_all_is_as_before(&self, failed: &Record) {
         let store = self.store;
         for _ in 0..3 {
             let again = store.create(failed.clone()).await;
             assert!(matches!(again, Err(StoreError::Unavailable { .. })));
-            // Larger than what failed, so that it has no room either.
+            // Larger than what failed, so that it doesn't fit either.
             let large = records::drafted(&self.live, at(3), &"{}".repeat(32 << 10));
             let step = store.commit(large).await;
             assert!(matches!(step, Err(StoreError::Unavailable { .. })));

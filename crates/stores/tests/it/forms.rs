@@ -1,4 +1,4 @@
-//! Forms come back from a store as they were.
+//! Forms are restored from a store unchanged.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ async fn records_with_one_form_share_it_after_a_restart() {
     let path = folder.path().join("store.db");
     let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
     for number in 0..3 {
-        // Loaded anew each time, as if by three processes: only the definition is the same.
+        // Loaded again each time, as if by three processes: only the definition is the same.
         store
             .create(asked(samples::minimal(), number))
             .await
@@ -136,7 +136,7 @@ async fn a_form_that_does_not_load_any_more_harms_its_own_records_alone() {
         .unwrap();
     store.close().await;
 
-    // The host program does not bring its validator this time.
+    // This time, the host program doesn't register its validator.
     let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
     for record in [&live, &settled] {
         match store.load(record.id).await {
@@ -158,7 +158,7 @@ async fn a_form_that_does_not_load_any_more_harms_its_own_records_alone() {
     assert_eq!(listed.iter().map(|r| r.id).collect::<Vec<_>>(), [plain.id]);
     store.close().await;
 
-    // And the next time it does.
+    // Next time, it does.
     let store = EmbeddedStore::open(&path, options).unwrap();
     let record = store.load(live.id).await.unwrap().unwrap();
     let form = record.request.subject.form().unwrap();
@@ -187,7 +187,7 @@ async fn a_form_is_kept_once_and_forgotten_with_its_last_record() {
     assert_eq!(kept_forms(&path), [1]);
 }
 
-/// How many records use each form, seen from outside.
+/// The number of records that use each form, read from outside.
 fn kept_forms(path: &std::path::Path) -> Vec<i64> {
     let connection = rusqlite::Connection::open(path).unwrap();
     let mut statement = connection

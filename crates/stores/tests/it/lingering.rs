@@ -1,4 +1,4 @@
-//! Ends that nobody waits for: written where the record lies, moved when there is time.
+//! Outcomes that nobody waits for: written in place, and moved when the writer is idle.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn at(millis: u64) -> UnixTime {
     UnixTime::from_millis(1_706_889_000_000 + millis)
 }
 
-/// Records that were asked and declined, as the next version of each.
+/// Records that were created and declined, as the next version of each.
 async fn declined(store: &EmbeddedStore, count: u64) -> Vec<Record> {
     let mut declined = Vec::new();
     for number in 0..count {
@@ -40,7 +40,7 @@ async fn settle(store: &EmbeddedStore, records: &[Record]) {
     }
 }
 
-/// How many rows the tables have.
+/// The number of rows in each table.
 fn rows(path: &Path) -> (i64, i64) {
     let outside = rusqlite::Connection::open(path).unwrap();
     let count = |table: &str| {

@@ -143,7 +143,7 @@ async fn what_was_queued_is_done_before_a_store_closes_and_what_comes_later_is_r
     let path = folder.path().join("store.db");
     let store = Arc::new(open(&path).unwrap());
     let record = |number| records::pending("asker", at(number), number);
-    // Queued by the calls themselves, before anybody waits for them.
+    // Queued by the calls themselves, before anything awaits them.
     let queued: Vec<_> = (0..500)
         .map(|number| store.create(record(number)))
         .collect();
@@ -228,7 +228,7 @@ fn neither_a_removed_lock_nor_another_name_lets_a_second_one_in() {
     assert!(matches!(refused(&other), OpenError::Linked { .. }));
     fs::remove_file(&other).unwrap();
     fs::remove_file(folder.path().join("store.db.lock")).unwrap();
-    // In another process, too: this one closes no handle of the file that it has open.
+    // In another process, too: this one must not close a handle of the file that it has open.
     let words = [path.to_str().unwrap()];
     let child = child::command("opening::child_that_opens", &words).status();
     assert!(child.unwrap().success(), "a second process got in");
@@ -271,7 +271,7 @@ fn a_store_that_must_be_there_is_not_made() {
     assert!(matches!(must_open(), Err(OpenError::NoStore { .. })));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
-    // Emptied, with its log still there: that is not removed.
+    // Empty, with its log still there: the log is not removed.
     fs::write(&path, "").unwrap();
     let log = folder.path().join("store.db-wal");
     fs::write(&log, "what is left of it").unwrap();
@@ -317,7 +317,7 @@ async fn a_file_that_was_removed_or_replaced_fails_the_check_and_every_step() {
                     "{answer:?}"
                 );
             }
-            // Nor is anything read from what took its place.
+            // Nothing is read from the replacement either.
             assert!(store.load_note("note").await.is_err());
             fs::rename(folder.path().join("moved"), &file).unwrap();
             store.check(at(4)).await.unwrap();

@@ -127,7 +127,7 @@ impl Sitting {
         rows.join("\n")
     }
 
-    /// What was sent, as the form reads it.
+    /// The submitted answers, as the form reads them.
     fn sent(&self) -> Value {
         let Some(FormReply::Answered(answers)) = &self.done else {
             panic!("nothing was sent:\n{}", self.screen());

@@ -1,4 +1,4 @@
-//! What typed lines come to, field by field.
+//! Typed lines and the answers they give, field by field.
 
 use std::io;
 
@@ -182,7 +182,7 @@ fn a_line_that_is_no_text_is_told_and_asked_again() {
     assert_eq!(reply.unwrap(), Reply::Answered);
     assert!(console.1.contains("not UTF-8"));
 
-    // Any other error ends the dialogue, and what was answered is kept.
+    // Any other error ends the dialogue, and the answers so far are kept.
     let form = fields(json!([
         {"id": "a", "type": "text", "label": "A"},
         {"id": "b", "type": "text", "label": "B", "sensitive": true},

@@ -1,4 +1,4 @@
-//! Any form, answered by a person who knows what to say.
+//! Random forms, answered by a person who knows the answers.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,15 +14,15 @@ use serde_json::{Map, Value};
 use crate::files;
 use crate::script::english;
 
-/// How often the same question is answered before the person gives up.
+/// How often the person answers the same question before giving up.
 const PATIENCE: usize = 16;
 
-/// Reads the screen and types the wanted answer to whatever is asked.
+/// Reads the screen and types the wanted answer to each question.
 struct Respondent<'f> {
     form: &'f Form,
     wanted: &'f Value,
     folder: &'f Path,
-    /// The field that was asked last, and the lines that are left for it.
+    /// The field that was asked last, and the remaining lines for it.
     asked: Option<usize>,
     lines: Vec<String>,
     times: HashMap<Option<usize>, usize>,
@@ -32,7 +32,7 @@ struct Respondent<'f> {
 
 impl Respondent<'_> {
     fn notice(&mut self, line: &str) {
-        // The labels of these forms are `TerminalQuestion` and the place of the field.
+        // The labels of these forms are `TerminalQuestion` and the position of the field.
         if let Some(place) = line.strip_prefix("│ Question ") {
             self.asked = place.parse().ok();
             self.lines = self
@@ -71,8 +71,8 @@ impl Respondent<'_> {
         }
     }
 
-    /// Writes an upload where it can be typed as a path; what cannot be written there is
-    /// typed all the same, and leads to an error in place.
+    /// Writes an upload to a file whose path can be typed; if that is not possible, the path is
+    /// typed anyway and leads to an error.
     fn path(&self, place: usize, upload: &Value) -> String {
         let name = upload["filename"].as_str().unwrap_or("none");
         let content = upload["content"].as_str().unwrap_or_default();
@@ -135,7 +135,7 @@ fn converse(form: &Form, wanted: &Value, gives_up: &'static str) -> (Reply, Valu
     (reply, draft.into(), respondent.screen)
 }
 
-/// Whether everything about a form can be said line by line, in order.
+/// Whether all answers to a form can be typed line by line, in order.
 fn can_be_typed(form: &Form, wanted: &Value) -> bool {
     let is_plain = form.fields().iter().all(|field| {
         field.active_when().is_empty()
@@ -170,8 +170,8 @@ fn what_is_typed_comes_back_as_it_was_meant() {
             );
         }
     }
-    // Files are told by their bytes and conditions may hang on what is asked later, so not
-    // every valid answer can be typed straight away; most can.
+    // File types are detected by their bytes and conditions may depend on later answers, so not
+    // every valid answer can be typed in order; most can.
     assert!(
         typed > 50 && answered > 400,
         "{typed} typed, {answered} answered"

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::files;
 use crate::script::{self, Script, correct, fill, fill_draft};
 
-/// Conditions, defaults, secrets, a fixed and a hidden field, and a rule across fields.
+/// Conditions, defaults, secrets, a read-only and a hidden field, and a cross-field rule.
 fn release() -> Form {
     script::form(json!({
         "id": "release",
@@ -99,7 +99,7 @@ fn conditions_defaults_secrets_and_mistakes_in_one_dialogue() {
             "25",
             "maybe",
             "yes",
-            // The two batches do not fit together: both are asked again.
+            // The two batches contradict each other: both are asked again.
             "",
             "75",
             // From the review: another target, which needs no token, then back again.

@@ -1,4 +1,4 @@
-//! Askers who want to pass for Entreat, or to play tricks on a terminal.
+//! Askers who impersonate Entreat, or attack a terminal.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A console that types from a list and keeps everything that would be on the screen.
+//! A console that types from a list and records everything on the screen.
 
 use std::collections::VecDeque;
 use std::io;
@@ -44,7 +44,7 @@ impl Console for Script {
     }
 }
 
-/// What a dialogue came to.
+/// The result of a dialogue.
 pub(crate) struct Outcome {
     pub(crate) reply: Reply,
     pub(crate) draft: Value,

@@ -1,4 +1,4 @@
-//! The terminal as programs have it, in lines that a channel brings.
+//! The terminal as programs use it, with lines from a channel.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -75,7 +75,7 @@ async fn a_prompt_that_was_closed_leaves_its_line_to_the_next_one() {
             tokio::task::yield_now().await;
         }
     }
-    // What is said next begins at the margin.
+    // The next output starts at the margin.
     terminal.notice("The server withdrew it\u{1b}[2J.").unwrap();
     assert!(
         screen.text().ends_with("> \nThe server withdrew it.\n"),

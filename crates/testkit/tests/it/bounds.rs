@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 64 * 1024;
 
 type Target = fn(&[u8], &mut Meter);
 
-/// Runs each case on its own and to the end, so that the output names every dear one.
+/// Runs each case on its own and to the end, so that the output names every expensive one.
 fn stay_within_bounds<C>(cases: impl IntoIterator<Item = (String, C)>, run: fn(&C, &mut Meter)) {
     let mut report = String::new();
     let mut total = Meter::default();

@@ -1,4 +1,4 @@
-//! The store in memory keeps the promises of every store.
+//! The memory store fulfils the contract of every store.
 
 use entreat_engine::MemoryStore;
 

@@ -1,4 +1,4 @@
-//! Any form and any keys.
+//! Random forms and random keys.
 
 use entreat_core::Form;
 use entreat_testkit::arbitrary;

@@ -1,4 +1,4 @@
-//! How each type is filled in, and what is sent then.
+//! How each field type is filled in, and the submitted values.
 
 use std::fs;
 
@@ -220,7 +220,7 @@ fn files_are_read_by_path_and_checked() {
         assert_eq!(sitting.done, None);
         sitting.press(&[Key::Ctrl('u')]);
     }
-    // Twice: the first completes the path, the second takes it.
+    // Twice: the first completes the path, the second adds it.
     sitting.type_in(&path("small.txt")).press(&[Key::Tab]);
     assert_eq!(sitting.sent()["a"]["content"], "aGVsbG8=");
     let mut sitting = one(&field);

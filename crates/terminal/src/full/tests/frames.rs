@@ -1,4 +1,4 @@
-//! Whole screens, to be looked at.
+//! Complete screens, as snapshots.
 
 use ratatui_core::style::Color;
 

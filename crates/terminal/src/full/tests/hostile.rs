@@ -1,4 +1,4 @@
-//! Askers who want to pass for Entreat, to play tricks on a terminal, or to fill it up.
+//! Askers who impersonate Entreat, attack a terminal, or flood it.
 
 use entreat_core::Form;
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn screens(text: &str, size: (usize, usize)) -> Vec<String> {
 fn no_word_of_an_asker_stands_where_entreat_speaks() {
     for screen in screens(NASTY, (80, 24)) {
         assert!(!screen.contains(is_forbidden), "{screen:?}");
-        // At the margin there are Entreat's lines alone, and its ways out are there once.
+        // Only Entreat's lines start at the margin, and each key hint appears once.
         let own = screen
             .lines()
             .filter(|line| line.starts_with("Ctrl-X decline"));
@@ -100,7 +100,7 @@ proptest! {
         columns in 30..100usize,
         rows in 8..30usize,
     ) {
-        // A form refuses what is blank.
+        // A form rejects blank text.
         prop_assume!(!text.trim().is_empty() && text != "x");
         for screen in screens(&text, (columns, rows)) {
             prop_assert!(!screen.contains(is_forbidden), "{screen:?}");

@@ -1,4 +1,4 @@
-//! From field to field, to the review, and out.
+//! Navigation: between fields, to the review, and out.
 
 use std::time::Duration;
 

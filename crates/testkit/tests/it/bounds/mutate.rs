@@ -30,7 +30,7 @@ pub(super) fn each(name: &str, rounds: usize, target: Target) {
     }
 }
 
-/// What is checked in, and what the test kit makes up.
+/// Checked-in seeds and generated ones.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
     let entries = fs::read_dir(folder.join(name)).expect("the seeds are checked in");
@@ -132,14 +132,14 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], rng: &mut Rng) {
     }
 }
 
-/// The first stretch from behind one such byte to the next.
+/// The first span from after one such byte to the next.
 fn between(bytes: &[u8], byte: u8) -> Option<(usize, usize)> {
     let first = bytes.iter().position(|b| *b == byte)? + 1;
     let length = bytes[first..].iter().position(|b| *b == byte)?;
     Some((first, first + length))
 }
 
-/// Bytes that are no text are cut: the targets would only turn them away.
+/// Invalid UTF-8 is cut: the targets would only reject it.
 fn whole_text(mut input: Vec<u8>) -> Vec<u8> {
     if let Err(error) = std::str::from_utf8(&input) {
         input.truncate(error.valid_up_to());

@@ -1,4 +1,4 @@
-//! The worst inputs that we could think of, each just within 64 KiB.
+//! Worst-case inputs, each just within 64 KiB.
 
 use super::MAX_BYTES;
 
@@ -12,7 +12,7 @@ pub(super) use definition::cases as definitions;
 pub(super) use schema::cases as schemas;
 pub(super) use url::cases as urls;
 
-/// What it is, and the input.
+/// A description, and the input.
 pub(crate) type Case = (String, Vec<u8>);
 
 fn named((name, input): (&str, Vec<u8>)) -> Case {

@@ -1,4 +1,4 @@
-//! Conversations with a person whose lines come through a channel, on a clock that a test moves.
+//! Conversations with a person whose lines come through a channel, on a simulated clock.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ impl io::Write for Screen {
     }
 }
 
-/// One question, put to a person by wire.
+/// One question, asked over a channel.
 struct World {
     engine: Engine,
     asker: Asker,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Begins; nobody sends a signal.
+    /// Starts; nobody sends a signal.
     fn begin(&mut self) -> tokio::task::JoinHandle<anyhow::Result<Ending>> {
         let conversation = self.conversation.take().unwrap();
         let mut terminal = self.terminal.take().unwrap();
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Waits until the question stands so.
+    /// Waits until the question has this status.
     async fn stands(&self, is_so: impl Fn(&Snapshot) -> bool) {
         let host = self.engine.elicitation(self.question.id());
         while !is_so(&host.status().await.unwrap()) {

@@ -1,4 +1,4 @@
-//! What is judged of settings.
+//! Checks of settings.
 
 use super::super::files::{Found, Permissions};
 use super::super::finding::{Level, levels};

@@ -1,4 +1,4 @@
-//! What is judged of folders, stores and keys, without any of them.
+//! Checks of folders, stores and keys, without real files.
 
 use super::super::files::Permissions;
 use super::super::finding::Level;
