@@ -1,9 +1,9 @@
 //! MCP on the wire, without an SDK: what everything that speaks it shares.
 //!
-//! [`message`] is the JSON of elicitation in every protocol version, [`lines`] and [`http`] carry
-//! messages, and [`values`] bounds them before they are parsed. [`digest`] and [`seal`] make the
-//! states that travel through clients, and [`presenter`] is the interface to whatever shows a
-//! server's questions to a person.
+//! [`message`] is the JSON of elicitation in every protocol version. [`lines`] and, with the feature
+//! of that name, `http` carry messages, and [`values`] bounds them before they are parsed.
+//! [`digest`] and [`seal`] make the states that travel through clients, and [`presenter`] is the
+//! interface to whatever shows a server's questions to a person.
 //!
 //! Deliberately absent: rmcp, whose types lose parts of messages, and rules about forms (see
 //! `entreat_core`).
