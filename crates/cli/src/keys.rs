@@ -148,7 +148,7 @@ mod tests {
         for text in [&b"v1 c2VjcmV0"[..], b"", b"\xff"] {
             std::fs::write(&path, text).unwrap();
             let words = format!("{:#}", read(&path).unwrap_err());
-            assert!(words.contains("keys holds no keys"), "{words}");
+            assert!(words.contains("keys contains no keys"), "{words}");
             assert!(!words.contains("c2Vj"));
         }
     }

@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(max, 999);
         let warning = warning.unwrap();
         assert!(
-            warning.contains("at most 1191 files can be open"),
+            warning.contains("the limit is 1191 open files"),
             "{warning}"
         );
         assert!(warning.contains("ulimit -n"), "{warning}");

@@ -245,8 +245,8 @@ fn what_cannot_be_asked_is_wrong_usage() {
             &["ask", "greeting.json", "--template", "x"],
             "cannot be used with",
         ),
-        (&["ask", "--template", "x"], "name it with --forms"),
-        (&["ask", "--prompt", ""], "say what is asked"),
+        (&["ask", "--template", "x"], "set it with --forms"),
+        (&["ask", "--prompt", ""], "enter a question"),
         // Its validator is a function of some host program.
         (&["ask", "custom.json"], "custom.json is not a valid form"),
     ] {

@@ -48,7 +48,7 @@ fn a_question_is_answered_here_and_the_asker_has_the_answer() {
     screen.press_for("\t", "> │ Key");
     // The first key press makes it active, and each answer is saved as a draft. These arrive in
     // order, so the last one comes after both.
-    screen.press_for("\x14", "You have 10 minutes now.");
+    screen.press_for("\x14", "You now have 10 minutes.");
     assert_eq!(status(&service, &id)["status"], "active");
     screen.press_for("hunter2", "•••••••");
     screen.press_for("\x12", "[ Send to");
@@ -113,7 +113,7 @@ fn what_is_too_large_can_be_shortened_and_more_time_be_had() {
     let (service, id, _folder) = asked(&question);
     let mut screen = attach(&service, &id);
     screen.wait_for("> │ Reason");
-    screen.press_for("\x14", "You have 10 minutes now.");
+    screen.press_for("\x14", "You now have 10 minutes.");
     screen.press("a reason that is far too long");
     screen.press_for("\x12", "[ Send to");
     screen.press_for("\r", "the limit is 30. Shorten them.");

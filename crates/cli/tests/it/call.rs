@@ -54,7 +54,7 @@ fn the_exit_code_tells_a_decline_from_a_cancel() {
 fn answers_that_are_missing_left_over_or_unfit_are_told() {
     for era in ERAS {
         let run = answered(era, "[]");
-        let wrong = "there is no answer for question 1: entreat asks: Your name?";
+        let wrong = "no answer for question 1: entreat asks: Your name?";
         assert_eq!(run.code, 2);
         assert!(run.stderr.contains(wrong), "{era}: {}", run.stderr);
         let run = answered(era, r#"[{"action": "decline"}, {"action": "decline"}]"#);
@@ -127,14 +127,17 @@ fn a_tool_that_reports_an_error_and_one_that_is_not_there_end_with_1() {
 #[test]
 fn wrong_usage_says_what_is_missing() {
     for (args, says) in [
-        (&["call"][..], "name the tool to call"),
-        (&["call", "t"], "name the server"),
+        (&["call"][..], "specify the tool to call"),
+        (&["call", "t"], "specify the server"),
         (
             &["call", "t", "http://127.0.0.1:1/", "--", "x"],
             "either the server's URL or the command",
         ),
-        (&["call", "--args", "[]", "t", "--", "x"], "no JSON object"),
-        (&["call", "--args", "{", "t", "--", "x"], "it is not JSON"),
+        (
+            &["call", "--args", "[]", "t", "--", "x"],
+            "expected a JSON object",
+        ),
+        (&["call", "--args", "{", "t", "--", "x"], "not valid JSON"),
         (
             &["call", "--list", "t", "http://127.0.0.1:1/"],
             "--list takes no tool",
@@ -143,11 +146,11 @@ fn wrong_usage_says_what_is_missing() {
             &["call", "t", "--", "./no-such-program"],
             "cannot start ./no-such-program",
         ),
-        (&["call", "t", "ftp://127.0.0.1/"], "begins with http"),
+        (&["call", "t", "ftp://127.0.0.1/"], "must start with http"),
         (&["call", "t", "--", "true"], "is it an MCP server?"),
         (
             &["call", "t", "http://127.0.0.1:9/mcp"],
-            "does not answer as an MCP server",
+            "doesn't respond like an MCP server",
         ),
     ] {
         let run = entreat(args);

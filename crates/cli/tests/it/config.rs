@@ -158,45 +158,45 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         (
             "listen = 1.5",
-            "entreat.toml:1: `listen` cannot be that: it is a text or a whole number",
+            "entreat.toml:1: `listen` is invalid: it must be a string or a whole number",
         ),
         (
             "listen = 'here'",
-            "entreat.toml:1: `listen` cannot be that: an address is",
+            "entreat.toml:1: `listen` is invalid: it must be an IP address",
         ),
         ("a = 1\na = 2", "entreat.toml:2: duplicate key"),
         ("log = 'inof'", "did you mean info?"),
         (
             "log_format = 'xml'",
-            "entreat.toml:1: `log_format` cannot be that: it is either",
+            "entreat.toml:1: `log_format` is invalid: it must be text",
         ),
         (
             "retention = '1d'",
-            "entreat.toml:1: `retention` cannot be that: a duration is",
+            "entreat.toml:1: `retention` is invalid: a duration is",
         ),
         (
             "retry_limit = 256",
             "it must be a whole number from 1 to 255",
         ),
         ("size_limit = 99999999", "from 1 to 16777216 bytes"),
-        ("public_url = 'ask'", "`public_url` cannot be that"),
+        ("public_url = 'ask'", "`public_url` is invalid"),
         ("local_without_key = 1", "it must be true or false"),
         (
             "[timeouts.form]\nmin = '10m'\nmax = '5m'",
-            "`timeouts.form` cannot be that: a default timeout",
+            "`timeouts.form` is invalid: a default timeout",
         ),
         (
             "[timeouts.form]\nmax_extensions = 101",
-            "entreat.toml:2: `timeouts.form.max_extensions` cannot be that: it must be a whole \
+            "entreat.toml:2: `timeouts.form.max_extensions` is invalid: it must be a whole \
              number from 0 to 100",
         ),
         (
             "[timeouts.form]\nextension_duration = '999ms'",
-            "entreat.toml:2: `timeouts.form.extension_duration` cannot be that: an extension takes",
+            "entreat.toml:2: `timeouts.form.extension_duration` is invalid: an extension takes",
         ),
         (
             "[timeouts.inline]\nwarn_before = '30s'",
-            "entreat.toml:2: `timeouts.inline.warn_before` cannot be that: it must be below the \
+            "entreat.toml:2: `timeouts.inline.warn_before` is invalid: it must be below the \
              default timeout, 30s",
         ),
         (
@@ -217,7 +217,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         (
             "[[asker]]\nname = 'a'\nkey = 'short'",
-            "entreat.toml:3: `key` cannot be that: a key has 16",
+            "entreat.toml:3: `key` is invalid: a key must have 16",
         ),
         ("[[asker]]\nname = 'local'\nkey = 'k'", "choose another"),
         (
@@ -230,7 +230,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         (
             "[[asker]]\nname = 'a'\nkey_env = 'NO_SUCH'",
-            "the variable NO_SUCH of `key_env` is not set",
+            "the variable NO_SUCH in `key_env` is not set",
         ),
         (
             "[[asker]]\nname = 'a'\nkey_file = 'nowhere'",
@@ -242,7 +242,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         (
             "[[asker]]\nname='a'\nkey='0123456789abcdef'\n[[asker]]\nname='a'\nkey='another-another-'\nretry_limit=1",
-            "entreat.toml:4: this asker has the name of the one at entreat.toml:1",
+            "entreat.toml:4: this asker has the same name as the one at entreat.toml:1",
         ),
     ] {
         let told = Ground::with(config).refused(&[], &[]);
@@ -266,19 +266,19 @@ fn everything_that_is_wrong_is_told_at_once() {
     // reported, because its bounds are not known yet.
     let beginnings = [
         "  entreat.toml:1: there is no setting `listn`; did you mean `listen`?",
-        "  entreat.toml:2: `retention` cannot be that: a duration",
-        "  entreat.toml:4: `timeouts.form.max` cannot be that: a duration",
-        "  entreat.toml:7: `timeouts.url.warn_before` cannot be that: it must be below the default \
+        "  entreat.toml:2: `retention` is invalid: a duration",
+        "  entreat.toml:4: `timeouts.form.max` is invalid: a duration",
+        "  entreat.toml:7: `timeouts.url.warn_before` is invalid: it must be below the default \
          timeout, 5m",
-        "  entreat.toml:8: `timeouts.url.extension_duration` cannot be that: it is at most the \
+        "  entreat.toml:8: `timeouts.url.extension_duration` is invalid: it must be at most the \
          longest timeout, 5m",
         "  entreat.toml:9: this asker has no `name`",
-        "  entreat.toml:10: `retry_limit` cannot be that",
-        "  entreat.toml:11: `key` cannot be that",
-        "  entreat.toml:12: `timeouts.inline.extension_duration` cannot be that",
-        "  ENTREAT_LOG: `log` cannot be that",
-        "  ENTREAT_LIMITS_LIVE: `limits.live` cannot be that",
-        "  --listen: `listen` cannot be that",
+        "  entreat.toml:10: `retry_limit` is invalid",
+        "  entreat.toml:11: `key` is invalid",
+        "  entreat.toml:12: `timeouts.inline.extension_duration` is invalid",
+        "  ENTREAT_LOG: `log` is invalid",
+        "  ENTREAT_LIMITS_LIVE: `limits.live` is invalid",
+        "  --listen: `listen` is invalid",
     ];
     for (line, beginning) in lines[1..].iter().zip(beginnings) {
         assert!(line.starts_with(beginning), "{line}\n{told}");
@@ -313,12 +313,12 @@ fn flags_and_variables_are_told_by_their_names() {
     let ground = Ground::with("");
     let words = ground.refused(&["--log-format", "xml"], &[]);
     assert!(
-        words.contains("--log-format: `log_format` cannot be that"),
+        words.contains("--log-format: `log_format` is invalid"),
         "{words}"
     );
     let words = ground.refused(&[], &[("ENTREAT_LIMITS_LIVE", "many")]);
     assert!(
-        words.contains("ENTREAT_LIMITS_LIVE: `limits.live` cannot be that"),
+        words.contains("ENTREAT_LIMITS_LIVE: `limits.live` is invalid"),
         "{words}"
     );
     let words = ground.refused(&["--config", "no.toml"], &[]);
@@ -336,6 +336,6 @@ fn a_variable_that_is_nearly_a_setting_is_pointed_out() {
         ("ENTREAT_PORT", "tcp://10.0.0.1:80"),
     ];
     let run = ground.run(&[], &environment);
-    let words = "entreat: ENTREAT_LISTN is no setting; did you mean ENTREAT_LISTEN?\n";
+    let words = "entreat: ENTREAT_LISTN is not a setting; did you mean ENTREAT_LISTEN?\n";
     assert_eq!((run.code, run.stderr.as_str()), (0, words));
 }

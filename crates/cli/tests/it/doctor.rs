@@ -193,7 +193,7 @@ fn lost_keys_and_files_of_others_are_problems() {
     findings.expect("keys", "problem", "q.db.keys contains no keys");
     ground.write("poem.txt", "Shall I compare thee\n", 0o600);
     let (_, findings) = ground.findings(&["--store", "poem.txt"]);
-    findings.expect("store", "problem", "poem.txt is not a store of Entreat");
+    findings.expect("store", "problem", "poem.txt is not an Entreat store");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_running_service_is_fine() {
     let args = ["--store", "q.db", "--listen", &service.address];
     let (code, findings) = ground.findings(&args);
     assert_eq!(code, 0, "{:?}", findings.0);
-    findings.expect("in use", "ok", "another process has the store open");
+    findings.expect("in use", "ok", "another process is using the store");
     findings.expect("port", "ok", "an Entreat service already listens on");
     let args = ["--store", "other.db", "--listen", &service.address];
     let (code, findings) = ground.findings(&args);
@@ -263,7 +263,7 @@ fn weak_settings_are_found() {
     let args = ["--store", "memory", "--listen", "0.0.0.0:0"];
     let (code, findings) = ground.findings(&args);
     assert_eq!(code, 1);
-    let words = "which holds the key of night > run `chmod o= night.key`";
+    let words = "which contains the key of night > run `chmod o= night.key`";
     findings.expect("secrets", "problem", words);
     findings.expect(
         "askers",
@@ -280,7 +280,7 @@ fn weak_settings_are_found() {
     ground.chmod("night.key", 0o600);
     ground.chmod("entreat.toml", 0o644);
     let (_, findings) = ground.findings(&args);
-    let words = "entreat.toml, which holds the key of robot > run `chmod o= entreat.toml`";
+    let words = "entreat.toml, which contains the key of robot > run `chmod o= entreat.toml`";
     findings.expect("secrets", "problem", words);
 }
 
@@ -310,12 +310,12 @@ fn every_form_that_does_not_load_is_named() {
         .collect();
     assert_eq!(broken.len(), 2, "{broken:?}");
     assert!(
-        broken[0].starts_with("the form broken is broken: "),
+        broken[0].starts_with("the form broken is invalid: "),
         "{broken:?}"
     );
     // Two files have this name.
     assert!(
-        broken[1].starts_with("the form deploy is broken: "),
+        broken[1].starts_with("the form deploy is invalid: "),
         "{broken:?}"
     );
     let (code, findings) = ground.findings(&["--forms", "nowhere"]);

@@ -229,7 +229,7 @@ fn more_time_can_be_had() {
     let mut screen = Screen::start(&["ask", "greeting.json", "--timeout", "90s"]);
     screen.wait_for("Ctrl-T more time");
     // The extension is as long as the timeout allows.
-    screen.press_for("\x14", "You have 6 minutes now.");
+    screen.press_for("\x14", "You now have 6 minutes.");
     screen.press("Ada");
     screen.press(ENTER);
     assert_eq!(screen.finish().0, 0);

@@ -115,7 +115,11 @@ fn a_folder_that_others_wrote_configures_nothing() {
     let by_flag = ["--config", "entreat.toml"];
     let (run, names) = prompts(hostile.path(), &by_flag, &[("HOME", home.path())]);
     assert_eq!(names, ["evil"], "{}", run.stderr);
-    assert!(!run.stderr.contains("is not read"), "{}", run.stderr);
+    assert!(
+        !run.stderr.contains("ignoring entreat.toml"),
+        "{}",
+        run.stderr
+    );
     assert!(hostile.path().join("loot.db").exists());
 
     // Even an invalid file doesn't keep the server from starting.
@@ -128,7 +132,7 @@ fn a_folder_that_others_wrote_configures_nothing() {
     let run = finish(mcp(hostile.path(), &[], &relative), b"");
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert!(
-        run.stderr.contains("make it an absolute path"),
+        run.stderr.contains("use an absolute path"),
         "{}",
         run.stderr
     );

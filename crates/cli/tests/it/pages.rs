@@ -138,7 +138,7 @@ fn a_certificate_that_does_not_do_is_named() {
         ("cert.pem", "cert.pem contains no private key"),
         (
             "old.pem",
-            "the key in old.pem does not fit the certificate in cert.pem",
+            "the key in old.pem does not match the certificate in cert.pem",
         ),
     ] {
         let run = run(folder.path(), &["serve"], &TLS.replace("key.pem", key));
@@ -288,7 +288,7 @@ fn a_backup_whose_files_cannot_be_copied_is_none() {
     let run = backup(&["--uploads", "wrong"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert!(
-        run.stderr.contains("cannot copy the files"),
+        run.stderr.contains("cannot copy the uploaded files"),
         "{}",
         run.stderr
     );

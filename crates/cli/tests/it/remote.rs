@@ -59,7 +59,7 @@ fn a_list_goes_on_where_the_page_before_says() {
     let more = first
         .stderr
         .trim()
-        .strip_prefix("there are more: --cursor ");
+        .strip_prefix("more results: use --cursor ");
     let rest = run(
         &service,
         &["list", "--limit", "2", "--cursor", more.unwrap()],

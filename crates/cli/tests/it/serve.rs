@@ -418,7 +418,7 @@ fn with_too_few_open_files_it_says_so_or_does_not_start() {
     let folder = folder();
     let run = finish(with_files(folder.path(), 200), b"");
     assert_eq!(run.code, 2, "{}", run.stderr);
-    let words = "at most 200 files can be open, and the service needs 256: raise the limit";
+    let words = "the limit is 200 open files, but the service needs 256: raise the limit";
     assert!(run.stderr.contains(words), "{}", run.stderr);
 
     let service = Service::spawn(with_files(folder.path(), 300));

@@ -216,7 +216,7 @@ fn lists_are_filtered_and_paged() {
 
     let run = ground.run(&["list", "--limit", "3"]);
     assert_eq!((run.code, run.stdout.lines().count()), (0, 4));
-    assert!(run.stderr.starts_with("there are more: --cursor elic_"));
+    assert!(run.stderr.starts_with("more results: use --cursor elic_"));
     let run = ground.run(&["list", "--status", "live"]);
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
@@ -345,13 +345,13 @@ fn a_store_that_is_gone_or_empty_is_not_begun_anew_without_a_word() {
                 "{args:?}: {}",
                 run.stderr
             );
-            assert!(run.stderr.contains("is gone or empty"), "{}", run.stderr);
+            assert!(run.stderr.contains("is missing or empty"), "{}", run.stderr);
         }
         let found = std::fs::read(ground.store());
         assert_eq!(found.ok(), emptied.then(Vec::new), "it is left as it was");
         assert_eq!(ground.run(&["list"]).code, 2);
         let run = ground.run(&["doctor", "--listen", "127.0.0.1:0"]);
-        assert!(run.stdout.contains("a store was lost"), "{}", run.stdout);
+        assert!(run.stdout.contains("the store was lost"), "{}", run.stdout);
     }
     // With the flag, a missing store is created, and an existing one is unchanged.
     let run = entreat(&["rpc", "--new-store", "--store", &ground.store()]);
@@ -446,7 +446,7 @@ fn a_file_that_is_no_store_is_left_alone() {
         let run = ground.run(args);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""));
         assert!(
-            run.stderr.contains("is not a store of Entreat"),
+            run.stderr.contains("is not an Entreat store"),
             "{}",
             run.stderr
         );

@@ -220,7 +220,7 @@ mod tests {
         }
         step(2).await;
         let error = first.await.unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "no answer within 3s");
+        assert_eq!(error.to_string(), "no response within 3s");
 
         let second = start("127.0.0.1");
         step(3_001).await;

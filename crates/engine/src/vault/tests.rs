@@ -313,7 +313,7 @@ fn readers_are_strict_and_say_when_a_format_is_newer() {
             .unwrap_err()
             .to_string()
     };
-    let newer = "format 2 of sealed data is not known to this version of Entreat";
+    let newer = "format 2 of sealed data is unknown to this version of Entreat";
     assert_eq!(error(&|json| json["v"] = 2.into()), newer);
     assert_eq!(error(&|json| *json = json!({"v": 2, "boxes": []})), newer);
     assert!(error(&|json| json["more"] = 1.into()).starts_with("unknown field `more`"));

@@ -77,7 +77,7 @@ async fn wrong_answers_can_be_sent_until_the_limit(scene: Scene) {
         "validation": {"minLength": 3}}]);
     let question = scene.site.ask_fields(fields).await;
     page.open(&question).await;
-    for (typed, left) in [("a", "2 attempts"), ("b", "the last attempt")] {
+    for (typed, left) in [("a", "2 attempts"), ("b", "your last attempt")] {
         page.fill("#f0", typed).await;
         page.go_on().await;
         let says = format!("document.querySelector('#summary p')?.textContent.includes('{left}')");

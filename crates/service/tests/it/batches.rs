@@ -90,7 +90,7 @@ async fn a_batch_of_a_thousand_is_answered_and_one_more_is_refused() {
     assert_eq!(answer["error"]["code"], -32600);
     assert_eq!(
         answer["error"]["data"]["details"],
-        "the batch has 1001 elements, and 1000 are the most"
+        "the batch has 1001 elements; the limit is 1000"
     );
 }
 

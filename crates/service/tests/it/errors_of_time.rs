@@ -52,7 +52,7 @@ async fn a_late_answer_loses_before_and_after_the_timer_fired() {
     let late = |elapsed: u64| {
         json!({"code": -32016,
             "message": format!(
-                "The elicitation timed out: {elapsed} ms have passed, and it had 300000."),
+                "The elicitation timed out: {elapsed} ms have passed, and its timeout was 300000 ms."),
             "data": {"type": "timeout", "elapsed_ms": elapsed, "timeout_ms": 300_000}})
     };
     assert_eq!(world.submit(&id, answer()).await["error"], late(301_000));

@@ -101,7 +101,7 @@ fn a_newer_format_is_refused_by_its_number() {
     let refused = decode(kept(&record, &request, &state)).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "it has format 2, and this version reads up to 1"
+        "it has format 2, but this version reads up to 1"
     );
 }
 

@@ -284,7 +284,7 @@ async fn a_row_that_is_not_as_it_was_written_is_an_error_for_whoever_reads_it() 
     let error = open(&path).map(drop).unwrap_err();
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
     assert!(
-        error.to_string().contains("put it back from your copy"),
+        error.to_string().contains("restore it from a backup"),
         "{error}"
     );
 }

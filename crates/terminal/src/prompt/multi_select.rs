@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(read(" , "), json!([]));
         assert_eq!(
             super::hint(rules),
-            "Choose any of these, by number or name, with commas between:"
+            "Select any of these, by number or name, separated by commas:"
         );
     }
 }

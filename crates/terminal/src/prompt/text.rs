@@ -67,7 +67,7 @@ mod tests {
         );
         assert_eq!(
             hint(&json!({"minLength": 2, "maxLength": 4, "pattern": "^a”b"})),
-            "Text of 2 to 4 characters that fits the pattern “^a\"b”."
+            "Text of 2 to 4 characters that matches the pattern “^a\"b”."
         );
     }
 }

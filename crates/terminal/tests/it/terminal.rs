@@ -130,7 +130,7 @@ async fn deadlines_are_told_between_lines_and_put_off_by_a_command() {
     for words in [
         "You have 5 minutes. Type :extend to ask for more.\n",
         "Time is running out: 59 seconds left. Type :extend to ask for more.\n> ",
-        "You have 10 minutes now.\n> ",
+        "You now have 10 minutes.\n> ",
         "This question can't be extended any further.\n> ",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");

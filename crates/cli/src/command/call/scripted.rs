@@ -205,7 +205,7 @@ mod tests {
         );
         assert_eq!(
             error(r#"[{"action": "decline"}, {"action": "yes"}]"#),
-            "result 2 cannot be used: result.action: is none of `accept`, `decline` and `cancel`"
+            "result 2 is invalid: result.action: is none of `accept`, `decline` and `cancel`"
         );
         assert_eq!(
             error(r#"[{"action": "accept", "content": 7}]"#),
@@ -217,7 +217,7 @@ mod tests {
         );
         assert_eq!(
             error(r#"[{"action": "accept", "contents": {}}]"#),
-            "result 1: `contents` is unknown"
+            "result 1: unknown key `contents`"
         );
     }
 }

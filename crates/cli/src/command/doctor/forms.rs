@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(findings[0].what, "1 valid form in forms");
         assert_eq!(
             findings[1].what,
-            "the form bad is broken: no title (and 1 more)"
+            "the form bad is invalid: no title (and 1 more)"
         );
     }
 

@@ -78,7 +78,7 @@ fn all_errors_are_told_at_once_and_none_before() {
         "A is required",
         "We need B.",
         "C must be 5 or less",
-        "3 answers do not fit",
+        "3 answers need correcting",
     ] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -205,7 +205,7 @@ fn more_time_is_asked_for_by_a_key_and_told() {
     sitting.press(&[Key::Ctrl('t')]);
     assert_eq!(sitting.extensions, 1);
     sitting.hear(Event::Deadline(Duration::from_secs(600), 0));
-    assert!(sitting.screen().contains("You have 10 minutes now."));
+    assert!(sitting.screen().contains("You now have 10 minutes."));
     assert!(!sitting.screen().contains("Ctrl-T"));
     sitting.press(&[Key::Ctrl('t')]);
     assert_eq!(sitting.extensions, 1);

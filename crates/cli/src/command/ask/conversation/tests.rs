@@ -187,7 +187,7 @@ async fn answers_that_are_too_large_can_be_shortened() {
     let mut world = World::of(name()).await;
     let talk = world.begin();
     world.types(&[Box::leak("x".repeat(2000).into_boxed_str())]);
-    world.sees("shorten them").await;
+    world.sees("Shorten them").await;
     world.types(&["Ada"]);
     talk.await.unwrap().unwrap();
     let result = world.outcome().await.result();

@@ -107,7 +107,7 @@ fn a_minute_is_the_least_to_keep_answers() {
 #[test]
 fn a_configuration_that_does_not_hold_is_a_problem_and_a_remark_a_warning() {
     assert_eq!(refused("entreat.toml:1: no").level, Level::Problem);
-    let remarks = ["ENTREAT_LISTN is no setting".to_owned()];
+    let remarks = ["ENTREAT_LISTN is not a setting".to_owned()];
     let found = levels(&loaded(None, &remarks));
     assert_eq!(found, [Level::Ok, Level::Warning]);
 }
