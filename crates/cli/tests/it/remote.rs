@@ -145,7 +145,11 @@ fn a_service_that_is_not_there_is_named() {
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     let words = format!("entreat: no response from the service at {url}/: ");
     assert!(run.stderr.starts_with(&words), "{}", run.stderr);
-    assert!(run.stderr.contains("onnection refused"), "{}", run.stderr);
+    assert!(
+        run.stderr.to_lowercase().contains("connection refused"),
+        "{}",
+        run.stderr
+    );
     for wrong in [
         &["list", "--url", "ftp://127.0.0.1"][..],
         &["list", "--url", "nowhere"],
