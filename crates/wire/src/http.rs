@@ -37,7 +37,7 @@ pub enum ClientError {
     #[error("`{0}` is not a URL")]
     NotAUrl(String),
     /// Not an HTTP URL.
-    #[error("the URL of a server begins with http:// or https://")]
+    #[error("a server's URL must start with http:// or https://")]
     Scheme,
     /// The URL names an address that the client may not connect to.
     #[error("the address {0} is not among the checked ones")]

@@ -118,7 +118,11 @@ fn a_form_can_be_named_in_a_folder() {
     assert_eq!((run.code, run.stdout.as_str()), (0, "{\"name\":\"Ada\"}\n"));
     let run = entreat(&["ask", "--template", "helo", "--forms", folder]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("`hello`, perhaps?"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("did you mean `hello`?"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -231,11 +235,11 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["ask"], "required arguments were not provided"),
         (
             &["ask", "greeting.json", "--field", "nmae"],
-            "the form has no such field; `name`, perhaps?",
+            "the form has no field `nmae`; did you mean `name`?",
         ),
         (
             &["ask", "greeting.json", "--default", "nmae=x"],
-            "the form has no such field; `name`, perhaps?",
+            "the form has no field `nmae`; did you mean `name`?",
         ),
         (
             &["ask", "secret.yaml", "--default", "days=900"],

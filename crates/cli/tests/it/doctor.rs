@@ -161,7 +161,7 @@ fn a_store_is_looked_at_and_not_touched() {
     assert_eq!(code, 0, "{:?}", findings.0);
     findings.expect("store", "ok", "q.db");
     findings.expect("keys", "ok", "keep a copy");
-    findings.expect("in use", "ok", "nobody");
+    findings.expect("in use", "ok", "no process");
     assert_eq!(ground.contents(), before);
 }
 
@@ -351,7 +351,7 @@ fn few_open_files_are_warned_of() {
     let run = finish(command, b"");
     assert_eq!(run.code, 0);
     let findings = Findings::read(&run);
-    findings.expect("open files", "warning", "at most 1000 files");
+    findings.expect("open files", "warning", "the limit is 1000 open files");
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) const TLS: &str = "store = 'memory'\n[tls]\ncertificate = 'cert.pem'\
 fn settings_that_belong_together_are_refused_alone() {
     let folder = folder();
     for (config, words) in [
-        ("tls.key = 'k'", "entreat.toml:1: `tls.key` is not enough"),
+        ("tls.key = 'k'", "entreat.toml:1: `tls.key` is incomplete"),
         ("tls.certificate = 'k'", "set `tls.key`"),
         ("identity.kind = 'header'", "`identity.header`"),
         (

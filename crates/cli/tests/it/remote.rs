@@ -128,7 +128,7 @@ fn a_service_with_tls_is_asked_if_its_certificate_is_trusted() {
     let mut list = command(&["list", "--url", &url, "--key", KEY]);
     list.env("SSL_CERT_FILE", folder.path().join("cert.pem"));
     let listed = finish(list, b"");
-    assert_eq!((listed.code, &*listed.stderr), (0, "no elicitations\n"));
+    assert_eq!((listed.code, &*listed.stderr), (0, "no questions\n"));
 
     let refused = finish(command(&["list", "--url", &url, "--key", KEY]), b"");
     assert_eq!((refused.code, &*refused.stdout), (2, ""));

@@ -78,7 +78,7 @@ impl Print {
         if known.contains(&id) {
             return Ok(Self::Field(id.to_owned()));
         }
-        let suggestion = closest(id, &known).map(|id| format!("; `{id}`, perhaps?"));
+        let suggestion = closest(id, &known).map(|id| format!("; did you mean `{id}`?"));
         bail!(
             "--field: the form has no field `{}`{}",
             output::sanitize(id),
@@ -196,7 +196,10 @@ mod tests {
         assert_eq!(printed(&print, &json!({"name": "a\"b"})), "a\"b\n");
         assert_eq!(printed(&print, &json!({})), "");
         let error = Print::field(Some(&form), "nmae").err().unwrap();
-        assert!(error.to_string().contains("`name`, perhaps?"), "{error}");
+        assert!(
+            error.to_string().contains("did you mean `name`?"),
+            "{error}"
+        );
     }
 
     #[test]

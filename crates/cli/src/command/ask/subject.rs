@@ -93,7 +93,7 @@ fn template(name: &str, args: &Args, context: &Context) -> anyhow::Result<Form> 
     let Some(template) = templates.get(name) else {
         let names = templates.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let suggestion = closest(name, &names).map(|name| format!("; `{name}`, perhaps?"));
+        let suggestion = closest(name, &names).map(|name| format!("; did you mean `{name}`?"));
         bail!(
             "there is no form `{}` in {}{}",
             output::sanitize(name),
@@ -129,7 +129,7 @@ fn with_defaults(form: &Form, defaults: &[String]) -> anyhow::Result<Form> {
         })?;
         let ids: Vec<&str> = form.fields().iter().map(Field::id).collect();
         let Some(index) = ids.iter().position(|other| *other == id) else {
-            let suggestion = closest(id, &ids).map(|id| format!("; `{id}`, perhaps?"));
+            let suggestion = closest(id, &ids).map(|id| format!("; did you mean `{id}`?"));
             bail!(
                 "--default: the form has no field `{}`{}",
                 output::sanitize(id),
