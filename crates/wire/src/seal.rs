@@ -99,6 +99,10 @@ impl Sealer {
     }
 
     /// Seals a state as text.
+    ///
+    /// # Panics
+    ///
+    /// If the contents fail to serialize, which types with a derived implementation do not.
     pub fn seal(&self, binding: &Binding, expires: UnixTime, contents: &impl Serialize) -> String {
         let plaintext = Plaintext {
             binding,
@@ -106,7 +110,7 @@ impl Sealer {
             contents,
         };
         // As arrays without member names, to keep states short.
-        let text = rmp_serde::to_vec(&plaintext).expect("these types always serialize");
+        let text = rmp_serde::to_vec(&plaintext).expect("derived implementations always serialize");
         URL_SAFE_NO_PAD.encode(self.encrypt(&text, &[]))
     }
 

@@ -176,8 +176,9 @@ fn method(stream: &TcpStream) -> String {
 
 /// Serves a question whose first decision gets this error; returns the service's URL.
 fn refusing_once(error: Value) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let url = format!("http://{address}");
     let refusals = AtomicUsize::new(0);
     let state = Arc::new((error, refusals));
     // It ends with the process of the test at the latest.

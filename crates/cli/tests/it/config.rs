@@ -174,10 +174,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "retention = '1d'",
             "entreat.toml:1: `retention` is invalid: a duration is",
         ),
-        (
-            "retry_limit = 256",
-            "it must be a whole number from 1 to 255",
-        ),
+        ("retry_limit = 256", "a whole number from 1 to 255"),
         ("size_limit = 99999999", "from 1 to 16777216 bytes"),
         ("public_url = 'ask'", "`public_url` is invalid"),
         ("local_without_key = 1", "it must be true or false"),
@@ -199,10 +196,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "entreat.toml:2: `timeouts.inline.warn_before` is invalid: it must be below the \
              default timeout, 30s",
         ),
-        (
-            "[http]\nconnections = 0",
-            "it must be a whole number from 1",
-        ),
+        ("[http]\nconnections = 0", "a whole number from 1"),
         (
             "[asker]\nname = 'a'",
             "entreat.toml:1: define askers in [[asker]] tables",

@@ -3,12 +3,14 @@
 use std::io;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage, ServerNotification,
+};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
-use crate::line_connection::{LineConnection, Rejection};
+use crate::line_connection::LineConnection;
 
 /// A newline-delimited transport, such as a child's stdin and stdout.
 pub struct Pipe<R, W> {
@@ -30,8 +32,7 @@ where
     }
 
     /// Starts to reject a request.
-    fn reject(&mut self, rejection: Rejection) {
-        let (error, id) = *rejection;
+    fn reject(&mut self, error: ErrorData, id: Option<RequestId>) {
         if id.is_none() {
             // The first request is still open, and an error without its id would mean nothing.
             tracing::debug!("a request has the id of one that is open");
@@ -101,7 +102,10 @@ where
             };
             match self.lines.admit(&message, cancelled) {
                 Ok(()) => return Some(message),
-                Err(rejection) => self.reject(rejection),
+                Err(rejection) => {
+                    let (error, id) = *rejection;
+                    self.reject(error, id);
+                }
             }
         }
     }

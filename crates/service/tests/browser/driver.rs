@@ -303,7 +303,7 @@ impl Browser {
             .await;
     }
 
-    /// A command of the DevTools protocol, for what `WebDriver` lacks.
+    /// A command of the `DevTools` protocol, for what `WebDriver` lacks.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
         let command = DevTools(json!({"cmd": command, "params": parameters}));
         let answer: Result<Value, CmdError> = self.client.issue_cmd(command).await;

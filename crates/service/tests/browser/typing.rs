@@ -84,7 +84,7 @@ async fn leaving_before_it_is_kept_is_asked_about(scene: Scene) {
     assert_eq!(page.eval(asks).await, true);
     page.press("\u{e004}").await;
     question.keeps("name", json!("Zoë")).await;
-    page.until("document.querySelector('.kept').textContent.startsWith('Saved')")
+    page.until("document.querySelector('.kept').textContent.startsWith('Draft saved')")
         .await;
     assert_eq!(page.eval(asks).await, false);
 }

@@ -318,10 +318,7 @@ async fn not_yours_not_there_and_not_an_id_are_the_same_to_the_byte() {
         assert_eq!(
             bodies,
             [
-                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"There is no such \
-                                                                             elicitation; its id \
-                                                                             may be wrong, or it \
-                                                                             was deleted.","data":{"type":"submission","reason":"not_found"}}}"#
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32012,"message":"There is no such elicitation; its id may be wrong, or it was deleted.","data":{"type":"submission","reason":"not_found"}}}"#
             ],
             "{method}"
         );

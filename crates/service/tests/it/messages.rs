@@ -167,8 +167,7 @@ async fn what_cannot_be_read_is_a_parse_error() {
     let answered = world.send(r#"{"id":1,"x":{"key":1,"key":2}}"#).await;
     assert_eq!(
         parsed(&answered)["error"]["message"],
-        "The message cannot be parsed as JSON: the key `key` stands twice in one object at line 1 \
-         column 26."
+        "The message is not valid JSON: the key `key` stands twice in one object at line 1 column 26."
     );
 }
 

@@ -220,7 +220,7 @@ impl Model {
                 self.status = Some(format!("Time is running out: {} left.", time_left(left)));
             }
             Event::ExtensionRefused(why) => {
-                self.status = Some(format!("The time was not extended: {why}."))
+                self.status = Some(format!("The time was not extended: {why}."));
             }
             Event::Completed(completion) => {
                 let index = completion.index;
