@@ -17,6 +17,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         "test",
         "--package",
         "entreat-service",
+        "--all-features",
         "--test",
         "browser",
         "--",
