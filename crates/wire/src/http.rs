@@ -23,7 +23,7 @@ pub use exchange::{ExchangeError, Request, Response};
 const MAX_REDIRECTS: usize = 5;
 
 /// A client of one URL. Clones share connections.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     client: reqwest::Client,
     url: Url,
@@ -69,8 +69,14 @@ impl Client {
     }
 }
 
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the URL, which may contain secrets.
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
 /// Options of a [`Client`].
-#[derive(Debug)]
 #[must_use]
 pub struct ClientBuilder<'a> {
     url: &'a str,

@@ -16,7 +16,7 @@ pub enum ExchangeError {
     #[error("{0}")]
     Connect(String),
     /// The timeout passed. The server may have got the request.
-    #[error("it takes too long")]
+    #[error("the request timed out")]
     Timeout,
     /// The response is too long.
     #[error("the response has more than {0} bytes")]
