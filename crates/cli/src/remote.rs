@@ -17,6 +17,11 @@ pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7171";
 /// The timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The key in the environment.
+pub(crate) fn key_in(environment: &Environment) -> Option<&str> {
+    environment.variable(KEY_VARIABLE)?.to_str()
+}
+
 /// Selects a service.
 #[derive(clap::Args)]
 pub(crate) struct RemoteArgs {
@@ -74,8 +79,7 @@ impl Remote {
         key: Option<&str>,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
-        let from_environment = || environment.variable(KEY_VARIABLE)?.to_str();
-        let client = ControlClient::new(url, key.or_else(from_environment));
+        let client = ControlClient::new(url, key.or_else(|| key_in(environment)));
         let client = client.context("--url cannot be used")?;
         Ok(Self(client))
     }

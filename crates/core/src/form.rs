@@ -4,7 +4,7 @@
 //! bounds, conditions), is built once, and is cheap to clone. `definition.rs` reads definitions;
 //! each field type has a file of its name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -154,6 +154,19 @@ impl Form {
         self.0.description.as_deref()
     }
 
+    /// The paragraphs of a message that neither the title nor the description says already;
+    /// `None` if there are none. For whoever shows all three.
+    pub fn rest_of_message(&self, message: &str) -> Option<String> {
+        let description = self.description().unwrap_or_default();
+        let said: HashSet<&str> = paragraphs(self.title())
+            .chain(paragraphs(description))
+            .collect();
+        let rest: Vec<&str> = paragraphs(message)
+            .filter(|it| !said.contains(it))
+            .collect();
+        (!rest.is_empty()).then(|| rest.join("\n\n"))
+    }
+
     /// The author's metadata, unchanged.
     pub fn metadata(&self) -> Option<&Value> {
         self.0.definition.get("metadata")
@@ -226,6 +239,12 @@ impl fmt::Debug for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Form({:?}, {} fields)", self.0.id, self.0.fields.len())
     }
+}
+
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n\n")
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
 }
 
 impl Field {

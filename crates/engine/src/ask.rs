@@ -110,6 +110,14 @@ impl Ask {
         self
     }
 
+    /// Sets the name under which a program asks that the asker speaks for, such as a client of an
+    /// MCP server. It is the program's own word: people see it marked as such.
+    #[must_use]
+    pub fn introduced_as(mut self, name: &str) -> Self {
+        self.extras().introduced_as = Some(name.into());
+        self
+    }
+
     /// Sets the timeout; overrides the form's.
     #[must_use]
     pub fn timeout(mut self, timeout: Timeout) -> Self {

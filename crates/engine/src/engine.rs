@@ -212,6 +212,11 @@ impl Engine {
         self.inner.vault.keys().derive(purpose)
     }
 
+    /// Returns whether questions outlive the process.
+    pub fn is_durable(&self) -> bool {
+        self.inner.store.is_durable()
+    }
+
     /// Returns how long a settled elicitation can still be read.
     pub fn retention(&self) -> Duration {
         self.inner.settings.retention

@@ -55,7 +55,7 @@ pub use entropy::{Entropy, SystemEntropy};
 pub use error::{ActError, AskError, Refusal, StartError};
 pub use events::{Event, Subscription, SubscriptionItem};
 pub use limits::Limits;
-pub use links::{Links, PageUrlFuture};
+pub use links::{Links, NoPage, PageUrlFuture};
 pub use rate::{Rate, RateLimiter};
 pub use record::{
     AnswerState, Channel, Delivery, Entry, Extras, Payload, Principal, Record, Request, Subject,

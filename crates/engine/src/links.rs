@@ -7,7 +7,12 @@ use entreat_core::ElicitationId;
 use crate::elicitation::Elicitation;
 
 /// A future that resolves to the URL of a page.
-pub type PageUrlFuture = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
+pub type PageUrlFuture = Pin<Box<dyn Future<Output = Result<String, NoPage>> + Send>>;
+
+/// Why a question has no page, in words for the asker.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoPage(pub String);
 
 /// Provides the URLs of question pages.
 pub trait Links: Send + Sync {
@@ -17,7 +22,9 @@ pub trait Links: Send + Sync {
     /// Returns the URL of the page of a live question. If another program serves pages, registers
     /// the question there first; idempotent.
     fn open(&self, question: Elicitation) -> PageUrlFuture {
-        Box::pin(std::future::ready(self.page(question.id())))
+        let page = self.page(question.id());
+        let page = page.ok_or_else(|| NoPage("pages cannot be reached".to_owned()));
+        Box::pin(std::future::ready(page))
     }
 
     /// Whether a question must name its respondent, because otherwise nobody could open its page.

@@ -170,6 +170,9 @@ pub struct Extras {
     /// Tells the respondent why this is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<str>>,
+    /// The name that the asking program gives itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub introduced_as: Option<Box<str>>,
     /// Who may answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respondent: Option<Box<str>>,

@@ -6,6 +6,8 @@ mod builder;
 mod error;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "remote")]
+mod question_service;
 
 use std::net::SocketAddr;
 
@@ -107,6 +109,17 @@ impl Entreat {
     #[cfg(feature = "mcp")]
     pub fn ask_server(&self) -> entreat_mcp::Wrapped<entreat_mcp::AskServer> {
         self.mcp.ask_server()
+    }
+
+    /// Returns Entreat as an MCP server for an agent on this machine, whose secrets and files are
+    /// saved below a folder.
+    #[cfg(feature = "workspace")]
+    pub fn ask_server_in(
+        &self,
+        folder: impl Into<std::path::PathBuf>,
+    ) -> entreat_mcp::Wrapped<entreat_mcp::AskServer> {
+        let workspace = entreat_mcp::workspace::FolderWorkspace::new(folder);
+        self.mcp.ask_server_in(workspace)
     }
 
     /// Serves MCP clients on this machine over Streamable HTTP under `/mcp`, until `end` completes.

@@ -1,6 +1,5 @@
 //! The API with which a handler asks.
 
-use std::borrow::Cow;
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,9 +19,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject};
+use crate::ask_server::{CONFIRM, Record};
+use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, DetachedQuestion, Subject};
 use crate::client::Capabilities;
 use crate::error::AskError;
+use crate::question_service::QuestionService;
 
 /// Asks the person behind the calling client.
 ///
@@ -144,7 +145,8 @@ impl Ask {
 
     /// Asks a yes/no question. Declining counts as neither.
     pub fn confirm(&self, key: &str, message: &str) -> AskRequest<'_, bool> {
-        let field = json!({"id": "confirmed", "type": "boolean", "label": "Yes", "required": true});
+        let field =
+            json!({"id": "confirmed", "type": "boolean", "label": CONFIRM, "required": true});
         self.one_field(key, message, &field, |answer| match answer {
             Some(Answer::Boolean(confirmed)) => Ok(*confirmed),
             _ => Err(AskError::Mismatch("it is neither yes nor no".to_owned())),
@@ -223,14 +225,48 @@ impl Ask {
         self.call.once(key, effect).await
     }
 
-    /// Asks on a page without waiting for the answer; returns the question's id and URL.
+    /// Asks on a page without waiting for the answer.
     pub(crate) async fn ask_detached(
         &self,
         form: &Form,
         message: &str,
         timeout: Timeout,
-    ) -> Result<(ElicitationId, String), AskError> {
-        self.call.ask_detached(form, message, timeout).await
+        metadata: Value,
+    ) -> Result<DetachedQuestion, AskError> {
+        let options = AskOptions {
+            as_client: true,
+            ..AskOptions::new("question", message, timeout)
+        };
+        self.call.ask_detached(&options, form, metadata).await
+    }
+
+    /// Reads a record of another service; `None` if it is not this client's.
+    pub(crate) async fn record_at(
+        &self,
+        service: &dyn QuestionService,
+        record: Option<Value>,
+    ) -> Result<Option<Record>, String> {
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        let id = record["elicitationId"].as_str().unwrap_or_default();
+        let form = service.form(id).await?;
+        Ok(Record::read(&record, &form, self.principal()))
+    }
+
+    /// The principal of the client.
+    pub(crate) fn principal(&self) -> &str {
+        &self.call.client().principal
+    }
+
+    /// Returns what was wrong with the last answer that was not valid.
+    pub(crate) fn last_errors(&self) -> Vec<String> {
+        self.call.last_errors.lock().clone()
+    }
+
+    /// Whether the client is connected over HTTP.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.call.client().is_remote
     }
 
     /// Returns a question asked by `ask_detached`, if it belongs to this client.
@@ -275,12 +311,7 @@ impl Ask {
         AskRequest {
             call: &self.call,
             subject,
-            options: AskOptions {
-                key: key.to_owned(),
-                message: Cow::Owned(message.to_owned()),
-                timeout: Timeout::default(),
-                by_error: false,
-            },
+            options: AskOptions::new(key, message, Timeout::default()),
             read: Box::new(read),
         }
     }
@@ -340,6 +371,12 @@ impl<'a, T: Send + 'a> AskRequest<'a, T> {
     /// Clients of other versions are asked as usual.
     pub fn by_error(mut self) -> Self {
         self.options.by_error = true;
+        self
+    }
+
+    /// Asks in the client's name instead of this program's.
+    pub(crate) fn as_client(mut self) -> Self {
+        self.options.as_client = true;
         self
     }
 

@@ -4,11 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use entreat_core::schema::Era;
-use entreat_core::{Answers, CancelReason, ElicitationId, Form, Outcome, Presented, Timeout};
+use entreat_core::{
+    Answers, CancelReason, ElicitationId, FieldError, Form, Mode, Outcome, Presented, Timeout,
+};
 use entreat_engine::{Ask as EngineAsk, Asker, Channel, Connection, Snapshot};
 use entreat_wire::digest::{CanonicalBytes, Digest};
 use entreat_wire::message::{CREATE, ElicitRequest, FORMS, SAMPLE};
 use entreat_wire::seal::Binding;
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::RequestId;
 use rmcp::service::Peer;
@@ -44,9 +47,21 @@ pub(crate) struct AskOptions {
     pub(crate) timeout: Timeout,
     /// Whether a page is requested by failing the call.
     pub(crate) by_error: bool,
+    /// Whether the client asks, rather than this program.
+    pub(crate) as_client: bool,
 }
 
 impl AskOptions {
+    pub(crate) fn new(key: &str, message: &str, timeout: Timeout) -> Self {
+        Self {
+            key: key.to_owned(),
+            message: Cow::Owned(message.to_owned()),
+            timeout,
+            by_error: false,
+            as_client: false,
+        }
+    }
+
     /// The options for asking again by the next route, under a key of its own.
     fn fallback(&self, attempt: usize) -> Self {
         Self {
@@ -54,6 +69,7 @@ impl AskOptions {
             message: self.message.clone(),
             timeout: self.timeout,
             by_error: self.by_error,
+            as_client: self.as_client,
         }
     }
 }
@@ -115,7 +131,18 @@ pub(crate) struct Call {
     pub(crate) asker: Asker,
     /// Cancels the questions asked on it when the call ends.
     pub(crate) connection: Connection,
+    /// What was wrong with the last answer that was not valid.
+    pub(crate) last_errors: Mutex<Vec<String>>,
     is_tool: bool,
+}
+
+/// A question that outlives its call.
+pub(crate) struct DetachedQuestion {
+    pub(crate) id: String,
+    /// The URL of its page.
+    pub(crate) url: String,
+    /// Whether it outlives this process.
+    pub(crate) is_durable: bool,
 }
 
 impl Call {
@@ -138,6 +165,7 @@ impl Call {
             id,
             binding,
             replay,
+            last_errors: Mutex::default(),
             is_tool,
         }
     }
@@ -309,10 +337,48 @@ impl Call {
             .message(&options.message)
             .timeout(options.timeout)
             .channel(channel);
+        let ask = match &self.client.name {
+            Some(name) if options.as_client => ask.introduced_as(name),
+            _ => ask,
+        };
         match &self.inner.links {
             Some(links) if links.needs_respondent() => ask.respondent(&self.client.principal),
             _ => ask,
         }
+    }
+
+    /// Builds the engine's question for a page that nobody waits for: without a timeout of its own,
+    /// it has a day.
+    pub(crate) fn engine_ask_by_link(&self, options: &AskOptions, form: &Form) -> EngineAsk {
+        let timeout = self.timeout_by_link(options, form);
+        self.engine_ask(options, form, Channel::Link)
+            .timeout(timeout)
+    }
+
+    /// The timeout of a question that nobody waits for.
+    pub(crate) fn timeout_by_link(&self, options: &AskOptions, form: &Form) -> Timeout {
+        const DAY: u64 = 24 * 60 * 60 * 1000;
+        let maximum = self.asker.timeout_config(Mode::Form).max_ms;
+        let day = Timeout {
+            initial: Some(DAY.min(maximum)),
+            ..Timeout::default()
+        };
+        options.timeout.or(form.timeout()).or(day)
+    }
+
+    /// Keeps what was wrong with an answer, for the case that it was the last.
+    pub(crate) fn note_errors(&self, errors: &[FieldError]) {
+        let messages = errors.iter().map(|error| error.message.clone());
+        *self.last_errors.lock() = messages.collect();
+    }
+
+    /// Converts a settled question for the handler.
+    pub(crate) fn settled(&self, snapshot: &Snapshot) -> Result<AskOutcome, AskError> {
+        let errors = errors_in(snapshot);
+        if !errors.is_empty() {
+            *self.last_errors.lock() = errors;
+        }
+        AskOutcome::of(snapshot)
     }
 
     /// Builds the request that asks the client a form.
@@ -387,8 +453,36 @@ impl AskOutcome {
     }
 }
 
+/// What was wrong with the last answer to a question.
+pub(crate) fn errors_in(snapshot: &Snapshot) -> Vec<String> {
+    let state = snapshot.record().answer_state.as_ref();
+    let errors = state.and_then(|state| state.errors.as_deref());
+    let errors: Option<Vec<Value>> = errors.and_then(|text| serde_json::from_str(text).ok());
+    let message = |error: Value| Some(error.get("message")?.as_str()?.to_owned());
+    errors.into_iter().flatten().filter_map(message).collect()
+}
+
+/// Removes members that the form did not ask for: only the client could correct them, not the
+/// person.
+pub(crate) fn without_unknown(form: &Form, mut content: Value) -> Value {
+    if let Some(members) = content.as_object_mut()
+        && members.keys().any(|name| form.field(name).is_some())
+    {
+        let before = members.len();
+        members.retain(|name, _| form.field(name).is_some());
+        let dropped = before - members.len();
+        if dropped > 0 {
+            tracing::info!(
+                dropped,
+                "a client's answer had members that were not asked for"
+            );
+        }
+    }
+    content
+}
+
 /// Appends the errors of the last answer to a message.
-pub(crate) fn with_errors(message: &str, errors: &[entreat_core::FieldError]) -> String {
+pub(crate) fn with_errors(message: &str, errors: &[FieldError]) -> String {
     let mut text = message.to_owned();
     if !text.is_empty() {
         text.push_str("\n\n");

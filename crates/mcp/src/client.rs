@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use entreat_core::is_unsafe_to_display;
 use entreat_core::schema::Era;
 use entreat_engine::shares::{Full, Permit, Shares};
 use entreat_wire::message::FORMS;
@@ -57,6 +58,8 @@ pub(crate) struct Client {
     pub(crate) era: Option<Era>,
     pub(crate) capabilities: Capabilities,
     pub(crate) principal: Arc<str>,
+    /// The name that it gives itself.
+    pub(crate) name: Option<String>,
     /// Whether it is connected over HTTP.
     pub(crate) is_remote: bool,
     /// Whether the person is on this machine.
@@ -115,6 +118,7 @@ impl Client {
             era,
             capabilities: capabilities.unwrap_or_default(),
             principal,
+            name: name_of(context),
             is_remote: parts.is_some(),
             is_local: parts.is_none() || callers.are_local,
             progress: context.meta.get_progress_token(),
@@ -134,6 +138,15 @@ impl Client {
     pub(crate) fn has_rounds(&self) -> bool {
         self.era == Some(Era::V2026_07_28)
     }
+}
+
+/// The name that a client gives itself, if it can be shown.
+fn name_of(context: &RequestContext<RoleServer>) -> Option<String> {
+    const MAX: usize = 64;
+    let info = context.client_info()?;
+    let name = info.title.as_deref().unwrap_or(&info.name).trim();
+    let is_fit = !name.is_empty() && !name.chars().any(is_unsafe_to_display);
+    is_fit.then(|| name.chars().take(MAX).collect())
 }
 
 /// The newest known protocol version that is not newer than `version`.

@@ -1,7 +1,7 @@
 //! Why a handler got no answer, and the error that the client receives.
 
 use entreat_core::{CancelReason, Presented, Problems, TimeoutError};
-use entreat_engine::{ActError, AskError as EngineError, UrlError};
+use entreat_engine::{ActError, AskError as EngineError, NoPage, UrlError};
 use entreat_wire::message::URL_REQUIRED;
 use entreat_wire::seal::RejectReason;
 use rmcp::ErrorData;
@@ -93,9 +93,12 @@ pub enum AskError {
     /// The URL guard rejected the URL.
     #[error("the URL is not safe")]
     UnsafeUrl(#[source] UrlError),
-    /// No page could be opened for the question; the log may say why.
-    #[error("the page cannot be reached")]
-    NoPage,
+    /// No page could be opened for the question.
+    #[error("the question has no page: {0}")]
+    NoPage(NoPage),
+    /// The service that keeps the questions refused one; in its words.
+    #[error("{0}")]
+    Service(String),
     /// The client responded with an error.
     #[error("the client answered with an error: {0}")]
     Client(String),
@@ -114,6 +117,36 @@ pub enum AskError {
     /// The engine could not settle the question.
     #[error("the question could not be settled")]
     Act(#[source] ActError),
+}
+
+impl AskError {
+    /// What a model should read that asked for its user; `None` if it can do nothing about it.
+    pub(crate) fn for_model(&self) -> Option<String> {
+        match self {
+            Self::UrlRequired { .. }
+            | Self::NoRoute { .. }
+            | Self::KeyUsedTwice(_)
+            | Self::WithinOnce(_)
+            | Self::UnstableQuestion(_)
+            | Self::Once { .. }
+            | Self::Client(_)
+            | Self::Disconnected
+            | Self::CallEnded
+            | Self::NotWrapped => None,
+            Self::Declined { .. }
+            | Self::Cancelled { .. }
+            | Self::TimedOut { .. }
+            | Self::Form(_)
+            | Self::NoTemplate(_)
+            | Self::Mismatch(_)
+            | Self::Timeout(_)
+            | Self::UnsafeUrl(_)
+            | Self::NoPage(_)
+            | Self::Service(_)
+            | Self::Ask(_)
+            | Self::Act(_) => Some(sentence(self)),
+        }
+    }
 }
 
 impl From<EngineError> for AskError {

@@ -9,9 +9,9 @@
 //! [`Links`](entreat_engine::Links)).
 
 mod ask;
+mod ask_server;
 mod error;
 mod mcp;
-mod server;
 mod wrap;
 
 mod call;
@@ -20,6 +20,7 @@ mod drive;
 mod extension;
 mod parked;
 mod push;
+mod question_service;
 mod replay;
 
 mod call_outcome;
@@ -34,6 +35,8 @@ mod raw;
 mod sessions;
 mod streamable;
 
+pub mod workspace;
+
 #[doc(hidden)]
 pub mod fuzzing;
 
@@ -41,13 +44,14 @@ pub mod fuzzing;
 pub mod answer;
 
 pub use ask::{Ask, AskRequest, Outcome};
+pub use ask_server::AskServer;
 pub use client::Capabilities;
 pub use connection::Connect;
 pub use error::AskError;
 pub use extension::Control;
 pub use mcp::{Builder, Forms, Mcp, McpSettings};
+pub use question_service::{QuestionService, ServiceAsk, ServiceFuture, ServiceQuestion};
 pub use raw::{RawBody, RawLayer, RawService};
-pub use server::AskServer;
 pub use streamable::HttpService;
 pub use wrap::{ConnectionService, Wrapped};
 

@@ -17,6 +17,7 @@ use crate::client::{Client, HttpCallers};
 use crate::extension::Control;
 use crate::forms::WireFormCache;
 use crate::parked::ParkedCalls;
+use crate::question_service::QuestionService;
 use crate::used_states::UsedStates;
 use crate::wrap::Wrapped;
 
@@ -179,6 +180,7 @@ pub struct Builder {
     browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
     control: Option<Box<dyn Control>>,
+    service: Option<Box<dyn QuestionService>>,
     callers: HttpCallers,
 }
 
@@ -191,6 +193,7 @@ pub(crate) struct Inner {
     pub(crate) browser: Option<Browser>,
     templates: Option<Box<dyn Forms>>,
     pub(crate) control: Option<Box<dyn Control>>,
+    pub(crate) service: Option<Box<dyn QuestionService>>,
     pub(crate) callers: HttpCallers,
     pub(crate) forms: WireFormCache,
     pub(crate) sealer: Sealer,
@@ -214,6 +217,7 @@ impl Mcp {
             browser: None,
             templates: None,
             control: None,
+            service: None,
             callers: HttpCallers::default(),
         }
     }
@@ -272,6 +276,13 @@ impl Builder {
         self
     }
 
+    /// Sets the service that keeps the questions of [`ask_server`](Mcp::ask_server) that nobody
+    /// waits for; by default, this engine does. Its pages should be the [`pages`](Self::pages).
+    pub fn question_service(mut self, service: impl QuestionService + 'static) -> Self {
+        self.service = Some(Box::new(service));
+        self
+    }
+
     /// Sets how the principal of an HTTP request is derived. Questions, links, states and sessions
     /// belong to a principal, and each principal has a share of every limit.
     ///
@@ -300,6 +311,7 @@ impl Builder {
                 browser: self.browser,
                 templates: self.templates,
                 control: self.control,
+                service: self.service,
                 callers: self.callers,
                 forms: WireFormCache::default(),
                 sealer,

@@ -218,7 +218,7 @@ impl Inner {
         }
     }
 
-    fn new_handle(&self) -> String {
+    pub(crate) fn new_handle(&self) -> String {
         let mut random = [0; 10];
         self.asker.engine().fill_random(&mut random);
         let digits = random.iter().map(|byte| format!("{byte:02x}"));

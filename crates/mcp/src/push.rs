@@ -1,10 +1,9 @@
 //! Asks clients of the 2025 protocol versions: sends a request and waits for the response.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use entreat_core::{CancelReason, ElicitationId, Form, Outcome, Presented, Timeout, UnixTime};
-use entreat_engine::{ActError, Ask as EngineAsk, Channel, Elicitation, Snapshot, Wait};
+use entreat_core::{CancelReason, ElicitationId, Form, Mode, Outcome, Presented, UnixTime};
+use entreat_engine::{ActError, Ask as EngineAsk, Channel, Elicitation, NoPage, Snapshot, Wait};
 use entreat_wire::message::{Action, COMPLETE, CREATE, ElicitRequest, ElicitResult};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -14,10 +13,14 @@ use rmcp::model::{
 use rmcp::service::{OriginatingRequestId, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value, json};
 
-use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors};
+use crate::call::{
+    AnswerPayload, AskOptions, AskOutcome, Call, DetachedQuestion, Subject, with_errors,
+    without_unknown,
+};
 use crate::drive::Link;
 use crate::error::AskError;
 use crate::in_flight::InFlight;
+use crate::question_service::ServiceAsk;
 
 impl Call {
     /// Asks a form; repeats it with the errors while the answer is invalid.
@@ -38,10 +41,11 @@ impl Call {
                 .push(CREATE, request.into_params(), &mut settled)
                 .await?
             {
-                Pushed::Settled(snapshot) => return AskOutcome::of(&snapshot),
+                Pushed::Settled(snapshot) => return self.settled(&snapshot),
                 Pushed::Replied(reply, sent) => (reply, sent),
             };
             let content = reply.content.unwrap_or_else(|| Map::new().into());
+            let content = without_unknown(form, content);
             let done = match reply.action {
                 Action::Accept => respondent.submit_and_read(&content).await.map(|answers| {
                     let answers = AnswerPayload::Answers(answers.into_owned());
@@ -50,11 +54,11 @@ impl Call {
                 Action::Decline => self
                     .decline(&respondent, sent)
                     .await
-                    .map(|it| AskOutcome::of(&it)),
+                    .map(|it| self.settled(&it)),
                 Action::Cancel => self
                     .cancel(&respondent, sent)
                     .await
-                    .map(|it| AskOutcome::of(&it)),
+                    .map(|it| self.settled(&it)),
             };
             match done {
                 Ok(outcome) => return outcome,
@@ -65,7 +69,7 @@ impl Call {
                 Err(
                     ActError::Invalid(_) | ActError::Settled { .. } | ActError::TimedOut { .. },
                 ) => {
-                    return AskOutcome::of(&settled.await?);
+                    return self.settled(&settled.await?);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -94,7 +98,7 @@ impl Call {
                 Err(_) => settled.await?,
             },
         };
-        AskOutcome::of(&snapshot)
+        self.settled(&snapshot)
     }
 
     /// Asks the person to visit the page of a form, and waits until it is answered.
@@ -111,12 +115,12 @@ impl Call {
             .push_visit(options, &question, &url, &mut settled)
             .await?
         {
-            Visit::Refused(snapshot) => return AskOutcome::of(&snapshot),
+            Visit::Refused(snapshot) => return self.settled(&snapshot),
             Visit::Settled(snapshot) => snapshot,
             Visit::Agreed => self.with_progress(&mut settled).await?,
         };
         self.notify_complete(question.id(), &snapshot).await;
-        AskOutcome::of(&snapshot)
+        self.settled(&snapshot)
     }
 
     /// Asks the client to show a URL.
@@ -168,7 +172,7 @@ impl Call {
         let id = question.id().to_string();
         let snapshot = question.outcome_within(Duration::ZERO).await?;
         if snapshot.outcome().is_some() {
-            return AskOutcome::of(&snapshot);
+            return self.settled(&snapshot);
         }
         let url = self.page_of(&question).await?;
         self.notify_when_complete(&question);
@@ -189,7 +193,7 @@ impl Call {
         let question = self.connection.ask(ask).await?;
         self.mcp().open_browser(&self.page_of(&question).await?);
         let mut settled = question.outcome();
-        AskOutcome::of(&self.with_progress(&mut settled).await?)
+        self.settled(&self.with_progress(&mut settled).await?)
     }
 
     /// Returns the URL of a form's page in the tool's result, and waits for the answer.
@@ -198,39 +202,68 @@ impl Call {
         options: &AskOptions,
         form: &Form,
     ) -> Result<AskOutcome, AskError> {
-        let ask = self.engine_ask(options, form, Channel::Link);
+        let ask = self.engine_ask_by_link(options, form);
         let question = self.connection.ask(ask).await?;
         self.run.offer_link(Link {
             message: options.message.to_string(),
             url: self.page_of(&question).await?,
         });
-        AskOutcome::of(&question.outcome().await?)
+        self.settled(&question.outcome().await?)
     }
 
     /// Asks on a page, with a question that outlives the call.
     pub(crate) async fn ask_detached(
         &self,
+        options: &AskOptions,
         form: &Form,
-        message: &str,
-        timeout: Timeout,
-    ) -> Result<(ElicitationId, String), AskError> {
-        let options = AskOptions {
-            key: "question".to_owned(),
-            message: Cow::Owned(message.to_owned()),
-            timeout,
-            by_error: false,
-        };
+        metadata: Value,
+    ) -> Result<DetachedQuestion, AskError> {
         if !self.mcp().has_page_for(self.client()) {
             return Err(AskError::NoRoute {
-                key: options.key,
+                key: options.key.clone(),
                 needs: "there is no page that its person could open",
                 required: json!({}),
             });
         }
-        let ask = self.engine_ask(&options, form, Channel::Link).durable();
+        if let Some(service) = &self.mcp().service {
+            let ask = self.service_ask(options, form, metadata)?;
+            let asked = service.ask(ask).await.map_err(AskError::Service)?;
+            return Ok(DetachedQuestion {
+                id: asked.id,
+                url: asked.url,
+                is_durable: true,
+            });
+        }
+        let ask = self
+            .engine_ask_by_link(options, form)
+            .durable()
+            .metadata(metadata);
         let question = self.asker.ask(ask).await?;
-        let url = self.page_of(&question).await?;
-        Ok((question.id(), url))
+        Ok(DetachedQuestion {
+            id: question.id().to_string(),
+            url: self.page_of(&question).await?,
+            is_durable: self.asker.engine().is_durable(),
+        })
+    }
+
+    fn service_ask(
+        &self,
+        options: &AskOptions,
+        form: &Form,
+        metadata: Value,
+    ) -> Result<ServiceAsk, AskError> {
+        let timeout = self.timeout_by_link(options, form);
+        let links = self.mcp().links.as_ref();
+        let names_people = links.is_some_and(|links| links.needs_respondent());
+        let client = self.client();
+        Ok(ServiceAsk {
+            form: form.clone(),
+            message: options.message.to_string(),
+            timeout: self.asker.time_for(Mode::Form, timeout)?,
+            introduced_as: client.name.clone().filter(|_| options.as_client),
+            respondent: names_people.then(|| client.principal.to_string()),
+            metadata,
+        })
     }
 
     /// Sends a request that is not for a person: sampling or roots.
@@ -248,15 +281,16 @@ impl Call {
     pub(crate) async fn page_of(&self, question: &Elicitation) -> Result<String, AskError> {
         let page = match &self.mcp().links {
             Some(links) => links.open(self.respondent(question)).await,
-            None => None,
+            None => Err(NoPage("there are no pages".to_owned())),
         };
-        if let Some(page) = page {
-            return Ok(page);
-        }
+        let error = match page {
+            Ok(page) => return Ok(page),
+            Err(error) => error,
+        };
         // Nobody could answer it. Ignore the error if it has already settled.
         let reason = CancelReason::AskerCancelled;
         drop(self.respondent(question).cancel(reason).await);
-        Err(AskError::NoPage)
+        Err(AskError::NoPage(error))
     }
 
     /// The question as seen by the respondent, whose actions are not rate limited.

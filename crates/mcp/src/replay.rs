@@ -10,7 +10,9 @@ use entreat_wire::message::{Action, CREATE, ElicitResult};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors};
+use crate::call::{
+    AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors, without_unknown,
+};
 use crate::drive::PendingQuestion;
 use crate::error::AskError;
 use crate::extension::outcome_of;
@@ -292,11 +294,13 @@ impl Replay {
             (Action::Accept, Subject::Form(form)) => {
                 let content = reply.content().cloned();
                 let content = content.unwrap_or_else(|| Map::new().into());
+                let content = without_unknown(form, content);
                 let engine = call.mcp().asker.engine();
                 let checked = engine.check_answers(form, &content).await;
                 match checked.map(Answers::into_owned) {
                     Ok(answers) => Verdict::Answered(answers, content),
                     Err(errors) => {
+                        call.note_errors(&errors);
                         open.attempts += 1;
                         if open.attempts < call.mcp().asker.retry_limit() {
                             return Verdict::Retry(errors);
@@ -372,7 +376,7 @@ impl Replay {
             (JournalOutcome::Page(id), _) => {
                 let question = call.mcp().asker.elicitation(id);
                 let _busy = call.run.busy();
-                AskOutcome::of(&question.outcome_within(Duration::ZERO).await?)?
+                call.settled(&question.outcome_within(Duration::ZERO).await?)?
             }
             (JournalOutcome::Declined(shown), _) => AskOutcome::Declined(shown),
             (JournalOutcome::Cancelled(reason, shown), _) => AskOutcome::Cancelled(reason, shown),

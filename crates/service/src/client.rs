@@ -36,6 +36,33 @@ pub enum CallError {
     Refused(Box<Refusal>),
 }
 
+impl CallError {
+    /// The error in words for whoever set this program up: where, and what would help.
+    pub fn explained(&self, service: &Url) -> String {
+        let place = match service.host_str() {
+            Some(host) => match service.port() {
+                Some(port) => format!("{host}:{port}"),
+                None => host.to_owned(),
+            },
+            None => String::new(),
+        };
+        let remedy = match self {
+            Self::Exchange(ExchangeError::Connect(_)) => "; is `entreat serve` running there?",
+            Self::Refused(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
+                "; set the asker's key"
+            }
+            Self::Refused(refusal) if refusal.data["reason"] == "timeout_too_large" => {
+                "; `timeouts.form.max` in the asker's table of that service's configuration allows \
+                 more"
+            }
+            Self::Exchange(_) | Self::Foreign(_) | Self::Refused(_) => "",
+        };
+        let message = self.to_string();
+        let message = message.trim_end_matches('.');
+        format!("the service at {place} says: {message}{remedy}")
+    }
+}
+
 /// The error that a service answers with.
 #[derive(Debug)]
 pub struct Refusal {

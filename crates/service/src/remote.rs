@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{CancelReason, ElicitationId, ReferenceKind};
-use entreat_engine::{ActError, Elicitation, Links, PageUrlFuture};
+use entreat_engine::{ActError, Elicitation, Links, NoPage, PageUrlFuture};
 use entreat_wire::http::ClientError;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -39,10 +39,10 @@ struct Inner {
 }
 
 impl RemotePages {
-    /// Uses the service at this URL, authenticated by this key.
-    pub fn new(url: &str, key: &str) -> Result<Self, ClientError> {
+    /// Uses the service at this URL, authenticated by a key if it needs one.
+    pub fn new(url: &str, key: Option<&str>) -> Result<Self, ClientError> {
         let inner = Inner {
-            client: ControlClient::new(url, Some(key))?,
+            client: ControlClient::new(url, key)?,
             knows_people: false,
             opened: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -69,26 +69,25 @@ impl RemotePages {
         self.inner.tasks.wait().await;
     }
 
-    async fn open_page(&self, question: Elicitation) -> Option<String> {
+    async fn open_page(&self, question: Elicitation) -> Result<String, NoPage> {
         let id = question.id();
         if let Some(page) = self.page(id) {
-            return Some(page);
+            return Ok(page);
         }
-        let asked = match question.outcome_within(Duration::ZERO).await {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                tracing::warn!(%id, %error, "a question cannot be read");
-                return None;
-            }
-        };
+        let asked = question.outcome_within(Duration::ZERO).await;
+        let asked = asked.map_err(|error| NoPage(error.to_string()))?;
         let request = &asked.record().request;
-        let form = request.subject.form()?;
+        let form = request.subject.form();
+        let form = form.ok_or_else(|| NoPage("it is not a form".to_owned()))?;
         let time = u64::try_from(asked.lifecycle().timeout().as_millis()).unwrap_or(u64::MAX);
         let mut params = json!({"mode": "form", "formDefinition": form.definition(),
             "timeout": time, "durable": true, "idempotencyKey": id});
         let extras = request.extras.as_ref();
         if let Some(message) = extras.and_then(|it| it.message.as_deref()) {
             params["message"] = message.into();
+        }
+        if let Some(name) = extras.and_then(|it| it.introduced_as.as_deref()) {
+            params["introducedAs"] = name.into();
         }
         if let Some(respondent) = extras.and_then(|it| it.respondent.as_deref()) {
             params["respondent"] = respondent.into();
@@ -97,15 +96,18 @@ impl RemotePages {
         let made = client
             .call("elicitation/create", params, CALL_TIMEOUT)
             .await;
-        let (remote_id, page) = match &made {
-            Ok(record) => (record["elicitationId"].as_str(), record["page"].as_str()),
-            Err(error) => {
-                let service = client.url().host_str();
-                tracing::warn!(%id, service, %error, "a question could not be created at another service");
-                (None, None)
-            }
+        let made = made.map_err(|error| {
+            let service = client.url().host_str();
+            tracing::warn!(%id, service, %error, "a question could not be created at another service");
+            NoPage(error.explained(client.url()))
+        })?;
+        let text = |name: &str| made[name].as_str().map(str::to_owned);
+        let (Some(remote_id), Some(page)) = (text("elicitationId"), text("page")) else {
+            return Err(NoPage(format!(
+                "the service at {} has no pages",
+                client.url()
+            )));
         };
-        let (remote_id, page) = (remote_id?.to_owned(), page?.to_owned());
         let is_new = {
             let mut opened = self.inner.opened.lock();
             opened.insert(id, page.clone()).is_none()
@@ -114,7 +116,7 @@ impl RemotePages {
             let following = self.clone().follow(question, remote_id);
             self.inner.tasks.spawn(following);
         }
-        Some(page)
+        Ok(page)
     }
 
     /// Applies the remote outcome here, or cancels the remote question if this one settles first.

@@ -110,7 +110,7 @@ impl TerminalQuestion {
 
     /// Sets the asker's message: why it asks.
     pub fn message(mut self, message: impl Into<String>) -> Self {
-        self.message = Some(message.into());
+        self.message = self.form.rest_of_message(&message.into());
         self
     }
 

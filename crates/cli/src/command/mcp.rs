@@ -1,16 +1,17 @@
 //! `entreat mcp`: Entreat as an MCP server, for agents that ask their user.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use entreat::service::http;
+use entreat::service::{UploadSettings, http};
 
 use crate::browser;
 use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
-use crate::{runtime, service};
+use crate::{remote, runtime, service};
 
 /// Run an MCP server that lets an agent ask its user
 ///
@@ -24,6 +25,15 @@ pub(crate) struct Args {
     /// Serve Streamable HTTP at `/mcp` on this loopback port instead of stdio; 0 picks a free port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
+    /// The folder below which secrets and files are saved for the agent, on stdio [default: the
+    /// working folder]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with = "port")]
+    folder: Option<PathBuf>,
+    /// Ask through a running service, such as `http://127.0.0.1:7171`: its pages and its inbox.
+    /// Questions asked with `wait: false` then outlive this process. The key is taken from
+    /// `$ENTREAT_API_KEY` or the file named by the setting `service_key_file`
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, conflicts_with = "store")]
+    service: Option<String>,
     #[command(flatten)]
     shared: ConfigArgs,
     #[command(flatten)]
@@ -40,7 +50,9 @@ settings come from your own file, from the environment and from flags. To see th
 
 Examples:
   entreat mcp --forms forms/
+  entreat mcp --folder ~/projects/shop
   entreat mcp --port 7272
+  entreat mcp --service http://127.0.0.1:7171
 
 Exit codes: 0 the client disconnected, or a signal; 2 wrong usage or settings, a store or port that
 cannot be used; above 128: ended by a second signal.";
@@ -59,24 +71,34 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
             .map(|location| args.new_store.allow(location)),
         None => None,
     };
-    runtime::block_on_all(serve(&config, location, args.port, context))
+    runtime::block_on_all(serve(&config, location, args, context))
 }
 
 async fn serve(
     config: &Config,
     location: Option<StoreLocation>,
-    port: Option<u16>,
+    args: &Args,
     context: &mut Context,
 ) -> anyhow::Result<Exit> {
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
+    let elsewhere = service_of(config, args, context)?;
     let service = service::start(config, location, |builder| {
         let builder = builder
             .listen((Ipv4Addr::LOCALHOST, 0))
             .http(config.http.clone())
             .mcp(config.mcp_settings())
-            .mcp_local_clients(true);
+            .mcp_local_clients(true)
+            .upload_settings(UploadSettings {
+                // Files never go through a model.
+                inline_limit: 0,
+                ..config.pages.upload_settings()
+            });
+        let builder = match elsewhere {
+            Some((url, key)) => builder.service_at(url, key),
+            None => builder,
+        };
         if !has_browser {
             return builder;
         }
@@ -87,13 +109,21 @@ async fn serve(
         })
     })
     .await?;
-    let agent = service.entreat.ask_server();
-    let ended = match port {
-        None => tokio::select! {
-            ended = agent.serve_stdio() => ended.context("the server failed"),
-            _ = signals.next() => Ok(()),
-        },
+    let ended = match args.port {
+        None => {
+            let folder = match &args.folder {
+                Some(folder) => folder.clone(),
+                None => std::env::current_dir().context("there is no working folder")?,
+            };
+            let folder = std::path::absolute(folder).context("--folder is not a path")?;
+            let agent = service.entreat.ask_server_in(folder);
+            tokio::select! {
+                ended = agent.serve_stdio() => ended.context("the server failed"),
+                _ = signals.next() => Ok(()),
+            }
+        }
         Some(port) => {
+            let agent = service.entreat.ask_server();
             let listener = http::listen((Ipv4Addr::LOCALHOST, port).into());
             let listener = listener.with_context(|| format!("cannot listen on port {port}"))?;
             context.say(format_args!(
@@ -121,4 +151,25 @@ async fn serve(
     }
     ended?;
     Ok(Exit::Success)
+}
+
+/// The URL and key of the service to ask through, if one is named.
+fn service_of(
+    config: &Config,
+    args: &Args,
+    context: &Context,
+) -> anyhow::Result<Option<(String, Option<String>)>> {
+    let Some(url) = args.service.clone().or_else(|| config.service.clone()) else {
+        return Ok(None);
+    };
+    let key = match &config.service_key_file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file);
+            let text =
+                text.with_context(|| format!("cannot read the key in {}", file.display()))?;
+            Some(text.trim().to_owned())
+        }
+        None => remote::key_in(context.environment()).map(str::to_owned),
+    };
+    Ok(Some((url, key)))
 }

@@ -47,6 +47,10 @@ pub(crate) struct Config {
     pub(crate) keys: Option<PathBuf>,
     pub(crate) forms: Option<PathBuf>,
     pub(crate) public_url: Option<String>,
+    /// The service that `entreat mcp` asks through.
+    pub(crate) service: Option<String>,
+    /// The file with the key for that service.
+    pub(crate) service_key_file: Option<PathBuf>,
     pub(crate) local_without_key: Option<bool>,
     pub(crate) pages: Pages,
     pub(crate) log: Filter,
@@ -141,6 +145,8 @@ impl Config {
             keys: None,
             forms: None,
             public_url: None,
+            service: None,
+            service_key_file: None,
             local_without_key: None,
             pages: Pages::default(),
             log: Filter::default(),

@@ -166,6 +166,22 @@ pub(crate) const SETTINGS: &[Setting] = &[
         |config| config.public_url.clone(),
     ),
     Setting::service(
+        "service",
+        |config, text| {
+            config.service = Some(value::public_url(text)?);
+            Ok(())
+        },
+        |config| config.service.clone(),
+    ),
+    Setting::path(
+        "service_key_file",
+        |config, text| {
+            config.service_key_file = Some(path(text)?);
+            Ok(())
+        },
+        |config| shown_path(config.service_key_file.as_ref()),
+    ),
+    Setting::service(
         "local_without_key",
         |config, text| {
             config.local_without_key = Some(value::flag(text)?);

@@ -236,7 +236,17 @@ impl Builder {
     /// program that serves no pages. Questions are mirrored there, and their answers back here.
     #[cfg(feature = "remote")]
     pub fn remote_pages(mut self, url: impl Into<String>, key: impl Into<String>) -> Self {
-        self.mcp.remote = Some((url.into(), key.into()));
+        self.mcp.remote = Some((url.into(), Some(key.into())));
+        self
+    }
+
+    /// Asks through another Entreat service: uses its pages, as [`remote_pages`](Self::remote_pages)
+    /// does, and keeps there the questions of [`Entreat::ask_server`] that nobody waits for, so that
+    /// they outlive this program. A service on this machine may need no key.
+    #[cfg(feature = "remote")]
+    pub fn service_at(mut self, url: impl Into<String>, key: Option<String>) -> Self {
+        self.mcp.remote = Some((url.into(), key));
+        self.mcp.keeps_questions = true;
         self
     }
 

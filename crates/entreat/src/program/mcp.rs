@@ -2,9 +2,10 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use entreat_core::Form;
+use entreat_core::{Form, Mode, TimeoutBounds, TimeoutPolicy};
 use entreat_engine::{Asker, Engine};
 use entreat_mcp::rmcp::ServerHandler;
 use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
@@ -16,6 +17,9 @@ use entreat_service::rpc::{Rpc, Session, Templates};
 use entreat_service::{ClientError, RemotePages};
 use serde_json::Value;
 use tokio::net::TcpListener;
+
+#[cfg(feature = "remote")]
+use super::question_service::ServiceQuestions;
 
 /// The path of a server.
 const PATH: &str = "/mcp";
@@ -30,9 +34,14 @@ pub(super) struct McpOptions {
     pub(super) browser: Option<Arc<Browser>>,
     /// URL and key of the service whose pages are used.
     #[cfg(feature = "remote")]
-    pub(super) remote: Option<(String, String)>,
+    pub(super) remote: Option<(String, Option<String>)>,
     #[cfg(feature = "remote")]
     pub(super) remote_pages: Option<RemotePages>,
+    /// Whether that service also keeps the questions that nobody waits for.
+    #[cfg(feature = "remote")]
+    pub(super) keeps_questions: bool,
+    #[cfg(feature = "remote")]
+    pub(super) questions: Option<ServiceQuestions>,
 }
 
 type PrincipalFn = dyn Fn(&Parts) -> String + Send + Sync;
@@ -43,7 +52,10 @@ impl McpOptions {
     #[cfg(feature = "remote")]
     pub(super) fn set_up_remote(&mut self) -> Result<Option<RemotePages>, ClientError> {
         if let Some((url, key)) = &self.remote {
-            self.remote_pages = Some(RemotePages::new(url, key)?);
+            self.remote_pages = Some(RemotePages::new(url, key.as_deref())?);
+            if self.keeps_questions {
+                self.questions = Some(ServiceQuestions::new(url, key.as_deref())?);
+            }
         }
         Ok(self.remote_pages.clone())
     }
@@ -66,6 +78,10 @@ impl McpOptions {
         if let Some(remote) = &self.remote_pages {
             mcp = mcp.pages(Arc::new(remote.clone()));
         }
+        #[cfg(feature = "remote")]
+        if let Some(questions) = &self.questions {
+            mcp = mcp.question_service(questions.clone());
+        }
         if let Some(derive) = self.principal.clone() {
             mcp = mcp.principal(move |parts| derive(parts));
         }
@@ -82,7 +98,27 @@ impl McpOptions {
         settings.limits.creations_per_minute = None;
         settings.limits.requests_per_second = None;
         settings.limits.live = usize::MAX;
+        for mode in [Mode::Form, Mode::Url] {
+            allow_long_waits(&mut settings.timeouts, mode);
+        }
         engine.asker_with(self.asker.as_deref().unwrap_or("mcp"), settings)
+    }
+}
+
+/// The longest that a person may take for a question of an MCP server.
+const MAX_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Raises the built-in maximum of timeouts, which is for programs that wait themselves. Configured
+/// bounds stay.
+fn allow_long_waits(timeouts: &mut TimeoutPolicy, mode: Mode) {
+    if !timeouts.is_default(mode) {
+        return;
+    }
+    let bounds = timeouts.bounds(mode);
+    let (default, minimum) = (bounds.default_ms(), bounds.min_ms());
+    let [default, minimum] = [default, minimum].map(Duration::from_millis);
+    if let Ok(bounds) = TimeoutBounds::new(default, minimum, MAX_WAIT) {
+        timeouts.set_bounds(mode, bounds);
     }
 }
 

@@ -6,6 +6,7 @@ mod listener;
 mod principals;
 mod processes;
 mod remote;
+mod service_at;
 mod single_use;
 
 use std::net::SocketAddr;

@@ -206,7 +206,10 @@ async fn a_service_that_is_not_there_is_told_and_so_is_an_address_that_is_none()
     let mut client = asking().client(&program, kind, kind.capabilities()).await;
     let reply = client.round("t", json!({}), json!({})).await;
     let (_, message) = reply.error();
-    assert!(message.contains("the page cannot be reached"), "{message}");
+    assert!(
+        message.contains("is `entreat serve` running there?"),
+        "{message}"
+    );
     assert_eq!(program.engine().live(), 0);
     program.shutdown().await;
 }

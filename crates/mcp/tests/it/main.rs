@@ -1,5 +1,6 @@
 //! What clients of every protocol version see of a server that asks.
 
+mod ask_server;
 #[cfg(target_os = "linux")]
 mod costs;
 mod delegation;
@@ -9,6 +10,7 @@ mod pages;
 mod principals;
 mod push;
 mod rounds;
-mod server;
 mod states;
+#[cfg(feature = "workspace")]
+mod workspace;
 mod world;

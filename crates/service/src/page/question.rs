@@ -40,7 +40,7 @@ struct QuestionPage<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
     title: &'a str,
-    message: Option<&'a str>,
+    message: Option<String>,
     description: Option<&'a str>,
     action: &'a str,
     here: &'a str,
@@ -169,7 +169,7 @@ pub(super) async fn page_with(
         frame,
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),
-        message: extras.and_then(|extras| extras.message.as_deref()),
+        message: extras.and_then(|extras| form.rest_of_message(extras.message.as_deref()?)),
         description: form
             .description()
             .filter(|_| record.request.mode != Mode::Inline),

@@ -91,6 +91,11 @@ pub(super) const CREATE: &[Param] = &[
         "Why you ask, shown to the respondent.",
     ),
     Param::optional(
+        "introducedAs",
+        Shape::Text(256),
+        "The name of the program you ask for, as it gives it.",
+    ),
+    Param::optional(
         "timeout",
         Shape::Timeout,
         "How long the question waits, in milliseconds, or as an object.",
@@ -233,6 +238,9 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
 fn with_extras(mut ask: Ask, params: &Params<'_>) -> Ask {
     if let Some(message) = params.text("message") {
         ask = ask.message(&message);
+    }
+    if let Some(name) = params.text("introducedAs") {
+        ask = ask.introduced_as(&name);
     }
     if let Some(bytes) = params.count("size_limit") {
         ask = ask.size_limit(bytes);

@@ -60,6 +60,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     request.wipe = true;
     request.size_limit = u32::MAX;
     request.extras = Some(Arc::new(Extras {
+        introduced_as: Some("An agent".into()),
         message: Some("Why \"this\" is asked".into()),
         respondent: Some("ada@example.com".into()),
         callback: Some("https://example.com/callback".into()),

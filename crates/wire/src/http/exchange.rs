@@ -111,13 +111,18 @@ impl Response {
     /// Reads the body, up to `limit` bytes.
     pub async fn body(mut self, limit: usize) -> Result<Bytes, ExchangeError> {
         let mut body = BytesMut::new();
-        while let Some(chunk) = self.0.chunk().await? {
+        while let Some(chunk) = self.chunk().await? {
             if chunk.len() > limit - body.len() {
                 return Err(ExchangeError::TooLong(limit));
             }
             body.extend_from_slice(&chunk);
         }
         Ok(body.freeze())
+    }
+
+    /// Reads the next part of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
+        Ok(self.0.chunk().await?)
     }
 
     /// Reads the body as server-sent events.
