@@ -375,7 +375,7 @@ impl<'a, T: Send + 'a> AskRequest<'a, T> {
     }
 
     /// Asks in the client's name instead of this program's.
-    pub(crate) fn as_client(mut self) -> Self {
+    pub(crate) fn in_client_name(mut self) -> Self {
         self.options.as_client = true;
         self
     }

@@ -247,7 +247,7 @@ impl AskServer {
             return self.detach(&question, &form, &message, target, ask).await;
         }
         let request = ask.form_of("question", &message, &form);
-        let request = request.timeout(question.timeout).as_client();
+        let request = request.timeout(question.timeout).in_client_name();
         let result = match request.outcome().await? {
             Outcome::Answered(answers) => match secret {
                 None => return self.deliver(&answers, ask).await,
@@ -321,7 +321,7 @@ impl AskServer {
         }
         let field = json!({"type": "text", "label": target.name(), "description": about,
             "sensitive": true});
-        let title = question.question.as_deref().unwrap_or(target.name());
+        let title = question.text.as_deref().unwrap_or(target.name());
         Ok((question::single(title, field, None)?, place))
     }
 
@@ -457,7 +457,7 @@ async fn local(
             let record = Record::of(&snapshot);
             Ok(Some(record.map_err(AskError::Mismatch)?))
         }
-        Err(ActError::NotFound { .. }) => Ok(None),
+        Err(ActError::NotFound) => Ok(None),
         Err(error) => Err(AskError::Act(error).into()),
     }
 }

@@ -64,7 +64,8 @@ async fn status(client: &mut Client<DuplexStream>, left: &Value) -> Value {
 }
 
 async fn submit(service: &Entreat, left: &Value, answers: Value) {
-    let id: ElicitationId = left["question"].as_str().unwrap().parse().unwrap();
+    let id = left["question"].as_str().map(str::parse::<ElicitationId>);
+    let id = id.expect("an id").expect("a valid id");
     let submitted = service.engine().elicitation(id).submit(&answers).await;
     submitted.expect("the page takes the answers");
 }

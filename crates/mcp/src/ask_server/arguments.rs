@@ -130,17 +130,15 @@ fn unknown(name: &str, tool: &str, properties: &JsonObject) -> Refusal {
     let meant = synonym
         .map(|(_, name)| *name)
         .filter(|name| properties.contains_key(*name));
-    let mut text = format!("`{tool}` has no argument `{}`", shortened(name));
-    if let Some(meant) = meant.or_else(|| closest(name, &known)) {
-        text.push_str("; did you mean `");
-        text.push_str(meant);
-        text.push('`');
-        text.push('?');
-    } else {
-        text.push('.');
-    }
-    text.push_str(&format!(" It takes {}.", list(&known)));
-    text
+    let meant = match meant.or_else(|| closest(name, &known)) {
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        None => ".".to_owned(),
+    };
+    let name = shortened(name);
+    format!(
+        "`{tool}` has no argument `{name}`{meant} It takes {}.",
+        list(&known)
+    )
 }
 
 /// Checks a value against the `type` of its schema. JSON in a text is read.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entreat_core::schema::import_as;
 use entreat_core::{Form, Problems, Timeout};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, Refusal, list, shortened};
 use crate::workspace::SecretTarget;
@@ -28,7 +28,8 @@ const MAX_NAME: usize = 256;
 /// What is asked, and how.
 pub(super) struct Question {
     pub(super) kind: QuestionKind,
-    pub(super) question: Option<String>,
+    /// The question in one sentence.
+    pub(super) text: Option<String>,
     pub(super) context: Option<String>,
     pub(super) timeout: Timeout,
     pub(super) wait: bool,
@@ -52,7 +53,7 @@ impl Question {
         let timeout = initial.map(|seconds| Timeout::of(Duration::from_secs(seconds)));
         Ok(Self {
             kind,
-            question: question.map(str::to_owned),
+            text: question.map(str::to_owned),
             context: arguments.text("context")?.map(str::to_owned),
             timeout: timeout.unwrap_or_default(),
             wait: arguments.flag("wait").unwrap_or(true),
@@ -63,7 +64,7 @@ impl Question {
     ///
     /// Clients show nothing else; pages and terminals leave out what they show themselves.
     pub(super) fn message(&self, form: &Form) -> String {
-        let question = self.question.as_deref().unwrap_or(form.title());
+        let question = self.text.as_deref().unwrap_or(form.title());
         // The start of a long question is the title.
         let is_start = |title: &str| question.starts_with(title.trim_end_matches('…'));
         let title = Some(form.title()).filter(|title| !is_start(title) && *title != UNTITLED);
@@ -250,10 +251,8 @@ fn form_in(arguments: &Arguments) -> Result<Form, Refusal> {
 
 fn schema_in(arguments: &Arguments, question: &str) -> Result<Form, Refusal> {
     let schema = arguments.get("schema").cloned().unwrap_or_default();
-    if !schema["properties"]
-        .as_object()
-        .is_some_and(|it| !it.is_empty())
-    {
+    let properties = schema["properties"].as_object();
+    if properties.is_none_or(Map::is_empty) {
         let message = "`schema` needs `properties` with at least one property.";
         return Err(message.to_owned());
     }

@@ -71,10 +71,8 @@ impl Delivered {
             "size": file.size(),
         });
         if let Some((workspace, question)) = saver {
-            let saved = workspace
-                .save_file(question, place, file.clone().into_owned())
-                .await;
-            match saved {
+            let upload = file.clone().into_owned();
+            match workspace.save_file(question, place, upload).await {
                 Ok(path) => {
                     value["path"] = path.to_string_lossy().into();
                     self.files.push(SavedFile {

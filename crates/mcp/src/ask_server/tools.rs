@@ -112,7 +112,7 @@ impl Offer {
                 properties.remove("secret_to");
             }
         }
-        tool(ASK_USER, about, properties, &[])
+        tool(ASK_USER, about, &properties, &[])
     }
 }
 
@@ -130,7 +130,7 @@ fn ask_status() -> Tool {
             "default": 0,
         },
     });
-    let tool = tool(ASK_STATUS, about, properties, &["question"]);
+    let tool = tool(ASK_STATUS, about, &properties, &["question"]);
     tool.with_annotations(ToolAnnotations::new().read_only(true))
 }
 
@@ -139,7 +139,7 @@ fn ask_cancel() -> Tool {
     tool(
         ASK_CANCEL,
         about,
-        json!({"question": question_id()}),
+        &json!({"question": question_id()}),
         &["question"],
     )
 }
@@ -148,7 +148,7 @@ fn question_id() -> Value {
     json!({"type": "string", "description": "The id of the question, from the result of `ask_user`."})
 }
 
-fn tool(name: &'static str, about: &'static str, properties: Value, required: &[&str]) -> Tool {
+fn tool(name: &'static str, about: &'static str, properties: &Value, required: &[&str]) -> Tool {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     Tool::new(name, about, Arc::new(object(schema)))
 }

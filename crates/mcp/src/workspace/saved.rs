@@ -127,7 +127,7 @@ fn check(root: &Path, file: &Path) -> Result<(), WorkspaceError> {
     };
     let text = folder.read(name_of(file))?;
     let set = dotenv::set(&text, "_", "", true);
-    set.map(drop).map_err(|error| explain(root, file, error))
+    set.map(drop).map_err(|error| explain(root, file, &error))
 }
 
 fn save(
@@ -143,18 +143,18 @@ fn save(
     let name = name_of(&target.file);
     let text = Zeroizing::new(folder.read(name)?);
     let changed = dotenv::set(&text, &target.name, secret, replace)
-        .map_err(|error| explain(root, &target.file, error))?;
+        .map_err(|error| explain(root, &target.file, &error))?;
     match changed.map(Zeroizing::new) {
         Some(changed) => folder.replace(name, changed.as_bytes()),
         None => Ok(()),
     }
 }
 
-fn explain(root: &Path, file: &Path, error: DotenvError) -> WorkspaceError {
+fn explain(root: &Path, file: &Path, error: &DotenvError) -> WorkspaceError {
     match error {
         DotenvError::Line(line) => WorkspaceError::NotDotenv {
             path: root.join(file),
-            line,
+            line: *line,
         },
         DotenvError::Value => WorkspaceError::Characters,
     }
@@ -277,6 +277,7 @@ fn file_name(name: &str) -> String {
         })
         .collect();
     // Cut at the front: the ending tells the type.
-    let start = plain.ceil_char_boundary(plain.len().saturating_sub(MAX_NAME));
-    plain[start..].to_owned()
+    let surplus = plain.len().saturating_sub(MAX_NAME);
+    let kept = plain.char_indices().find(|(start, _)| *start >= surplus);
+    kept.map_or_else(String::new, |(start, _)| plain[start..].to_owned())
 }

@@ -45,9 +45,8 @@ async fn ask(
     arguments["wait"] = false.into();
     let left = client.round("ask_user", arguments, json!({})).await;
     let left = left.result()["structuredContent"].clone();
-    world
-        .answer_page(left["url"].as_str().unwrap(), answers)
-        .await;
+    let url = left["url"].as_str().expect("a link");
+    world.answer_page(url, answers).await;
     let question = json!({"question": left["question"]});
     client.round("ask_status", question, json!({})).await
 }
@@ -55,7 +54,8 @@ async fn ask(
 #[cfg(unix)]
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
+    let metadata = fs::metadata(path).expect("the file exists");
+    metadata.permissions().mode() & 0o777
 }
 
 #[tokio::test]
