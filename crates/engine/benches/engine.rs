@@ -50,19 +50,25 @@ fn main() {
     println!("create + answer pairs in memory, with form, deadline, limits and a waiter");
     let bare = median(bare_map);
     println!("  bare sharded map, 1 core      {bare:>10.0} pairs/s");
-    let one = median(|| pairs(1, SHORT));
+    let one = median(|| pairs(&[Asks::Own], SHORT));
     println!(
         "  entreat, 1 core               {one:>10.0} pairs/s   {:.2} of bare, {:.1} of 100,000",
         one / bare,
         one / 100_000.0
     );
-    let kept = median(|| pairs(1, LONG));
+    let kept = median(|| pairs(&[Asks::Own], LONG));
     println!("  the same, kept for {LONG:?}      {kept:>10.0} pairs/s");
-    let two = median(|| pairs(2, LONG));
-    println!(
-        "  entreat, 2 cores              {two:>10.0} pairs/s   {:.2} of one core",
-        two / kept
-    );
+    for (what, asks) in [
+        ("an asker and a form each", Asks::Own),
+        ("an asker each, one form", Asks::OneForm),
+        ("one asker, one form", Asks::OneAsker),
+    ] {
+        let two = median(|| pairs(&[asks, asks], LONG));
+        println!(
+            "  2 cores, {what:<25}{two:>6.0} pairs/s   {:.2} of one core",
+            two / kept
+        );
+    }
 }
 
 fn median(mut run: impl FnMut() -> f64) -> f64 {
@@ -117,24 +123,42 @@ fn settings(retention: Duration) -> EngineSettings {
     settings
 }
 
-fn pairs(cores: usize, retention: Duration) -> f64 {
+/// What a thread shares with the others.
+#[derive(Clone, Copy)]
+enum Asks {
+    /// Nothing but the engine.
+    Own,
+    OneForm,
+    OneAsker,
+}
+
+/// Asks on a thread for each entry, the first of them this one.
+fn pairs(threads: &[Asks], retention: Duration) -> f64 {
     let home = runtime();
     let engine = home
         .block_on(Engine::builder().settings(settings(retention)).start())
         .unwrap();
-    let (form, answer) = (samples::minimal(), serde_json::json!({"name": "Ada"}));
+    let (asker, form) = (engine.asker("asker"), samples::minimal());
+    let answer = || serde_json::json!({"name": "Ada"});
     let began = Instant::now();
     std::thread::scope(|scope| {
-        for core in 1..cores {
-            let (engine, form, answer) = (engine.clone(), form.clone(), answer.clone());
+        for (number, asks) in threads.iter().enumerate().skip(1) {
+            let asker = match asks {
+                Asks::Own | Asks::OneForm => engine.asker(&format!("asker {number}")),
+                Asks::OneAsker => asker.clone(),
+            };
+            let form = match asks {
+                Asks::Own => Form::from_value(form.definition()).unwrap(),
+                Asks::OneForm | Asks::OneAsker => form.clone(),
+            };
             scope.spawn(move || {
-                let asker = engine.asker(&format!("asker {core}"));
-                runtime().block_on(ask_and_answer(&asker, &form, &answer));
+                runtime().block_on(ask_and_answer(&asker, &form, &answer()));
             });
         }
-        home.block_on(ask_and_answer(&engine.asker("asker"), &form, &answer));
+        // This thread also runs the engine's timers.
+        home.block_on(ask_and_answer(&asker, &form, &answer()));
     });
-    let figure = rate(PAIRS * cores, began.elapsed());
+    let figure = rate(PAIRS * threads.len(), began.elapsed());
     home.block_on(engine.shutdown());
     figure
 }

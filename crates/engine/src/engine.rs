@@ -61,8 +61,13 @@ use crate::waiters::Waiters;
 /// ```
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: SharedInner,
 }
+
+/// The engine's state, behind a reference count that one asker's handles share among themselves:
+/// handles come and go with every question, and cores that write the same count wait for each
+/// other.
+pub(crate) type SharedInner = Arc<Arc<Inner>>;
 
 /// Settings of an [`Engine`].
 #[derive(Clone, Debug)]
@@ -146,7 +151,8 @@ impl Engine {
 
     /// Returns the asker of this name, with its own settings.
     pub fn asker_with(&self, name: &str, settings: AskerSettings) -> Asker {
-        Asker::new(self.clone(), name, settings)
+        let inner = Arc::new(Arc::clone(&*self.inner));
+        Asker::new(Self { inner }, name, settings)
     }
 
     /// Returns the default settings of askers.
@@ -409,7 +415,9 @@ impl Builder {
         inner.run_due().await?;
         let timer_task = tokio::spawn(Inner::run_timers(Arc::downgrade(&inner)));
         *inner.timer_task.lock() = Some(timer_task);
-        Ok(Engine { inner })
+        Ok(Engine {
+            inner: Arc::new(inner),
+        })
     }
 }
 

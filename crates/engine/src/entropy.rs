@@ -3,9 +3,9 @@
 //! There is no userspace generator: every byte comes from the system's. The buffer only saves
 //! system calls.
 
-use std::{fmt, io};
+use std::cell::RefCell;
+use std::io;
 
-use parking_lot::Mutex;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A source of random bytes.
@@ -22,8 +22,8 @@ pub trait Entropy: Send + Sync + 'static {
 
 /// The operating system's generator, buffered.
 ///
-/// Small requests (ids, nonces) are served from a buffer, which is wiped as it is consumed and on
-/// drop. Requests as long as a key bypass it: key material is never in memory before use, and a
+/// Small requests (ids, nonces) are served from a buffer per thread, which is wiped as it is
+/// consumed and when the thread ends. Requests as long as a key bypass it: key material is never in memory before use, and a
 /// clone of a running virtual machine does not generate the same keys.
 ///
 /// ```
@@ -35,33 +35,56 @@ pub trait Entropy: Send + Sync + 'static {
 /// assert_ne!(random, [0; 10]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct SystemEntropy {
-    pool: Mutex<Pool>,
+    _checked: (),
+}
+
+thread_local! {
+    // Not one for all threads: each id would move its lock from core to core.
+    static POOL: RefCell<Pool> = RefCell::new(Pool::empty());
 }
 
 /// Requests of this length and above are not buffered.
 const KEY: usize = 32;
 
 /// Some 400 ids.
-const POOL: usize = 4096;
+const POOL_SIZE: usize = 4096;
 
 struct Pool {
-    bytes: Box<Zeroizing<[u8; POOL]>>,
+    bytes: Box<Zeroizing<[u8; POOL_SIZE]>>,
     /// Bytes consumed, from the front.
     used: usize,
 }
 
+impl Pool {
+    fn empty() -> Self {
+        Self {
+            bytes: Box::new(Zeroizing::new([0; POOL_SIZE])),
+            used: POOL_SIZE,
+        }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) {
+        if POOL_SIZE - self.used < bytes.len() {
+            draw(&mut self.bytes[..]);
+            self.used = 0;
+        }
+        let consumed = &mut self.bytes[self.used..][..bytes.len()];
+        bytes.copy_from_slice(consumed);
+        consumed.zeroize();
+        self.used += bytes.len();
+    }
+}
+
 impl SystemEntropy {
-    /// Fills the buffer.
+    /// Checks that the system has random bytes.
     ///
     /// Fails if the system has no random bytes, such as in a jail without a random device. A
     /// program should exit then: there is no other source.
     pub fn new() -> io::Result<Self> {
-        let mut bytes = Box::new(Zeroizing::new([0; POOL]));
-        getrandom::fill(&mut bytes[..])?;
-        Ok(Self {
-            pool: Mutex::new(Pool { bytes, used: 0 }),
-        })
+        getrandom::fill(&mut *Zeroizing::new([0; KEY]))?;
+        Ok(Self { _checked: () })
     }
 }
 
@@ -74,15 +97,11 @@ impl Entropy for SystemEntropy {
         if bytes.len() >= KEY {
             return draw(bytes);
         }
-        let pool = &mut *self.pool.lock();
-        if POOL - pool.used < bytes.len() {
-            draw(&mut pool.bytes[..]);
-            pool.used = 0;
+        let filled = POOL.try_with(|pool| pool.borrow_mut().fill(bytes));
+        if filled.is_err() {
+            // The thread is ending, and its buffer is gone.
+            draw(bytes);
         }
-        let consumed = &mut pool.bytes[pool.used..][..bytes.len()];
-        bytes.copy_from_slice(consumed);
-        consumed.zeroize();
-        pool.used += bytes.len();
     }
 }
 
@@ -93,12 +112,6 @@ impl Entropy for SystemEntropy {
 fn draw(bytes: &mut [u8]) {
     if let Err(error) = getrandom::fill(bytes) {
         panic!("the system's random number generator failed: {error}");
-    }
-}
-
-impl fmt::Debug for SystemEntropy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SystemEntropy").finish_non_exhaustive()
     }
 }
 
@@ -121,11 +134,10 @@ mod tests {
 
     #[test]
     fn bytes_that_were_consumed_are_no_longer_in_the_buffer() {
-        let entropy = SystemEntropy::new().unwrap();
+        let mut pool = Pool::empty();
         for _ in 0..5 {
-            entropy.fill(&mut [0; 10]);
+            pool.fill(&mut [0; 10]);
         }
-        let pool = entropy.pool.lock();
         assert_eq!(pool.used, 50);
         assert_eq!(pool.bytes[..50], [0; 50]);
         assert_ne!(pool.bytes[50..100], [0; 50]);
@@ -134,28 +146,36 @@ mod tests {
     #[test]
     fn a_key_leaves_the_buffer_alone() {
         let entropy = SystemEntropy::new().unwrap();
+        let used = || POOL.with_borrow(|pool| pool.used);
+        entropy.fill(&mut [0; 10]);
+        let before = used();
         let mut key = [0; KEY];
         entropy.fill(&mut key);
         assert_ne!(key, [0; KEY]);
-        assert_eq!(entropy.pool.lock().used, 0);
+        assert_eq!(used(), before);
     }
 
     #[test]
     fn the_end_of_the_buffer_is_not_consumed_twice() {
-        let entropy = SystemEntropy::new().unwrap();
-        entropy.pool.lock().used = POOL - 5;
+        let mut pool = Pool::empty();
+        pool.used = POOL_SIZE - 5;
         let mut bytes = [0; 10];
-        entropy.fill(&mut bytes);
+        pool.fill(&mut bytes);
         assert_ne!(bytes[..5], [0; 5]);
         assert_ne!(bytes[5..], [0; 5]);
-        assert_eq!(entropy.pool.lock().used, 10);
-        entropy.fill(&mut []);
-        assert_eq!(entropy.pool.lock().used, 10);
+        assert_eq!(pool.used, 10);
+        pool.fill(&mut []);
+        assert_eq!(pool.used, 10);
     }
 
     #[test]
-    fn debug_shows_no_bytes() {
-        let entropy = SystemEntropy::new().unwrap();
-        assert_eq!(format!("{entropy:?}"), "SystemEntropy { .. }");
+    fn two_threads_draw_different_bytes() {
+        let draw = || {
+            let mut bytes = [0; 16];
+            SystemEntropy::new().unwrap().fill(&mut bytes);
+            bytes
+        };
+        let other = std::thread::spawn(draw).join().unwrap();
+        assert_ne!(draw(), other);
     }
 }

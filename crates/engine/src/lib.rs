@@ -31,6 +31,7 @@ mod fair_queue;
 mod health;
 mod limits;
 mod observe;
+mod padded;
 mod payload;
 mod rate;
 mod rotation;

@@ -14,6 +14,7 @@ use entreat_core::UnixTime;
 use parking_lot::RwLock;
 
 use crate::error::AskError;
+use crate::padded::Padded;
 use crate::rate::{Rate, RateLimiter};
 use crate::record::Request;
 
@@ -208,24 +209,37 @@ fn charge(limiter: Option<&RateLimiter>, now: UnixTime) -> Result<(), Duration> 
 
 /// The ledgers of all askers.
 pub(crate) struct Ledgers {
-    open: RwLock<HashMap<Arc<str>, Arc<Ledger>>>,
-    live: AtomicUsize,
+    /// Sharded by name, so that askers on different cores rarely write the same lock.
+    open: [Padded<RwLock<OpenLedgers>>; SHARDS],
+    live: Padded<AtomicUsize>,
     limit: usize,
 }
+
+type OpenLedgers = HashMap<Arc<str>, Arc<Ledger>>;
+
+const SHARDS: usize = 16;
 
 impl Ledgers {
     /// `limit` is the maximum number of live elicitations.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
-            open: RwLock::default(),
-            live: AtomicUsize::new(0),
+            open: Default::default(),
+            live: Padded::default(),
             limit,
         }
     }
 
+    fn shard(&self, name: &str) -> &RwLock<OpenLedgers> {
+        // FNV-1a: short, and whoever makes names collide only shares a lock.
+        let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        &self.open[(hash >> 16) as usize % SHARDS]
+    }
+
     /// Returns the ledger of an asker and applies these limits to it.
     pub(crate) fn open(&self, name: &str, limits: &Limits) -> Arc<Ledger> {
-        let mut open = self.open.write();
+        let mut open = self.shard(name).write();
         if let Some(ledger) = open.get(name) {
             let mut rates = ledger.rates.write();
             if rates.limits != *limits {
@@ -296,7 +310,7 @@ impl Ledgers {
     /// Uncounts an elicitation that has settled.
     pub(crate) fn release(&self, request: &Request) {
         decrement(&self.live);
-        if let Some(ledger) = self.open.read().get(&request.asker) {
+        if let Some(ledger) = self.shard(&request.asker).read().get(&request.asker) {
             decrement(&ledger.live);
             if let Some(principal) = request.principal() {
                 ledger.principals.release(principal);
@@ -314,7 +328,7 @@ impl Ledgers {
 
     /// Counts a principal's elicitations, which are already counted for its asker.
     pub(crate) fn add_live_of_principal(&self, asker: &str, principal: &str, live: usize) {
-        if let Some(ledger) = self.open.read().get(asker) {
+        if let Some(ledger) = self.shard(asker).read().get(asker) {
             ledger.principals.add_live(principal, live);
         }
     }
@@ -326,18 +340,20 @@ impl Ledgers {
 
     /// How many askers are known.
     pub(crate) fn askers(&self) -> usize {
-        self.open.read().len()
+        self.open.iter().map(|open| open.read().len()).sum()
     }
 
     /// Drops the ledgers of idle askers.
     pub(crate) fn drop_idle(&self, now: UnixTime) {
         let recently = now.before(IDLE);
-        self.open.write().retain(|_, ledger| {
-            ledger.principals.drop_idle(recently);
-            Arc::strong_count(ledger) > 1
-                || ledger.live.load(Ordering::Relaxed) > 0
-                || !ledger.latest.is_before(recently)
-        });
+        for open in &self.open {
+            open.write().retain(|_, ledger| {
+                ledger.principals.drop_idle(recently);
+                Arc::strong_count(ledger) > 1
+                    || ledger.live.load(Ordering::Relaxed) > 0
+                    || !ledger.latest.is_before(recently)
+            });
+        }
     }
 }
 

@@ -4,13 +4,12 @@
 //! everything after the wait.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use entreat_core::ElicitationId;
 
 use crate::elicitation::{Access, Elicitation};
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, SharedInner};
 use crate::error::ActError;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
@@ -20,7 +19,7 @@ use crate::store::{Promise, StoreError};
 /// [`Elicitation::outcome`](crate::Elicitation::outcome). Does not poll the store while it waits.
 #[must_use = "a wait does nothing unless it is awaited"]
 pub struct Wait {
-    inner: Arc<Inner>,
+    inner: SharedInner,
     access: Access,
     id: ElicitationId,
     stage: Stage,
@@ -43,7 +42,7 @@ enum Stage {
 }
 
 impl Wait {
-    pub(crate) fn new(inner: Arc<Inner>, access: Access, id: ElicitationId) -> Self {
+    pub(crate) fn new(inner: SharedInner, access: Access, id: ElicitationId) -> Self {
         Self {
             inner,
             access,

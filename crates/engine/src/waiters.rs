@@ -13,10 +13,11 @@ use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::connection::OpenQuestions;
+use crate::padded::Padded;
 
 /// All waiters, sharded by id.
 pub(crate) struct Waiters {
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Padded<Mutex<Shard>>]>,
 }
 
 #[derive(Default)]
@@ -51,7 +52,7 @@ const SHARDS: usize = 16;
 impl Waiters {
     pub(crate) fn new() -> Self {
         Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS).map(|_| Padded::default()).collect(),
         }
     }
 

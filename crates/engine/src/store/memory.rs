@@ -18,11 +18,12 @@ use parking_lot::Mutex;
 use self::shard::Shard;
 use super::claims::{Claim, ClaimKey, Claims};
 use super::{Created, Due, PrincipalCount, Promise, Query, Reply, Store};
+use crate::padded::Padded;
 use crate::record::Record;
 
 /// A store in memory.
 pub struct MemoryStore {
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Padded<Mutex<Shard>>]>,
     /// Idempotency keys by asker. Not sharded, because a repeated key comes with a different id.
     keys: Mutex<HashMap<Key, ElicitationId>>,
     notes: Mutex<HashMap<&'static str, String>>,
@@ -38,7 +39,7 @@ impl MemoryStore {
     /// Creates an empty store.
     pub fn new() -> Self {
         Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS).map(|_| Padded::default()).collect(),
             keys: Mutex::default(),
             notes: Mutex::default(),
             claims: Mutex::default(),
