@@ -55,8 +55,12 @@ const STEPS: &[Step] = &[
             &[
                 "doc",
                 "--workspace",
-                // With the features of the lints, or every dependency would be checked once more.
+                // With the features and targets of the lints, or every dependency would be checked
+                // once more.
                 "--all-features",
+                "--lib",
+                "--bins",
+                "--examples",
                 "--no-deps",
                 "--document-private-items",
             ],

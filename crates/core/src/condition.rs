@@ -12,7 +12,7 @@ use crate::check::CheckSettings;
 use crate::form::FieldTable;
 use crate::form::findings::Findings;
 use crate::form::kind::Kind;
-use crate::form::reader::{Object, Reader};
+use crate::form::reader::{Object, Reader, join_quoted};
 use crate::pattern::Pattern;
 use crate::problem::ProblemCode;
 use crate::vocabulary::vocabulary;
@@ -249,7 +249,8 @@ fn read_test<'v>(
     fields: &FieldTable<'_>,
 ) -> Option<Condition> {
     if !OPERATORS.contains(&operator) {
-        let message = format!("`{operator}` is not an operator of conditions.");
+        let known = join_quoted(OPERATORS);
+        let message = format!("`{operator}` is not an operator of conditions. They are {known}.");
         reader.within("operator", |reader| {
             reader.report_unknown(ProblemCode::BadValue, message, operator, OPERATORS);
         });

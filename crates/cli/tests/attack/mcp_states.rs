@@ -26,7 +26,7 @@ fn answers(key: &str, text: &str) -> Value {
 }
 
 fn is_answered(answer: &Value) -> bool {
-    answer["result"]["structuredContent"]["status"] == "answered"
+    answer["result"]["structuredContent"]["status"] == "completed"
 }
 
 #[test]

@@ -311,7 +311,7 @@ fn answers_that_do_not_fit_the_question_are_not_taken() {
                 break message;
             }
         };
-        let is_answered = end["result"]["structuredContent"]["status"] == "answered";
+        let is_answered = end["result"]["structuredContent"]["status"] == "completed";
         tally.note(
             what,
             !is_answered && rounds <= 4,

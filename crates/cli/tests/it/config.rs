@@ -73,6 +73,7 @@ fn a_file_sets_everything_and_keys_are_not_shown() {
         "listen = '0.0.0.0:7171'\nstore = 'data/q.db'\nforms = 'forms'\n\
          public_url = 'https://ask.example.com/'\nlog = 'warn'\nlog_format = 'json'\n\
          retention = '2h'\nretry_limit = 5\nsize_limit = 2_000\n\
+         service = 'https://people.example.com/'\nservice_key_file = 'agent.key'\n\
          [limits]\nlive = 7\nlive_in_all = 70\ncreations_per_minute = 'none'\n\
          requests_per_second = 5\n\
          [timeouts.form]\ndefault = '10m'\nmax = '24h'\n[timeouts.url]\nmax = '1m'\n\

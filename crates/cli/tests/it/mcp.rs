@@ -42,7 +42,7 @@ fn an_agent_asks_on_stdio_and_stdout_holds_nothing_else() {
     let answer = json!({"action": "accept", "content": {"answer": "canary-4412"}});
     let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer});
     session.type_line(&reply.to_string());
-    let answers = json!({"status": "answered", "answers": {"answer": "canary-4412"}});
+    let answers = json!({"status": "completed", "answers": {"answer": "canary-4412"}});
     assert_eq!(next()["result"]["structuredContent"], answers);
     session.close_stdin();
     assert!(lines.next().is_none());

@@ -11,7 +11,7 @@ use crate::form::file::FileRules;
 use crate::form::multi_select::MultiSelectRules;
 use crate::form::number::NumberRules;
 use crate::form::options::Options;
-use crate::form::reader::{Object, Reader};
+use crate::form::reader::{Object, Reader, join_quoted};
 use crate::form::text::TextRules;
 use crate::form::url::UrlRules;
 use crate::form::{boolean, multi_select, number, select, text};
@@ -223,7 +223,8 @@ impl Kind {
             }
             other => {
                 reader.within("type", |reader| {
-                    let message = format!("`{other}` is not a field type.");
+                    let names = join_quoted(Self::NAMES);
+                    let message = format!("`{other}` is not a field type. The types are {names}.");
                     reader.report_unknown(ProblemCode::BadValue, message, other, Self::NAMES);
                 });
                 return None;

@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::condition::{Comparison, order};
 use crate::form::FieldTable;
 use crate::form::kind::Kind;
-use crate::form::reader::{Object, Reader};
+use crate::form::reader::{Object, Reader, join_quoted};
 use crate::problem::ProblemCode;
 use crate::violation::{Constraint, Expected, Violation};
 
@@ -65,7 +65,8 @@ impl CrossRule {
             "exactly_one" => CrossCheck::ExactlyOne,
             "all_or_none" => CrossCheck::AllOrNone,
             other => {
-                let message = format!("`{other}` is not a cross-field rule.");
+                let known = join_quoted(RULES);
+                let message = format!("`{other}` is not a cross-field rule. They are {known}.");
                 reader.within("rule", |reader| {
                     reader.report_unknown(ProblemCode::BadValue, message, other, RULES);
                 });
