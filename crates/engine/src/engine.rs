@@ -25,8 +25,9 @@ use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
 use crate::events::{Events, Subscription};
 use crate::health::Health;
-use crate::limits::Ledgers;
-use crate::observe::Observer;
+use crate::limits::{Account, Ledgers};
+use crate::observe::{self, Observer};
+use crate::refusals::Refusals;
 use crate::resolver::{
     Resolver, SystemResolver, Unresolved, UrlError, VettedUrl, resolve_and_check,
 };
@@ -79,6 +80,8 @@ pub struct EngineSettings {
     pub callback_limits: CallbackLimits,
     /// How much memory unsettled and undelivered answers may take.
     pub answer_memory: AnswerMemory,
+    /// How many askers have their own label in metrics; the others share one.
+    pub labelled_askers: usize,
     /// The language of stored validation errors.
     pub messages: Messages,
 }
@@ -92,6 +95,7 @@ impl Default for EngineSettings {
             callbacks: Policy::web(),
             callback_limits: CallbackLimits::default(),
             answer_memory: AnswerMemory::default(),
+            labelled_askers: 20,
             messages: Catalogue::default().messages(["en"]),
         }
     }
@@ -125,6 +129,7 @@ pub(crate) struct Inner {
     pub(crate) backlog: Backlog,
     pub(crate) callback_queue: CallbackQueue,
     pub(crate) observer: Observer,
+    pub(crate) refusals: Refusals,
     health: Health,
     /// Store calls and deliveries in flight; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
@@ -364,6 +369,7 @@ impl Builder {
     /// returns. Fails if the store cannot be read, its secrets are encrypted with other keys, or
     /// the system has no randomness.
     pub async fn start(self) -> Result<Engine, StartError> {
+        observe::describe();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let entropy = match self.entropy {
             Some(entropy) => entropy,
@@ -377,7 +383,7 @@ impl Builder {
             resolver: self
                 .resolver
                 .unwrap_or_else(|| Arc::new(SystemResolver::default())),
-            ledgers: Ledgers::new(self.settings.live),
+            ledgers: Ledgers::new(self.settings.live, self.settings.labelled_askers),
             memory_budget: MemoryBudget::new(self.settings.answer_memory),
             waiters: Waiters::new(),
             events: Events::default(),
@@ -385,6 +391,7 @@ impl Builder {
             backlog: Backlog::default(),
             callback_queue: CallbackQueue::new(self.callback_sender, self.settings.callback_limits),
             observer: Observer::default(),
+            refusals: Refusals::default(),
             health: Health::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),
@@ -419,6 +426,15 @@ const KEY_PROOF: &str = "key_proof";
 impl Inner {
     pub(crate) fn now(&self) -> UnixTime {
         self.timeline.now()
+    }
+
+    /// Charges a request of any kind; the error is when to retry.
+    pub(crate) fn charge(&self, account: &Account, now: UnixTime) -> Result<(), Duration> {
+        let charged = account.charge_request(now);
+        charged.inspect_err(|_| {
+            let limit = "requests_per_second";
+            self.refusals.limit(account.name(), limit, now);
+        })
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

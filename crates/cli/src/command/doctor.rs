@@ -141,7 +141,7 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
     findings.extend(settings::askers(
         config.reach(),
         config.local_may_ask(),
-        config.askers.len(),
+        config.keyed_askers(),
     ));
     findings.push(pages::identity(
         config.reach(),

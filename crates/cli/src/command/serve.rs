@@ -87,8 +87,9 @@ async fn serve(
             builder = builder.public_url(url);
         }
         for asker in &config.askers {
+            let (key, settings) = (asker.key.expose(), asker.settings.clone());
             builder = builder
-                .key(asker.key.expose(), &asker.name, asker.settings.clone())
+                .key_with_role(key, &asker.name, settings, asker.role)
                 .brand(&asker.name, asker.brand.clone());
         }
         builder

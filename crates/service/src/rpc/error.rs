@@ -236,6 +236,28 @@ impl RpcError {
         Self::new(Code::NotFound, SUBMISSION, message).with("reason", "not_found")
     }
 
+    /// Operators may not call this method.
+    pub(super) fn not_for_operators(method: &str) -> Self {
+        let message = format!(
+            "A key with the role `operator` cannot call `{method}`: it lists, shows, cancels and \
+             extends questions; to ask and answer, use the key of an asker."
+        );
+        Self::new(Code::NotFound, SYSTEM, message).with("reason", "not_for_operators")
+    }
+
+    /// This service shows people no inbox.
+    pub(super) fn no_inbox() -> Self {
+        let message = "This service has no inbox that people can reach; set `public_url`.";
+        Self::new(Code::NotFound, SYSTEM, message).with("reason", "no_inbox")
+    }
+
+    /// The link to the inbox is for the person at the service's machine.
+    pub(super) fn not_your_inbox() -> Self {
+        let message = "The link to the inbox is for the person at the service's machine: on that \
+                       machine, run `entreat inbox` as the service's user.";
+        Self::new(Code::NotFound, SYSTEM, message).with("reason", "not_your_inbox")
+    }
+
     /// An internal error, logged here; the caller learns only its kind.
     pub(super) fn internal(details: &'static str, error: &(dyn Error + 'static)) -> Self {
         tracing::error!(error, details, "request failed");
