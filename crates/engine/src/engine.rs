@@ -240,6 +240,15 @@ impl Engine {
         self.inner.health.check(&self.inner).await
     }
 
+    /// Checks that the secrets in a store can be read with these keys. Changes nothing.
+    pub async fn check_keys(store: &dyn Store, keys: KeyRing) -> Result<(), StartError> {
+        let entropy = SystemEntropy::new().map_err(StartError::Entropy)?;
+        if let Some(proof) = read_proof(store).await? {
+            Vault::new(keys, Arc::new(entropy)).verify(&proof)?;
+        }
+        Ok(())
+    }
+
     /// Begins to shut down: connections dropped from now on do not cancel their elicitations,
     /// because askers reconnect after the restart. Call it before closing connections, and
     /// [`shutdown`](Self::shutdown) after.
@@ -423,6 +432,11 @@ impl Builder {
 /// Name of the note that holds the store's [`KeyProof`].
 const KEY_PROOF: &str = "key_proof";
 
+async fn read_proof(store: &dyn Store) -> Result<Option<KeyProof>, StartError> {
+    let text = store.load_note(KEY_PROOF).await?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
 impl Inner {
     pub(crate) fn now(&self) -> UnixTime {
         self.timeline.now()
@@ -444,8 +458,7 @@ impl Inner {
     /// Detects wrong keys before a secret is sealed with them.
     async fn check_keys(&self) -> Result<(), StartError> {
         let mut in_use = Vec::new();
-        if let Some(text) = self.store.load_note(KEY_PROOF).await? {
-            let proof: KeyProof = serde_json::from_str(&text)?;
+        if let Some(proof) = read_proof(&*self.store).await? {
             self.vault.verify(&proof)?;
             in_use.extend(proof.versions());
         }

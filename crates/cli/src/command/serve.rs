@@ -96,11 +96,14 @@ async fn serve(
     })
     .await?;
     if let Some(url) = service.entreat.listening_url() {
+        service.announce(&url);
         context.say(format_args!("listening on {url}"));
-    }
-    let pages = service.entreat.pages();
-    if let Some(pages) = pages.filter(|_| !config.reach().rejects_everyone()) {
-        context.say(format_args!("inbox at {}", pages.inbox_link()));
+        let has_pages = service.entreat.pages().is_some() && !config.reach().rejects_everyone();
+        if has_pages && config.local_may_ask() {
+            // Not the link itself: it lets people in, and stderr is often a log.
+            let command = format!("entreat inbox --url {url}");
+            context.say(format_args!("for the link to your inbox, run `{command}`"));
+        }
     }
     let signal = signals.next().await;
     tracing::info!(?signal, "shutting down");
