@@ -11,8 +11,8 @@ pub enum Role {
     /// Asks questions, and sees its own only.
     #[default]
     Asker,
-    /// An asker that needs no key, because it runs on this machine. It may also open the inbox of
-    /// the person at this machine.
+    /// An asker that needs no key, because it runs on this machine, of a service for which nobody
+    /// has a key. It sees and answers all questions anyway, so it may open the inbox.
     Local,
     /// Lists, cancels and extends the questions of all askers. Asks none, and reads no answers.
     Operator,
@@ -61,13 +61,17 @@ impl Askers {
     #[must_use]
     pub fn with_role(mut self, key: &str, asker: Asker, role: Role) -> Self {
         self.by_digest.insert(digest(key), Caller { asker, role });
+        if let Some(local) = &mut self.local {
+            local.role = Role::Asker;
+        }
         self
     }
 
     /// Lets programs on this machine ask without a key, as this asker.
     #[must_use]
     pub fn with_local(mut self, asker: Asker) -> Self {
-        let role = Role::Local;
+        let is_alone = self.by_digest.is_empty();
+        let role = if is_alone { Role::Local } else { Role::Asker };
         self.local = Some(Caller { asker, role });
         self
     }

@@ -19,7 +19,8 @@ use crate::{keys, output, runtime};
 /// Print the link to your inbox, where questions wait for you
 ///
 /// Takes the flags of `entreat serve`, and derives the link from the store's keys: run it as the
-/// service's user. With --url, asks a running service; on its machine, this needs no key.
+/// service's user. With --url, asks a running service; if nobody needs a key there, it gives the
+/// link to programs on its machine.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -99,10 +99,14 @@ async fn serve(
         service.announce(&url);
         context.say(format_args!("listening on {url}"));
         let has_pages = service.entreat.pages().is_some() && !config.reach().rejects_everyone();
-        if has_pages && config.local_may_ask() {
+        if has_pages {
             // Not the link itself: it lets people in, and stderr is often a log.
-            let command = format!("entreat inbox --url {url}");
-            context.say(format_args!("for the link to your inbox, run `{command}`"));
+            let how = if config.local_may_ask() && config.askers.is_empty() {
+                format!("run `entreat inbox --url {url}`")
+            } else {
+                "run `entreat inbox` as this user, with the same flags".to_owned()
+            };
+            context.say(format_args!("for the link to your inbox, {how}"));
         }
     }
     let signal = signals.next().await;

@@ -315,14 +315,26 @@ impl RpcError {
 
 impl From<TimeoutError> for RpcError {
     fn from(error: TimeoutError) -> Self {
-        let error_data = Self::new(Code::InvalidParams, TIMEOUT, format!("{error}."))
+        let setting = error.setting();
+        let message = match &setting {
+            Some(setting) => format!(
+                "{error}; the service's setting `{setting}`, for all askers or for this one, \
+                 changes that."
+            ),
+            None => format!("{error}."),
+        };
+        let mut error_data = Self::new(Code::InvalidParams, TIMEOUT, message)
             .with("reason", error.kind())
             .with("param", "timeout");
+        if let Some(setting) = setting {
+            error_data = error_data.with("setting", setting);
+        }
         match error {
             TimeoutError::TooSmall {
                 key,
                 requested,
                 minimum,
+                ..
             } => error_data
                 .with("key", key)
                 .with("requested", requested)
@@ -331,6 +343,7 @@ impl From<TimeoutError> for RpcError {
                 key,
                 requested,
                 maximum,
+                ..
             } => error_data
                 .with("key", key)
                 .with("requested", requested)
@@ -416,11 +429,19 @@ impl From<ActError> for RpcError {
             }
             ActError::Extension(why) => {
                 let message = match why {
-                    ExtensionRefusal::NotAllowed => "This question cannot be extended.",
-                    ExtensionRefusal::NoneLeft => "This question cannot be extended any further.",
+                    ExtensionRefusal::NotAllowed => {
+                        "This question cannot be extended: `extension_allowed` in its `timeout`, \
+                         or the service's setting `timeouts.MODE.extension_allowed`, is false."
+                    }
+                    ExtensionRefusal::NoneLeft => {
+                        "This question cannot be extended any further: `max_extensions` in its \
+                         `timeout`, or the service's setting `timeouts.MODE.max_extensions`, \
+                         allows more."
+                    }
                     ExtensionRefusal::TooLong => {
                         "`extensionDuration` is too long; leave it out to get the longest \
-                         extension."
+                         extension. `extension_duration` in the question's `timeout`, or the \
+                         service's setting `timeouts.MODE.extension_duration`, allows more."
                     }
                 };
                 Self::new(Code::ExtensionRefused, TIMEOUT, message).with("reason", why.as_str())

@@ -13,7 +13,7 @@ pub(super) fn link(call: &Call<'_>) -> Result<Work, RpcError> {
     let link = links.and_then(|links| links.inbox());
     let link = link.ok_or_else(RpcError::no_inbox)?;
     // Whoever has a secret link and is on this machine sees and answers the questions of all
-    // askers. Programs without a key are on this machine anyway.
+    // askers, so it is only for those who can do so anyway.
     if link.is_secret && call.session.role() != Role::Local {
         return Err(RpcError::not_your_inbox());
     }

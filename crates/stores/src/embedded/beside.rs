@@ -179,3 +179,40 @@ fn uri(path: &Path, query: &str) -> Option<String> {
     uri.push_str(query);
     Some(uri)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EmbeddedOptions, EmbeddedStore};
+    use super::*;
+
+    #[tokio::test]
+    async fn a_check_ends_when_it_is_told_to_and_finds_damage_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("q.db");
+        let store = EmbeddedStore::open(&path, EmbeddedOptions::default()).unwrap();
+        store.close().await;
+        let stop = Arc::new(AtomicBool::new(false));
+        assert_eq!(check(&path, &stop).unwrap(), Checked::Intact);
+        let connection = Connection::open(&path).unwrap();
+        // Many rows, none with a checksum.
+        connection
+            .execute_batch(
+                "INSERT INTO note (name, text)
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                 SELECT 'note ' || i, 'text' FROM n",
+            )
+            .unwrap();
+        drop(connection);
+        let damaged = check(&path, &stop).unwrap_err();
+        assert!(matches!(damaged, OpenError::Damaged { part: "a note", .. }));
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(check(&path, &stop).unwrap(), Checked::Unfinished);
+    }
+
+    #[test]
+    fn a_path_of_any_characters_is_one_uri() {
+        let uri = uri(Path::new("/a b/%41?x#y/ü.db"), "mode=ro");
+        let expected = "file:/a%20b/%2541%3Fx%23y/%C3%BC.db?mode=ro";
+        assert_eq!(uri.as_deref(), cfg!(unix).then_some(expected));
+    }
+}
