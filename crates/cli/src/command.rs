@@ -16,8 +16,10 @@ mod config;
 mod demo;
 mod doctor;
 mod form;
+mod inbox;
 mod list;
 mod mcp;
+mod restore;
 mod rpc;
 mod serve;
 mod status;
@@ -63,7 +65,7 @@ Forms are JSON, YAML or TOML; use `-` to read from stdin. Data goes to stdout, m
 stderr.
 
 Environment:
-  ENTREAT_STORE  the store of serve, rpc, list, status, cancel, backup and ask --keep
+  ENTREAT_STORE  the store of serve, rpc, list, status, cancel, backup, restore, inbox and ask --keep
   ENTREAT_KEYS   the store's key file
   Every setting of the service has a variable; run `entreat config` to list the settings.
 
@@ -91,6 +93,8 @@ enum Command {
     Status(status::Args),
     Cancel(cancel::Args),
     Backup(backup::Args),
+    Restore(restore::Args),
+    Inbox(inbox::Args),
     #[command(subcommand)]
     Form(form::Command),
     #[command(subcommand)]
@@ -121,6 +125,8 @@ impl Cli {
             Command::Status(args) => status::run(&args, context, out),
             Command::Cancel(args) => cancel::run(&args, context, out),
             Command::Backup(args) => backup::run(&args, context, out),
+            Command::Restore(args) => restore::run(&args, context, out),
+            Command::Inbox(args) => inbox::run(&args, context, out),
             Command::Form(command) => command.run(context, out),
             Command::Url(UrlCommand::Check(args)) => url_check::run(args, context, out),
             Command::Completions(args) => completions::run(&args, out),

@@ -47,8 +47,13 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
 pub(crate) fn create(path: &Path) -> anyhow::Result<KeyRing> {
     let entropy = SystemEntropy::new().context("cannot get random bytes from the system")?;
     let keys = KeyRing::generate(&entropy);
-    write_new(path, &keys).with_context(|| format!("cannot save new keys in {}", shown(path)))?;
+    write(path, &keys)?;
     Ok(keys)
+}
+
+/// Writes keys to a new file.
+pub(crate) fn write(path: &Path, keys: &KeyRing) -> anyhow::Result<()> {
+    write_new(path, keys).with_context(|| format!("cannot save keys in {}", shown(path)))
 }
 
 fn write_new(path: &Path, keys: &KeyRing) -> io::Result<()> {

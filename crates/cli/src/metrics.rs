@@ -29,9 +29,17 @@ pub(crate) fn install() -> anyhow::Result<Registry> {
     Ok(registry)
 }
 
-/// All metrics of this process, by name and then by labels.
+/// All metrics of this process.
 #[derive(Clone, Default)]
-pub(crate) struct Registry(Arc<Mutex<BTreeMap<String, Family>>>);
+pub(crate) struct Registry(Arc<Mutex<Metrics>>);
+
+#[derive(Default)]
+struct Metrics {
+    /// By name, and then by labels.
+    families: BTreeMap<String, Family>,
+    /// What each name means.
+    help: BTreeMap<String, SharedString>,
+}
 
 /// The series of one metric, by their labels as they are written.
 enum Family {
@@ -68,11 +76,21 @@ impl Registry {
     /// Everything measured so far, as a monitor reads it.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
-        for (name, family) in &*self.0.lock() {
+        let metrics = self.0.lock();
+        for (name, family) in &metrics.families {
             // Writing to a string cannot fail.
+            if let Some(help) = metrics.help.get(name) {
+                let help = help.replace('\\', r"\\").replace('\n', r"\n");
+                let _ = writeln!(text, "# HELP {name} {help}");
+            }
             let _ = family.write(&mut text, name);
         }
         text
+    }
+
+    fn describe(&self, name: &KeyName, help: SharedString) {
+        let name = name.as_str().to_owned();
+        self.0.lock().help.insert(name, help);
     }
 
     /// The series of a key, made on first use; `None` if the name belongs to another kind of
@@ -83,17 +101,24 @@ impl Registry {
         empty: Family,
         of: impl FnOnce(&mut Family) -> Option<&mut BTreeMap<String, Arc<S>>>,
     ) -> Option<Arc<S>> {
-        let mut families = self.0.lock();
+        let families = &mut self.0.lock().families;
         let series = of(families.entry(key.name().to_owned()).or_insert(empty))?;
         Some(Arc::clone(series.entry(labels(key)).or_default()))
     }
 }
 
 impl Recorder for Registry {
-    // Nothing describes its metrics: their names say it.
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_counter(&self, name: KeyName, _: Option<Unit>, help: SharedString) {
+        self.describe(&name, help);
+    }
+
+    fn describe_gauge(&self, name: KeyName, _: Option<Unit>, help: SharedString) {
+        self.describe(&name, help);
+    }
+
+    fn describe_histogram(&self, name: KeyName, _: Option<Unit>, help: SharedString) {
+        self.describe(&name, help);
+    }
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         let series = self.series(
@@ -215,6 +240,8 @@ mod tests {
     fn counters_and_gauges_have_a_line_per_set_of_labels() {
         let registry = Registry::default();
         with_local_recorder(&registry, || {
+            metrics::describe_counter!("asked_total", "Asked,\nwith \\.");
+            metrics::describe_counter!("never_total", "Never counted.");
             metrics::counter!("asked_total", "mode" => "form").increment(2);
             metrics::counter!("asked_total", "mode" => "url").increment(1);
             metrics::counter!("asked_total", "mode" => "form").increment(1);
@@ -223,7 +250,8 @@ mod tests {
         });
         assert_eq!(
             registry.render(),
-            "# TYPE asked_total counter\n\
+            "# HELP asked_total Asked,\\nwith \\\\.\n\
+             # TYPE asked_total counter\n\
              asked_total{mode=\"form\"} 3\n\
              asked_total{mode=\"url\"} 1\n\
              # TYPE live gauge\n\

@@ -190,6 +190,12 @@ impl Record {
                 line("message", &output::sanitize(message))?;
             }
             line("asker", &output::sanitize(&request.asker))?;
+        } else {
+            for key in ["question", "asker"] {
+                if record.get(key).is_some() {
+                    line(key, &text(record, key))?;
+                }
+            }
         }
         line("mode", &text(record, "mode"))?;
         let shown = match &record["shown"] {
@@ -237,6 +243,10 @@ impl Record {
     }
 }
 
+const HEAD: [&str; 5] = ["ID", "STATUS", "ASKED", "ASKER", "QUESTION"];
+/// Maximum width of a cell with somebody else's words, in characters.
+const MAX_CELL: usize = 60;
+
 impl RecordPage {
     /// Prints it as JSON.
     pub(crate) fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -251,14 +261,20 @@ impl RecordPage {
         match self {
             Self::Stored(page) => {
                 let rows: Vec<_> = page.elicitations.iter().map(stored_row).collect();
-                output::table(out, ["ID", "STATUS", "ASKED", "ASKER", "QUESTION"], &rows)?;
+                output::table(out, HEAD, &rows)?;
                 Ok(rows.len())
             }
             Self::Served(page) => {
-                let records = page["elicitations"].as_array().into_iter().flatten();
-                let rows: Vec<_> = records.map(served_row).collect();
-                output::table(out, ["ID", "STATUS", "ASKED", "MODE"], &rows)?;
-                Ok(rows.len())
+                let records: &[Value] = page["elicitations"].as_array().map_or(&[], Vec::as_slice);
+                // A service names the askers to operators; others see their own questions.
+                if records.iter().any(|record| record.get("asker").is_some()) {
+                    let rows: Vec<_> = records.iter().map(operators_row).collect();
+                    output::table(out, HEAD, &rows)?;
+                } else {
+                    let rows: Vec<_> = records.iter().map(askers_row).collect();
+                    output::table(out, ["ID", "STATUS", "ASKED", "QUESTION"], &rows)?;
+                }
+                Ok(records.len())
             }
         }
     }
@@ -280,18 +296,28 @@ fn stored_row(elicitation: &Snapshot) -> [String; 5] {
         elicitation.id().to_string(),
         elicitation.status().as_str().to_owned(),
         output::time(elicitation.lifecycle().created()),
-        output::sanitize(&request.asker).into_owned(),
-        output::subject(&request.subject),
+        short(&output::sanitize(&request.asker)),
+        short(&output::subject(&request.subject)),
     ]
 }
 
-fn served_row(record: &Value) -> [String; 4] {
+fn operators_row(record: &Value) -> [String; 5] {
+    let [id, status, asked, question] = askers_row(record);
+    [id, status, asked, short(&text(record, "asker")), question]
+}
+
+fn askers_row(record: &Value) -> [String; 4] {
     [
         text(record, "elicitationId"),
         text(record, "status"),
         time(record, "createdAt").unwrap_or_default(),
-        text(record, "mode"),
+        short(&text(record, "question")),
     ]
+}
+
+/// Cuts a cell, so that a row fits on a line.
+fn short(text: &str) -> String {
+    output::cut(text, MAX_CELL).into_owned()
 }
 
 /// Formats a timestamp of a record.

@@ -84,6 +84,11 @@ impl Remote {
         Ok(Self(client))
     }
 
+    /// Returns the URL for display.
+    pub(crate) fn shown_url(&self) -> String {
+        output::sanitize(self.0.url().as_str()).into_owned()
+    }
+
     /// Calls a method. The outer error means that there was no response.
     pub(crate) async fn call(
         &self,
@@ -94,7 +99,7 @@ impl Remote {
             Ok(result) => Ok(Ok(result)),
             Err(CallError::Refused(refusal)) => Ok(Err(RemoteError::of(&refusal))),
             Err(error) => {
-                let url = output::sanitize(self.0.url().as_str()).into_owned();
+                let url = self.shown_url();
                 Err(error).with_context(|| format!("no response from the service at {url}"))
             }
         }

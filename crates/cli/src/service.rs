@@ -74,6 +74,15 @@ pub(crate) async fn start(
 }
 
 impl Service {
+    /// Tells commands that find the store in use where the service is.
+    pub(crate) fn announce(&self, url: &str) {
+        if let Some(store) = &self.store
+            && let Err(error) = store.announce(url)
+        {
+            tracing::debug!(%error, "the address could not be written to the store's lock");
+        }
+    }
+
     /// Shuts down; everything is on disk when this returns.
     pub(crate) async fn close(self) {
         self.entreat.shutdown().await;

@@ -124,14 +124,27 @@ impl StoreLocation {
         display_path(&self.keys)
     }
 
-    /// Opens an existing store.
-    pub(crate) fn open_store(&self) -> anyhow::Result<EmbeddedStore> {
+    /// Returns the URL of the service that has the store open, if it is known.
+    pub(crate) fn service_url(&self) -> Option<String> {
+        let url = EmbeddedStore::announced_url(&self.store)?;
+        let is_url = url.starts_with("http://") || url.starts_with("https://");
+        is_url.then(|| output::sanitize(&url).into_owned())
+    }
+
+    /// Fails if there is no store.
+    pub(crate) fn require_store(&self) -> anyhow::Result<()> {
         let found = self.store.try_exists();
         if !found.with_context(|| format!("cannot access {}", display_path(&self.store)))? {
             let path = display_path(&self.store);
             bail!("there is no store at {path}: set one with --store or ENTREAT_STORE");
         }
-        self.open_file(false)
+        Ok(())
+    }
+
+    /// Opens an existing store.
+    pub(crate) fn open_store(&self) -> anyhow::Result<EmbeddedStore> {
+        self.require_store()?;
+        self.open_file(false, Purpose::Manage)
     }
 
     /// Opens an existing store and starts an engine on it.
@@ -158,19 +171,25 @@ impl StoreLocation {
         opened.map_err(|error| self.explain_start(error, has_new_keys))
     }
 
-    /// Opens or creates the store and its keys.
-    pub(crate) fn prepare(&self) -> anyhow::Result<Prepared> {
+    /// Creates the folder of the default store.
+    pub(crate) fn create_default_folder(&self) -> anyhow::Result<()> {
         if self.is_default
             && let Some(folder) = self.store.parent()
         {
             create_private_folder(folder)
                 .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
         }
+        Ok(())
+    }
+
+    /// Opens or creates the store and its keys.
+    pub(crate) fn prepare(&self) -> anyhow::Result<Prepared> {
+        self.create_default_folder()?;
         // Keys are created after their store. If only the keys exist, the store was lost, and
         // silently creating a new one would hide that.
         let has_keys = self.keys.try_exists().unwrap_or(true);
         // First, for its lock: of two concurrent processes, one creates the keys.
-        let store = self.open_file(self.may_be_new || !has_keys)?;
+        let store = self.open_file(self.may_be_new || !has_keys, Purpose::Own)?;
         let (keys, has_new_keys) = match keys::read(&self.keys)? {
             Some(keys) => (keys, false),
             None => (keys::create(&self.keys)?, true),
@@ -192,7 +211,7 @@ impl StoreLocation {
         self.explain(error)
     }
 
-    fn open_file(&self, may_create: bool) -> anyhow::Result<EmbeddedStore> {
+    fn open_file(&self, may_create: bool, purpose: Purpose) -> anyhow::Result<EmbeddedStore> {
         let options = EmbeddedOptions {
             may_create,
             ..EmbeddedOptions::default()
@@ -201,10 +220,9 @@ impl StoreLocation {
         opened.map_err(|error| {
             let remedy = match error {
                 OpenError::NoStore { .. } => return self.no_store(),
-                OpenError::InUse { .. } => {
-                    "; wait until it exits, or set another store with --store"
-                }
-                _ => "",
+                OpenError::InUse { .. } => self.how_to_share(purpose),
+                OpenError::Damaged { .. } => self.how_to_restore(),
+                _ => String::new(),
             };
             let words = format!("{:#}", anyhow::Error::from(error));
             anyhow!("{}{remedy}", output::sanitize(&words))
@@ -238,11 +256,48 @@ impl StoreLocation {
         }
     }
 
-    fn no_store(&self) -> anyhow::Error {
+    /// What to do if another process has the store open.
+    fn how_to_share(&self, purpose: Purpose) -> String {
+        let url = self.service_url();
+        match (purpose, url) {
+            (Purpose::Manage, Some(url)) => {
+                format!("; it is a running service: use --url {url} instead of --store")
+            }
+            (Purpose::Manage, None) => {
+                "; if it is a running service, use --url with the address that it printed when it \
+                 started; else wait until it exits, or set another store with --store"
+                    .to_owned()
+            }
+            (Purpose::Own, Some(url)) => format!(
+                "; it is the service at {url}: ask through its control API, or set another store \
+                 with --store"
+            ),
+            (Purpose::Own, None) => {
+                "; wait until it exits, or set another store with --store".to_owned()
+            }
+        }
+    }
+
+    /// The commands that restore a damaged store.
+    pub(crate) fn how_to_restore(&self) -> String {
+        let command = self.restore_command();
+        format!("; with a copy that `entreat backup` made: move the file away and run {command}")
+    }
+
+    /// The command that restores a backup here.
+    pub(crate) fn restore_command(&self) -> String {
+        if self.is_default {
+            return "`entreat restore BACKUP`".to_owned();
+        }
         let store = display_path(&self.store);
+        format!("`entreat restore BACKUP --store {store}`")
+    }
+
+    fn no_store(&self) -> anyhow::Error {
+        let (store, command) = (display_path(&self.store), self.restore_command());
         anyhow!(
             "the store {store} is missing or empty, although it existed before: restore it from a \
-             backup, or start with an empty one: `entreat serve --new-store`"
+             backup with {command}, or start with an empty one: `entreat serve --new-store`"
         )
     }
 
@@ -253,6 +308,15 @@ impl StoreLocation {
              ENTREAT_KEYS"
         )
     }
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    /// To look after its questions, which a service can do as well.
+    Manage,
+    /// To ask.
+    Own,
 }
 
 /// An open store and its keys.

@@ -17,7 +17,8 @@ use crate::events::Subscription;
 use crate::limits::{Account, Limits};
 use crate::observe::StoreCall;
 use crate::record::{Entry, Extras, Record, Request, Subject, Version};
-use crate::resolver::{Unresolved, resolve_and_check};
+use crate::refusals::UrlUse;
+use crate::resolver::{Unresolved, UrlError, resolve_and_check};
 use crate::snapshot::Snapshot;
 use crate::store::{Created, Query, StatusFilter, StoreError};
 
@@ -152,8 +153,9 @@ impl Asker {
     /// Charges one request to the rate limit, for calls that the engine does not charge itself,
     /// such as [`Elicitation::outcome`].
     pub fn charge(&self) -> Result<(), ActError> {
-        self.account
-            .charge_request(self.engine.now())
+        let inner = &self.engine.inner;
+        inner
+            .charge(&self.account, inner.now())
             .map_err(|retry_after| ActError::RateLimited { retry_after })
     }
 
@@ -219,12 +221,16 @@ impl Asker {
     ) -> Result<Snapshot, AskError> {
         let inner = &self.engine.inner;
         let mut now = inner.now();
-        self.account
-            .charge_request(now)
+        inner
+            .charge(&self.account, now)
             .map_err(|retry_after| AskError::RateLimited { retry_after })?;
         let (terms, size_limit) = self.terms(&ask, span)?;
         if ask.has_urls() {
-            self.judge_urls(&ask).await?;
+            self.judge_urls(&ask).await.map_err(|error| {
+                let (asker, now) = (self.account.name(), inner.now());
+                inner.refusals.url(asker, UrlUse::Question, &error, now);
+                AskError::UnsafeUrl(error)
+            })?;
             if ask.callback_url().is_some() && !inner.callback_queue.has_sender() {
                 return Err(AskError::NoCallbacks);
             }
@@ -235,12 +241,16 @@ impl Asker {
             ask.set_principal(principal);
         }
         let extras = ask.extras.map(Arc::<Extras>::from);
-        if let Some(extras) = &extras {
-            inner
-                .memory_budget
-                .reserve_extras(self.account.name(), extras)?;
-        }
-        inner.ledgers.admit(&self.account, now)?;
+        let reserved = extras.as_ref().map_or(Ok(()), |extras| {
+            let name = self.account.name();
+            inner.memory_budget.reserve_extras(name, extras)
+        });
+        reserved
+            .and_then(|()| inner.ledgers.admit(&self.account, now))
+            .inspect_err(|error| {
+                let name = self.account.name();
+                inner.refusals.not_admitted(name, error, now);
+            })?;
         let mut random = [0; 10];
         inner.entropy.fill(&mut random);
         let record = Record::from(Entry {
@@ -296,13 +306,11 @@ impl Asker {
         Ok((terms, size_limit))
     }
 
-    async fn judge_urls(&self, ask: &Ask) -> Result<(), AskError> {
+    async fn judge_urls(&self, ask: &Ask) -> Result<(), UrlError> {
         let inner = &self.engine.inner;
         let resolver = &inner.resolver_for(self.name());
         if let Subject::Url(url) = &ask.subject {
-            resolve_and_check(resolver, url, &Policy::web(), Unresolved::Accept)
-                .await
-                .map_err(AskError::UnsafeUrl)?;
+            resolve_and_check(resolver, url, &Policy::web(), Unresolved::Accept).await?;
         }
         if let Some(callback) = ask.callback_url() {
             resolve_and_check(
@@ -311,8 +319,7 @@ impl Asker {
                 &inner.settings.callbacks,
                 Unresolved::Refuse,
             )
-            .await
-            .map_err(AskError::UnsafeUrl)?;
+            .await?;
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ use crate::error::ActError;
 use crate::fair_queue::FairQueue;
 use crate::payload::editable;
 use crate::record::{AnswerState, Delivery, Entry, Record};
+use crate::refusals::UrlUse;
 use crate::resolver::{Unresolved, VettedUrl, resolve_and_check};
 use crate::shares::Shares;
 use crate::snapshot::Snapshot;
@@ -233,7 +234,12 @@ impl Inner {
                 };
                 sender.deliver(delivery).await
             }
-            Err(_) => DeliveryResult::Failed,
+            Err(error) => {
+                let asker = &record.request.asker;
+                self.refusals
+                    .url(asker, UrlUse::Callback, &error, self.now());
+                DeliveryResult::Failed
+            }
         };
         let now = self.now();
         let mut is_given_up = result == DeliveryResult::Gone;

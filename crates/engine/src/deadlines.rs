@@ -327,7 +327,8 @@ impl Inner {
                                 self.ledgers
                                     .add_live_of_principal(&request.asker, principal, 1);
                             }
-                            self.on_created(&commit.record);
+                            let counters = self.ledgers.counters(&request.asker);
+                            self.on_created(&commit.record, &counters);
                         }
                         Some(_) | None => {}
                     }

@@ -454,9 +454,11 @@ impl Elicitation {
     fn charge(&self) -> Result<(), ActError> {
         match &self.access {
             Access::Host | Access::Engine => Ok(()),
-            Access::Asker(account) => account
-                .charge_request(self.inner().now())
-                .map_err(|retry_after| ActError::RateLimited { retry_after }),
+            Access::Asker(account) => {
+                let inner = self.inner();
+                let charged = inner.charge(account, inner.now());
+                charged.map_err(|retry_after| ActError::RateLimited { retry_after })
+            }
         }
     }
 }

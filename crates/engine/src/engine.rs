@@ -25,8 +25,9 @@ use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
 use crate::events::{Events, Subscription};
 use crate::health::Health;
-use crate::limits::Ledgers;
-use crate::observe::Observer;
+use crate::limits::{Account, Ledgers};
+use crate::observe::{self, Observer};
+use crate::refusals::Refusals;
 use crate::resolver::{
     Resolver, SystemResolver, Unresolved, UrlError, VettedUrl, resolve_and_check,
 };
@@ -84,6 +85,8 @@ pub struct EngineSettings {
     pub callback_limits: CallbackLimits,
     /// How much memory unsettled and undelivered answers may take.
     pub answer_memory: AnswerMemory,
+    /// How many askers have their own label in metrics; the others share one.
+    pub labelled_askers: usize,
     /// The language of stored validation errors.
     pub messages: Messages,
 }
@@ -97,6 +100,7 @@ impl Default for EngineSettings {
             callbacks: Policy::web(),
             callback_limits: CallbackLimits::default(),
             answer_memory: AnswerMemory::default(),
+            labelled_askers: 20,
             messages: Catalogue::default().messages(["en"]),
         }
     }
@@ -130,6 +134,7 @@ pub(crate) struct Inner {
     pub(crate) backlog: Backlog,
     pub(crate) callback_queue: CallbackQueue,
     pub(crate) observer: Observer,
+    pub(crate) refusals: Refusals,
     health: Health,
     /// Store calls and deliveries in flight; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
@@ -239,6 +244,15 @@ impl Engine {
     /// as unavailable if it does not answer within five seconds.
     pub async fn check(&self) -> Result<(), Arc<StoreError>> {
         self.inner.health.check(&self.inner).await
+    }
+
+    /// Checks that the secrets in a store can be read with these keys. Changes nothing.
+    pub async fn check_keys(store: &dyn Store, keys: KeyRing) -> Result<(), StartError> {
+        let entropy = SystemEntropy::new().map_err(StartError::Entropy)?;
+        if let Some(proof) = read_proof(store).await? {
+            Vault::new(keys, Arc::new(entropy)).verify(&proof)?;
+        }
+        Ok(())
     }
 
     /// Begins to shut down: connections dropped from now on do not cancel their elicitations,
@@ -370,6 +384,7 @@ impl Builder {
     /// returns. Fails if the store cannot be read, its secrets are encrypted with other keys, or
     /// the system has no randomness.
     pub async fn start(self) -> Result<Engine, StartError> {
+        observe::describe();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let entropy = match self.entropy {
             Some(entropy) => entropy,
@@ -383,7 +398,7 @@ impl Builder {
             resolver: self
                 .resolver
                 .unwrap_or_else(|| Arc::new(SystemResolver::default())),
-            ledgers: Ledgers::new(self.settings.live),
+            ledgers: Ledgers::new(self.settings.live, self.settings.labelled_askers),
             memory_budget: MemoryBudget::new(self.settings.answer_memory),
             waiters: Waiters::new(),
             events: Events::default(),
@@ -391,6 +406,7 @@ impl Builder {
             backlog: Backlog::default(),
             callback_queue: CallbackQueue::new(self.callback_sender, self.settings.callback_limits),
             observer: Observer::default(),
+            refusals: Refusals::default(),
             health: Health::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),
@@ -424,9 +440,23 @@ impl Builder {
 /// Name of the note that holds the store's [`KeyProof`].
 const KEY_PROOF: &str = "key_proof";
 
+async fn read_proof(store: &dyn Store) -> Result<Option<KeyProof>, StartError> {
+    let text = store.load_note(KEY_PROOF).await?;
+    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
 impl Inner {
     pub(crate) fn now(&self) -> UnixTime {
         self.timeline.now()
+    }
+
+    /// Charges a request of any kind; the error is when to retry.
+    pub(crate) fn charge(&self, account: &Account, now: UnixTime) -> Result<(), Duration> {
+        let charged = account.charge_request(now);
+        charged.inspect_err(|_| {
+            let limit = "requests_per_second";
+            self.refusals.limit(account.name(), limit, now);
+        })
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -436,8 +466,7 @@ impl Inner {
     /// Detects wrong keys before a secret is sealed with them.
     async fn check_keys(&self) -> Result<(), StartError> {
         let mut in_use = Vec::new();
-        if let Some(text) = self.store.load_note(KEY_PROOF).await? {
-            let proof: KeyProof = serde_json::from_str(&text)?;
+        if let Some(proof) = read_proof(&*self.store).await? {
             self.vault.verify(&proof)?;
             in_use.extend(proof.versions());
         }

@@ -14,6 +14,7 @@ use entreat_core::UnixTime;
 use parking_lot::RwLock;
 
 use crate::error::AskError;
+use crate::observe::{AskerCounters, AskerLabels};
 use crate::padded::Padded;
 use crate::rate::{Rate, RateLimiter};
 use crate::record::Request;
@@ -87,6 +88,7 @@ pub(crate) struct Ledger {
     rates: RwLock<Rates>,
     latest: LatestCall,
     principals: Principals,
+    counters: Arc<AskerCounters>,
 }
 
 /// Who is charged: an asker, or a principal it acts for. A single pointer, because every waiter has
@@ -130,6 +132,11 @@ impl Account {
 
     fn ledger(&self) -> &Arc<Ledger> {
         &self.0.ledger
+    }
+
+    /// The asker's metrics.
+    pub(crate) fn counters(&self) -> &AskerCounters {
+        &self.ledger().counters
     }
 
     /// The asker's name.
@@ -213,6 +220,7 @@ pub(crate) struct Ledgers {
     open: [Padded<RwLock<OpenLedgers>>; SHARDS],
     live: Padded<AtomicUsize>,
     limit: usize,
+    labels: AskerLabels,
 }
 
 type OpenLedgers = HashMap<Arc<str>, Arc<Ledger>>;
@@ -220,12 +228,14 @@ type OpenLedgers = HashMap<Arc<str>, Arc<Ledger>>;
 const SHARDS: usize = 16;
 
 impl Ledgers {
-    /// `limit` is the maximum number of live elicitations.
-    pub(crate) fn new(limit: usize) -> Self {
+    /// `limit` is the maximum number of live elicitations, `labelled` that of askers with a label
+    /// in metrics.
+    pub(crate) fn new(limit: usize, labelled: usize) -> Self {
         Self {
             open: Default::default(),
             live: Padded::default(),
             limit,
+            labels: AskerLabels::new(labelled),
         }
     }
 
@@ -256,6 +266,7 @@ impl Ledgers {
             rates: RwLock::new(Rates::new(limits)),
             latest: LatestCall::default(),
             principals: Principals::default(),
+            counters: self.labels.of(&name),
         });
         open.insert(name, ledger.clone());
         ledger
@@ -307,15 +318,23 @@ impl Ledgers {
         }
     }
 
-    /// Uncounts an elicitation that has settled.
-    pub(crate) fn release(&self, request: &Request) {
+    /// Uncounts an elicitation that has settled, and returns its asker's metrics.
+    pub(crate) fn release(&self, request: &Request) -> Arc<AskerCounters> {
         decrement(&self.live);
-        if let Some(ledger) = self.shard(&request.asker).read().get(&request.asker) {
-            decrement(&ledger.live);
-            if let Some(principal) = request.principal() {
-                ledger.principals.release(principal);
-            }
+        let open = self.shard(&request.asker).read();
+        let Some(ledger) = open.get(&request.asker) else {
+            return self.labels.of(&request.asker);
+        };
+        decrement(&ledger.live);
+        if let Some(principal) = request.principal() {
+            ledger.principals.release(principal);
         }
+        ledger.counters.clone()
+    }
+
+    /// Returns the metrics of an asker.
+    pub(crate) fn counters(&self, asker: &Arc<str>) -> Arc<AskerCounters> {
+        self.labels.of(asker)
     }
 
     /// Counts elicitations that were live before the engine started.

@@ -14,6 +14,15 @@ pub type PageUrlFuture = Pin<Box<dyn Future<Output = Result<String, NoPage>> + S
 #[error("{0}")]
 pub struct NoPage(pub String);
 
+/// A link to the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxLink {
+    /// The URL.
+    pub url: String,
+    /// Whether the URL contains a token that lets people in.
+    pub is_secret: bool,
+}
+
 /// Provides the URLs of question pages.
 pub trait Links: Send + Sync {
     /// Returns the URL of the page, if it is known and pages are reachable.
@@ -25,6 +34,11 @@ pub trait Links: Send + Sync {
         let page = self.page(question.id());
         let page = page.ok_or_else(|| NoPage("pages cannot be reached".to_owned()));
         Box::pin(std::future::ready(page))
+    }
+
+    /// Returns the link to the inbox of the person who answers, if pages are reachable.
+    fn inbox(&self) -> Option<InboxLink> {
+        None
     }
 
     /// Whether a question must name its respondent, because otherwise nobody could open its page.

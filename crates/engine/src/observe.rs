@@ -1,38 +1,79 @@
 //! Metrics and log events of the engine; the reference documentation lists their names.
 //!
-//! They never contain answers, and only the host of a URL. Handles are created once per combination
-//! of labels, so that counting costs a load and an add, or nothing without a recorder.
+//! They never contain answers, and only the host of a URL. Each transition has a line.
+
+mod counters;
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use entreat_core::{CancelReason, Mode, Outcome, TimeoutError};
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use entreat_core::{Outcome, TimeoutError, UnixTime};
+use metrics::{
+    Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 
-use crate::record::{Channel, Record};
+use crate::record::Record;
 
-const MODES: usize = Mode::ALL.len();
-const CHANNELS: usize = 6;
-const REASONS: usize = CancelReason::ALL.len();
+pub(crate) use self::counters::{AskerCounters, AskerLabels};
 
-/// A counter per mode and channel.
-type ByChannel = [[OnceLock<Counter>; CHANNELS]; MODES];
-
-/// The engine's metrics.
+/// The engine's metrics, except the counters of askers.
 #[derive(Default)]
 pub(crate) struct Observer {
-    created: ByChannel,
-    completed: ByChannel,
-    declined: ByChannel,
-    timed_out: ByChannel,
-    cancelled: [ByChannel; REASONS],
-    abandoned: [ByChannel; REASONS],
     live: OnceLock<Gauge>,
     ask_to_open: OnceLock<Histogram>,
     ask_to_answer: OnceLock<Histogram>,
     requested_timeout: OnceLock<Histogram>,
     validation: OnceLock<Histogram>,
     store: [OnceLock<Histogram>; StoreCall::COUNT],
+}
+
+/// Describes the metrics to the recorder.
+pub(crate) fn describe() {
+    describe_counter!("elicitation_created_total", "Questions asked.");
+    describe_counter!("elicitation_completed_total", "Questions answered.");
+    describe_counter!("elicitation_declined_total", "Questions declined.");
+    describe_counter!(
+        "elicitation_timeout_total",
+        "Questions not answered in time."
+    );
+    describe_counter!(
+        "elicitation_cancelled_total",
+        "Questions cancelled, by reason."
+    );
+    describe_counter!(
+        "elicitation_abandoned_total",
+        "Questions cancelled because the connection or session of their asker ended."
+    );
+    describe_counter!(
+        "elicitation_timeout_rejected_total",
+        "Requests rejected because of their timeout, by kind."
+    );
+    describe_counter!(
+        "elicitation_callbacks_total",
+        "Attempts to deliver an outcome to a callback, by result."
+    );
+    describe_gauge!("elicitation_live", "Open questions.");
+    describe_histogram!(
+        "elicitation_ask_to_open_seconds",
+        "Time from asking until a person starts to answer."
+    );
+    describe_histogram!(
+        "elicitation_ask_to_answer_seconds",
+        "Time from asking until the answer."
+    );
+    describe_histogram!(
+        "elicitation_requested_timeout_seconds",
+        "Timeouts of questions."
+    );
+    describe_histogram!(
+        "elicitation_validation_seconds",
+        "Time to validate an answer."
+    );
+    describe_histogram!(
+        "elicitation_store_seconds",
+        "Time of calls to the store, by call."
+    );
 }
 
 /// A kind of store call.
@@ -58,14 +99,9 @@ impl StoreCall {
 }
 
 impl Observer {
-    pub(crate) fn created(&self, record: &Record, live: usize) {
+    pub(crate) fn created(&self, record: &Record, live: usize, counters: &AskerCounters) {
         let request = &record.request;
-        let name = "elicitation_created_total";
-        count(
-            &self.created,
-            record,
-            || counter!(name, "mode" => request.mode.as_str(), "channel" => request.channel.as_str()),
-        );
+        counters.created(request);
         let seconds = record.lifecycle.terms().initial().as_secs_f64();
         self.requested_timeout
             .get_or_init(|| histogram!("elicitation_requested_timeout_seconds"))
@@ -74,6 +110,7 @@ impl Observer {
         tracing::info!(
             elicitation.id = %record.id,
             elicitation.mode = request.mode.as_str(),
+            asker = &*request.asker,
             "elicitation created"
         );
     }
@@ -82,79 +119,58 @@ impl Observer {
         self.ask_to_open
             .get_or_init(|| histogram!("elicitation_ask_to_open_seconds"))
             .record(after.as_secs_f64());
-        tracing::debug!(elicitation.id = %record.id, "elicitation opened");
+        tracing::info!(
+            elicitation.id = %record.id,
+            elicitation.mode = record.request.mode.as_str(),
+            asker = &*record.request.asker,
+            after_ms = millis(after),
+            "elicitation opened"
+        );
     }
 
-    pub(crate) fn settled(&self, record: &Record, outcome: Outcome, live: usize) {
-        let (mode, channel) = (
-            record.request.mode.as_str(),
-            record.request.channel.as_str(),
+    #[expect(clippy::unused_self, reason = "stands with the other events")]
+    pub(crate) fn extended(&self, record: &Record, deadline: UnixTime) {
+        tracing::info!(
+            elicitation.id = %record.id,
+            elicitation.mode = record.request.mode.as_str(),
+            asker = &*record.request.asker,
+            timeout_ms = millis(deadline.since(record.lifecycle.created())),
+            "elicitation extended"
         );
-        let count_as = |counters: &ByChannel, name: &'static str| {
-            count(
-                counters,
-                record,
-                || counter!(name, "mode" => mode, "channel" => channel),
-            );
-        };
-        match outcome {
-            Outcome::Completed => {
-                count_as(&self.completed, "elicitation_completed_total");
-                self.answered(record);
-            }
-            Outcome::Declined => count_as(&self.declined, "elicitation_declined_total"),
-            Outcome::TimedOut => count_as(&self.timed_out, "elicitation_timeout_total"),
-            Outcome::Cancelled(reason) => self.cancelled(record, reason),
+    }
+
+    pub(crate) fn settled(
+        &self,
+        record: &Record,
+        outcome: Outcome,
+        live: usize,
+        counters: &AskerCounters,
+    ) {
+        counters.settled(&record.request, outcome);
+        if outcome == Outcome::Completed {
+            self.ask_to_answer
+                .get_or_init(|| histogram!("elicitation_ask_to_answer_seconds"))
+                .record(age(record).as_secs_f64());
         }
         self.set_live(live);
-    }
-
-    fn answered(&self, record: &Record) {
-        let lifecycle = &record.lifecycle;
-        let took = lifecycle
-            .settled_at()
-            .map(|at| at.since(lifecycle.created()));
-        self.ask_to_answer
-            .get_or_init(|| histogram!("elicitation_ask_to_answer_seconds"))
-            .record(took.unwrap_or_default().as_secs_f64());
-        let size = |record: &Record| {
-            record
-                .answer_state
-                .as_ref()?
-                .result
-                .as_ref()
-                .map(|r| r.text.len())
+        let reason = match outcome {
+            Outcome::Cancelled(reason) => Some(reason.as_str()),
+            Outcome::Completed | Outcome::Declined | Outcome::TimedOut => None,
         };
+        tracing::info!(
+            elicitation.id = %record.id,
+            elicitation.mode = record.request.mode.as_str(),
+            asker = &*record.request.asker,
+            outcome = outcome.status().as_str(),
+            reason,
+            after_ms = millis(age(record)),
+            "elicitation settled"
+        );
         tracing::debug!(
             elicitation.id = %record.id,
-            size = size(record).unwrap_or_default(),
-            "elicitation completed"
+            size = result_size(record),
+            "result stored"
         );
-    }
-
-    fn cancelled(&self, record: &Record, reason: CancelReason) {
-        let (mode, channel) = (
-            record.request.mode.as_str(),
-            record.request.channel.as_str(),
-        );
-        let count_as = |counters: &[ByChannel; REASONS], name: &'static str| {
-            count(
-                &counters[reason as usize],
-                record,
-                || counter!(name, "mode" => mode, "channel" => channel, "reason" => reason.as_str()),
-            );
-        };
-        count_as(&self.cancelled, "elicitation_cancelled_total");
-        let is_abandoned = match reason {
-            CancelReason::ClientDisconnected | CancelReason::SessionExpired => true,
-            CancelReason::UserCancelled
-            | CancelReason::FormInvalidated
-            | CancelReason::MaxRetriesExceeded
-            | CancelReason::AskerCancelled => false,
-        };
-        if is_abandoned {
-            count_as(&self.abandoned, "elicitation_abandoned_total");
-        }
     }
 
     #[expect(clippy::unused_self, reason = "rare, so no handle is cached")]
@@ -181,13 +197,21 @@ impl Observer {
     }
 }
 
-fn count(counters: &ByChannel, record: &Record, make: impl FnOnce() -> Counter) {
-    let (mode, channel) = (
-        record.request.mode as usize,
-        record.request.channel as usize,
-    );
-    counters[mode][channel].get_or_init(make).increment(1);
+/// How long it took to settle.
+fn age(record: &Record) -> Duration {
+    let lifecycle = &record.lifecycle;
+    let took = lifecycle
+        .settled_at()
+        .map(|at| at.since(lifecycle.created()));
+    took.unwrap_or_default()
 }
 
-// Every channel has an index in the tables above.
-const _: () = assert!(Channel::Link as usize + 1 == CHANNELS);
+/// The size of the result in bytes; 0 if there is none.
+fn result_size(record: &Record) -> usize {
+    let result = || record.answer_state.as_ref()?.result.as_ref();
+    result().map_or(0, |result| result.text.len())
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use entreat_core::url_guard::{Policy, check_url};
 use entreat_core::{
     Answers, CheckError, CheckSettings, ElicitationId, Form, Lifecycle, Mode, Outcome, Presented,
     ReferenceKind, State, Status,
@@ -12,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ask::INLINE_FIELD;
-use crate::record::{Entry, Record};
+use crate::record::{Entry, Record, Subject};
 use crate::vault::Secret;
 
 /// An elicitation at one moment.
@@ -22,8 +23,22 @@ use crate::vault::Secret;
 pub struct Snapshot {
     record: Record,
     secrets: Vec<(Box<str>, Secret)>,
-    with_result: bool,
+    view: View,
 }
+
+/// How much of it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    /// Everything.
+    Full,
+    /// For lists: what is asked, without the result.
+    Brief,
+    /// For operators: what is asked and by whom, without answers and what the asker attached.
+    Operator,
+}
+
+/// Maximum length of a question in a list, in characters.
+const MAX_QUESTION: usize = 200;
 
 impl Snapshot {
     /// With [`SEALED`](entreat_core::SEALED) in place of secrets.
@@ -31,7 +46,7 @@ impl Snapshot {
         Self {
             record,
             secrets: Vec::new(),
-            with_result: true,
+            view: View::Full,
         }
     }
 
@@ -40,7 +55,7 @@ impl Snapshot {
         Self {
             record,
             secrets,
-            with_result: true,
+            view: View::Full,
         }
     }
 
@@ -49,7 +64,17 @@ impl Snapshot {
         Self {
             record,
             secrets: Vec::new(),
-            with_result: false,
+            view: View::Brief,
+        }
+    }
+
+    /// For operators: the answers are gone from the record itself.
+    pub(crate) fn for_operator(mut self) -> Self {
+        self.record.to_mut().answer_state = None;
+        Self {
+            record: self.record,
+            secrets: Vec::new(),
+            view: View::Operator,
         }
     }
 
@@ -91,7 +116,7 @@ impl Snapshot {
     /// Returns the result, if any: an object of answers, the text of an inline question, or the
     /// JSON that [`Elicitation::complete`](crate::Elicitation::complete) received.
     pub fn result(&self) -> Option<Value> {
-        if !self.with_result {
+        if self.view != View::Full {
             return None;
         }
         let result = self.record.answer_state.as_ref()?.result.as_ref()?;
@@ -113,7 +138,8 @@ impl Snapshot {
     /// Returns the stored text with all digits of large numbers; `None` if secrets have to be
     /// inserted or a member extracted.
     fn exact_result(&self) -> Option<&RawValue> {
-        let is_whole = self.with_result && self.secrets.is_empty() && self.mode() != Mode::Inline;
+        let is_whole =
+            self.view == View::Full && self.secrets.is_empty() && self.mode() != Mode::Inline;
         let result = self.record.answer_state.as_ref()?.result.as_ref()?;
         is_whole.then(|| serde_json::from_str(&result.text).ok())?
     }
@@ -139,6 +165,18 @@ impl Snapshot {
         };
         let checked = form.check_text_with(&text, &settings);
         Some(checked.map(Answers::into_owned))
+    }
+
+    /// Returns what is asked, in short: the title of the form, the prompt, or the host of the URL,
+    /// whose other parts may be secret.
+    fn question(&self) -> String {
+        match &self.record.request.subject {
+            Subject::Form(form) => form.title().chars().take(MAX_QUESTION).collect(),
+            Subject::Url(url) => {
+                let host = check_url(url, &Policy::web()).ok();
+                host.map_or_else(String::new, |url| url.host().to_string())
+            }
+        }
     }
 
     /// Returns the draft, with [`SEALED`](entreat_core::SEALED) in place of secrets.
@@ -206,6 +244,12 @@ impl Serialize for Snapshot {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("elicitationId", id)?;
         map.serialize_entry("mode", &request.mode)?;
+        if self.view == View::Operator {
+            map.serialize_entry("asker", &*request.asker)?;
+        }
+        if self.view != View::Full {
+            map.serialize_entry("question", &self.question())?;
+        }
         map.serialize_entry("status", &self.status())?;
         if let Some(Outcome::Cancelled(reason)) = lifecycle.outcome() {
             map.serialize_entry("reason", &reason)?;
@@ -230,7 +274,8 @@ impl Serialize for Snapshot {
         map.serialize_entry("extensions", &lifecycle.extensions())?;
         map.serialize_entry("extensionsRemaining", &lifecycle.extensions_left())?;
         map.serialize_entry("sizeLimit", &request.size_limit)?;
-        if let Some(metadata) = request.extras.as_ref().and_then(|e| e.metadata.as_ref()) {
+        let metadata = request.extras.as_ref().and_then(|e| e.metadata.as_ref());
+        if let Some(metadata) = metadata.filter(|_| self.view != View::Operator) {
             map.serialize_entry("metadata", metadata)?;
         }
         if let Some(submission) = held.and_then(|held| held.submission.as_ref()) {

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use entreat_core::{Command, Effect, ElicitationId, Lifecycle, Rejection, State, Step, UnixTime};
+use entreat_core::{
+    Change, Command, Effect, ElicitationId, Lifecycle, Rejection, State, Step, UnixTime,
+};
 
 use tokio::task::JoinError;
 
@@ -14,7 +16,7 @@ use crate::elicitation::Access;
 use crate::engine::Inner;
 use crate::error::ActError;
 use crate::limits::Account;
-use crate::observe::StoreCall;
+use crate::observe::{AskerCounters, StoreCall};
 use crate::record::{AnswerState, Record};
 use crate::store::{Created, Reply, StoreError};
 use crate::vault::VaultError;
@@ -111,7 +113,11 @@ impl Inner {
                 Err(rejection) => return Err(rejected(rejection, &record.lifecycle, now)),
             };
             let held = keep(&record, &step)?;
-            self.memory_budget.reserve(&record, held.as_ref())?;
+            let reserved = self.memory_budget.reserve(&record, held.as_ref());
+            reserved.inspect_err(|_| {
+                let asker = &record.request.asker;
+                self.refusals.limit(asker, "answer_bytes", now);
+            })?;
             let next = record.to_mut();
             next.version = next.version.next();
             next.lifecycle.apply(&step);
@@ -206,7 +212,7 @@ impl Inner {
         account: &Account,
     ) -> Result<Created, StoreError> {
         let done = |inner: &Self, record: Record, account: &Account, answer: &_| match answer {
-            Ok(Created::New) => inner.on_created(&record),
+            Ok(Created::New) => inner.on_created(&record, account.counters()),
             Ok(Created::Existing(_)) | Err(_) => {
                 inner.ledgers.refund(account);
                 inner.waiters.settle(record.id);
@@ -242,8 +248,8 @@ impl Inner {
     }
 
     /// Performs the effects of a creation.
-    pub(crate) fn on_created(&self, record: &Record) {
-        self.observer.created(record, self.ledgers.live());
+    pub(crate) fn on_created(&self, record: &Record, counters: &AskerCounters) {
+        self.observer.created(record, self.ledgers.live(), counters);
         self.events.publish(record, None);
         self.arm_timer(record);
     }
@@ -253,6 +259,9 @@ impl Inner {
         if record.lifecycle.state() == (State::Active { since: step.at }) {
             let after = step.at.since(record.lifecycle.created());
             self.observer.opened(record, after);
+        }
+        if let Change::Extended { deadline } = step.change {
+            self.observer.extended(record, deadline);
         }
         for effect in step.change.effects() {
             match effect {
@@ -271,9 +280,10 @@ impl Inner {
         if !self.backlog.should_settle(record.id, step.at) {
             return;
         }
-        self.ledgers.release(&record.request);
+        let counters = self.ledgers.release(&record.request);
         if let Some(outcome) = record.lifecycle.outcome() {
-            self.observer.settled(record, outcome, self.ledgers.live());
+            let live = self.ledgers.live();
+            self.observer.settled(record, outcome, live, &counters);
         }
         self.events.publish(record, Some(step));
         self.waiters.settle(record.id);

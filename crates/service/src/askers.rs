@@ -1,17 +1,48 @@
-//! Who may ask over a network: holders of a key, and local programs if allowed.
+//! Who may call the API over a network: holders of a key, and local programs if allowed.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use entreat_engine::Asker;
 
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Asks questions, and sees its own only.
+    #[default]
+    Asker,
+    /// An asker that needs no key, because it runs on this machine, of a service for which nobody
+    /// has a key. It sees and answers all questions anyway, so it may open the inbox.
+    Local,
+    /// Lists, cancels and extends the questions of all askers. Asks none, and reads no answers.
+    Operator,
+}
+
+impl Role {
+    /// The role's name in configurations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Asker => "asker",
+            Self::Local => "local",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// An asker and what it may do.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) asker: Asker,
+    pub(crate) role: Role,
+}
+
 /// The askers that may use the API, by key.
 ///
 /// Keys are stored and looked up as digests, so lookup time reveals nothing about a key.
 #[derive(Clone, Default)]
 pub struct Askers {
-    by_digest: HashMap<[u8; 32], Asker>,
-    local: Option<Asker>,
+    by_digest: HashMap<[u8; 32], Caller>,
+    local: Option<Caller>,
 }
 
 impl Askers {
@@ -22,23 +53,34 @@ impl Askers {
 
     /// Adds an asker with a key. One asker may have several keys, for rotation.
     #[must_use]
-    pub fn with_key(mut self, key: &str, asker: Asker) -> Self {
-        self.by_digest.insert(digest(key), asker);
+    pub fn with_key(self, key: &str, asker: Asker) -> Self {
+        self.with_role(key, asker, Role::Asker)
+    }
+
+    /// Adds a caller with a key and a role.
+    #[must_use]
+    pub fn with_role(mut self, key: &str, asker: Asker, role: Role) -> Self {
+        self.by_digest.insert(digest(key), Caller { asker, role });
+        if let Some(local) = &mut self.local {
+            local.role = Role::Asker;
+        }
         self
     }
 
     /// Lets programs on this machine ask without a key, as this asker.
     #[must_use]
     pub fn with_local(mut self, asker: Asker) -> Self {
-        self.local = Some(asker);
+        let is_alone = self.by_digest.is_empty();
+        let role = if is_alone { Role::Local } else { Role::Asker };
+        self.local = Some(Caller { asker, role });
         self
     }
 
-    pub(crate) fn by_key(&self, key: &str) -> Option<&Asker> {
+    pub(crate) fn by_key(&self, key: &str) -> Option<&Caller> {
         self.by_digest.get(&digest(key))
     }
 
-    pub(crate) fn local(&self) -> Option<&Asker> {
+    pub(crate) fn local(&self) -> Option<&Caller> {
         self.local.as_ref()
     }
 }
@@ -49,11 +91,11 @@ fn digest(key: &str) -> [u8; 32] {
 
 impl fmt::Debug for Askers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names: Vec<_> = self.by_digest.values().map(Asker::name).collect();
+        let mut names: Vec<_> = self.by_digest.values().map(|it| it.asker.name()).collect();
         names.sort_unstable();
         f.debug_struct("Askers")
             .field("with_keys", &names)
-            .field("local", &self.local.as_ref().map(Asker::name))
+            .field("local", &self.local.as_ref().map(|it| it.asker.name()))
             .finish()
     }
 }

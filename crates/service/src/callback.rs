@@ -11,7 +11,7 @@ use axum::http::{Method, StatusCode};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use entreat_core::UnixTime;
-use entreat_engine::{CallbackDelivery, CallbackSender, DeliveryResult, Snapshot};
+use entreat_engine::{CallbackDelivery, CallbackSender, DeliveryResult, LogThrottle, Snapshot};
 use entreat_wire::http::{Client, ClientError, platform_tls};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustls::ClientConfig;
@@ -74,6 +74,8 @@ impl SigningSecret {
 pub struct Callbacks {
     secrets: Arc<[SigningSecret]>,
     tls: Arc<ClientConfig>,
+    /// The log lines about failures, by asker.
+    failures: Arc<LogThrottle<Arc<str>>>,
 }
 
 /// Why callbacks cannot be set up.
@@ -105,7 +107,23 @@ impl Callbacks {
             return Err(CallbackError::NoSecret);
         }
         let tls = Arc::new(tls);
-        Ok(Self { secrets, tls })
+        let failures = Arc::default();
+        Ok(Self {
+            secrets,
+            tls,
+            failures,
+        })
+    }
+
+    /// Logs a failure: one line per asker in some seconds, with the host, never the URL.
+    fn warn(&self, parcel: &CallbackDelivery, reason: &str) {
+        let asker = &parcel.settled.record().request.asker;
+        if tracing::enabled!(tracing::Level::WARN)
+            && let Some(count) = self.failures.count(asker.clone(), parcel.now)
+        {
+            let (asker, host) = (&**asker, parcel.to.host());
+            tracing::warn!(asker, host, reason, count, "a callback failed");
+        }
     }
 
     async fn post(&self, parcel: &CallbackDelivery) -> Result<StatusCode, BoxError> {
@@ -144,21 +162,17 @@ impl CallbackSender for Callbacks {
     ) -> Pin<Box<dyn Future<Output = DeliveryResult> + Send>> {
         let callbacks = self.clone();
         Box::pin(async move {
-            let host = parcel.to.host().to_owned();
-            let id = parcel.settled.id();
-            match callbacks.post(&parcel).await {
-                Ok(status) if status.is_success() => DeliveryResult::Delivered,
-                Ok(StatusCode::GONE) => DeliveryResult::Gone,
+            let (result, reason) = match callbacks.post(&parcel).await {
+                Ok(status) if status.is_success() => return DeliveryResult::Delivered,
+                Ok(StatusCode::GONE) => (DeliveryResult::Gone, "status 410".to_owned()),
                 Ok(status) => {
-                    let status = status.as_u16();
-                    tracing::debug!(elicitation.id = %id, host, status, "a callback was rejected");
-                    DeliveryResult::Failed
+                    let reason = format!("status {}", status.as_u16());
+                    (DeliveryResult::Failed, reason)
                 }
-                Err(error) => {
-                    tracing::debug!(elicitation.id = %id, host, %error, "a callback failed");
-                    DeliveryResult::Failed
-                }
-            }
+                Err(error) => (DeliveryResult::Failed, error.to_string()),
+            };
+            callbacks.warn(&parcel, &reason);
+            result
         })
     }
 }

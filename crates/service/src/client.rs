@@ -51,10 +51,6 @@ impl CallError {
             Self::Refused(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
                 "; set the asker's key"
             }
-            Self::Refused(refusal) if refusal.data["reason"] == "timeout_too_large" => {
-                "; `timeouts.form.max` in the asker's table of that service's configuration allows \
-                 more"
-            }
             Self::Exchange(_) | Self::Foreign(_) | Self::Refused(_) => "",
         };
         let message = self.to_string();

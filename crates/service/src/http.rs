@@ -28,7 +28,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use entreat_engine::Asker;
+use entreat_engine::LogThrottle;
 use tokio::net::TcpListener;
 
 pub use self::server::{Server, listen};
@@ -36,8 +36,9 @@ pub use self::server::{Server, listen};
 use self::proxied::ProxiedRequests;
 use self::refusal::Refusal;
 use self::server::Shutdown;
-use crate::askers::Askers;
+use crate::askers::{Askers, Caller};
 use crate::guess_limiter::GuessLimiter;
+use crate::local::AddressBlock;
 use crate::memory::MemoryQuota;
 use crate::notification_log::NotificationLog;
 use crate::page::Pages;
@@ -140,6 +141,8 @@ struct Shared {
     scheme: &'static str,
     notifications: NotificationLog,
     guess_limiter: GuessLimiter,
+    /// The log lines about refused requests.
+    refusals: LogThrottle<(AddressBlock, &'static str)>,
     proxied_requests: Option<ProxiedRequests>,
     memory: MemoryQuota,
     readiness: tokio::sync::Mutex<()>,
@@ -166,6 +169,7 @@ impl Http {
             pages: None,
             scheme: "http",
             guess_limiter: GuessLimiter::new(GUESSES_PER_SECOND, GUESSES_AT_ONCE),
+            refusals: LogThrottle::default(),
             proxied_requests: None,
             readiness: tokio::sync::Mutex::default(),
             shutdown: server.shutdown().clone(),
@@ -276,9 +280,9 @@ impl Shared {
         self.pages.as_ref()?.uploads()
     }
 
-    fn admit(&self, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<&Asker, Refusal> {
+    fn admit(&self, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<&Caller, Refusal> {
         let admitted = guard::admit(&self.askers, self.scheme, peer, uri, headers);
-        match admitted {
+        let admitted = match admitted {
             Err(Refusal::NoKey | Refusal::UnknownKey)
                 if self
                     .guess_limiter
@@ -287,6 +291,19 @@ impl Shared {
                 Err(Refusal::TooManyGuesses)
             }
             admitted => admitted,
+        };
+        admitted.inspect_err(|refusal| self.warn(peer, *refusal))
+    }
+
+    /// Logs that nobody was admitted: one line per address and reason in some seconds.
+    fn warn(&self, peer: SocketAddr, refusal: Refusal) {
+        let reason = refusal.code();
+        let key = (AddressBlock::of(peer.ip()), reason);
+        let now = self.rpc.engine().now();
+        if tracing::enabled!(tracing::Level::WARN)
+            && let Some(count) = self.refusals.count(key, now)
+        {
+            tracing::warn!(address = %peer.ip(), reason, count, "a request was refused");
         }
     }
 }

@@ -36,7 +36,7 @@ mod tls;
 mod trace;
 pub mod upload;
 
-pub use askers::Askers;
+pub use askers::{Askers, Role};
 #[cfg(feature = "callbacks")]
 pub use callback::{CallbackError, Callbacks, InvalidSigningSecret, SigningSecret};
 #[cfg(feature = "remote")]

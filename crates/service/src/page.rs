@@ -39,7 +39,7 @@ use axum::Router;
 use axum::middleware::map_response_with_state;
 use axum::routing::{any, get, post};
 use entreat_core::{Catalogue, ElicitationId};
-use entreat_engine::{Engine, Entropy, SystemEntropy};
+use entreat_engine::{Engine, Entropy, InboxLink, SystemEntropy};
 use parking_lot::Mutex;
 
 pub(crate) use self::posted::FormReader;
@@ -200,6 +200,13 @@ impl Pages {
 impl Links for Pages {
     fn page(&self, id: ElicitationId) -> Option<String> {
         (!self.0.rejects_everyone).then(|| self.link(id))
+    }
+
+    fn inbox(&self) -> Option<InboxLink> {
+        (!self.0.rejects_everyone).then(|| InboxLink {
+            url: self.inbox_link(),
+            is_secret: !self.0.settings.identity.needs_respondent(),
+        })
     }
 
     fn needs_respondent(&self) -> bool {

@@ -38,6 +38,7 @@ mod shape;
 mod act;
 mod create;
 mod forms;
+mod inbox;
 mod method;
 mod watch;
 

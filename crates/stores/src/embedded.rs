@@ -10,6 +10,7 @@
 mod backup;
 mod batch;
 mod batch_size;
+mod beside;
 mod claims;
 mod files;
 mod group_commit;
@@ -30,6 +31,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime, Validators};
 use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply, StatusFilter};
@@ -38,6 +40,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 pub use backup::BackupError;
+pub use beside::Checked;
 pub use inspect::FileKind;
 pub use open::OpenError;
 
@@ -147,6 +150,36 @@ impl EmbeddedStore {
     /// Whether the store is open. Must not be called by the process that has it open.
     pub fn is_in_use(path: &Path) -> bool {
         inspect::is_in_use(path)
+    }
+
+    /// Verifies a store without opening it, as [`open`](Self::open) does, for at most this long.
+    /// Another process may have it open. Writes nothing.
+    pub async fn check(path: &Path, limit: Duration) -> Result<Checked, OpenError> {
+        beside::check_within(path.to_owned(), limit).await
+    }
+
+    /// Writes a consistent, verified snapshot of a store to a new file without opening the store:
+    /// another process may have it open and write to it.
+    ///
+    /// The snapshot is a store itself. Fails if the file exists.
+    pub async fn back_up(path: &Path, to: &Path) -> Result<(), BackupError> {
+        backup::of_file(path.to_owned(), to.to_owned()).await
+    }
+
+    /// Verifies a backup and copies it to a file that does not exist, or is empty.
+    pub async fn restore(backup: &Path, to: &Path) -> Result<(), BackupError> {
+        backup::restore(backup.to_owned(), to.to_owned()).await
+    }
+
+    /// Tells other processes at which URL the service that has this store open is reached.
+    pub fn announce(&self, url: &str) -> std::io::Result<()> {
+        let locks = self.shared.locks.lock();
+        locks.as_ref().map_or(Ok(()), |locks| locks.announce(url))
+    }
+
+    /// Returns the URL of the service that has a store open, if it is known.
+    pub fn announced_url(path: &Path) -> Option<String> {
+        files::announced(path)
     }
 
     /// Returns the paths of SQLite's auxiliary files, which exist while the store is open.

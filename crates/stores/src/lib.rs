@@ -11,7 +11,7 @@ mod sum;
 
 mod embedded;
 
-pub use embedded::{BackupError, EmbeddedOptions, EmbeddedStore, FileKind, OpenError};
+pub use embedded::{BackupError, Checked, EmbeddedOptions, EmbeddedStore, FileKind, OpenError};
 pub use record::RecordError;
 
 /// For the fuzz targets only.

@@ -17,10 +17,10 @@ use crate::{output, runtime};
 
 /// Copy a store to a new file
 ///
-/// The copy is a complete store. Uploaded files that have not been fetched yet are copied, still
-/// encrypted, to a folder next to it, where a service that uses the copy finds them. The copy
-/// doesn't include the keys: without them nobody can read its secrets, so back up the key file too,
-/// in a different place.
+/// The service that uses the store may be running. The copy is a complete, verified store. Uploaded
+/// files that have not been fetched yet are copied, still encrypted, to a folder next to it, where
+/// `entreat restore` finds them. The copy doesn't include the keys: without them nobody can read
+/// its secrets, so back up the key file too, in a different place.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -39,24 +39,20 @@ Examples:
   entreat backup monday.db
   entreat backup monday.db --store questions.db
   entreat list --store monday.db --keys questions.db.keys
+  entreat restore monday.db --store questions.db
 
-Exit codes: 0 copied; 2 wrong usage, no store, a store that cannot be opened, a file or folder that
-already exists or cannot be written.";
+Exit codes: 0 copied; 2 wrong usage, no store, a store that is damaged or cannot be read, a file or
+folder that already exists or cannot be written.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyhow::Result<Exit> {
     let location = args.store.location(context.environment())?;
+    location.require_store()?;
     let from = args
         .uploads
         .clone()
         .unwrap_or_else(|| Uploads::folder_for_store(location.store()));
     let to = Uploads::folder_for_store(&args.file);
-    let files = runtime::block_on(async {
-        // Open until the end, so that the store and its uploads are consistent.
-        let store = location.open_store()?;
-        let copied = copy(&store, &args.file, &from, &to).await;
-        store.close().await;
-        copied
-    })?;
+    let files = runtime::block_on(copy(location.store(), &args.file, &from, &to))?;
     let file = args.file.to_string_lossy();
     let (file, keys) = (output::sanitize(&file), location.shown_keys());
     let folder = to.to_string_lossy();
@@ -71,12 +67,15 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
 }
 
 /// Copies a store and its uploads, or leaves nothing behind; returns the number of uploads.
-async fn copy(store: &EmbeddedStore, file: &Path, from: &Path, to: &Path) -> anyhow::Result<usize> {
+///
+/// Files after the store: those that it refers to were there before. One that is gone by now was
+/// fetched, and one more belongs to a later draft and will be deleted.
+async fn copy(store: &Path, file: &Path, from: &Path, to: &Path) -> anyhow::Result<usize> {
     let shown = || output::sanitize(&to.to_string_lossy()).to_string();
     if to.try_exists().unwrap_or(true) {
         bail!("{} already exists", shown());
     }
-    store.backup(file).await?;
+    EmbeddedStore::back_up(store, file).await?;
     let copied = upload::copy(from, to);
     if copied.is_err() {
         // A store without its uploads would look like a complete backup.

@@ -9,6 +9,7 @@ mod finding;
 mod forms;
 mod pages;
 mod port;
+mod service;
 mod settings;
 mod store;
 mod system;
@@ -24,6 +25,7 @@ use self::finding::{Finding, Level};
 use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
 use crate::environment::Environment;
+use crate::remote::RemoteArgs;
 use crate::{output, runtime};
 
 /// Check the setup of a service for problems
@@ -37,6 +39,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
     serve: ServeArgs,
     #[command(flatten)]
     shared: ConfigArgs,
@@ -45,11 +49,12 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "\
 Each check is ok, a warning or a problem. Checks the configuration, the store with its folder and
 keys, the disk, the clock, the limit of open files, the address, insecure settings, and the forms.
-The service may be running.
+The service may be running. With --url, checks only whether that service answers and knows the key.
 
 Examples:
   entreat doctor
   entreat doctor --config /etc/entreat/entreat.toml
+  entreat doctor --url https://ask.example.com
   entreat doctor --json | jq -r '.findings[] | select(.level != \"ok\") | .remedy'
 
 Exit codes: 0 no problems, maybe warnings; 1 problems found; 2 wrong usage.";
@@ -61,7 +66,13 @@ struct Document {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
-    let findings = runtime::block_on(examine(args, context.environment()))?;
+    let environment = context.environment();
+    let findings = runtime::block_on(async {
+        Ok(match args.remote.service(environment)? {
+            Some(service) => vec![service::check(&service).await],
+            None => examine(args, environment).await?,
+        })
+    })?;
     let count = |level| findings.iter().filter(|f| f.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     if args.json {
@@ -104,6 +115,9 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
             holder = facts.holder;
             written = facts.written;
             findings.extend(store::check(&facts));
+            if facts.has_store() {
+                findings.push(store::integrity(&place).await);
+            }
         }
         Err(error) => findings.push(store::no_location(&format!("{error:#}"))),
     }
@@ -141,7 +155,7 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
     findings.extend(settings::askers(
         config.reach(),
         config.local_may_ask(),
-        config.askers.len(),
+        config.keyed_askers(),
     ));
     findings.push(pages::identity(
         config.reach(),

@@ -87,19 +87,27 @@ async fn serve(
             builder = builder.public_url(url);
         }
         for asker in &config.askers {
+            let (key, settings) = (asker.key.expose(), asker.settings.clone());
             builder = builder
-                .key(asker.key.expose(), &asker.name, asker.settings.clone())
+                .key_with_role(key, &asker.name, settings, asker.role)
                 .brand(&asker.name, asker.brand.clone());
         }
         builder
     })
     .await?;
     if let Some(url) = service.entreat.listening_url() {
+        service.announce(&url);
         context.say(format_args!("listening on {url}"));
-    }
-    let pages = service.entreat.pages();
-    if let Some(pages) = pages.filter(|_| !config.reach().rejects_everyone()) {
-        context.say(format_args!("inbox at {}", pages.inbox_link()));
+        let has_pages = service.entreat.pages().is_some() && !config.reach().rejects_everyone();
+        if has_pages {
+            // Not the link itself: it lets people in, and stderr is often a log.
+            let how = if config.local_may_ask() && config.askers.is_empty() {
+                format!("run `entreat inbox --url {url}`")
+            } else {
+                "run `entreat inbox` as this user, with the same flags".to_owned()
+            };
+            context.say(format_args!("for the link to your inbox, {how}"));
+        }
     }
     let signal = signals.next().await;
     tracing::info!(?signal, "shutting down");

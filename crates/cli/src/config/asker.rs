@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use entreat::AskerSettings;
-use entreat::service::{Brand, Color};
+use entreat::service::{Brand, Color, Role};
 use zeroize::Zeroizing;
 
 use super::errors::ConfigErrors;
@@ -19,7 +19,17 @@ use crate::environment::Environment;
 use crate::output;
 
 /// Keys of an `[[asker]]` table besides per-asker settings.
-pub(super) const OWN_KEYS: &[&str] = &["name", "key", "key_file", "key_env", DISPLAY_NAME, COLOR];
+pub(super) const OWN_KEYS: &[&str] = &[
+    "name",
+    "key",
+    "key_file",
+    "key_env",
+    ROLE,
+    DISPLAY_NAME,
+    COLOR,
+];
+/// What the key's holder may do.
+const ROLE: &str = "role";
 /// The asker's name and colour as shown on pages.
 const DISPLAY_NAME: &str = "display_name";
 const COLOR: &str = "color";
@@ -48,6 +58,7 @@ pub(crate) struct AskerConfig {
     pub(crate) key_origin: Origin,
     pub(crate) key_source: KeySource,
     pub(crate) settings: AskerSettings,
+    pub(crate) role: Role,
     /// How it is shown on pages.
     pub(crate) brand: Brand,
     /// Settings of this asker alone: name, value, origin.
@@ -113,7 +124,8 @@ fn conflict(asker: &AskerConfig, other: &AskerConfig) -> Option<String> {
         ));
     }
     // Two keys for one asker are allowed: that is how keys are rotated.
-    let are_equal = (&asker.settings, &asker.brand) == (&other.settings, &other.brand);
+    let rules = |of: &AskerConfig| (of.settings.clone(), of.brand.clone(), of.role);
+    let are_equal = rules(asker) == rules(other);
     (same_name && !are_equal).then(|| {
         format!(
             "this asker has the same name as the one at {there}, but different settings; make \
@@ -159,6 +171,7 @@ fn read(
         }
     }
     let name = read_name(&mut texts, &origin, errors);
+    let role = find_role(&mut texts, &mut own, errors);
     let brand = find_brand(&mut texts, &mut own, errors);
     let key = find_key(texts, &origin, &folder, environment, errors);
     let settings = match rules.settings() {
@@ -183,6 +196,7 @@ fn read(
         key_origin,
         key_source,
         settings: settings?,
+        role: role?,
         brand,
         own,
         origin,
@@ -200,6 +214,28 @@ fn read_name(texts: &mut Texts, origin: &Origin, errors: &mut ConfigErrors) -> O
 }
 
 type Texts = HashMap<String, (Zeroizing<String>, Origin)>;
+
+/// Parses the role, and records it if it is set; `None` if it is invalid.
+fn find_role(
+    texts: &mut Texts,
+    own: &mut Vec<(&'static str, String, Origin)>,
+    errors: &mut ConfigErrors,
+) -> Option<Role> {
+    let Some((text, value_origin)) = texts.remove(ROLE) else {
+        return Some(Role::default());
+    };
+    let roles = [Role::Asker, Role::Operator];
+    let role = roles.into_iter().find(|role| role.as_str() == &**text);
+    match role {
+        Some(role) => own.push((ROLE, role.as_str().to_owned(), value_origin)),
+        None => errors.reject(
+            &value_origin,
+            ROLE,
+            "it must be asker, which asks questions, or operator, which manages those of others",
+        ),
+    }
+    role
+}
 
 /// Parses the asker's brand, and records its settings.
 fn find_brand(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use entreat::engine::{AnswerMemory, CallbackLimits};
 use entreat::service::http::HttpSettings;
-use entreat::service::{Exposure, SigningSecret, Uploads};
+use entreat::service::{Exposure, Role, SigningSecret, Uploads};
 use entreat::{AskerSettings, EngineSettings};
 
 use super::asker::{self, AskerConfig, AskerTable};
@@ -57,6 +57,8 @@ pub(crate) struct Config {
     pub(crate) log_format: LogFormat,
     pub(crate) retention: Duration,
     pub(crate) live_in_all: usize,
+    /// Askers with their own label in metrics.
+    pub(crate) labelled_askers: usize,
     pub(crate) answer_memory: AnswerMemory,
     pub(crate) callback_limits: CallbackLimits,
     /// Limits of the HTTP server.
@@ -153,6 +155,7 @@ impl Config {
             log_format: LogFormat::default(),
             retention: engine.retention,
             live_in_all: engine.live,
+            labelled_askers: engine.labelled_askers,
             answer_memory: engine.answer_memory,
             callback_limits: engine.callback_limits,
             http: HttpSettings::default(),
@@ -225,6 +228,7 @@ impl Config {
         let mut settings = EngineSettings {
             asker: self.default_settings.clone(),
             live: self.live_in_all,
+            labelled_askers: self.labelled_askers,
             answer_memory: self.answer_memory,
             callback_limits: self.callback_limits,
             retention: self.retention,
@@ -281,6 +285,12 @@ impl Config {
     pub(crate) fn local_may_ask(&self) -> bool {
         self.local_without_key
             .unwrap_or_else(|| self.reach().why_key_required().is_none())
+    }
+
+    /// Returns the number of keys with which questions can be asked.
+    pub(crate) fn keyed_askers(&self) -> usize {
+        let is_asker = |asker: &&AskerConfig| asker.role != Role::Operator;
+        self.askers.iter().filter(is_asker).count()
     }
 
     /// Returns warnings to print at start.

@@ -453,6 +453,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         |rules| rules.limits.principal_share.to_string(),
     ),
+    service_field!("metrics.askers", labelled_askers, value::size, plain),
     service_field!("mcp.calls", mcp.calls, value::size, plain),
     service_field!("mcp.sessions", mcp.sessions, value::size, plain),
     service_field!(

@@ -24,6 +24,8 @@ fn every_command_explains_itself() {
         ("status", &["status"]),
         ("cancel", &["cancel"]),
         ("backup", &["backup"]),
+        ("restore", &["restore"]),
+        ("inbox", &["inbox"]),
         ("form", &["form"]),
         ("form_lint", &["form", "lint"]),
         ("form_validate", &["form", "validate"]),

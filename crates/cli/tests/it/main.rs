@@ -26,6 +26,8 @@ mod killed;
 mod killed_pages;
 mod mcp;
 #[cfg(unix)]
+mod operating;
+#[cfg(unix)]
 mod packaging;
 #[cfg(unix)]
 mod pages;

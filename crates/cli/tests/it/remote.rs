@@ -129,6 +129,21 @@ fn a_service_with_tls_is_asked_if_its_certificate_is_trusted() {
     list.env("SSL_CERT_FILE", folder.path().join("cert.pem"));
     let listed = finish(list, b"");
     assert_eq!((listed.code, &*listed.stderr), (0, "no questions\n"));
+    let id = "elic_01hnmq7zq8e9vv8h2m6x3c5t0d";
+    for (args, code, words) in [
+        (&["status", id][..], 1, "there is no question"),
+        (&["cancel", id], 1, "there is no question"),
+        (&["attach", id], 1, "there is no question"),
+        (&["doctor"], 0, "problems: 0"),
+        // The key is not that of the person at this machine.
+        (&["inbox"], 2, "for the person at the service's machine"),
+    ] {
+        let mut command = command(&[args, &["--url", &url, "--key", KEY]].concat());
+        command.env("SSL_CERT_FILE", folder.path().join("cert.pem"));
+        let run = finish(command, b"");
+        assert_eq!(run.code, code, "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
+    }
 
     let refused = finish(command(&["list", "--url", &url, "--key", KEY]), b"");
     assert_eq!((refused.code, &*refused.stdout), (2, ""));

@@ -227,6 +227,8 @@ impl TimeoutPolicy {
     pub fn terms(&self, mode: Mode, request: Timeout) -> Result<Terms, TimeoutError> {
         let Rules { bounds, extensions } = self.rules(mode);
         let initial = request.initial.unwrap_or(bounds.default_ms());
+        let within =
+            |key, requested, minimum, maximum| within(mode, key, requested, minimum, maximum);
         let initial = within("timeout", initial, bounds.min_ms(), bounds.max_ms())?;
         let extension = match request.extension_duration {
             Some(asked) => within(
@@ -261,6 +263,7 @@ impl TimeoutPolicy {
 }
 
 fn within(
+    mode: Mode,
     key: &'static str,
     requested: u64,
     minimum: u64,
@@ -268,6 +271,7 @@ fn within(
 ) -> Result<u32, TimeoutError> {
     if requested < minimum {
         return Err(TimeoutError::TooSmall {
+            mode,
             key,
             requested,
             minimum,
@@ -275,6 +279,7 @@ fn within(
     }
     if requested > maximum {
         return Err(TimeoutError::TooLarge {
+            mode,
             key,
             requested,
             maximum,
@@ -309,6 +314,8 @@ pub enum TimeoutError {
     /// A value is below the minimum.
     #[error("`{key}` is {requested}{u}, below the minimum of {minimum}{u}", u = unit(key))]
     TooSmall {
+        /// The mode of the question.
+        mode: Mode,
         /// The key of the value.
         key: &'static str,
         /// The requested value.
@@ -319,6 +326,8 @@ pub enum TimeoutError {
     /// A value is above the maximum.
     #[error("`{key}` is {requested}{u}, above the maximum of {maximum}{u}", u = unit(key))]
     TooLarge {
+        /// The mode of the question.
+        mode: Mode,
         /// The key of the value.
         key: &'static str,
         /// The requested value.
@@ -348,6 +357,22 @@ fn unit(key: &str) -> &'static str {
 }
 
 impl TimeoutError {
+    /// The bound that rejects the value and that a service can set for itself and for each asker,
+    /// such as `timeouts.form.max`; `None` if it is fixed or follows from the request.
+    pub fn setting(&self) -> Option<String> {
+        let (mode, key, bound) = match self {
+            Self::TooSmall { mode, key, .. } => (mode, *key, "min"),
+            Self::TooLarge { mode, key, .. } => (mode, *key, "max"),
+            Self::Invalid { .. } => return None,
+        };
+        let is_bounded = match key {
+            "timeout" => true,
+            "extension_duration" => bound == "max",
+            _ => false,
+        };
+        is_bounded.then(|| format!("timeouts.{}.{bound}", mode.as_str()))
+    }
+
     /// The kind of the error, as it appears on the wire and in metrics.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -70,18 +70,19 @@ fn outcomes_are_counted_by_the_names_of_the_reference() {
     });
     let metrics = read(&recorder);
     let value = |name: &str| metrics.get(name).map_or("absent", |value| value.as_str());
-    let form = "{channel=api,mode=form}";
+    let form = "{asker=deployer,channel=api,mode=form}";
     assert_eq!(value(&format!("elicitation_created_total{form}")), "5");
     assert_eq!(
-        value("elicitation_created_total{channel=api,mode=inline}"),
+        value("elicitation_created_total{asker=deployer,channel=api,mode=inline}"),
         "1"
     );
     assert_eq!(value(&format!("elicitation_completed_total{form}")), "1");
     assert_eq!(value(&format!("elicitation_declined_total{form}")), "1");
     assert_eq!(value(&format!("elicitation_timeout_total{form}")), "1");
-    let cancelled = "elicitation_cancelled_total{channel=api,mode=form,reason=user_cancelled}";
+    let cancelled =
+        "elicitation_cancelled_total{asker=deployer,channel=api,mode=form,reason=user_cancelled}";
     assert_eq!(value(cancelled), "1");
-    let labels = "{channel=api,mode=inline,reason=client_disconnected}";
+    let labels = "{asker=deployer,channel=api,mode=inline,reason=client_disconnected}";
     assert_eq!(value(&format!("elicitation_cancelled_total{labels}")), "1");
     assert_eq!(value(&format!("elicitation_abandoned_total{labels}")), "1");
     assert_eq!(
@@ -98,18 +99,118 @@ fn outcomes_are_counted_by_the_names_of_the_reference() {
     assert_eq!(value("elicitation_validation_seconds{}"), "[0.0]");
 }
 
-#[tokio::test]
-async fn a_creation_is_traced_by_the_names_of_the_reference() {
+/// Captures the log of this thread, debug lines included.
+fn capture() -> (
+    CapturedLog,
+    tracing::subscriber::DefaultGuard,
+    tracing::Dispatch,
+) {
     let log = CapturedLog::default();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
         .with_writer(log.writer())
         .finish();
     // With a single subscriber, the first test that logs a line would decide for all whether it is
     // enabled.
     let silent = tracing_subscriber::fmt().with_writer(std::io::sink);
-    let _second = tracing::Dispatch::new(silent.finish());
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let second = tracing::Dispatch::new(silent.finish());
+    (log, tracing::subscriber::set_default(subscriber), second)
+}
+
+#[tokio::test]
+async fn every_transition_has_a_line_without_answers() {
+    let (log, _guard, _second) = capture();
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    world.clock.advance(Duration::from_secs(2));
+    host.open().await.unwrap();
+    host.extend(None).await.unwrap();
+    let secret = serde_json::json!({"target": "staging", "token": "hunter2"});
+    host.submit(&secret).await.unwrap();
+    world.asker.ask(Ask::form(form())).await.unwrap();
+    world.pass(300).await;
+    let cancelled = world
+        .asker
+        .ask(Ask::inline("Name?").unwrap())
+        .await
+        .unwrap();
+    let reason = CancelReason::UserCancelled;
+    world
+        .engine
+        .elicitation(cancelled.id())
+        .cancel(reason)
+        .await
+        .unwrap();
+    let text = log.text();
+    let line = |words: &str| {
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.contains(words));
+        line.unwrap_or_else(|| panic!("no `{words}` in {text}"))
+    };
+    let id = format!("elicitation.id={}", question.id());
+    for (words, parts) in [
+        ("elicitation created", &["INFO"][..]),
+        ("elicitation opened", &["INFO", "after_ms=2000"]),
+        ("elicitation extended", &["INFO", "timeout_ms=600000"]),
+        (
+            "outcome=\"completed\"",
+            &["INFO", "elicitation settled", "after_ms=2000"],
+        ),
+    ] {
+        let line = line(words);
+        let common = [&*id, "asker=\"deployer\"", "elicitation.mode=\"form\""];
+        for part in parts.iter().chain(&common) {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+    }
+    assert!(line("outcome=\"timeout\"").contains("after_ms=300000"));
+    assert!(line("reason=\"user_cancelled\"").contains("outcome=\"cancelled\""));
+    assert!(line("result stored").contains("DEBUG"));
+    assert!(line("result stored").contains("size="));
+    for answer in ["staging", "hunter2"] {
+        assert!(!text.contains(answer), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_have_a_line_each_ten_seconds_with_their_number() {
+    let (log, _guard, _second) = capture();
+    let mut settings = crate::world::unlimited();
+    settings.asker.limits.live = 1;
+    let world = World::with(entreat_engine::MemoryStore::new(), settings).await;
+    world.asker.ask(Ask::form(form())).await.unwrap();
+    let flood = async || {
+        for _ in 0..500 {
+            world.asker.ask(Ask::form(form())).await.unwrap_err();
+            let url = "http://10.0.0.5/hunter2?token=hunter2";
+            world.asker.ask(Ask::url(url)).await.unwrap_err();
+        }
+    };
+    flood().await;
+    world.clock.advance(Duration::from_secs(10));
+    flood().await;
+    let text = log.text();
+    let warnings: Vec<&str> = text.lines().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 4, "{text}");
+    for (line, parts) in warnings.iter().zip([
+        ["a limit was reached", "limit=\"live\"", "count=1"],
+        ["a URL was blocked", "host=\"10.0.0.5\"", "count=1"],
+        ["a limit was reached", "limit=\"live\"", "count=500"],
+        ["a URL was blocked", "reason=\"", "count=500"],
+    ]) {
+        for part in parts {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(line.contains("asker=\"deployer\""), "{line}");
+    }
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[tokio::test]
+async fn a_creation_is_traced_by_the_names_of_the_reference() {
+    let (log, _guard, _second) = capture();
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
     let logged = log.text();

@@ -13,7 +13,8 @@ use entreat_service::identity::Identity;
 use entreat_service::rpc::{Rpc, Templates};
 use entreat_service::upload::UploadError;
 use entreat_service::{
-    Askers, Brand, Exposure, PageSettings, Pages, TemplateFolder, Tls, UploadSettings, Uploads,
+    Askers, Brand, Exposure, PageSettings, Pages, Role, TemplateFolder, Tls, UploadSettings,
+    Uploads,
 };
 #[cfg(feature = "embedded")]
 use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
@@ -58,6 +59,7 @@ struct KeyedAsker {
     key: String,
     name: String,
     settings: AskerSettings,
+    role: Role,
 }
 
 impl Builder {
@@ -117,15 +119,28 @@ impl Builder {
     /// Adds an asker that authenticates with this key, with its own name and settings. Several keys
     /// may share a name, for example during key rotation.
     pub fn key(
+        self,
+        key: impl Into<String>,
+        name: impl Into<String>,
+        settings: AskerSettings,
+    ) -> Self {
+        self.key_with_role(key, name, settings, Role::Asker)
+    }
+
+    /// Adds a key with a role, such as that of an operator, who manages the questions of all
+    /// askers without reading answers.
+    pub fn key_with_role(
         mut self,
         key: impl Into<String>,
         name: impl Into<String>,
         settings: AskerSettings,
+        role: Role,
     ) -> Self {
         self.askers.push(KeyedAsker {
             key: key.into(),
             name: name.into(),
             settings,
+            role,
         });
         self
     }
@@ -376,7 +391,8 @@ impl Builder {
             return Ok(None);
         };
         let may_skip_key = is_loopback(address) && self.local_without_key != Some(false);
-        if self.askers.is_empty() && !may_skip_key {
+        let is_asker = |asker: &KeyedAsker| asker.role != Role::Operator;
+        if !self.askers.iter().any(is_asker) && !may_skip_key {
             return Err(EntreatError::NoKey { address });
         }
         let listen_error = |source| EntreatError::Listen { address, source };
@@ -474,7 +490,7 @@ fn configure_http(
 fn build_askers(engine: &Engine, keyed: Vec<KeyedAsker>, needs_no_key: bool) -> Askers {
     let add = |askers: Askers, keyed: KeyedAsker| {
         let asker = engine.asker_with(&keyed.name, keyed.settings);
-        askers.with_key(&keyed.key, asker)
+        askers.with_role(&keyed.key, asker, keyed.role)
     };
     let askers = keyed.into_iter().fold(Askers::none(), add);
     if needs_no_key {

@@ -44,7 +44,7 @@ async fn answer(
 ) -> Response {
     let (Parts { uri, headers, .. }, body) = request.into_parts();
     let session = match shared.admit(peer, &uri, &headers) {
-        Ok(asker) => Session::new(asker.clone()),
+        Ok(caller) => Session::of(caller),
         Err(refusal) => return refusal.into_response(),
     };
     if !is_json(&headers) {
@@ -58,7 +58,10 @@ async fn answer(
             drop((message, reservation, headers, uri));
             respond(answering, shared).await
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => {
+            shared.warn(peer, refusal);
+            refusal.into_response()
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn events(
 
 fn open(shared: &Shared, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Response {
     let asker = match shared.admit(peer, uri, headers) {
-        Ok(asker) => asker,
+        Ok(caller) => &caller.asker,
         Err(refusal) => return refusal.into_response(),
     };
     if let Err(refusal) = charge(asker) {

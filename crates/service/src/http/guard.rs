@@ -8,20 +8,19 @@
 use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, Uri, header};
-use entreat_engine::Asker;
 
 use super::refusal::Refusal;
-use crate::askers::Askers;
+use crate::askers::{Askers, Caller};
 use crate::local::{has_loopback_host, is_forwarded, is_loopback, is_same_origin};
 
-/// Returns the asker, or why the request is rejected.
+/// Returns the caller, or why the request is rejected.
 pub(super) fn admit<'a>(
     askers: &'a Askers,
     scheme: &str,
     peer: SocketAddr,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<&'a Asker, Refusal> {
+) -> Result<&'a Caller, Refusal> {
     if headers.contains_key(header::AUTHORIZATION) {
         return by_key(askers, headers).ok_or(Refusal::UnknownKey);
     }
@@ -40,8 +39,8 @@ pub(super) fn admit<'a>(
     Ok(local)
 }
 
-/// Returns the asker whose key the request carries.
-pub(super) fn by_key<'a>(askers: &'a Askers, headers: &HeaderMap) -> Option<&'a Asker> {
+/// Returns the caller whose key the request carries.
+pub(super) fn by_key<'a>(askers: &'a Askers, headers: &HeaderMap) -> Option<&'a Caller> {
     let value = headers.get(header::AUTHORIZATION)?;
     let key = value.to_str().ok().and_then(bearer)?;
     askers.by_key(key)

@@ -84,8 +84,8 @@ pub(super) async fn limit(
 
 impl ProxiedRequests {
     fn client(&self, askers: &Askers, peer: SocketAddr, headers: &HeaderMap) -> Client {
-        if let Some(asker) = guard::by_key(askers, headers) {
-            return Client::Asker(asker.name().into());
+        if let Some(caller) = guard::by_key(askers, headers) {
+            return Client::Asker(caller.asker.name().into());
         }
         match self.identity.identify(peer, headers) {
             Ok(Person::Named(name)) => Client::Person(name),

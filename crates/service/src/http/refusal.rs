@@ -51,6 +51,25 @@ pub(super) fn charge(asker: &Asker) -> Result<(), Refusal> {
 }
 
 impl Refusal {
+    /// A stable name for logs.
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Self::NoKey => "no_key",
+            Self::UnknownKey => "unknown_key",
+            Self::TooManyGuesses => "too_many_guesses",
+            Self::ForeignHost => "foreign_host",
+            Self::ForeignOrigin => "foreign_origin",
+            Self::NotJson => "not_json",
+            Self::TooLarge(_) => "body_too_large",
+            Self::BodyTimeout(_) => "body_timeout",
+            Self::NoMemory => "body_memory",
+            Self::Incomplete => "incomplete",
+            Self::UpgradeRequired => "upgrade_required",
+            Self::RateLimited(_) => "rate_limited",
+            Self::RepeatedHeader(_) => "repeated_header",
+        }
+    }
+
     fn status(self) -> StatusCode {
         match self {
             Self::NoKey | Self::UnknownKey => StatusCode::UNAUTHORIZED,

@@ -15,6 +15,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, Request, header};
 use axum::response::IntoResponse as _;
 use entreat_engine::shares::Shares;
+use entreat_engine::{Clock as _, LogThrottle, SystemClock};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -178,6 +179,8 @@ impl Server {
         // At the total limit, accepting waits instead of rejecting.
         let permits = Arc::new(Semaphore::new(connections));
         let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
+        // For the log only.
+        let (clock, refusals) = (SystemClock::new(), LogThrottle::default());
         loop {
             let Ok(permit) = permits.clone().acquire_owned().await else {
                 // The semaphore is never closed.
@@ -196,7 +199,11 @@ impl Server {
             let share = is_limited.then(|| shares.take(AddressBlock::of(peer.ip())));
             let Ok(share) = share.transpose() else {
                 drop(permit);
-                tracing::debug!(%peer, "an address has used up its share of connections");
+                let block = AddressBlock::of(peer.ip());
+                if let Some(count) = refusals.count(block, clock.wall()) {
+                    let (address, limit) = (peer.ip(), "connections_per_address");
+                    tracing::warn!(%address, limit, count, "a limit was reached");
+                }
                 if let (None, Ok(permit)) = (&self.tls, rejections.clone().try_acquire_owned()) {
                     self.shutdown.tasks.spawn(async move {
                         // Best effort.

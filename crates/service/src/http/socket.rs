@@ -15,7 +15,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use entreat_engine::Asker;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -30,6 +29,7 @@ use self::metered::MeteredStream;
 use super::Shared;
 use super::proxied::InFlightPermit;
 use super::refusal::{Refusal, charge};
+use crate::askers::Caller;
 use crate::rpc::Session;
 use crate::trace::{self, Context, Route};
 
@@ -66,19 +66,19 @@ fn upgrade(
     mut request: Request<Body>,
     context: Context,
 ) -> Response {
-    let asker = match shared.admit(peer, request.uri(), request.headers()) {
-        Ok(asker) => asker.clone(),
+    let caller = match shared.admit(peer, request.uri(), request.headers()) {
+        Ok(caller) => caller.clone(),
         Err(refusal) => return refusal.into_response(),
     };
     let Some(accept) = accept_key(request.headers()) else {
         return Refusal::UpgradeRequired.into_response();
     };
-    if let Err(refusal) = charge(&asker) {
+    if let Err(refusal) = charge(&caller.asker) {
         return refusal.into_response();
     }
     let upgrade = hyper::upgrade::on(&mut request);
     let permit = request.extensions().get::<InFlightPermit>().cloned();
-    let serving = serve(shared.clone(), upgrade, asker, context);
+    let serving = serve(shared.clone(), upgrade, caller, context);
     shared.shutdown.tasks.spawn(async move {
         serving.await;
         drop(permit);
@@ -107,7 +107,7 @@ fn accept_key(headers: &HeaderMap) -> Option<HeaderValue> {
     is_handshake.then(|| HeaderValue::from_str(&accept).ok())?
 }
 
-async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: Context) {
+async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Caller, context: Context) {
     let upgraded = match upgrade.await {
         Ok(upgraded) => upgraded,
         Err(error) => {
@@ -123,10 +123,10 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: C
         .write_buffer_size(4096);
     let io = MeteredStream {
         stream: TokioIo::new(upgraded),
-        reservation: shared.memory.reserve_for(asker.name().into()),
+        reservation: shared.memory.reserve_for(caller.asker.name().into()),
     };
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let close_frame = run(&shared, &mut socket, asker, &context).await;
+    let close_frame = run(&shared, &mut socket, caller, &context).await;
     if let Some(frame) = close_frame {
         let closing_handshake = async {
             socket.close(Some(frame)).await?;
@@ -142,11 +142,12 @@ async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, asker: Asker, context: C
 async fn run(
     shared: &Shared,
     socket: &mut Socket,
-    asker: Asker,
+    caller: Caller,
     context: &Context,
 ) -> Option<CloseFrame> {
+    let Caller { asker, role } = caller;
     let mut notifications = shared.notifications.stream(asker.clone(), None);
-    let session = Session::connected(asker);
+    let session = Session::connected(asker).with_role(role);
     let mut calls = FuturesUnordered::new();
     let mut beat = tokio::time::interval(shared.settings.heartbeat);
     let mut silent_beats = 0;

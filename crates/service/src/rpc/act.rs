@@ -113,13 +113,18 @@ pub(super) fn reasons() -> Vec<&'static str> {
 
 pub(super) fn cancel(call: &Call<'_>) -> Result<Work, RpcError> {
     let elicitation = call.elicitation()?;
+    let operator = call.session.operator();
     let word = call.params.text("reason");
     let requested = CancelReason::ALL
         .into_iter()
         .find(|reason| Some(reason.as_str()) == word.as_deref());
     let reason = requested.unwrap_or(CancelReason::AskerCancelled);
     Ok(Work::later(async move {
-        to_text(&elicitation.cancel(reason).await?)
+        let cancelled = match operator {
+            Some(operator) => operator.cancel(elicitation.id(), reason).await?,
+            None => elicitation.cancel(reason).await?,
+        };
+        to_text(&cancelled)
     }))
 }
 
@@ -137,9 +142,14 @@ pub(super) const EXTEND: &[Param] = &[
 
 pub(super) fn extend(call: &Call<'_>) -> Result<Work, RpcError> {
     let elicitation = call.elicitation()?;
+    let operator = call.session.operator();
     let by = call.params.count("extensionDuration");
+    let by = by.map(Duration::from_millis);
     Ok(Work::later(async move {
-        let extended = elicitation.extend(by.map(Duration::from_millis)).await?;
+        let extended = match operator {
+            Some(operator) => operator.extend(elicitation.id(), by).await?,
+            None => elicitation.extend(by).await?,
+        };
         to_text(&json!({
             "newTimeoutAt": extended.deadline,
             "extensionsRemaining": extended.extensions_left,

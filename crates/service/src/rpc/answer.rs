@@ -19,6 +19,7 @@ use super::message::{Invalid, Message, Request, read};
 use super::method::{Call, METHODS, Method, find};
 use super::params::Params;
 use super::{Rpc, Session};
+use crate::askers::Role;
 use crate::trace;
 
 /// Maximum size of a batch response in bytes; results of reads that do not fit become errors.
@@ -149,6 +150,9 @@ impl Rpc {
             let suggestion = closest(&request.method, &known);
             return Err(RpcError::unknown_method(&request.method, suggestion));
         };
+        if session.role() == Role::Operator && !method.for_operators {
+            return Err(RpcError::not_for_operators(method.name));
+        }
         let params = Params::read(request.params, method.params)?;
         (method.begin)(&Call {
             rpc: self,

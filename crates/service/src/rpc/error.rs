@@ -236,6 +236,28 @@ impl RpcError {
         Self::new(Code::NotFound, SUBMISSION, message).with("reason", "not_found")
     }
 
+    /// Operators may not call this method.
+    pub(super) fn not_for_operators(method: &str) -> Self {
+        let message = format!(
+            "A key with the role `operator` cannot call `{method}`: it lists, shows, cancels and \
+             extends questions; to ask and answer, use the key of an asker."
+        );
+        Self::new(Code::NotFound, SYSTEM, message).with("reason", "not_for_operators")
+    }
+
+    /// This service shows people no inbox.
+    pub(super) fn no_inbox() -> Self {
+        let message = "This service has no inbox that people can reach; set `public_url`.";
+        Self::new(Code::NotFound, SYSTEM, message).with("reason", "no_inbox")
+    }
+
+    /// The link to the inbox is for the person at the service's machine.
+    pub(super) fn not_your_inbox() -> Self {
+        let message = "The link to the inbox is for the person at the service's machine: on that \
+                       machine, run `entreat inbox` as the service's user.";
+        Self::new(Code::NotFound, SYSTEM, message).with("reason", "not_your_inbox")
+    }
+
     /// An internal error, logged here; the caller learns only its kind.
     pub(super) fn internal(details: &'static str, error: &(dyn Error + 'static)) -> Self {
         tracing::error!(error, details, "request failed");
@@ -293,14 +315,26 @@ impl RpcError {
 
 impl From<TimeoutError> for RpcError {
     fn from(error: TimeoutError) -> Self {
-        let error_data = Self::new(Code::InvalidParams, TIMEOUT, format!("{error}."))
+        let setting = error.setting();
+        let message = match &setting {
+            Some(setting) => format!(
+                "{error}; the service's setting `{setting}`, for all askers or for this one, \
+                 changes that."
+            ),
+            None => format!("{error}."),
+        };
+        let mut error_data = Self::new(Code::InvalidParams, TIMEOUT, message)
             .with("reason", error.kind())
             .with("param", "timeout");
+        if let Some(setting) = setting {
+            error_data = error_data.with("setting", setting);
+        }
         match error {
             TimeoutError::TooSmall {
                 key,
                 requested,
                 minimum,
+                ..
             } => error_data
                 .with("key", key)
                 .with("requested", requested)
@@ -309,6 +343,7 @@ impl From<TimeoutError> for RpcError {
                 key,
                 requested,
                 maximum,
+                ..
             } => error_data
                 .with("key", key)
                 .with("requested", requested)
@@ -394,11 +429,19 @@ impl From<ActError> for RpcError {
             }
             ActError::Extension(why) => {
                 let message = match why {
-                    ExtensionRefusal::NotAllowed => "This question cannot be extended.",
-                    ExtensionRefusal::NoneLeft => "This question cannot be extended any further.",
+                    ExtensionRefusal::NotAllowed => {
+                        "This question cannot be extended: `extension_allowed` in its `timeout`, \
+                         or the service's setting `timeouts.MODE.extension_allowed`, is false."
+                    }
+                    ExtensionRefusal::NoneLeft => {
+                        "This question cannot be extended any further: `max_extensions` in its \
+                         `timeout`, or the service's setting `timeouts.MODE.max_extensions`, \
+                         allows more."
+                    }
                     ExtensionRefusal::TooLong => {
                         "`extensionDuration` is too long; leave it out to get the longest \
-                         extension."
+                         extension. `extension_duration` in the question's `timeout`, or the \
+                         service's setting `timeouts.MODE.extension_duration`, allows more."
                     }
                 };
                 Self::new(Code::ExtensionRefused, TIMEOUT, message).with("reason", why.as_str())

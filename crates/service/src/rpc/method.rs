@@ -8,7 +8,7 @@ use super::answer::Work;
 use super::error::{Code, RpcError};
 use super::params::{Param, Params};
 use super::{Rpc, Session};
-use super::{act, create, forms, openrpc, record_schema, watch};
+use super::{act, create, forms, inbox, openrpc, record_schema, watch};
 
 /// A method.
 pub(super) struct Method {
@@ -20,6 +20,8 @@ pub(super) struct Method {
     pub(super) result: fn() -> Value,
     /// Error codes in addition to [`COMMON`].
     pub(super) errors: &'static [Code],
+    /// Whether operators may call it: only methods that take care not to return answers.
+    pub(super) for_operators: bool,
     pub(super) begin: fn(&Call<'_>) -> Result<Work, RpcError>,
 }
 
@@ -56,6 +58,7 @@ pub(super) static METHODS: &[Method] = &[
         params: create::CREATE,
         result: record_schema::created,
         errors: &[Code::TooManyLive, Code::UnsafeUrl],
+        for_operators: false,
         begin: create::create,
     },
     Method {
@@ -64,6 +67,7 @@ pub(super) static METHODS: &[Method] = &[
         params: act::SUBMIT,
         result: record_schema::submitted,
         errors: ANSWER_ERRORS,
+        for_operators: false,
         begin: act::submit,
     },
     Method {
@@ -72,6 +76,7 @@ pub(super) static METHODS: &[Method] = &[
         params: act::COMPLETE,
         result: record_schema::submitted,
         errors: ANSWER_ERRORS,
+        for_operators: false,
         begin: act::complete,
     },
     Method {
@@ -80,6 +85,7 @@ pub(super) static METHODS: &[Method] = &[
         params: act::DECLINE,
         result: record_schema::record,
         errors: &[Code::Settled, Code::NotFound, Code::TimedOut],
+        for_operators: false,
         begin: act::decline,
     },
     Method {
@@ -88,6 +94,7 @@ pub(super) static METHODS: &[Method] = &[
         params: act::CANCEL,
         result: record_schema::record,
         errors: &[Code::Settled, Code::NotFound, Code::TimedOut],
+        for_operators: true,
         begin: act::cancel,
     },
     Method {
@@ -101,6 +108,7 @@ pub(super) static METHODS: &[Method] = &[
             Code::TimedOut,
             Code::ExtensionRefused,
         ],
+        for_operators: true,
         begin: act::extend,
     },
     Method {
@@ -109,6 +117,7 @@ pub(super) static METHODS: &[Method] = &[
         params: watch::STATUS,
         result: record_schema::record,
         errors: &[Code::NotFound],
+        for_operators: true,
         begin: watch::status,
     },
     Method {
@@ -117,6 +126,7 @@ pub(super) static METHODS: &[Method] = &[
         params: watch::QUESTION,
         result: record_schema::question,
         errors: &[Code::NotFound],
+        for_operators: false,
         begin: watch::question,
     },
     Method {
@@ -125,6 +135,7 @@ pub(super) static METHODS: &[Method] = &[
         params: watch::LIST,
         result: record_schema::page,
         errors: &[],
+        for_operators: true,
         begin: watch::list,
     },
     Method {
@@ -133,6 +144,7 @@ pub(super) static METHODS: &[Method] = &[
         params: watch::AWAIT,
         result: record_schema::record,
         errors: &[Code::NotFound],
+        for_operators: false,
         begin: watch::wait,
     },
     Method {
@@ -141,7 +153,17 @@ pub(super) static METHODS: &[Method] = &[
         params: watch::TIMEOUT_CONFIG,
         result: record_schema::timeout_config,
         errors: &[],
+        for_operators: false,
         begin: watch::timeout_config,
+    },
+    Method {
+        name: "inbox/link",
+        about: "Returns the link to the inbox of the person who answers.",
+        params: &[],
+        result: record_schema::link,
+        errors: &[Code::NotFound],
+        for_operators: true,
+        begin: inbox::link,
     },
     Method {
         name: "forms/list",
@@ -149,6 +171,7 @@ pub(super) static METHODS: &[Method] = &[
         params: forms::LIST,
         result: record_schema::templates,
         errors: &[],
+        for_operators: false,
         begin: forms::list,
     },
     Method {
@@ -157,6 +180,7 @@ pub(super) static METHODS: &[Method] = &[
         params: forms::GET,
         result: record_schema::definition,
         errors: &[],
+        for_operators: false,
         begin: forms::get,
     },
     Method {
@@ -165,6 +189,7 @@ pub(super) static METHODS: &[Method] = &[
         params: forms::VALIDATE,
         result: record_schema::validated,
         errors: &[],
+        for_operators: false,
         begin: forms::validate,
     },
     Method {
@@ -173,6 +198,7 @@ pub(super) static METHODS: &[Method] = &[
         params: &[],
         result: record_schema::document,
         errors: &[],
+        for_operators: true,
         begin: openrpc::discover,
     },
 ];

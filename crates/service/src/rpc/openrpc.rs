@@ -67,9 +67,11 @@ fn notification(kind: &NotificationKind) -> Value {
 
 fn method(method: &Method) -> Value {
     let params: Vec<Value> = method.params.iter().map(param).collect();
+    let refuses_operators = !method.for_operators && !method.errors.contains(&Code::NotFound);
     let errors: Vec<Value> = COMMON
         .iter()
         .chain(method.errors)
+        .chain(refuses_operators.then_some(&Code::NotFound))
         .map(|code| json!({"$ref": format!("#/components/errors/{}", error_name(*code))}))
         .collect();
     json!({

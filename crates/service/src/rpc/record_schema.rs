@@ -65,6 +65,8 @@ fn record_itself() -> Value {
         "properties": {
             "elicitationId": {"type": "string"},
             "mode": {"enum": modes()},
+            "asker": {"type": "string"},
+            "question": {"type": "string"},
             "status": {"enum": statuses()},
             "reason": {"enum": reasons()},
             "shown": {"enum": [true, false, "unknown"]},
@@ -161,6 +163,15 @@ pub(super) fn page() -> Value {
             "nextCursor": {"type": "string"},
         },
         "required": ["elicitations"],
+        "additionalProperties": false,
+    })
+}
+
+pub(super) fn link() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"url": {"type": "string"}},
+        "required": ["url"],
         "additionalProperties": false,
     })
 }

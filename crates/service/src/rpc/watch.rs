@@ -18,9 +18,14 @@ pub(super) const STATUS: &[Param] = &[ID];
 
 pub(super) fn status(call: &Call<'_>) -> Result<Work, RpcError> {
     let elicitation = call.elicitation()?;
-    Ok(Work::later(
-        async move { to_text(&elicitation.status().await?) },
-    ))
+    let operator = call.session.operator();
+    Ok(Work::later(async move {
+        let status = match operator {
+            Some(operator) => operator.status(elicitation.id()).await?,
+            None => elicitation.status().await?,
+        };
+        to_text(&status)
+    }))
 }
 
 pub(super) const QUESTION: &[Param] = &[ID];
@@ -104,8 +109,13 @@ pub(super) fn list(call: &Call<'_>) -> Result<Work, RpcError> {
         None => None,
     };
     let asker = call.session.asker().clone();
+    let operator = call.session.operator();
     Ok(Work::later(async move {
-        to_text(&asker.list(which, limit, before).await?)
+        let page = match operator {
+            Some(operator) => operator.list(which, limit, before).await?,
+            None => asker.list(which, limit, before).await?,
+        };
+        to_text(&page)
     }))
 }
 

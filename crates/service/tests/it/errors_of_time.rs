@@ -22,19 +22,32 @@ async fn bad_timeouts_are_told_by_kind_and_bounds() {
     let error = refused(json!(500)).await;
     assert_eq!(
         error["message"],
-        "`timeout` is 500 ms, below the minimum of 1000 ms."
+        "`timeout` is 500 ms, below the minimum of 1000 ms; the service's setting \
+         `timeouts.inline.min`, for all askers or for this one, changes that."
     );
     assert_eq!(
         error["data"],
         json!({"type": "timeout", "reason": "timeout_too_small", "param": "timeout",
-               "key": "timeout", "requested": 500, "minimum": 1000})
+               "key": "timeout", "requested": 500, "minimum": 1000,
+               "setting": "timeouts.inline.min"})
     );
     let error = refused(json!(300_001)).await;
     assert_eq!(
         error["data"],
         json!({"type": "timeout", "reason": "timeout_too_large", "param": "timeout",
-               "key": "timeout", "requested": 300_001, "maximum": 300_000})
+               "key": "timeout", "requested": 300_001, "maximum": 300_000,
+               "setting": "timeouts.inline.max"})
     );
+    let error = refused(json!({"extension_duration": 300_001})).await;
+    assert_eq!(error["data"]["setting"], "timeouts.inline.max");
+    // Fixed, or up to the request itself.
+    for bad in [
+        json!({"max_extensions": 101}),
+        json!({"warn_before": 30_000}),
+    ] {
+        let error = refused(bad).await;
+        assert_eq!(error["data"].get("setting"), None);
+    }
     for bad in [json!(0), json!(-5), json!(1.5), json!("60"), json!(null)] {
         let error = refused(bad.clone()).await;
         assert_eq!(error["data"]["reason"], "invalid_timeout", "{bad}");
@@ -81,6 +94,8 @@ async fn extensions_are_refused_with_the_reason() {
             let error = world.error("elicitation/extend_timeout", params).await;
             assert_eq!(error["code"], -32017);
             assert_eq!(error["data"]["type"], "timeout");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("`timeouts.MODE."), "{message}");
             error["data"]["reason"].clone()
         }
     };

@@ -60,6 +60,7 @@ async fn every_method_of_the_document_answers_and_no_other() {
         "elicitation/list",
         "elicitation/await",
         "elicitation/timeout_config",
+        "inbox/link",
         "forms/list",
         "forms/get",
         "forms/validate",

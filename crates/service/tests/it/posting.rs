@@ -246,3 +246,36 @@ fn secrets_are_long_enough_and_never_shown() {
     let none: Vec<SigningSecret> = Vec::new();
     assert!(matches!(Callbacks::new(none), Err(CallbackError::NoSecret)));
 }
+
+#[tokio::test]
+async fn a_failed_callback_is_logged_by_its_host_and_reason() {
+    let (log, _guard, _second) = crate::logs::capture();
+    let clock = today();
+    let engine = engine(callbacks(), &clock).await;
+    let mut receiver = Receiver::open(&[500]).await;
+    let url = format!("http://127.0.0.1:{}/hook?token=hunter2", receiver.port);
+    let ask = Ask::inline("Name?").unwrap().callback(&url);
+    let question = engine.asker("deployer").ask(ask).await.unwrap();
+    question.decline().await.unwrap();
+    receiver.next().await;
+    let logged = async {
+        loop {
+            let text = log.text();
+            if let Some(line) = text.lines().find(|line| line.contains("a callback failed")) {
+                return line.to_owned();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let line = soon(logged).await;
+    for part in [
+        "WARN",
+        "asker=\"deployer\"",
+        "host=\"127.0.0.1\"",
+        "reason=\"status 500\"",
+        "count=1",
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!log.text().contains("hunter2"), "{}", log.text());
+}

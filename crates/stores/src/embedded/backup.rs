@@ -1,12 +1,17 @@
-//! Backs up a store while it is in use.
+//! Backs up a store while it is in use, and restores a backup.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Shared, files, readers};
+use rusqlite::Connection;
 
-/// Why a backup failed.
+use super::files::Locks;
+use super::open::{self, OpenError};
+use super::{Shared, beside, files, inspect, readers};
+
+/// Why a backup or its restoration failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -25,6 +30,9 @@ pub enum BackupError {
         #[source]
         source: io::Error,
     },
+    /// The source is not a store that can be read.
+    #[error(transparent)]
+    Source(#[from] OpenError),
     /// The store was closed, or could not be read.
     #[error("cannot copy the store to {}", path.display())]
     Store {
@@ -36,18 +44,60 @@ pub enum BackupError {
     },
 }
 
-/// Writes a consistent snapshot.
+/// Writes a consistent snapshot of a store that this process has open.
 pub(super) async fn run(shared: Arc<Shared>, to: PathBuf) -> Result<(), BackupError> {
-    let path = to.clone();
-    let copy = tokio::task::spawn_blocking(move || {
+    on_thread(to, move |to| {
         if shared.readers.is_closed() {
             return Err(BackupError::Store {
-                path: to,
+                path: to.to_owned(),
                 source: "the store was closed".into(),
             });
         }
-        copy(&shared, &to)
-    });
+        create(to, |_| {
+            // A separate connection, because it takes long. It reads one snapshot; meanwhile the
+            // log grows, because it cannot be truncated.
+            let copied = readers::connect(&shared.path).and_then(|connection| {
+                // The copy is written by this connection.
+                connection.pragma_update(None, "query_only", false)?;
+                vacuum(&connection, to)
+            });
+            copied.map_err(|source| BackupError::Store {
+                path: to.to_owned(),
+                source: source.into(),
+            })
+        })
+    })
+    .await
+}
+
+/// Writes a consistent snapshot of a store that another process may have open, and verifies it.
+pub(super) async fn of_file(from: PathBuf, to: PathBuf) -> Result<(), BackupError> {
+    on_thread(to, move |to| {
+        create(to, |file| {
+            beside::read(&from, |connection| {
+                // There is something in it if a first attempt was disturbed.
+                let emptied = file.set_len(0);
+                emptied.map_err(|_| rusqlite::Error::InvalidPath(to.to_owned()))?;
+                Ok(vacuum(connection, to)?)
+            })?;
+            // Copying reads no checksums.
+            match beside::check(to, &Arc::default()) {
+                Err(OpenError::Damaged { part, .. }) => {
+                    Err(OpenError::Damaged { path: from, part }.into())
+                }
+                checked => Ok(checked.map(drop)?),
+            }
+        })
+    })
+    .await
+}
+
+async fn on_thread(
+    to: PathBuf,
+    work: impl FnOnce(&Path) -> Result<(), BackupError> + Send + 'static,
+) -> Result<(), BackupError> {
+    let path = to.clone();
+    let copy = tokio::task::spawn_blocking(move || work(&to));
     copy.await.unwrap_or_else(|source| {
         Err(BackupError::Store {
             path,
@@ -56,7 +106,11 @@ pub(super) async fn run(shared: Arc<Shared>, to: PathBuf) -> Result<(), BackupEr
     })
 }
 
-fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
+/// Creates a file and writes it, or leaves none behind.
+fn create(
+    to: &Path,
+    write: impl FnOnce(&File) -> Result<(), BackupError>,
+) -> Result<(), BackupError> {
     let path = || to.to_owned();
     let fail = |source| BackupError::File {
         path: path(),
@@ -70,11 +124,7 @@ fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
         }
         Err(error) => return Err(fail(error)),
     };
-    let copied = write(shared, to).map_err(|source| BackupError::Store {
-        path: path(),
-        source: source.into(),
-    });
-    let synced = copied.and_then(|()| {
+    let synced = write(&file).and_then(|()| {
         let result = file.sync_all().and_then(|()| files::sync_folder(to));
         result.map_err(fail)
     });
@@ -85,15 +135,40 @@ fn copy(shared: &Shared, to: &Path) -> Result<(), BackupError> {
     synced
 }
 
-fn write(shared: &Shared, to: &Path) -> rusqlite::Result<()> {
-    // A separate connection, because it takes long. It reads one snapshot; meanwhile the log grows,
-    // because it cannot be truncated.
-    let connection = readers::connect(&shared.path)?;
-    // The copy is written by this connection.
-    connection.pragma_update(None, "query_only", false)?;
+fn vacuum(connection: &Connection, to: &Path) -> rusqlite::Result<()> {
     let to = to
         .to_str()
         .ok_or_else(|| rusqlite::Error::InvalidPath(to.to_owned()))?;
     connection.execute("VACUUM INTO ?1", [to])?;
     Ok(())
+}
+
+/// Copies a backup to where there is no store yet, after verifying it.
+pub(super) async fn restore(from: PathBuf, to: PathBuf) -> Result<(), BackupError> {
+    on_thread(to, move |to| {
+        beside::check(&from, &Arc::default())?;
+        let path = || to.to_owned();
+        for side_file in inspect::side_files(to) {
+            // SQLite would apply a log to the store beside it.
+            if side_file.exists() {
+                return Err(BackupError::Exists { path: side_file });
+            }
+        }
+        // Locked, so that nobody opens it halfway.
+        let locks = Locks::acquire(&open::resolve(to)?, true)?;
+        let fail = |source| BackupError::File {
+            path: path(),
+            source,
+        };
+        // An empty file is what is left of a store, not one.
+        if locks.length().map_err(fail)? > 0 {
+            return Err(BackupError::Exists { path: path() });
+        }
+        let copied = File::open(&from).and_then(|mut from| locks.fill(&mut from));
+        if copied.is_err() {
+            drop(std::fs::remove_file(to));
+        }
+        copied.map_err(fail)
+    })
+    .await
 }

@@ -8,7 +8,7 @@
 //! handle is opened before SQLite's and closed after, and no other is opened in between.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::open::{OpenError, failed, folder_of};
@@ -18,7 +18,7 @@ pub(super) struct Locks {
     pub(super) path: PathBuf,
     /// Closed after all connections.
     database: File,
-    _beside: File,
+    beside: File,
 }
 
 impl Locks {
@@ -34,9 +34,12 @@ impl Locks {
             _ => {}
         }
         let beside = private()
-            .open(with_ending(&path, ".lock"))
+            .open(lock_file(&path))
             .map_err(|error| failed(&path, "open the lock", error))?;
         lock(&beside, &path)?;
+        // Of an earlier process.
+        let cleared = beside.set_len(0);
+        cleared.map_err(|error| failed(&path, "write the lock", error))?;
         // Before it is opened: closing a handle would drop the locks of another part of this
         // process that has it open by its other name.
         if metadata.is_ok_and(|found| links(&found) > 1) {
@@ -49,13 +52,26 @@ impl Locks {
         Ok(Self {
             path,
             database,
-            _beside: beside,
+            beside,
         })
     }
 
     /// Returns the length of the database without its log.
     pub(super) fn length(&self) -> io::Result<u64> {
         Ok(self.database.metadata()?.len())
+    }
+
+    /// Writes the contents of an empty database.
+    pub(super) fn fill(&self, from: &mut impl io::Read) -> io::Result<()> {
+        io::copy(from, &mut &self.database)?;
+        self.database.sync_all()?;
+        sync_folder(&self.path)
+    }
+
+    /// Tells other processes at which URL the holder of the store is reached.
+    pub(super) fn announce(&self, url: &str) -> io::Result<()> {
+        self.beside.set_len(0)?;
+        (&self.beside).write_all(url.as_bytes())
     }
 
     /// Returns the identities of the files, once the database is open.
@@ -69,6 +85,23 @@ impl Locks {
         identities.verify().map_err(io::Error::other)?;
         Ok(identities)
     }
+}
+
+/// Maximum length of an announced URL.
+const MAX_URL: u64 = 1024;
+
+/// Returns what the holder of a store has announced; elsewhere than on Unix, a lock may keep others
+/// from reading it.
+pub(super) fn announced(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let mut url = String::new();
+    let file = File::open(lock_file(&path)).ok()?;
+    file.take(MAX_URL).read_to_string(&mut url).ok()?;
+    Some(url).filter(|url| !url.is_empty())
+}
+
+fn lock_file(path: &Path) -> PathBuf {
+    with_ending(path, ".lock")
 }
 
 /// The identities of an open store's files. Writes to deleted or replaced files would be lost.

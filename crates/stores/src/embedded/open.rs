@@ -123,7 +123,7 @@ pub(super) fn open(path: &Path, options: &EmbeddedOptions) -> Result<Opened, Ope
 }
 
 /// Canonicalizes the path, so that a store has one lock whatever path is used.
-fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     if let Ok(path) = path.canonicalize() {
         return Ok(path);
     }

@@ -58,6 +58,39 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
+/// The format of a file.
+pub(super) enum Format {
+    Current,
+    Older,
+    Newer { found: i32, known: i32 },
+    Foreign,
+}
+
+/// Determines the format of a file.
+pub(super) fn format(connection: &Connection) -> rusqlite::Result<Format> {
+    format_among(connection, MIGRATIONS)
+}
+
+fn format_among(connection: &Connection, steps: &[Step]) -> rusqlite::Result<Format> {
+    let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i32>(0));
+    let application = number("PRAGMA application_id")?;
+    let found = number("PRAGMA user_version")?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let known = i32::try_from(steps.len()).unwrap_or(i32::MAX);
+    Ok(
+        if application != APPLICATION && (tables > 0 || application != 0) {
+            Format::Foreign
+        } else if found > known {
+            Format::Newer { found, known }
+        } else if found < known {
+            Format::Older
+        } else {
+            Format::Current
+        },
+    )
+}
+
 /// Migrates a file, one transaction per step. An empty file becomes a store if allowed.
 pub(super) fn migrate(connection: &Connection, may_create: bool) -> Result<(), Refusal> {
     let tables: i64 =
@@ -69,21 +102,13 @@ pub(super) fn migrate(connection: &Connection, may_create: bool) -> Result<(), R
 }
 
 fn apply(connection: &Connection, steps: &[Step]) -> Result<(), Refusal> {
-    let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i32>(0));
-    let application = number("PRAGMA application_id")?;
-    let version = number("PRAGMA user_version")?;
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application != APPLICATION && (tables > 0 || application != 0) {
-        return Err(Refusal::Foreign);
+    match format_among(connection, steps)? {
+        Format::Current => return Ok(()),
+        Format::Older => {}
+        Format::Newer { found, known } => return Err(Refusal::Newer { found, known }),
+        Format::Foreign => return Err(Refusal::Foreign),
     }
-    let known = i32::try_from(steps.len()).unwrap_or(i32::MAX);
-    if version > known {
-        return Err(Refusal::Newer {
-            found: version,
-            known,
-        });
-    }
+    let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for (step, next) in steps.iter().zip(1..) {
         if next > version {
             let transaction = connection.unchecked_transaction()?;

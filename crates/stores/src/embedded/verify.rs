@@ -22,6 +22,13 @@ use crate::sum::{self, Sum};
 pub(super) enum Fault {
     /// Where the damage is.
     Damaged(&'static str),
+    /// Another program's file.
+    NotAStore,
+    /// A newer Entreat wrote it.
+    Newer {
+        found: i32,
+        known: i32,
+    },
     Sqlite(rusqlite::Error),
 }
 
@@ -46,6 +53,8 @@ impl Fault {
         let path = path.to_owned();
         let error = match self {
             Self::Damaged(part) => return OpenError::Damaged { path, part },
+            Self::NotAStore => return OpenError::NotAStore { path },
+            Self::Newer { found, known } => return OpenError::Newer { path, found, known },
             Self::Sqlite(error) => error,
         };
         match error.sqlite_error_code() {
@@ -53,6 +62,13 @@ impl Fault {
                 path,
                 part: "its pages",
             },
+            Some(rusqlite::ErrorCode::NotADatabase) => OpenError::NotAStore { path },
+            Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::PermissionDenied) => {
+                OpenError::NoPermission {
+                    path,
+                    source: error.into(),
+                }
+            }
             _ => OpenError::Failed {
                 path,
                 attempt: "read the data",
@@ -64,15 +80,21 @@ impl Fault {
 
 /// Verifies everything except live records.
 pub(super) fn verify(connection: &Connection, forms: &Forms) -> Result<(), Fault> {
-    let pages: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if pages != "ok" {
-        return Err(Fault::Damaged("its pages"));
-    }
+    pages(connection)?;
     form_definitions(connection)?;
     settled_records(connection, forms)?;
     idempotency_keys(connection)?;
     notes(connection)?;
     claims(connection)
+}
+
+/// SQLite's own check of its pages and indexes.
+pub(super) fn pages(connection: &Connection) -> Result<(), Fault> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    match &*found {
+        "ok" => Ok(()),
+        _ => Err(Fault::Damaged("its pages")),
+    }
 }
 
 /// Every definition matches its digest and its reference count.

@@ -1,8 +1,9 @@
 //! Checks the store: its folder, its file, its keys, and who has it open.
 
 use std::path::Path;
+use std::time::Duration;
 
-use entreat::stores::FileKind;
+use entreat::stores::{Checked, FileKind, OpenError};
 use entreat::{EmbeddedStore, UnixTime};
 
 use super::files::{self, Entry, Found, GROUP_AND_OTHERS, folder_of, quoted};
@@ -86,6 +87,51 @@ fn holder(path: &Path) -> Holder {
         Holder::Somebody
     } else {
         Holder::Nobody
+    }
+}
+
+impl Facts {
+    /// Whether there is a store to verify.
+    pub(super) fn has_store(&self) -> bool {
+        matches!(self.store.found, Found::File(_)) && self.kind == FileKind::Store
+    }
+}
+
+/// How long the data may take to verify.
+const CHECK_LIMIT: Duration = Duration::from_secs(10);
+
+/// Verifies the data. A service may be running.
+pub(super) async fn integrity(location: &StoreLocation) -> Finding {
+    let checked = EmbeddedStore::check(location.store(), CHECK_LIMIT).await;
+    integrity_of(checked, &location.restore_command())
+}
+
+fn integrity_of(checked: Result<Checked, OpenError>, restore: &str) -> Finding {
+    let check = "integrity";
+    match checked {
+        Ok(Checked::Intact) => Finding::ok(check, "the store's pages and rows are intact"),
+        Ok(Checked::OldFormat) => Finding::ok(
+            check,
+            "the store's pages are intact; an older Entreat wrote it, the next start upgrades it",
+        ),
+        Ok(Checked::Unfinished) => Finding::note(
+            check,
+            format!(
+                "what could be checked of the store in {} seconds is intact",
+                CHECK_LIMIT.as_secs()
+            ),
+            "to check all of it, run `entreat backup`, which verifies the copy",
+        ),
+        Err(OpenError::Damaged { path, part }) => Finding::problem(
+            check,
+            format!("{} is damaged: {part}", path.display()),
+            format!("stop the service, move the file away, and run {restore}"),
+        ),
+        Err(error) => Finding::problem(
+            check,
+            format!("the store cannot be read: {:#}", anyhow::Error::from(error)),
+            "run this command as the service's user",
+        ),
     }
 }
 
@@ -187,7 +233,7 @@ fn store(
         Finding::problem(
             "store",
             format!("{name} is {how}, but its keys exist: the store was lost"),
-            "restore it from a backup, or start with an empty one: `serve --new-store`",
+            "restore it with `entreat restore BACKUP`, or start with an empty one: `serve --new-store`",
         )
     };
     match &store.found {

@@ -1,0 +1,62 @@
+//! Log lines about refused requests and failed callbacks.
+
+use std::time::Duration;
+
+use axum::http::{HeaderValue, header};
+use entreat_testkit::CapturedLog;
+use serde_json::json;
+use tracing::subscriber::DefaultGuard;
+
+use crate::wire::{Server, Wire};
+use crate::world::{World, request};
+
+/// Captures the log of this thread, on which everything in these tests runs.
+pub(crate) fn capture() -> (CapturedLog, DefaultGuard, tracing::Dispatch) {
+    let log = CapturedLog::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(log.writer())
+        .finish();
+    // With a single subscriber, the first test that logs a line would decide for all whether it is
+    // enabled.
+    let silent = tracing_subscriber::fmt().with_writer(std::io::sink);
+    let second = tracing::Dispatch::new(silent.finish());
+    (log, tracing::subscriber::set_default(subscriber), second)
+}
+
+#[tokio::test]
+async fn refused_keys_get_one_line_in_a_while_with_their_number() {
+    let world = World::new().await;
+    let server = Server::start(&world).await;
+    let (log, _guard, _second) = capture();
+    let guess = async |key: &'static str| {
+        let mut request = server.post(request("forms/list", json!({})));
+        let value = HeaderValue::from_static(key);
+        request.headers_mut().insert(header::AUTHORIZATION, value);
+        server.send(request).await;
+    };
+    for _ in 0..30 {
+        guess("Bearer guess-of-a-key").await;
+    }
+    let text = log.take();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("refused"))
+        .collect();
+    let [line] = lines[..] else {
+        panic!("{text}");
+    };
+    for part in [
+        "WARN",
+        "address=127.0.0.1",
+        "reason=\"unknown_key\"",
+        "count=1",
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!text.contains("guess-of-a-key"), "{text}");
+    world.clock.advance(Duration::from_secs(11));
+    guess("Bearer guess-of-a-key").await;
+    let text = log.take();
+    assert!(text.contains("count=30"), "{text}");
+}
