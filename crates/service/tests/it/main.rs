@@ -29,6 +29,8 @@ mod methods;
 mod notifications;
 mod openrpc;
 mod pages;
+mod pages_asked;
+mod pages_home;
 mod pages_text;
 mod posted_forms;
 #[cfg(feature = "callbacks")]
