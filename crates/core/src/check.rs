@@ -5,6 +5,7 @@
 //! across fields are checked in field order; the host program's validators run last.
 
 mod progress;
+mod secrets;
 
 use serde_json::{Map, Value};
 use smallvec::SmallVec;

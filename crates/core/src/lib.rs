@@ -82,7 +82,7 @@ pub use lifecycle::{
     CancelReason, Change, Command, Effect, ExtensionRefusal, Lifecycle, Outcome, Presented,
     Rejection, State, Status, Step, Timer, Verdict,
 };
-pub use message::{Catalogue, CatalogueError, Messages};
+pub use message::{Catalogue, CatalogueError, Messages, readable_size};
 pub use mode::{Mode, UnknownMode};
 pub use number::Number;
 pub use problem::{Problem, ProblemCode, Problems};

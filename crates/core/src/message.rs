@@ -4,6 +4,10 @@
 //! are built in; a host program can add languages or replace these. English is the fallback for
 //! messages that a language lacks.
 
+mod file_kinds;
+mod size;
+
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,8 +17,10 @@ use serde_json::Value;
 use unic_langid::LanguageIdentifier;
 
 use crate::condition::Comparison;
-use crate::form::Form;
+use crate::form::{Form, Options};
 use crate::violation::{Constraint, Expected, Violation};
+
+pub use size::readable_size;
 
 const ENGLISH: &str = include_str!("message/en.ftl");
 const GERMAN: &str = include_str!("message/de.ftl");
@@ -212,12 +218,30 @@ impl Messages {
         }
         let mut args = FluentArgs::new();
         let unknown = violation.unknown_name.as_deref().unwrap_or("");
-        args.set("label", field.map_or(unknown, |field| field.label()));
+        let label = field.map_or(unknown, |field| field.label());
+        let is_question = is_question(label) && !refers_to_fields(&violation.constraint);
+        if is_question {
+            let is_unanswered = violation.constraint == Constraint::Required
+                && violation.item.is_none()
+                && violation.part.is_none();
+            // A language may lack these messages; its others are still better than English ones.
+            if is_unanswered && let Some(message) = self.language.format(QUESTION_UNANSWERED, &args)
+            {
+                return message;
+            }
+        }
+        let subject = self
+            .language
+            .format(QUESTION_SUBJECT, &args)
+            .filter(|_| is_question);
+        args.set("label", subject.unwrap_or_else(|| label.to_owned()));
         args.set(
             "operator",
             violation.comparison.map_or("", Comparison::name),
         );
-        set_expected(&mut args, form, violation);
+        self.set_expected(&mut args, form, violation);
+        let example = field.and_then(|field| field.rendering().placeholder.as_deref());
+        args.set("example", example.unwrap_or_default());
         let key = match (&violation.constraint, &violation.expected) {
             (Constraint::Type, _) if unknown.is_empty() && field.is_none() => {
                 "error-type-answers".to_owned()
@@ -225,20 +249,76 @@ impl Messages {
             (Constraint::MultipleOf, Expected::Number(step)) if step.as_i128() == Some(1) => {
                 "error-multipleOf-whole".to_owned()
             }
+            // Bounds of other types are numbers.
+            (Constraint::Minimum, Expected::Text(_)) => "error-minimum-date".to_owned(),
+            (Constraint::Maximum, Expected::Text(_)) => "error-maximum-date".to_owned(),
+            (Constraint::Pattern, _) if example.is_some() => "error-pattern-example".to_owned(),
             _ => format!("error-{constraint}"),
         };
+        let general = || format!("error-{constraint}");
         self.language
             .format(&key, &args)
+            .or_else(|| self.language.format(&general(), &args))
             .or_else(|| self.english.format(&key, &args))
             .unwrap_or_else(|| format!("{unknown} breaks the rule {constraint}"))
     }
+
+    /// A text of this language, or else of English.
+    fn text(&self, key: &str, args: &FluentArgs<'_>) -> String {
+        let text = self.language.format(key, args);
+        text.or_else(|| self.english.format(key, args))
+            .unwrap_or_default()
+    }
+
+    fn set_expected(&self, args: &mut FluentArgs<'_>, form: &Form, violation: &Violation) {
+        match (&violation.constraint, &violation.expected) {
+            (Constraint::MaxSize, Expected::Count(bytes)) => {
+                args.set("expected", self.size(*bytes));
+            }
+            (Constraint::AllowedMimeTypes, Expected::Names(types)) => {
+                args.set(
+                    "expected",
+                    self.file_kinds(types.iter().map(|kind| &**kind)),
+                );
+            }
+            (Constraint::ContentType, Expected::Text(kind)) => {
+                args.set("expected", self.file_kinds([&**kind]));
+            }
+            (Constraint::ContentType, Expected::Name(kind)) => {
+                args.set("expected", self.file_kinds([*kind]));
+            }
+            (Constraint::Enum, Expected::Names(values)) => {
+                args.set("expected", titles(form, violation, values));
+            }
+            (_, expected) => set_plain(args, form, &violation.constraint, expected),
+        }
+    }
 }
 
-fn set_expected(args: &mut FluentArgs<'_>, form: &Form, violation: &Violation) {
-    match &violation.expected {
-        Expected::Count(bytes) if violation.constraint == Constraint::MaxSize => {
-            args.set("expected", readable_size(*bytes));
-        }
+/// The message that a question was not answered, and how other messages call the answer to a
+/// question. They would read badly with the question in them.
+const QUESTION_UNANSWERED: &str = "error-required-question";
+const QUESTION_SUBJECT: &str = "question-answer";
+
+/// Whether a label is a question, in the scripts that mark one.
+fn is_question(label: &str) -> bool {
+    label.trim_end().ends_with(['?', '？', '؟'])
+}
+
+/// The titles of the options; values are for programs.
+fn titles(form: &Form, violation: &Violation, values: &[Arc<str>]) -> String {
+    let options = violation
+        .field
+        .and_then(|index| form.fields()[index].kind().options());
+    let titles: HashMap<&str, &str> = options.into_iter().flat_map(Options::iter).collect();
+    let titles = values
+        .iter()
+        .map(|value| *titles.get(&**value).unwrap_or(&&**value));
+    titles.collect::<Vec<_>>().join(", ")
+}
+
+fn set_plain(args: &mut FluentArgs<'_>, form: &Form, constraint: &Constraint, expected: &Expected) {
+    match expected {
         Expected::Count(count) => {
             // Beyond 2^53 no plural depends on the last digit.
             #[expect(clippy::cast_precision_loss, reason = "only used to choose a plural")]
@@ -249,7 +329,7 @@ fn set_expected(args: &mut FluentArgs<'_>, form: &Form, violation: &Violation) {
         Expected::Text(text) => args.set("expected", text.to_string()),
         Expected::Names(names) => {
             let label = |id: &Arc<str>| match form.field(id) {
-                Some(field) if refers_to_fields(&violation.constraint) => field.label().to_owned(),
+                Some(field) if refers_to_fields(constraint) => field.label().to_owned(),
                 _ => id.to_string(),
             };
             let names: Vec<_> = names.iter().map(label).collect();
@@ -270,18 +350,6 @@ fn refers_to_fields(constraint: &Constraint) -> bool {
             | Constraint::ExactlyOne
             | Constraint::AllOrNone
     )
-}
-
-/// Formats a size as `10 MiB` rather than `10485760`.
-fn readable_size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match UNITS
-        .iter()
-        .find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size))
-    {
-        Some((unit, size)) => format!("{} {unit}", bytes / size),
-        None => format!("{bytes} B"),
-    }
 }
 
 #[cfg(test)]
@@ -332,10 +400,72 @@ mod tests {
         assert_eq!(catalogue.messages([]).language(), "en");
     }
 
+    fn messages_about(fields: &Value, answers: &Value, language: &str) -> Vec<String> {
+        let form = serde_json::json!({"id": "f", "title": "F", "fields": fields});
+        let form = Form::from_value(&form).unwrap();
+        let messages = Catalogue::default().messages([language]);
+        let errors = form.check(answers).unwrap_err().errors(&messages);
+        errors.into_iter().map(|error| error.message).collect()
+    }
+
     #[test]
-    fn sizes_are_readable() {
-        assert_eq!(readable_size(10 * 1024 * 1024), "10 MiB");
-        assert_eq!(readable_size(1536), "1536 B");
-        assert_eq!(readable_size(2048), "2 KiB");
+    fn a_label_that_is_a_question_is_not_repeated() {
+        let fields = serde_json::json!([
+            {"id": "a", "type": "text", "label": "What is it called?", "required": true,
+             "validation": {"minLength": 3}},
+            {"id": "b", "type": "text", "label": "Name", "required": true}]);
+        let nothing = serde_json::json!({});
+        assert_eq!(
+            messages_about(&fields, &nothing, "en"),
+            ["Answer this question", "Name is required"]
+        );
+        assert_eq!(
+            messages_about(&fields, &nothing, "de"),
+            ["Beantworten Sie diese Frage", "Name muss ausgefüllt werden"]
+        );
+        let short = serde_json::json!({"a": "x", "b": "x"});
+        assert_eq!(
+            messages_about(&fields, &short, "en"),
+            ["Your answer must be at least 3 characters"]
+        );
+    }
+
+    #[test]
+    fn a_language_without_words_for_questions_keeps_its_own() {
+        let mut catalogue = Catalogue::default();
+        catalogue
+            .add("fr", "error-required = { $label } est obligatoire")
+            .unwrap();
+        let form = Form::from_value(&serde_json::json!({"id": "f", "title": "F", "fields": [
+            {"id": "a", "type": "text", "label": "Quoi ?", "required": true}]}));
+        let violations = form.unwrap().check(&serde_json::json!({})).unwrap_err();
+        let french = catalogue.messages(["fr"]);
+        assert_eq!(
+            violations.errors(&french)[0].message,
+            "Quoi ? est obligatoire"
+        );
+    }
+
+    #[test]
+    fn people_read_titles_examples_and_dates_rather_than_values_and_patterns() {
+        let fields = serde_json::json!([
+            {"id": "region", "type": "select", "label": "Region", "options": [
+                {"value": "eu-1", "title": "Europe"}, {"value": "us-1", "title": "America"}]},
+            {"id": "version", "type": "text", "label": "Version",
+             "validation": {"pattern": "^[0-9.]+$"}, "rendering": {"placeholder": "1.4.0"}},
+            {"id": "code", "type": "text", "label": "Code", "validation": {"pattern": "^[A-Z]+$"}},
+            {"id": "day", "type": "date", "label": "Day", "validation": {"minimum": "2026-03-01"}},
+        ]);
+        let answers = serde_json::json!(
+            {"region": "mars", "version": "x", "code": "x", "day": "2026-02-28"});
+        assert_eq!(
+            messages_about(&fields, &answers, "en"),
+            [
+                "Region must be one of: Europe, America",
+                "Version does not have the expected format. Example: 1.4.0",
+                "Code does not have the expected format",
+                "Day must be 2026-03-01 or later",
+            ]
+        );
     }
 }

@@ -279,7 +279,7 @@ impl Elicitation {
         Ok(Snapshot::sealed(record))
     }
 
-    /// Stores invalid answers as the draft and returns the errors.
+    /// Stores invalid answers as the draft, without invalid secrets, and returns the errors.
     async fn refuse(
         &self,
         record: Record,
@@ -289,7 +289,8 @@ impl Elicitation {
     ) -> Result<Refusal, ActError> {
         let inner = self.inner();
         let form = form_of(&record)?;
-        let draft = known_answers(form, answers);
+        let mut draft = known_answers(form, answers);
+        violations.drop_secrets(&mut draft);
         let draft = Payload::of_draft(&inner.vault, self.id, form, &draft);
         check_size(&record, Some(form), &draft)?;
         let keep = |_: &Record, errors| {
@@ -303,7 +304,7 @@ impl Elicitation {
         self.count_refusal(record, now, violations, keep).await
     }
 
-    /// Leaves an invalid draft unchanged and returns the errors.
+    /// Drops invalid secrets from an invalid draft and returns the errors.
     async fn refuse_draft(
         &self,
         record: Record,
@@ -311,9 +312,16 @@ impl Elicitation {
         draft: &Map<String, Value>,
         violations: &Violations,
     ) -> Result<Refusal, ActError> {
+        let inner = self.inner();
         let keep = |record: &Record, errors| {
             self.check_draft(record, draft)?;
             let mut held = editable(record.answer_state.as_ref());
+            let mut left = draft.clone();
+            violations.drop_secrets(&mut left);
+            if left != *draft {
+                let form = form_of(record)?;
+                held.draft = Some(Payload::of_draft(&inner.vault, self.id, form, &left));
+            }
             held.errors = Some(errors);
             Ok(held)
         };

@@ -64,7 +64,7 @@ pub enum WorkspaceError {
         line: usize,
     },
     /// The file is too large.
-    #[error("{0} has more than 1 MiB")]
+    #[error("{0} has more than 1 MB")]
     TooLarge(PathBuf),
     /// The secret cannot be written as text of one variable.
     #[error("the secret has control characters, which a dotenv file cannot hold")]

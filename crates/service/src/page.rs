@@ -19,6 +19,7 @@ mod file_view;
 mod files;
 mod frame;
 mod guard;
+mod home;
 mod inbox;
 mod live;
 mod posted;
@@ -176,6 +177,12 @@ impl Pages {
             .method_not_allowed_fallback(visit::method_not_allowed)
             .with_state(site.clone());
         Router::new()
+            .route(
+                "/",
+                get(home::show)
+                    .fallback(visit::method_not_allowed)
+                    .with_state(site.clone()),
+            )
             .nest("/e", questions)
             .nest("/inbox", inbox)
             .route(

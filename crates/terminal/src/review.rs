@@ -1,9 +1,9 @@
 //! Formats answers for display.
 
 use entreat_core::form::Options;
-use entreat_core::{Answer, Field, Upload};
+use entreat_core::{Answer, Field, Upload, readable_size};
 
-use crate::typography::{quoted, quoted_long, size};
+use crate::typography::{quoted, quoted_long};
 
 /// Shown in place of a missing answer.
 pub(crate) const NO_ANSWER: &str = "(no answer)";
@@ -40,8 +40,13 @@ fn shown(field: &Field, answer: &Answer<'_>, quote: fn(&str) -> String) -> Strin
             titles.join(", ")
         }
         Answer::Files(files) => {
-            let file =
-                |file: &Upload<'_>| format!("{} ({})", quote(file.filename()), size(file.size()));
+            let file = |file: &Upload<'_>| {
+                format!(
+                    "{} ({})",
+                    quote(file.filename()),
+                    readable_size(file.size())
+                )
+            };
             files.iter().map(file).collect::<Vec<_>>().join(", ")
         }
         Answer::Json(value) => quote(&value.to_string()),

@@ -75,20 +75,6 @@ pub(crate) fn quoted_choice<'t>(texts: impl Iterator<Item = &'t str>) -> String 
     }
 }
 
-/// Formats a number of bytes: `70 bytes`, `64 KiB`, `1.5 MiB`.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
-        None if bytes == 1 => "1 byte".to_owned(),
-        None => format!("{bytes} bytes"),
-        Some((name, unit)) if bytes.is_multiple_of(*unit) => format!("{} {name}", bytes / unit),
-        Some((name, unit)) => {
-            let tenths = u128::from(bytes) * 10 / u128::from(*unit);
-            format!("{}.{} {name}", tenths / 10, tenths % 10)
-        }
-    }
-}
-
 /// Formats the time left, rounded up to a second.
 pub(crate) fn time_left(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000);
@@ -164,18 +150,6 @@ mod tests {
             own_text("Enter takes “Your password:”.", 20),
             ["Enter takes “Your", "  password:”."]
         );
-    }
-
-    #[test]
-    fn sizes_are_readable() {
-        for (bytes, words) in [
-            (0, "0 bytes"),
-            (1, "1 byte"),
-            (65_536, "64 KiB"),
-            (1_600_000, "1.5 MiB"),
-        ] {
-            assert_eq!(size(bytes), words);
-        }
     }
 
     #[test]

@@ -143,6 +143,10 @@ impl Progress<'_> {
         violations.errors(messages)
     }
 
+    pub(super) fn into_violations(self) -> Vec<Violation> {
+        self.violations
+    }
+
     /// Returns what is wrong with the answers to the fields in `part`.
     pub fn errors_in(&self, part: &Map<String, Value>, messages: &Messages) -> Vec<FieldError> {
         let mut errors = self.errors(messages);

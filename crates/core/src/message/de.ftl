@@ -1,4 +1,17 @@
+decimal-mark = ,
+size-bytes = { $count ->
+    [one] { $count } Byte
+   *[other] { $count } Bytes
+}
+file-kind-any = beliebige
+file-kind-image = Bilder
+file-kind-video = Videos
+file-kind-audio = Audio
+file-kind-text = Text
+question-answer = Ihre Antwort
+
 error-required = { $label } muss ausgefüllt werden
+error-required-question = Beantworten Sie diese Frage
 error-type = { $expected ->
     [number] { $label } muss eine Zahl sein
     [integer] { $label } muss eine ganze Zahl sein
@@ -26,8 +39,11 @@ error-enum = { $label } muss eines davon sein: { $expected }
 error-minLength = { $label } muss mindestens { $expected } Zeichen lang sein
 error-maxLength = { $label } darf höchstens { $expected } Zeichen lang sein
 error-pattern = { $label } hat nicht das erwartete Format
+error-pattern-example = { $label } hat nicht das erwartete Format. Beispiel: { $example }
 error-minimum = { $label } muss mindestens { $expected } sein
+error-minimum-date = { $label } darf nicht vor { $expected } liegen
 error-maximum = { $label } darf höchstens { $expected } sein
+error-maximum-date = { $label } darf nicht nach { $expected } liegen
 error-exclusiveMinimum = { $label } muss größer als { $expected } sein
 error-exclusiveMaximum = { $label } muss kleiner als { $expected } sein
 error-multipleOf = { $label } muss ein Vielfaches von { $expected } sein

@@ -2,7 +2,23 @@
 # $expected is what the rule expects: a number, a text, or a list joined by commas.
 # $operator is the comparison of a `compare` rule: lt, lte, eq, ne, gte or gt.
 
+# $example is an example of an answer, from the field's placeholder.
+# $count is a number of bytes.
+
+decimal-mark = .
+size-bytes = { $count ->
+    [one] { $count } byte
+   *[other] { $count } bytes
+}
+file-kind-any = any
+file-kind-image = pictures
+file-kind-video = videos
+file-kind-audio = audio
+file-kind-text = text
+question-answer = Your answer
+
 error-required = { $label } is required
+error-required-question = Answer this question
 error-type = { $expected ->
     [number] { $label } must be a number
     [integer] { $label } must be a whole number
@@ -36,8 +52,11 @@ error-maxLength = { $expected ->
    *[other] { $label } must be at most { $expected } characters
 }
 error-pattern = { $label } does not have the expected format
+error-pattern-example = { $label } does not have the expected format. Example: { $example }
 error-minimum = { $label } must be { $expected } or more
+error-minimum-date = { $label } must be { $expected } or later
 error-maximum = { $label } must be { $expected } or less
+error-maximum-date = { $label } must be { $expected } or earlier
 error-exclusiveMinimum = { $label } must be more than { $expected }
 error-exclusiveMaximum = { $label } must be less than { $expected }
 error-multipleOf = { $label } must be a multiple of { $expected }
@@ -55,7 +74,7 @@ error-allowedSchemes = { $label } must start with one of: { $expected }
 error-blockPrivateIPs = { $label } must lead to a public address
 error-blockLocalhost = { $label } must not lead to this computer
 error-maxSize = { $label } must be at most { $expected }
-error-allowedMimeTypes = { $label } must be a file of type: { $expected }
+error-allowedMimeTypes = { $label } must be a file of one of these kinds: { $expected }
 error-allowedExtensions = { $label } must be a file with one of these extensions: { $expected }
 error-size = { $label }: the declared size does not match the file
 error-content_type = { $label }: the content does not match the file type; it looks like { $expected }

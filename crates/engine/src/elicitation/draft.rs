@@ -23,7 +23,7 @@ pub struct Drafted {
 
 impl Elicitation {
     /// Merges a partial answer into the draft. Uses up no attempt; invalid values are reported and
-    /// stored nevertheless.
+    /// stored nevertheless, except secrets.
     pub async fn draft(&self, part: &Value) -> Result<Drafted, ActError> {
         self.charge()?;
         let inner = self.inner();
@@ -32,8 +32,12 @@ impl Elicitation {
         let nothing = Map::new();
         let sent = form.answers_in(part).unwrap_or(&nothing);
         let part = known_answers(&form, part);
-        let merge = |draft: &mut Map<String, Value>| draft.extend(part.clone());
-        let (record, mut merged) = self.redraft(record, &form, merge).await?;
+        let mut merged = Map::new();
+        let merge = |draft: &mut Map<String, Value>| {
+            draft.extend(part.clone());
+            merged.clone_from(draft);
+        };
+        let (record, _) = self.redraft(record, &form, merge).await?;
         // Unknown fields are reported, but not stored.
         for name in sent.keys().filter(|name| form.field(name).is_none()) {
             merged.insert(name.clone(), Value::Null);
@@ -50,7 +54,8 @@ impl Elicitation {
         })
     }
 
-    /// Edits the draft and returns the new one, secrets included.
+    /// Edits the draft and returns the new one, secrets included. Secrets that are not valid are
+    /// dropped ([`Form::take_invalid_secrets`]).
     ///
     /// `edit` runs inside a compare-and-swap loop: on a conflict it is called again with the latest
     /// draft, so that no concurrent edit is lost. Only the last call's changes are stored.
@@ -72,14 +77,18 @@ impl Elicitation {
         mut edit: impl FnMut(&mut Map<String, Value>),
     ) -> Result<(Record, Map<String, Value>), ActError> {
         let inner = self.inner();
+        let settings = self.check_settings(&record);
         let mut edited = Map::new();
         let keep = |record: &Record, _: &_| {
             let mut held = editable(record.answer_state.as_ref());
             edited = held.draft(&inner.vault, record.id)?;
+            let tried = held.errors.take().map(|errors| (errors, edited.clone()));
             edit(&mut edited);
+            form.take_invalid_secrets(&mut edited, &settings);
             let draft = Payload::of_draft(&inner.vault, record.id, form, &edited);
             check_size(record, Some(form), &draft)?;
             held.draft = Some(draft);
+            held.errors = tried.and_then(|(errors, before)| errors_left(&errors, &before, &edited));
             if let Some(typist) = &self.typist {
                 held.typist = Some((**typist).into());
             }
@@ -117,4 +126,32 @@ impl Elicitation {
             None => Ok(Map::new()),
         }
     }
+}
+
+/// The errors of the last attempt, without those about answers that have changed since. `None` if
+/// none is left.
+fn errors_left(
+    errors: &str,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Option<Box<str>> {
+    let mut errors: Vec<Value> = serde_json::from_str(errors).ok()?;
+    errors.retain(|error| {
+        let field = error["field"].as_str().unwrap_or_default();
+        answer(before, field) == answer(after, field)
+    });
+    let errors = serde_json::to_string(&errors)
+        .ok()
+        .filter(|_| !errors.is_empty());
+    errors.map(String::into_boxed_str)
+}
+
+/// The answer to a field; an empty one is none.
+fn answer<'d>(draft: &'d Map<String, Value>, field: &str) -> Option<&'d Value> {
+    draft.get(field).filter(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => true,
+    })
 }

@@ -80,6 +80,60 @@ async fn an_invalid_answer_is_told_whole_and_kept_as_a_draft() {
 }
 
 #[tokio::test]
+async fn a_secret_that_is_not_valid_is_in_no_draft() {
+    let world = World::new().await;
+    let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+        {"id": "name", "type": "text", "label": "Name", "validation": {"minLength": 8}},
+        {"id": "key", "type": "text", "label": "Key", "sensitive": true,
+         "validation": {"minLength": 8}},
+    ]}));
+    let question = world.asker.ask(Ask::form(form.unwrap())).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    let short = json!({"name": "short", "key": "s3cret"});
+    let without = json!({"name": "short", "key": null});
+
+    let drafted = host.draft(&short).await.unwrap();
+    let wrong: Vec<_> = drafted.errors.iter().map(|error| &*error.field).collect();
+    assert_eq!(wrong, ["name", "key"]);
+    assert_eq!(Value::Object(host.read_draft().await.unwrap()), without);
+
+    host.submit(&short).await.unwrap_err();
+    assert_eq!(Value::Object(host.read_draft().await.unwrap()), without);
+
+    let valid = json!({"name": "short", "key": "long enough"});
+    host.draft(&valid).await.unwrap();
+    host.submit(&valid).await.unwrap_err();
+    assert_eq!(Value::Object(host.read_draft().await.unwrap()), valid);
+}
+
+#[tokio::test]
+async fn an_error_of_the_last_attempt_goes_with_the_answer_it_is_about() {
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    let wrong = json!({"target": "moon", "replicas": 12});
+    host.submit(&wrong).await.unwrap_err();
+    let errors = async || {
+        let status = serde_json::to_value(question.status().await.unwrap()).unwrap();
+        let errors = status["previousErrors"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        errors
+            .iter()
+            .map(|error| error["field"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(errors().await, ["target", "replicas"]);
+    host.draft(&json!({"target": "moon", "replicas": 3}))
+        .await
+        .unwrap();
+    assert_eq!(errors().await, ["target"]);
+    host.draft(&json!({"target": "staging"})).await.unwrap();
+    assert!(errors().await.is_empty());
+}
+
+#[tokio::test]
 async fn the_third_invalid_answer_settles_it() {
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();

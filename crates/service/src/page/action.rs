@@ -1,12 +1,12 @@
 //! Form posts to a question's page. Each ends with a redirect, so that pages can be reloaded.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use entreat_core::{CancelReason, Presented, ReferenceKind};
-use entreat_engine::ActError;
+use entreat_engine::{ActError, Elicitation};
 use serde_json::{Map, Value, json};
 
 use super::closing;
@@ -67,21 +67,36 @@ async fn perform(
             kept => kept?,
         }
     };
-    if !posted.refused.is_empty() {
+    let extended = if word == "extend" {
+        Some(is_extended(&elicitation).await?)
+    } else {
+        None
+    };
+    let refused = question.refused(posted);
+    if !refused.is_empty() {
+        let texts = question.visit.texts;
+        let notice = |extended| {
+            if extended {
+                texts.extended
+            } else {
+                texts.not_extended
+            }
+        };
         let options = ViewOptions {
-            refused: posted.refused.clone(),
+            check: matches!(word, "review" | "send"),
+            notice: extended.map(notice),
+            refused,
             ..ViewOptions::default()
         };
         return Ok(page_with(question, &after, options, StatusCode::UNPROCESSABLE_ENTITY).await);
     }
     let place = field_index(argument).unwrap_or_default();
     match word {
-        "extend" => match elicitation.extend(None).await {
-            Ok(_) if argument == "review" => Ok(to("/review")),
-            Ok(_) => Ok(to("?extended")),
-            Err(ActError::Extension(_)) => Ok(to("?not-extended")),
-            Err(error) => Err(error),
-        },
+        "extend" => Ok(to(match extended {
+            Some(true) if argument == "review" => "/review",
+            Some(true) => "?extended",
+            _ => "?not-extended",
+        })),
         "test" => Ok(to(&format!("?test={place}#q{place}"))),
         "forget" | "remove" => Ok(to(&format!("#q{place}"))),
         "review" => Ok(to(question.after_review(&after, posted))),
@@ -91,7 +106,28 @@ async fn perform(
     }
 }
 
+/// Whether there was more time to get.
+async fn is_extended(elicitation: &Elicitation) -> Result<bool, ActError> {
+    match elicitation.extend(None).await {
+        Ok(_) => Ok(true),
+        Err(ActError::Extension(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl QuestionVisit {
+    /// What was not kept, and why, by field index.
+    fn refused(&self, posted: &Posted) -> Vec<(usize, String)> {
+        let mut refused = posted.refused.clone();
+        for (place, message) in &posted.invalid_secrets {
+            refused.push((*place, message.clone()));
+        }
+        let places: BTreeSet<usize> = posted.invalid_secrets.iter().map(|(at, _)| *at).collect();
+        let not_kept = self.visit.texts.secret_not_kept;
+        refused.extend(places.into_iter().map(|place| (place, not_kept.to_owned())));
+        refused
+    }
+
     /// The page with the submitted values, which are too large to store.
     async fn too_large_page(&self, posted: &Posted) -> Result<Response, ActError> {
         let mut values = self.elicitation().read_draft().await?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use entreat_core::{Answer, Field, Form, Kind};
+use entreat_core::{Answer, Field, Form, Kind, Messages};
 use serde_json::{Map, Value};
 
 use super::calendar;
@@ -27,7 +27,7 @@ pub(super) enum AnswerText {
 pub(super) fn answer_lines<'f>(
     form: &'f Form,
     values: &Map<String, Value>,
-    texts: &Texts,
+    (texts, messages): (&Texts, &Messages),
     is_shown: impl Fn(&Field) -> bool,
 ) -> Vec<AnswerLine<'f>> {
     let shown = form.fields().iter().enumerate();
@@ -36,12 +36,17 @@ pub(super) fn answer_lines<'f>(
         .map(|(place, field)| AnswerLine {
             label: field.label(),
             anchor: format!("q{place}"),
-            value: answer_text(field, values.get(field.id()), texts),
+            value: answer_text(field, values.get(field.id()), texts, messages),
         })
         .collect()
 }
 
-fn answer_text(field: &Field, value: Option<&Value>, texts: &Texts) -> AnswerText {
+fn answer_text(
+    field: &Field,
+    value: Option<&Value>,
+    texts: &Texts,
+    messages: &Messages,
+) -> AnswerText {
     let default;
     let value = match (value, field.default()) {
         (Some(value), _) => value,
@@ -79,13 +84,15 @@ fn answer_text(field: &Field, value: Option<&Value>, texts: &Texts) -> AnswerTex
             AnswerText::List(items.iter().map(title).collect())
         }
         (Kind::File(_), Value::Array(files)) => {
-            AnswerText::List(files.iter().map(file_name).collect())
+            AnswerText::List(files.iter().map(|file| file_name(file, messages)).collect())
         }
-        (Kind::File(_), file) => AnswerText::Text(file_name(file)),
+        (Kind::File(_), file) => AnswerText::Text(file_name(file, messages)),
         (Kind::Date(_), value) => {
             let text = text_of(value);
-            let format = field.rendering().display_format.as_deref();
-            let shown = format.and_then(|format| calendar::display(&text, format, texts));
+            let shown = match field.rendering().display_format.as_deref() {
+                Some(format) => calendar::display(&text, format, texts),
+                None => calendar::readable(&text, texts),
+            };
             AnswerText::Text(shown.unwrap_or(text))
         }
         (_, value) => AnswerText::Text(text_of(value)),
@@ -122,44 +129,10 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-fn file_name(file: &Value) -> String {
+fn file_name(file: &Value, messages: &Messages) -> String {
     let name = file["filename"].as_str().unwrap_or_default();
     match file["size"].as_u64() {
-        Some(size) => format!("{name} ({})", readable_size(size)),
+        Some(size) => format!("{name} ({})", messages.size(size)),
         None => name.to_owned(),
-    }
-}
-
-/// Formats a size, such as `1.2 MB`.
-pub(super) fn readable_size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["B", "KB", "MB", "GB"];
-    let mut tenths = u128::from(bytes) * 10;
-    let mut unit = 0;
-    while tenths >= 10_000 && unit + 1 < UNITS.len() {
-        tenths /= 1000;
-        unit += 1;
-    }
-    match (unit, tenths % 10) {
-        (0, _) | (_, 0) => format!("{} {}", tenths / 10, UNITS[unit]),
-        (_, tenth) => format!("{}.{tenth} {}", tenths / 10, UNITS[unit]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_said_as_people_say_them() {
-        for (bytes, answer_text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1 KB"),
-            (1_234_567, "1.2 MB"),
-            (10 << 20, "10.4 MB"),
-            (u64::MAX, "18446744073.7 GB"),
-        ] {
-            assert_eq!(readable_size(bytes), answer_text);
-        }
     }
 }

@@ -46,6 +46,20 @@ pub(super) fn display(text: &str, format: &str, texts: &Texts) -> Option<String>
     Some(out)
 }
 
+/// Formats a date or time as this language writes it, such as `1 March 2026, 10:00 (+01:00)`. The
+/// offset stays: it is part of the answer.
+pub(super) fn readable(text: &str, texts: &Texts) -> Option<String> {
+    let (local, offset) = split(text);
+    if !local.contains('T') {
+        return display(text, texts.date_format, texts);
+    }
+    let shown = display(text, texts.time_format, texts)?;
+    Some(match offset {
+        "Z" | "z" | "+00:00" => format!("{shown} (UTC)"),
+        offset => format!("{shown} (UTC{offset})"),
+    })
+}
+
 /// Splits an RFC 3339 time into local time and offset: `2026-03-01T10:00` and `+01:00`.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let Some(time) = text.find(['T', 't']) else {
@@ -95,6 +109,28 @@ mod tests {
             "Mar 1, 09:05"
         );
         assert_eq!(display("soon", "DD.MM.YYYY", english), None);
+    }
+
+    #[test]
+    fn dates_without_a_format_are_written_as_the_reader_writes_them() {
+        let [english, german] = Texts::ALL;
+        for (date, in_english, in_german) in [
+            ("2026-03-01", "1 March 2026", "1. März 2026"),
+            (
+                "2026-03-01T09:05:00+01:00",
+                "1 March 2026, 09:05 (UTC+01:00)",
+                "1. März 2026, 09:05 (UTC+01:00)",
+            ),
+            (
+                "2026-03-01T09:05:00Z",
+                "1 March 2026, 09:05 (UTC)",
+                "1. März 2026, 09:05 (UTC)",
+            ),
+        ] {
+            assert_eq!(readable(date, english).unwrap(), in_english);
+            assert_eq!(readable(date, german).unwrap(), in_german);
+        }
+        assert_eq!(readable("soon", english), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use entreat_core::{CancelReason, Outcome};
 use serde_json::{Map, Value};
 
 use super::answer_text::{AnswerLine, AnswerText, answer_lines, is_empty};
+use super::field::yes_no;
 use super::frame::{AskerView, Frame, html};
 use super::texts::{NoticeTexts, Texts};
 use super::token::Target;
@@ -58,7 +59,7 @@ fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
     let (site, texts) = (&*visit.site, visit.texts);
     let record = question.snapshot.record();
     let form = question.form();
-    let typed = answer_lines(form, typed, texts, |field| {
+    let typed = answer_lines(form, typed, (texts, &visit.messages), |field| {
         typed.get(field.id()).is_some_and(|value| !is_empty(value))
     });
     let (sign, outcome_texts) = outcome_texts(question, texts);
@@ -95,6 +96,9 @@ fn outcome_texts(question: &QuestionVisit, texts: &Texts) -> (&'static str, Noti
     match question.snapshot.outcome() {
         Some(Outcome::Completed) if question.is_typist() => ("yes", texts.sent),
         Some(Outcome::Completed) => ("yes", texts.answered),
+        Some(Outcome::Declined) if yes_no(question.form()).is_some() => {
+            ("no", texts.declined_yes_no)
+        }
         Some(Outcome::Declined) => ("no", texts.declined),
         Some(Outcome::Cancelled(CancelReason::UserCancelled)) => ("no", texts.cancelled),
         Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => ("no", texts.attempts_used),

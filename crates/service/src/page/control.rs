@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use entreat_core::form::{
     DateRules, DisplayStyle, InputType, MultiSelectRules, NumberRules, Options, TextRules,
 };
+use entreat_core::url_guard::inspect;
 use entreat_core::{Field, Format, Kind, Number};
 use serde_json::Value;
 
@@ -43,6 +44,8 @@ pub(super) enum Control<'a> {
         shown: Option<String>,
     },
     Files(FilesView<'a>),
+    /// Two buttons that answer and send.
+    YesNo,
     Fixed {
         text: String,
     },
@@ -54,6 +57,8 @@ pub(super) struct TextInput<'a> {
     pub(super) value: Cow<'a, str>,
     pub(super) keyboard: Option<&'static str>,
     pub(super) step: Option<String>,
+    /// The class of its width, if the answer is short; see `page.css`.
+    pub(super) width: Option<&'static str>,
     /// A secret was entered before and is not shown again.
     pub(super) has_saved_secret: bool,
     pub(super) shown: Option<String>,
@@ -80,6 +85,8 @@ pub(super) struct Test {
 pub(super) struct Verdict {
     pub(super) is_good: bool,
     pub(super) message: String,
+    /// What the URL guard warns of.
+    pub(super) warnings: Vec<&'static str>,
 }
 
 impl Verdict {
@@ -87,6 +94,7 @@ impl Verdict {
         Self {
             is_good: true,
             message: message.to_owned(),
+            warnings: Vec::new(),
         }
     }
 
@@ -94,6 +102,16 @@ impl Verdict {
         Self {
             is_good: false,
             ..Self::good(message)
+        }
+    }
+
+    /// Adds the URL guard's warnings, which a terminal shows as well.
+    pub(super) fn with_warnings(self, url: &str, texts: &Texts) -> Self {
+        let card = inspect(url, None);
+        let warnings = card.warnings.into_iter().map(texts.url_warning);
+        Self {
+            warnings: warnings.collect(),
+            ..self
         }
     }
 }
@@ -198,6 +216,7 @@ impl<'a> ControlBuilder<'a> {
             value: Cow::Owned(self.text()),
             keyboard: None,
             step: None,
+            width: None,
             has_saved_secret: self.has_saved_secret,
             shown: None,
             test: None,
@@ -224,7 +243,14 @@ impl<'a> ControlBuilder<'a> {
             _ => None,
         };
         let kind = input_kind(hints.input_type).or(by_style).or(by_format);
-        Control::TextInput(self.line(kind.unwrap_or("text")))
+        let kind = kind.unwrap_or("text");
+        Control::TextInput(TextInput {
+            width: match kind {
+                "date" | "time" | "tel" => Some("w-date"),
+                _ => rules.max_length.and_then(width),
+            },
+            ..self.line(kind)
+        })
     }
 
     fn number(&self, rules: &NumberRules) -> Control<'a> {
@@ -243,6 +269,7 @@ impl<'a> ControlBuilder<'a> {
         Control::TextInput(TextInput {
             keyboard: keyboard(rules),
             step: has_steps.then(step),
+            width: Some(number_width(rules)),
             ..self.line(if has_steps { "number" } else { "text" })
         })
     }
@@ -326,6 +353,7 @@ impl<'a> ControlBuilder<'a> {
                 // A date picker shows the chosen date itself.
                 kind: if as_text { "text" } else { "date" },
                 shown,
+                width: Some(if rules.has_time { "w-20" } else { "w-date" }),
                 ..self.line("date")
             });
         }
@@ -386,6 +414,28 @@ fn slider(rules: &NumberRules, step: Option<Number>, text: &str) -> Slider {
         },
         min: min.to_string(),
         max: max.to_string(),
+    }
+}
+
+/// The class of an input for so many characters; `None` if it takes the whole line.
+fn width(characters: u64) -> Option<&'static str> {
+    match characters {
+        0..=5 => Some("w-5"),
+        6..=10 => Some("w-10"),
+        11..=20 => Some("w-20"),
+        21..=30 => Some("w-30"),
+        _ => None,
+    }
+}
+
+/// Numbers are short unless their bounds are long.
+fn number_width(rules: &NumberRules) -> &'static str {
+    let bounds = [rules.minimum, rules.maximum];
+    let longest = bounds.iter().flatten().map(|bound| bound.to_string().len());
+    match longest.max() {
+        Some(digits) if rules.maximum.is_some() && rules.is_integer() && digits <= 5 => "w-5",
+        Some(digits) if digits > 10 => "w-20",
+        _ => "w-10",
     }
 }
 

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 
 use super::file_view::{location, uploads_in};
 use super::posted::{Posted, too_many_files, with_files};
+use super::question::check_settings;
 use super::visit::QuestionVisit;
 
 impl QuestionVisit {
     /// Saves a post, and returns the resulting draft. Files beyond a field's limit are rejected and
-    /// removed.
+    /// removed; secrets that are not valid are not kept.
     pub(super) async fn save_draft(
         &self,
         posted: &mut Posted,
@@ -20,6 +21,7 @@ impl QuestionVisit {
         let form = self.form();
         let mut before = Map::new();
         let mut over_limit = Vec::new();
+        let mut invalid_secrets = None;
         let elicitation = self.elicitation();
         let edited = elicitation.edit_draft(|draft| {
             before.clone_from(draft);
@@ -34,6 +36,8 @@ impl QuestionVisit {
                 }
             }
             apply_removal(form, draft, posted.action());
+            // The engine drops them, too; here it is found out what to say.
+            invalid_secrets = form.take_invalid_secrets(draft, &check_settings());
         });
         let edited = edited.await;
         let files = std::mem::take(&mut posted.files);
@@ -52,6 +56,11 @@ impl QuestionVisit {
             // The commit may have succeeded despite the error.
             Err(_) => {}
         }
+        let invalid = invalid_secrets.map(|found| found.errors(&self.visit.messages));
+        let invalid = invalid.into_iter().flatten();
+        posted.invalid_secrets = invalid
+            .filter_map(|error| Some((form.position(&error.field)?, error.message)))
+            .collect();
         for place in over_limit {
             let message = too_many_files(self, &form.fields()[place]);
             posted.refused.push((place, message));

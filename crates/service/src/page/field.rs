@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::control::{Choice, Control, Test, Verdict, control};
 use super::file_view::FilesView;
-use super::texts::Texts;
+use super::texts::{Bounds, Texts};
 
 /// A field on the page.
 pub(super) struct FieldView<'a> {
@@ -21,7 +21,9 @@ pub(super) struct FieldView<'a> {
     pub(super) note: Option<String>,
     /// Text for screen readers only.
     pub(super) spoken: Option<&'a str>,
-    pub(super) error: Option<String>,
+    pub(super) errors: Vec<String>,
+    /// The maximum length, for the script to count.
+    pub(super) max_length: Option<u64>,
     pub(super) placeholder: Option<&'a str>,
     pub(super) autocomplete: Option<&'a str>,
     pub(super) aria_label: Option<&'a str>,
@@ -32,6 +34,8 @@ pub(super) struct FieldView<'a> {
     pub(super) is_optional: bool,
     pub(super) is_answerable: bool,
     pub(super) control: Control<'a>,
+    /// The label repeats the title of the page, so only screen readers need it.
+    pub(super) repeats_title: bool,
     presence: Presence,
     /// Overrides by the form author for assistive technology.
     aria_required: Option<bool>,
@@ -76,13 +80,34 @@ pub(super) struct FieldContext<'a> {
     pub(super) values: &'a Map<String, Value>,
     pub(super) progress: &'a Progress<'a>,
     pub(super) texts: &'static Texts,
+    /// The field that two buttons answer, see [`yes_no`].
+    pub(super) yes_no: Option<usize>,
+}
+
+/// The index of the only question of a form, if it is a required boolean: it has two buttons, of
+/// which one press answers.
+pub(super) fn yes_no(form: &Form) -> Option<usize> {
+    let is_asked = |field: &Field| !field.rendering().hidden && !field.rendering().readonly;
+    let mut asked = form
+        .fields()
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| is_asked(field));
+    let (Some((place, field)), None) = (asked.next(), asked.next()) else {
+        return None;
+    };
+    let is_yes_no = matches!(field.kind(), Kind::Boolean)
+        && field.is_required()
+        && field.active_when().is_empty()
+        && field.shown_when().is_empty();
+    is_yes_no.then_some(place)
 }
 
 impl<'a> FieldView<'a> {
     pub(super) fn new(
         context: &FieldContext<'a>,
         place: usize,
-        error: Option<String>,
+        errors: Vec<String>,
         files: Option<FilesView<'a>>,
         verdict: Option<Verdict>,
     ) -> Self {
@@ -91,7 +116,8 @@ impl<'a> FieldView<'a> {
         let field = &context.form.fields()[place];
         let hints = field.rendering();
         let access = field.accessibility();
-        let note = files.as_ref().map(|files| files.limits.clone());
+        let limits = files.as_ref().map(|files| files.limits.clone());
+        let note = limits.or_else(|| limits_of(field, context.texts));
         let describer = access.aria_described_by.as_deref();
         let describer_place = describer.and_then(|id| context.form.position(id));
         Self {
@@ -102,7 +128,11 @@ impl<'a> FieldView<'a> {
             help: hints.help_text.as_deref(),
             note,
             spoken: describer.filter(|_| describer_place.is_none()),
-            error,
+            errors,
+            max_length: match field.kind() {
+                Kind::Text(rules) => rules.max_length,
+                _ => None,
+            },
             placeholder: hints.placeholder.as_deref(),
             autocomplete: hints
                 .autocomplete
@@ -115,7 +145,12 @@ impl<'a> FieldView<'a> {
             classes: classes(context.form, place),
             is_optional: !field.is_required() && !hints.readonly && !always_has_value(field),
             is_answerable: !hints.readonly,
-            control: control(context, field, files, test),
+            control: if context.yes_no == Some(place) {
+                Control::YesNo
+            } else {
+                control(context, field, files, test)
+            },
+            repeats_title: field.label() == context.form.title(),
             presence: Presence::of(field, context.progress),
             aria_required: access.required,
             aria_invalid: access.invalid,
@@ -132,7 +167,7 @@ impl<'a> FieldView<'a> {
     }
 
     pub(super) fn has_error(&self) -> bool {
-        self.error.is_some() || self.aria_invalid == Some(true)
+        !self.errors.is_empty() || self.aria_invalid == Some(true)
     }
 
     pub(super) fn is_required(&self) -> bool {
@@ -149,12 +184,17 @@ impl<'a> FieldView<'a> {
     pub(super) fn is_group(&self) -> bool {
         matches!(
             self.control,
-            Control::Options { .. } | Control::DateTime { .. }
+            Control::Options { .. } | Control::DateTime { .. } | Control::YesNo
         )
     }
 
     pub(super) fn is_radio(&self) -> bool {
         matches!(&self.control, Control::Options { style, .. } if style.input == "radio")
+    }
+
+    /// Has two buttons that answer and send.
+    pub(super) fn is_buttons(&self) -> bool {
+        matches!(self.control, Control::YesNo)
     }
 
     /// The label is next to the control.
@@ -173,6 +213,7 @@ impl<'a> FieldView<'a> {
             | Control::Dropdown { .. }
             | Control::DateTime { .. }
             | Control::Files(_)
+            | Control::YesNo
             | Control::Fixed { .. } => format!("f{}", self.place),
         }
     }
@@ -183,6 +224,37 @@ impl<'a> FieldView<'a> {
             0 => self.placeholder.unwrap_or(texts.choose).to_owned(),
             count => format!("{count} {}", texts.chosen),
         }
+    }
+}
+
+/// The bounds of an answer, said before anybody breaks them. Those of files are in their own view,
+/// and a slider shows its ends.
+fn limits_of(field: &Field, texts: &Texts) -> Option<String> {
+    let hints = field.rendering();
+    if hints.readonly {
+        return None;
+    }
+    // Any answer has one character and one option.
+    let at_least = |low: Option<u64>| low.filter(|low| *low > 1);
+    match field.kind() {
+        Kind::Text(rules) => {
+            let bounds = Bounds::new(at_least(rules.min_length), rules.max_length)?;
+            Some((texts.characters)(&bounds))
+        }
+        Kind::Number(rules) if hints.display_style != Some(DisplayStyle::Slider) => {
+            let bounds = Bounds::new(rules.minimum, rules.maximum)?;
+            Some((texts.numbers)(&bounds))
+        }
+        Kind::MultiSelect(rules) => {
+            let bounds = Bounds::new(at_least(rules.min_items), rules.max_items)?;
+            Some((texts.choices)(&bounds))
+        }
+        Kind::Number(_)
+        | Kind::Boolean
+        | Kind::Select(_)
+        | Kind::Url(_)
+        | Kind::Date(_)
+        | Kind::File(_) => None,
     }
 }
 

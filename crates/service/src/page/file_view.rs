@@ -1,10 +1,9 @@
 //! View models of uploaded files.
 
-use entreat_core::Field;
 use entreat_core::form::FileRules;
+use entreat_core::{Field, Messages};
 use serde_json::Value;
 
-use super::answer_text::readable_size;
 use super::texts::{FileLimits, Texts};
 
 /// The control of a file field.
@@ -33,12 +32,19 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 impl<'a> FilesView<'a> {
     /// The control with the files of a draft; `None` if it is not a file field.
-    pub(super) fn new(field: &'a Field, value: Option<&Value>, texts: &Texts) -> Option<Self> {
+    pub(super) fn new(
+        field: &'a Field,
+        value: Option<&Value>,
+        texts: &Texts,
+        messages: &Messages,
+    ) -> Option<Self> {
         let rules = field.kind().file_rules()?;
         let hints = field.rendering();
-        let (kinds, accept) = kinds(rules);
+        let (kinds, accept) = kinds(rules, messages);
         Some(Self {
-            uploaded: uploads_in(value).filter_map(FileView::new).collect(),
+            uploaded: uploads_in(value)
+                .filter_map(|file| FileView::new(file, messages))
+                .collect(),
             takes_many: rules.max_items > 1,
             can_drop: hints.drag_and_drop != Some(false),
             accept: hints
@@ -48,7 +54,7 @@ impl<'a> FilesView<'a> {
                 .or(accept),
             limits: (texts.limits)(&FileLimits {
                 most: rules.max_items,
-                size: &readable_size(rules.max_size),
+                size: &messages.size(rules.max_size),
                 kinds: &kinds,
             }),
             field,
@@ -62,10 +68,10 @@ impl<'a> FilesView<'a> {
 }
 
 impl FileView {
-    fn new(file: &Value) -> Option<Self> {
+    fn new(file: &Value, messages: &Messages) -> Option<Self> {
         Some(Self {
             name: file["filename"].as_str()?.to_owned(),
-            size: readable_size(file["size"].as_u64()?),
+            size: messages.size(file["size"].as_u64()?),
             location: location(file)?.to_owned(),
             image: None,
             text: None,
@@ -97,7 +103,7 @@ pub(super) fn is_image(content_type: &str) -> bool {
 }
 
 /// The accepted types, for people and for the `accept` attribute.
-fn kinds(rules: &FileRules) -> (String, Option<String>) {
+fn kinds(rules: &FileRules, messages: &Messages) -> (String, Option<String>) {
     let extensions = rules.extensions().into_iter().flatten();
     let extensions = extensions.map(|e| format!(".{}", e.trim_start_matches('.')));
     let types = rules.mime_types().into_iter().flatten().map(str::to_owned);
@@ -109,9 +115,9 @@ fn kinds(rules: &FileRules) -> (String, Option<String>) {
         .collect();
     let accept = (!accept.is_empty()).then(|| accept.join(","));
     let shown = if extensions.is_empty() {
-        &types
+        messages.file_kinds(types.iter().map(String::as_str))
     } else {
-        &extensions
+        extensions.join(", ")
     };
-    (shown.join(", "), accept)
+    (shown, accept)
 }

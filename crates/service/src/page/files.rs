@@ -101,15 +101,18 @@ async fn fragment(question: &QuestionVisit, place: usize, tree: &Value) -> Respo
         values,
         progress: &progress,
         texts: visit.texts,
+        // A form that asks for a file asks for more than yes or no.
+        yes_no: None,
     };
     let value = values.get(form.fields()[place].id());
-    let Some(files) = FilesView::new(&form.fields()[place], value, visit.texts) else {
+    let Some(files) = FilesView::new(&form.fields()[place], value, visit.texts, &visit.messages)
+    else {
         return rejected(visit.texts.upload_failed);
     };
     let files = question
         .with_previews(files, place, value, &visit.here())
         .await;
-    let field = FieldView::new(&context, place, None, Some(files), None);
+    let field = FieldView::new(&context, place, Vec::new(), Some(files), None);
     let frame = Frame::new(&visit.site, visit.texts, None);
     let Control::Files(files) = &field.control else {
         return rejected(visit.texts.upload_failed);

@@ -72,6 +72,13 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// Whether the deadline matters now.
+    pub(super) fn is_late(&self) -> bool {
+        self.left_ms <= self.warn_ms
+    }
+}
+
 /// A page with a single message.
 #[derive(Template)]
 #[template(path = "notice.html")]

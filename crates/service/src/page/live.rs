@@ -48,30 +48,54 @@ async fn save(question: &QuestionVisit, posted: &mut Posted) -> Result<Value, Ac
     }
     let snapshot = elicitation.status().await?;
     let mut state = state_of(&question.visit, &snapshot);
-    state["fields"] = field_states(question, values);
+    let (fields, others) = field_states(question, values, posted, &snapshot);
+    state["fields"] = fields;
+    state["others"] = others;
     Ok(state)
 }
 
-/// The presence of all fields, and the errors of those that were answered.
-fn field_states(question: &QuestionVisit, values: Map<String, Value>) -> Value {
+/// The presence of all fields, and the errors of those that were answered; of all if the page was
+/// checked. Also the errors that belong to no field.
+fn field_states(
+    question: &QuestionVisit,
+    values: Map<String, Value>,
+    posted: &Posted,
+    snapshot: &Snapshot,
+) -> (Value, Value) {
     let tree = Value::Object(values);
     let settings = check_settings();
-    let progress = question.form().progress(&tree, &settings);
-    let errors = progress.errors(&question.visit.messages);
-    let errors = errors.iter().map(|error| (&*error.field, &*error.message));
-    let mut sentences = by_field(errors);
-    let fields = question.form().fields().iter().enumerate();
-    fields
+    let form = question.form();
+    let progress = form.progress(&tree, &settings);
+    let mut errors: Vec<(String, String)> = if posted.is_checked() {
+        let errors = question.all_errors(&tree, snapshot).into_iter();
+        errors.map(|error| (error.field, error.message)).collect()
+    } else {
+        let errors = progress.errors(&question.visit.messages).into_iter();
+        errors.map(|error| (error.field, error.message)).collect()
+    };
+    // Secrets that are not valid are still in their inputs, though not in the draft.
+    let secrets = &posted.invalid_secrets;
+    let is_secret = |id: &str| secrets.iter().any(|(at, _)| form.fields()[*at].id() == id);
+    errors.retain(|(id, _)| !is_secret(id));
+    let secrets = secrets.iter();
+    errors.extend(secrets.map(|(at, message)| (form.fields()[*at].id().into(), message.clone())));
+    let mut sentences = by_field(errors.iter().map(|(id, message)| (&**id, &**message)));
+    let fields = form.fields().iter().enumerate();
+    let fields = fields
         .filter(|(_, field)| !field.rendering().hidden)
         .map(|(place, field)| {
-            let error = sentences.remove(field.id()).unwrap_or_default();
+            let errors = sentences.remove(field.id()).unwrap_or_default();
+            let errors: Vec<_> = errors.iter().map(|error| sanitize(error)).collect();
             json!({
                 "place": place,
                 "presence": Presence::of(field, &progress).as_str(),
-                "error": sanitize(&error),
+                "errors": errors,
             })
         })
-        .collect()
+        .collect();
+    let others = errors.iter().filter(|(id, _)| form.field(id).is_none());
+    let others = others.map(|(_, message)| sanitize(message)).collect();
+    (fields, others)
 }
 
 fn state_of(visit: &Visit, snapshot: &Snapshot) -> Value {

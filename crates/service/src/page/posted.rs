@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer_text::is_empty;
 use super::calendar;
+use super::field::yes_no;
 use super::file_view::uploads_in;
 use super::visit::QuestionVisit;
 use crate::upload::{FileMetadata, ReceiveError};
@@ -33,6 +34,8 @@ pub(crate) struct Posted {
     pub(super) files: BTreeMap<usize, Vec<Value>>,
     /// Rejected files by field index, with the message.
     pub(super) refused: Vec<(usize, String)>,
+    /// Secrets that were not kept because they are not valid, by field index, with a message.
+    pub(super) invalid_secrets: Vec<(usize, String)>,
 }
 
 impl Posted {
@@ -65,6 +68,11 @@ impl Posted {
             .collect()
     }
 
+    /// Whether the page showed the errors of a check, which are to be kept up to date.
+    pub(super) fn is_checked(&self) -> bool {
+        self.last("_check").is_some()
+    }
+
     /// The action and its argument.
     pub(super) fn action(&self) -> (&str, &str) {
         let action = self.all("_do").first().map_or("", String::as_str);
@@ -73,12 +81,26 @@ impl Posted {
 
     /// The posted answers as text, without files; `draft` is the draft so far.
     pub(crate) fn answers(&self, form: &Form, draft: &Map<String, Value>) -> Map<String, Value> {
+        let yes_no = yes_no(form);
         let answer = |place: usize| {
             let field = &form.fields()[place];
-            let value = self.answer(field, draft.get(field.id()))?;
+            let value = if yes_no == Some(place) {
+                self.pressed()?
+            } else {
+                self.answer(field, draft.get(field.id()))?
+            };
             Some((field.id().to_owned(), value))
         };
         self.shown(form).into_iter().filter_map(answer).collect()
+    }
+
+    /// What the pressed button answers; `None` for one that only saves, asks for time or declines.
+    fn pressed(&self) -> Option<Value> {
+        match self.action() {
+            ("send", "yes") => Some(true.into()),
+            ("send", "no") => Some(false.into()),
+            _ => None,
+        }
     }
 
     fn answer(&self, field: &Field, saved: Option<&Value>) -> Option<Value> {

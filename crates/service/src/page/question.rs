@@ -1,20 +1,22 @@
 //! The page of an open question.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use askama::Template;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use entreat_core::{CheckSettings, Field, FieldError, Form, Kind, Mode, ReferenceKind, Violations};
-use entreat_engine::{ActError, UrlError};
+use entreat_core::{
+    CheckSettings, Constraint, Field, FieldError, Form, Kind, Mode, ReferenceKind, Violations,
+};
+use entreat_engine::{ActError, Snapshot, UrlError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::answer_text::text_of;
+use super::answer_text::{is_empty, text_of};
 use super::closing;
 use super::control::Verdict;
-use super::field::{FieldContext, FieldView};
+use super::field::{FieldContext, FieldView, yes_no};
 use super::file_view::{FilesView, is_image, location, uploads_in};
 use super::frame::{AskerView, Clock, Frame, html, render_failed};
 use super::rendered::RenderedFields;
@@ -57,13 +59,22 @@ struct QuestionPage<'a> {
 
 struct SummaryEntry {
     anchor: String,
+    /// The index of its field.
+    place: Option<usize>,
     message: String,
 }
 
 /// An error of an answer.
-struct AnswerError {
-    field: String,
-    message: String,
+pub(super) struct AnswerError {
+    pub(super) field: String,
+    pub(super) message: String,
+    constraint: String,
+}
+
+impl AnswerError {
+    fn is_absence(&self) -> bool {
+        self.constraint == Constraint::Required.key()
+    }
 }
 
 /// An error as stored by the engine, in its default language.
@@ -81,6 +92,7 @@ impl From<FieldError> for AnswerError {
         Self {
             field: error.field,
             message: error.message,
+            constraint: error.constraint,
         }
     }
 }
@@ -177,7 +189,9 @@ pub(super) async fn page_with(
         here: &here,
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
-        primary: if rendered.answerable > 1 {
+        primary: if rendered.is_yes_no {
+            ""
+        } else if rendered.answerable > 1 {
             "review"
         } else {
             "send"
@@ -203,14 +217,16 @@ fn summary(
     if let Some(form_error) = options.form_error {
         summary.push(SummaryEntry {
             anchor: "main".to_owned(),
+            place: None,
             message: form_error.to_owned(),
         });
     }
     if options.check || !options.refused.is_empty() || options.form_error.is_some() {
-        summary.extend(fields.iter().filter_map(|field| {
-            Some(SummaryEntry {
+        summary.extend(fields.iter().flat_map(|field| {
+            field.errors.iter().map(|error| SummaryEntry {
                 anchor: field.anchor(),
-                message: field.error.clone()?,
+                place: Some(field.place),
+                message: error.clone(),
             })
         }));
         // Errors that belong to no field are listed, too.
@@ -221,6 +237,7 @@ fn summary(
                 .filter(has_no_field)
                 .map(|error| SummaryEntry {
                     anchor: "main".to_owned(),
+                    place: None,
                     message: error.message.clone(),
                 }),
         );
@@ -246,13 +263,20 @@ impl QuestionVisit {
             values,
             progress: &progress,
             texts,
+            yes_no: yes_no(form),
         };
-        let errors = if options.check {
-            self.all_errors(&tree)
+        let mut errors = if options.check {
+            self.all_errors(&tree, &self.snapshot)
         } else {
             let errors = progress.errors(&self.visit.messages);
             errors.into_iter().map(AnswerError::from).collect()
         };
+        // What was refused is not in the draft, but it was not forgotten either.
+        let is_refused = |id: &str| {
+            let mut refused = options.refused.iter();
+            refused.any(|(place, _)| form.fields().get(*place).is_some_and(|f| f.id() == id))
+        };
+        errors.retain(|error| !(error.is_absence() && is_refused(&error.field)));
         let refused = options.refused.iter().map(|(place, message)| {
             let field = form.fields().get(*place);
             (field.map_or("", Field::id), &**message)
@@ -264,9 +288,9 @@ impl QuestionVisit {
             if field.rendering().hidden {
                 continue;
             }
-            let error = sentences.remove(field.id());
+            let errors = sentences.remove(field.id()).unwrap_or_default();
             let value = values.get(field.id());
-            let files = match FilesView::new(field, value, texts) {
+            let files = match FilesView::new(field, value, texts, &self.visit.messages) {
                 Some(files) => Some(self.with_previews(files, place, value, here).await),
                 None => None,
             };
@@ -274,7 +298,7 @@ impl QuestionVisit {
                 Some(test) if test == place => Some(self.test(field, value).await),
                 _ => None,
             };
-            fields.push(FieldView::new(&context, place, error, files, verdict));
+            fields.push(FieldView::new(&context, place, errors, files, verdict));
         }
         let rendered = Arc::new(RenderedFields::new(form, frame, &fields)?);
         // Errors depend on more than the cache key.
@@ -292,21 +316,40 @@ impl QuestionVisit {
         }
     }
 
-    /// All errors of the answers, in the person's language; if there are none, those of custom
-    /// validators at the last attempt.
-    fn all_errors(&self, answers: &Value) -> Vec<AnswerError> {
-        let checked = self.form().check_with(answers, &check_settings());
-        match checked {
-            Err(violations) => {
-                let errors = violations.errors(&self.visit.messages);
-                errors.into_iter().map(AnswerError::from).collect()
-            }
-            Ok(_) => self.previous_errors(),
-        }
+    /// All errors of the answers, in the person's language, together with what only the last
+    /// attempt could find.
+    pub(super) fn all_errors(&self, answers: &Value, snapshot: &Snapshot) -> Vec<AnswerError> {
+        let mut previous = self.previous_errors(snapshot);
+        self.explain_dropped_secrets(&mut previous, answers);
+        let violations = self.form().check_with(answers, &check_settings()).err();
+        let errors = violations.map(|found| found.errors(&self.visit.messages));
+        let errors = errors.into_iter().flatten().map(AnswerError::from);
+        let refused: HashSet<String> = previous.iter().map(|error| error.field.clone()).collect();
+        let errors = errors.filter(|error| !(error.is_absence() && refused.contains(&error.field)));
+        errors.chain(previous).collect()
     }
 
-    fn previous_errors(&self) -> Vec<AnswerError> {
-        let held = self.snapshot.record().answer_state.as_ref();
+    /// Says of each secret that the last attempt refused that it was not kept.
+    fn explain_dropped_secrets(&self, previous: &mut Vec<AnswerError>, answers: &Value) {
+        let form = self.form();
+        let is_dropped =
+            |id: &str| form.field(id).is_some_and(Field::is_sensitive) && is_empty(&answers[id]);
+        let dropped: BTreeSet<String> = previous
+            .iter()
+            .filter(|error| is_dropped(&error.field))
+            .map(|error| error.field.clone())
+            .collect();
+        previous.extend(dropped.into_iter().map(|field| AnswerError {
+            field,
+            message: self.visit.texts.secret_not_kept.to_owned(),
+            constraint: String::new(),
+        }));
+    }
+
+    /// What the last attempt found and a check of the form cannot: the errors of custom validators
+    /// and of resolved addresses. The engine drops them with the answers they are about.
+    fn previous_errors(&self, snapshot: &Snapshot) -> Vec<AnswerError> {
+        let held = snapshot.record().answer_state.as_ref();
         let errors = held.and_then(|held| held.errors.as_deref());
         let errors: Vec<PreviousError> = errors
             .and_then(|text| serde_json::from_str(text).ok())
@@ -323,9 +366,14 @@ impl QuestionVisit {
             AnswerError {
                 field,
                 message: retold.unwrap_or(message),
+                constraint,
             }
         };
-        errors.into_iter().map(retell).collect()
+        let errors = errors.into_iter();
+        errors
+            .filter(|error| !is_found_by_check(&error.constraint))
+            .map(retell)
+            .collect()
     }
 
     /// Resolves and checks a URL without fetching it.
@@ -339,7 +387,9 @@ impl QuestionVisit {
             return Verdict::bad(texts.test_empty);
         }
         match self.visit.site.engine.check_url(&url, &rules.policy).await {
-            Ok(cleared) if !cleared.addresses().is_empty() => Verdict::good(texts.test_good),
+            Ok(cleared) if !cleared.addresses().is_empty() => {
+                Verdict::good(texts.test_good).with_warnings(&url, texts)
+            }
             Err(UrlError::Blocked(blocked)) => {
                 let blocked = [(field.id(), &*url, blocked)];
                 let violations = Violations::of_blocked_urls(self.form(), &blocked);
@@ -347,7 +397,7 @@ impl QuestionVisit {
                 let error = errors.into_iter().flatten().next();
                 Verdict::bad(&error.map_or_else(String::new, |error| error.message))
             }
-            Ok(_) | Err(_) => Verdict::good(texts.test_unknown),
+            Ok(_) | Err(_) => Verdict::good(texts.test_unknown).with_warnings(&url, texts),
         }
     }
 
@@ -398,17 +448,21 @@ pub(super) fn check_settings() -> CheckSettings {
     }
 }
 
-/// Joins the messages of each field.
+/// Whether a check of the form finds violations of this rule. The addresses of a host are looked up
+/// when answers are sent.
+fn is_found_by_check(constraint: &str) -> bool {
+    let by_address = [Constraint::BlockPrivateIps, Constraint::BlockLocalhost];
+    Constraint::KEYS.contains(&constraint)
+        && !by_address.iter().any(|other| other.key() == constraint)
+}
+
+/// The messages of each field.
 pub(super) fn by_field<'a>(
     sentences: impl Iterator<Item = (&'a str, &'a str)>,
-) -> HashMap<&'a str, String> {
-    let mut texts: HashMap<&str, String> = HashMap::new();
+) -> HashMap<&'a str, Vec<String>> {
+    let mut texts: HashMap<&str, Vec<String>> = HashMap::new();
     for (field, sentence) in sentences {
-        let text = texts.entry(field).or_default();
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(sentence);
+        texts.entry(field).or_default().push(sentence.to_owned());
     }
     texts
 }

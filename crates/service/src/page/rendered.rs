@@ -25,6 +25,10 @@ pub(super) struct RenderedFields {
     /// The number of fields that can be answered.
     pub(super) answerable: usize,
     pub(super) is_empty: bool,
+    /// Its only question has two buttons, of which one press answers.
+    pub(super) is_yes_no: bool,
+    /// The script counts the characters of some fields.
+    pub(super) has_counts: bool,
     pub(super) is_rtl: bool,
     pub(super) has_files: bool,
     pub(super) has_secrets: bool,
@@ -52,6 +56,10 @@ impl RenderedFields {
             layout: layout(form),
             answerable: fields.iter().filter(|field| field.is_answerable).count(),
             is_empty: fields.is_empty(),
+            is_yes_no: fields
+                .iter()
+                .any(|field| matches!(field.control, Control::YesNo)),
+            has_counts: fields.iter().any(|field| field.max_length.is_some()),
             is_rtl: is_rtl(form.title()),
             has_files: fields
                 .iter()
@@ -138,6 +146,8 @@ mod tests {
             layout: String::new(),
             answerable: 0,
             is_empty: true,
+            is_yes_no: false,
+            has_counts: false,
             is_rtl: false,
             has_files: false,
             has_secrets: false,

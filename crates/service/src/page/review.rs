@@ -59,7 +59,7 @@ fn page(question: &QuestionVisit, values: Map<String, Value>) -> Response {
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
         clock: Clock::new(&question.snapshot, site.engine.now(), texts),
-        lines: answer_lines(form, values, texts, |field| {
+        lines: answer_lines(form, values, (texts, &visit.messages), |field| {
             progress.is_shown(field) && progress.is_active(field.id())
         }),
     };

@@ -9,6 +9,7 @@ mod en;
 use std::time::Duration;
 
 use entreat_core::Outcome;
+use entreat_core::url_guard::Warning;
 
 /// All texts of a language.
 pub(super) struct Texts {
@@ -18,6 +19,8 @@ pub(super) struct Texts {
     pub(super) error_prefix: &'static str,
     pub(super) summary_title: &'static str,
     pub(super) time: &'static str,
+    pub(super) left_days_template: &'static str,
+    pub(super) left_hours_template: &'static str,
     pub(super) left_template: &'static str,
     pub(super) left_template_one: &'static str,
     pub(super) left_seconds_template: &'static str,
@@ -41,6 +44,7 @@ pub(super) struct Texts {
     pub(super) leave: &'static str,
     pub(super) decline: &'static str,
     pub(super) decline_means: &'static str,
+    pub(super) decline_is_not_no: &'static str,
     pub(super) cancel: &'static str,
     pub(super) cancel_means: &'static str,
     pub(super) what_happens: &'static str,
@@ -48,14 +52,17 @@ pub(super) struct Texts {
     pub(super) secrets_sealed: &'static str,
     pub(super) files_kept: &'static str,
     pub(super) nothing_until_sent: &'static str,
+    pub(super) sent_at_once: &'static str,
     pub(super) reveal: &'static str,
     pub(super) conceal: &'static str,
     pub(super) secret_kept: &'static str,
     pub(super) secret_given: &'static str,
+    pub(super) secret_not_kept: &'static str,
     pub(super) secret_not_shown: &'static str,
     pub(super) forget: &'static str,
     pub(super) test: &'static str,
     pub(super) test_good: &'static str,
+    pub(super) test_warnings: &'static str,
     pub(super) test_unknown: &'static str,
     pub(super) test_empty: &'static str,
     pub(super) choose: &'static str,
@@ -70,6 +77,8 @@ pub(super) struct Texts {
     pub(super) offset: &'static str,
     pub(super) preview_of: &'static str,
     pub(super) remove: &'static str,
+    pub(super) replace_file: &'static str,
+    pub(super) add_file: &'static str,
     pub(super) drop_here: &'static str,
     pub(super) uploading: &'static str,
     pub(super) upload_failed: &'static str,
@@ -93,6 +102,7 @@ pub(super) struct Texts {
     pub(super) look_again: &'static str,
     pub(super) not_found: NoticeTexts,
     pub(super) not_found_lines: [&'static str; 2],
+    pub(super) home: HomeTexts,
     pub(super) no_inbox: NoticeTexts,
     pub(super) refused: NoticeTexts,
     pub(super) forged: NoticeTexts,
@@ -104,6 +114,7 @@ pub(super) struct Texts {
     pub(super) sent: NoticeTexts,
     pub(super) answered: NoticeTexts,
     pub(super) declined: NoticeTexts,
+    pub(super) declined_yes_no: NoticeTexts,
     pub(super) cancelled: NoticeTexts,
     pub(super) withdrawn: NoticeTexts,
     pub(super) attempts_used: NoticeTexts,
@@ -112,8 +123,18 @@ pub(super) struct Texts {
     pub(super) kept_for: fn(Duration) -> String,
     pub(super) attempts_left: fn(u8) -> String,
     pub(super) limits: fn(&FileLimits<'_>) -> String,
+    pub(super) characters: fn(&Bounds) -> String,
+    /// What the script says of how many characters are left: of one, of several, and of one and of
+    /// several too many.
+    pub(super) characters_left: [&'static str; 4],
+    pub(super) numbers: fn(&Bounds) -> String,
+    pub(super) choices: fn(&Bounds) -> String,
+    pub(super) url_warning: fn(Warning) -> &'static str,
     pub(super) waiting: fn(usize) -> String,
     pub(super) outcome: fn(Outcome) -> &'static str,
+    /// How dates are written, unless a field has its own format, see [`super::calendar`].
+    pub(super) date_format: &'static str,
+    pub(super) time_format: &'static str,
     pub(super) months: [&'static str; 12],
     pub(super) weekdays: [&'static str; 7],
 }
@@ -123,6 +144,36 @@ pub(super) struct Texts {
 pub(super) struct NoticeTexts {
     pub(super) title: &'static str,
     pub(super) lead: &'static str,
+}
+
+/// The texts of the start page.
+pub(super) struct HomeTexts {
+    pub(super) what: &'static str,
+    pub(super) how: &'static str,
+    pub(super) inbox: &'static str,
+    pub(super) inbox_by_link: &'static str,
+    pub(super) docs: &'static str,
+}
+
+/// The bounds of a length, a count or a number. At least one of them is there.
+pub(super) enum Bounds {
+    AtLeast(String),
+    AtMost(String),
+    Between(String, String),
+    Exactly(String),
+}
+
+impl Bounds {
+    /// `None` without bounds.
+    pub(super) fn new<T: ToString + PartialEq>(low: Option<T>, high: Option<T>) -> Option<Self> {
+        Some(match (low, high) {
+            (Some(low), Some(high)) if low == high => Self::Exactly(low.to_string()),
+            (Some(low), Some(high)) => Self::Between(low.to_string(), high.to_string()),
+            (Some(low), None) => Self::AtLeast(low.to_string()),
+            (None, Some(high)) => Self::AtMost(high.to_string()),
+            (None, None) => return None,
+        })
+    }
 }
 
 /// The limits of a file field.
@@ -145,17 +196,55 @@ impl Texts {
     pub(super) const ALL: [&'static Self; 2] = [&en::TEXTS, &de::TEXTS];
 }
 
-/// Whole minutes, rounded up, or whole seconds below a minute.
+/// A duration in the unit that people use for it. Short ones are rounded up; of long ones, whole
+/// hours or days are left. The script rounds the same way.
 enum Left {
+    Days(u64),
+    Hours(u64),
     Minutes(u64),
     Seconds(u64),
 }
 
 impl From<Duration> for Left {
     fn from(left: Duration) -> Self {
+        const HOUR: u64 = 3600;
         match left.as_secs() {
             seconds @ 0..60 => Self::Seconds(seconds),
-            seconds => Self::Minutes(seconds.div_ceil(60)),
+            seconds if seconds < 2 * HOUR => Self::Minutes(seconds.div_ceil(60)),
+            seconds if seconds < 48 * HOUR => Self::Hours(seconds / HOUR),
+            seconds => Self::Days(seconds / (24 * HOUR)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_told_in_the_unit_that_people_use() {
+        let [english, german] = Texts::ALL;
+        for (seconds, in_english, in_german) in [
+            (59, "59 seconds left", "noch 59 Sekunden"),
+            (60, "about 1 minute left", "noch etwa eine Minute"),
+            (3601, "about 61 minutes left", "noch etwa 61 Minuten"),
+            (7200, "about 2 hours left", "noch etwa 2 Stunden"),
+            (172_799, "about 47 hours left", "noch etwa 47 Stunden"),
+            (30 * 86_400, "about 30 days left", "noch etwa 30 Tage"),
+        ] {
+            let left = Duration::from_secs(seconds);
+            assert_eq!((english.left)(left), in_english);
+            assert_eq!((german.left)(left), in_german);
+        }
+    }
+
+    #[test]
+    fn every_warning_of_the_url_guard_is_a_sentence_in_every_language() {
+        for texts in Texts::ALL {
+            for warning in Warning::ALL {
+                let sentence = (texts.url_warning)(*warning);
+                assert!(sentence.ends_with('.'), "{sentence}");
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ async fn declining_is_told_as_a_decision(scene: Scene) {
     page.open(&question).await;
     page.click(".leave summary").await;
     page.click("button[value=decline]").await;
-    page.until_headed("Declined").await;
+    page.until_headed("You chose not to answer").await;
     assert_eq!(question.outcome().await.outcome(), Some(Outcome::Declined));
 }
 

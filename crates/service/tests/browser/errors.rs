@@ -17,6 +17,9 @@ with_the_script! {
     a_field_that_is_left_says_what_is_wrong_with_it,
     a_field_that_is_checked_as_it_changes_says_so_while_it_has_the_focus,
     a_field_that_is_checked_when_sent_says_nothing_before,
+    errors_go_with_their_reason_and_the_summary_with_its_last_error,
+    an_error_about_two_fields_goes_when_the_other_one_changes,
+    the_characters_that_are_left_are_counted_once_they_are_few,
 }
 
 fn two() -> Value {
@@ -218,4 +221,86 @@ async fn what_only_sending_finds_is_said_in_the_language_of_the_page(scene: Scen
     page.click(".test button").await;
     assert_eq!(page.text(".verdict.bad").await, says);
     assert!(question.is_live().await);
+}
+
+async fn errors_go_with_their_reason_and_the_summary_with_its_last_error(scene: Scene) {
+    let page = &scene.browser;
+    let fields = json!([
+        {"id": "a", "type": "text", "label": "A", "required": true,
+         "validation": {"minLength": 3}},
+        {"id": "b", "type": "text", "label": "What is B?", "required": true},
+    ]);
+    let question = scene.site.ask_fields(fields).await;
+    page.open(&question).await;
+    page.go_on().await;
+    page.find("#summary").await;
+    assert_eq!(
+        page.text("#summary ul").await,
+        "A is required\nAnswer this question"
+    );
+    // Another error takes the place of the first.
+    page.type_into("#f0", "ab").await;
+    page.until("document.querySelector('#summary li').textContent.includes('at least 3')")
+        .await;
+    assert!(
+        page.text("#e0")
+            .await
+            .ends_with("A must be at least 3 characters")
+    );
+    page.type_into("#f0", "c").await;
+    page.until("document.getElementById('e0').hidden").await;
+    // What is missing is still said.
+    assert_eq!(page.text("#summary ul").await, "Answer this question");
+    assert!(page.is_shown("#e1").await);
+    page.type_into("#f1", "x").await;
+    page.until("!document.getElementById('summary')").await;
+    assert!(!page.is_shown("#e1").await);
+    let title = page.client.title().await.unwrap();
+    assert!(title.starts_with("Release 1.4"), "{title}");
+    let invalid = page.find("#f1").await.attr("aria-invalid").await.unwrap();
+    assert_eq!(invalid, None);
+    page.review_and_send().await;
+    assert_eq!(question.result().await, json!({"a": "abc", "b": "x"}));
+}
+
+async fn an_error_about_two_fields_goes_when_the_other_one_changes(scene: Scene) {
+    let page = &scene.browser;
+    let mut form = crate::site::form(json!([
+        {"id": "from", "type": "number", "label": "From"},
+        {"id": "to", "type": "number", "label": "To"},
+    ]));
+    form["validation"] = json!({"rules": [
+        {"rule": "compare", "left": "to", "operator": "gt", "right": "from"}]});
+    let question = scene.site.ask(form).await;
+    page.open(&question).await;
+    page.fill("#f0", "5").await;
+    page.fill("#f1", "3").await;
+    page.go_on().await;
+    page.find("#summary").await;
+    page.fill("#f0", "2").await;
+    page.until("!document.getElementById('summary')").await;
+    assert_eq!(page.count(".error:not([hidden])").await, 0);
+}
+
+async fn the_characters_that_are_left_are_counted_once_they_are_few(scene: Scene) {
+    let page = &scene.browser;
+    let fields = json!([
+        {"id": "name", "type": "text", "label": "Name", "validation": {"maxLength": 10}},
+        {"id": "other", "type": "text", "label": "Other"},
+    ]);
+    let question = scene.site.ask_fields(fields).await;
+    page.open(&question).await;
+    page.type_into("#f0", "12345").await;
+    assert!(!page.is_shown(".count").await);
+    // Characters, not UTF-16 code units.
+    page.type_into("#f0", "67😀").await;
+    assert_eq!(page.text(".count").await, "2 characters left");
+    page.type_into("#f0", "9").await;
+    assert_eq!(page.text(".count").await, "1 character left");
+    page.type_into("#f0", "01").await;
+    assert_eq!(page.text(".count.over").await, "1 character too many");
+    page.until(
+        "document.querySelector('#q0 > [role=status]').textContent === '1 character too many'",
+    )
+    .await;
 }

@@ -106,8 +106,7 @@ async fn booleans_come_back_as_yes_and_no(scene: Scene) {
             .await;
         scene.answer(field, async || {}, json!(false)).await;
     }
-    let field =
-        json!({"type": "boolean", "required": true, "rendering": {"displayStyle": "radio"}});
+    let field = json!({"type": "boolean", "rendering": {"displayStyle": "radio"}});
     scene
         .answer(
             field.clone(),

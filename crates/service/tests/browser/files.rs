@@ -91,6 +91,9 @@ async fn a_file_that_was_chosen_arrives_with_the_answer(scene: Scene) {
     scene
         .choose(&[&folder.with("notes ü.txt", b"hello")], 1)
         .await;
+    // The browser's own “No file chosen” would contradict the list.
+    assert!(!page.is_shown("input[type=file]").await);
+    assert_eq!(page.text(".again summary").await, "Choose a different file");
     page.review_and_send().await;
     let result = question.result().await;
     assert_eq!(result["file"]["filename"], "notes ü.txt");

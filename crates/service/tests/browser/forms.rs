@@ -26,7 +26,7 @@ pub(crate) fn everything() -> Value {
         {"id": "name", "type": "text", "label": "Name of the release", "required": true,
          "description": "As it appears in the list of changes.",
          "validation": {"minLength": 3},
-         "rendering": {"placeholder": "blue-green", "helpText": "At least three letters."}},
+         "rendering": {"placeholder": "blue-green", "helpText": "Lowercase, with hyphens."}},
         {"id": "key", "type": "text", "label": "API key", "required": true,
          "rendering": {"displayStyle": "password"}},
         {"id": "mail", "type": "text", "label": "E-mail", "validation": {"format": "email"},

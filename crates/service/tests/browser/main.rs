@@ -25,12 +25,14 @@ mod fields;
 mod files;
 mod hostile;
 mod inbox;
+mod input_states;
 mod keyboard;
 mod media;
 mod secrets;
 mod states;
 mod time;
 mod typing;
+mod yes_no;
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ use crate::{Scene, both_ways};
 both_ways! {
     a_secret_is_kept_and_never_on_a_page_again,
     a_secret_can_be_forgotten,
+    a_secret_that_is_not_valid_has_to_be_typed_again,
     the_token_of_the_link_is_nowhere_after_it_was_opened,
 }
 
@@ -87,4 +88,25 @@ async fn the_token_of_the_link_is_nowhere_after_it_was_opened(scene: Scene) {
     page.go_on().await;
     page.find("#review").await;
     assert_eq!(page.eval("document.referrer").await, "");
+}
+
+async fn a_secret_that_is_not_valid_has_to_be_typed_again(scene: Scene) {
+    let page = &scene.browser;
+    let fields = json!([
+        {"id": "name", "type": "text", "label": "Name"},
+        {"id": "key", "type": "text", "label": "Key", "sensitive": true,
+         "validation": {"minLength": 8}},
+    ]);
+    let question = scene.site.ask_fields(fields).await;
+    page.open(&question).await;
+    page.fill("#f1", "hunter2").await;
+    page.go_on().await;
+    page.find("#summary").await;
+    assert!(page.text("#e1").await.contains("Type it again."));
+    assert_eq!(page.value("#f1").await, "");
+    assert_eq!(page.count(".kept-secret").await, 0);
+    assert!(!page.client.source().await.unwrap().contains("hunter2"));
+    page.fill("#f1", "long enough").await;
+    page.review_and_send().await;
+    assert_eq!(question.result().await, json!({"key": "long enough"}));
 }

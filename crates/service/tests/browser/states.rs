@@ -24,6 +24,7 @@ with_the_script! {
     more_questions,
     a_grid,
     a_single_question,
+    the_start_page,
     sent,
     answered_elsewhere,
     declined,
@@ -70,7 +71,7 @@ const TOO_WIDE: &str = "document.documentElement.scrollWidth <= innerWidth ? [] 
         .map((element) => element.outerHTML.slice(0, 100))";
 
 /// Checks a page in both themes and widths.
-async fn inspect(name: &str, page: &Browser) {
+pub(crate) async fn inspect(name: &str, page: &Browser) {
     validate(name, page).await;
     load_axe(page).await;
     for theme in LIGHT_AND_DARK {
@@ -250,13 +251,21 @@ async fn a_single_question(scene: Scene) {
     let question = scene
         .site
         .ask_fields(json!([
-            {"id": "go", "type": "boolean", "label": "Delete the old release?", "required": true,
-             "rendering": {"displayStyle": "radio"}},
+            {"id": "region", "type": "select", "label": "Which region first?", "required": true,
+             "options": ["Europe", "United States", "Asia and Pacific"]},
         ]))
         .await;
     scene.browser.open(&question).await;
     scene.browser.find("#question").await;
     inspect("single", &scene.browser).await;
+}
+
+async fn the_start_page(scene: Scene) {
+    let inbox = scene.site.pages.inbox_link();
+    let (service, _) = inbox.split_once("/inbox").unwrap();
+    scene.browser.goto(&format!("{service}/")).await;
+    scene.browser.until_headed("Entreat").await;
+    inspect("start", &scene.browser).await;
 }
 
 async fn sent(scene: Scene) {

@@ -31,6 +31,8 @@ mod notifications;
 mod openrpc;
 mod operators;
 mod pages;
+mod pages_asked;
+mod pages_home;
 mod pages_text;
 mod posted_forms;
 #[cfg(feature = "callbacks")]

@@ -28,7 +28,7 @@ impl Site {
         Self::at(None, PageSettings::default()).await
     }
 
-    async fn at(url: Option<&str>, settings: PageSettings) -> Self {
+    pub(crate) async fn at(url: Option<&str>, settings: PageSettings) -> Self {
         Self::of(World::new().await, url, settings).await
     }
 
@@ -102,7 +102,7 @@ impl Site {
         self.post_as(visitor, &headers, fields).await
     }
 
-    async fn post_as(
+    pub(crate) async fn post_as(
         &self,
         visitor: &Visitor,
         headers: &[(&str, &str)],
@@ -118,7 +118,7 @@ impl Site {
             .await
     }
 
-    async fn status(&self, id: ElicitationId) -> Status {
+    pub(crate) async fn status(&self, id: ElicitationId) -> Status {
         self.world
             .engine
             .elicitation(id)
@@ -277,6 +277,7 @@ async fn every_route_and_status_is_protected() {
     let script = between(&page, "script src=\"", "\"");
 
     let paths = [
+        "/".to_owned(),
         question,
         here.clone(),
         format!("{here}?check"),

@@ -22,7 +22,7 @@ pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Option<String>> {
         }
     } else if line.len() > MAX_BYTES {
         input.skip_until(b'\n')?;
-        return Err(unreadable("the line is longer than 1 MiB"));
+        return Err(unreadable("the line is longer than 1 MB"));
     }
     match String::from_utf8(line) {
         Ok(line) => Ok(Some(line)),

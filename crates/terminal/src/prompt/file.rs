@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use entreat_core::ReferenceKind;
 use entreat_core::form::FileRules;
+use entreat_core::{ReferenceKind, readable_size};
 use serde_json::{Value, json};
 
 use super::count;
-use crate::typography::{quoted, quoted_choice, size};
+use crate::typography::{quoted, quoted_choice};
 
 /// The number of leading bytes needed to detect a file's type.
 const SNIFF_BYTES: u64 = 8 * 1024;
@@ -43,7 +43,7 @@ pub(super) fn hint(rules: &FileRules) -> String {
         .map(|extensions| format!(", ending in {}", quoted_choice(extensions)));
     format!(
         "{what} at most {}{}{}.",
-        size(rules.max_size),
+        readable_size(rules.max_size),
         types.unwrap_or_default(),
         extensions.unwrap_or_default()
     )

@@ -58,7 +58,7 @@ fn a_file_that_is_too_large_is_refused_in_the_forms_words_and_not_sent() {
         assert_eq!(outcome.reply, Reply::Answered);
         assert_eq!(outcome.draft, json!({}));
         assert!(
-            outcome.screen.contains("│ File must be at most 1 KiB"),
+            outcome.screen.contains("│ File must be at most 1 KB"),
             "{}",
             outcome.screen
         );
@@ -111,7 +111,7 @@ fn the_form_judges_what_the_bytes_tell() {
     assert!(
         outcome
             .screen
-            .contains("│ Logo must be a file of type: image/png")
+            .contains("│ Logo must be a file of one of these kinds: PNG")
     );
 }
 

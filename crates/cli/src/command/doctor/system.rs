@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use entreat::UnixTime;
+use entreat::core::readable_size;
 
 use super::files::display_path;
 use super::finding::Finding;
@@ -93,7 +94,11 @@ pub(super) fn open_files(limit: FileLimit) -> Finding {
 /// Checks the free space of the store's disk; `None` if it is unknown.
 pub(super) fn space(folder: &Path, free: Option<u64>) -> Option<Finding> {
     let free = free?;
-    let what = format!("{} MiB are free in {}", free / MIB, display_path(folder));
+    let what = format!(
+        "{} are free in {}",
+        readable_size(free),
+        display_path(folder)
+    );
     let remedy = "free up space, or set a store on another disk with --store";
     Some(match free {
         free if free < NO_SPACE => Finding::problem("disk", what, remedy),

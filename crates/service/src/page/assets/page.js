@@ -28,10 +28,14 @@
   function tick() {
     const left = Math.max(0, deadline - performance.now());
     const data = clock.dataset;
+    // Rounded as on the server.
+    const hours = Math.floor(left / 3600000);
     const minutes = Math.ceil(left / 60000);
     let text = data.left.replace("{}", minutes);
     if (minutes === 1) text = data.leftOne;
     if (left < 60000) text = data.seconds.replace("{}", Math.ceil(left / 1000));
+    if (hours >= 2) text = data.hours.replace("{}", hours);
+    if (hours >= 48) text = data.days.replace("{}", Math.floor(hours / 24));
     const until = one(".until", clock);
     if (until.textContent !== text) until.textContent = text;
     const late = left <= Number(data.warn);
@@ -77,7 +81,12 @@
     let dirty = false;
     let timer = 0;
     let sending = Promise.resolve();
-    const touched = new Set();
+    const prefix = form.dataset.errorPrefix;
+    // The fields whose errors are shown: what was left or has an error already. Those of a page
+    // that was checked include missing answers.
+    const touched = new Set(all(".field:has(.error:not([hidden]))", form).map((field) => field.id));
+    const edited = new Set();
+    const checked = Boolean(summary);
     const step = one(".step", form);
     if (step) step.hidden = true;
 
@@ -86,6 +95,7 @@
       for (const [name, value] of new FormData(form)) {
         if (typeof value === "string") data.append(name, value);
       }
+      if (checked) data.append("_check", "");
       if (action) data.append("_do", action);
       return data;
     }
@@ -108,6 +118,7 @@
         if (!response.ok) throw new Error(told.complaint);
         setTime(told.left, told.warn, told.extend);
         for (const field of told.fields) show(field);
+        summarise("", told.others);
         kept.textContent = form.dataset.saved;
       } catch (error) {
         dirty = true;
@@ -116,35 +127,55 @@
       if (pairs().toString() !== before) dirty = true;
     }
 
-    function show({ place, presence, error }) {
+    function show({ place, presence, errors }) {
       const field = document.getElementById("q" + place);
       if (!field) return;
       field.hidden = presence === "hidden";
       for (const control of all("input, select, textarea", field)) control.disabled = presence !== "active";
-      if (touched.has(field.id)) say(field, error);
+      // A secret that was not kept has to be typed again.
+      const waits = one(".masked", field) && !edited.has(field.id);
+      if (touched.has(field.id) && !waits) say(field, errors);
     }
 
-    function say(field, words) {
-      const error = document.getElementById("e" + field.dataset.place);
-      error.hidden = !words;
-      error.textContent = "";
-      if (words) {
-        const prefix = document.createElement("span");
-        prefix.className = "unseen";
-        prefix.textContent = form.dataset.errorPrefix;
-        error.append(prefix, " ", words);
-      }
+    function say(field, errors) {
+      const list = document.getElementById("e" + field.dataset.place);
+      list.hidden = !errors.length;
+      list.replaceChildren(...errors.map((words) => {
+        const item = document.createElement("li");
+        const hidden = document.createElement("span");
+        hidden.className = "unseen";
+        hidden.textContent = prefix;
+        item.append(hidden, " ", words);
+        return item;
+      }));
+      summarise(field.dataset.place, errors);
       const group = one("fieldset[role=radiogroup]", field);
       for (const control of group ? [group] : all("input:not([type=hidden], [type=checkbox], [type=radio], [type=search]), select, textarea", field)) {
-        if (words) control.setAttribute("aria-invalid", "true");
+        if (errors.length) control.setAttribute("aria-invalid", "true");
         else control.removeAttribute("aria-invalid");
       }
+    }
+
+    // Keeps what the summary says of a field up to date; the summary goes with its last error.
+    function summarise(place, errors) {
+      const items = all('#summary li[data-place="' + place + '"]');
+      if (!items.length || errors.join("\n") === items.map((item) => item.textContent).join("\n")) return;
+      for (const words of errors) {
+        const item = items[0].cloneNode(true);
+        one("a", item).textContent = words;
+        items[0].before(item);
+      }
+      for (const item of items) item.remove();
+      if (one("#summary li")) return;
+      summary.remove();
+      if (document.title.startsWith(prefix)) document.title = document.title.slice(prefix.length + 1);
     }
 
     function typed(event) {
       const field = event.target.closest(".field");
       if (!field || event.target.type === "search" || event.target.type === "file") return;
       dirty = true;
+      edited.add(field.id);
       const trigger = field.dataset.check || "on_blur";
       if (trigger === "on_change") touched.add(field.id);
       const isChoice = event.type === "change" && event.target.matches("select, [type=checkbox], [type=radio], [type=range]");
@@ -188,6 +219,30 @@
     for (const slider of all(".slider", form)) {
       const input = one("input", slider);
       input.addEventListener("input", () => { one("output", slider).textContent = input.value; });
+    }
+    // Says how many characters are left once there are few, and to screen readers when the person
+    // pauses.
+    for (const field of all("[data-most]", form)) {
+      const input = one(".line input, textarea", field);
+      if (!input) continue;
+      const [seen, spoken] = ["p", "p"].map((name) => field.appendChild(document.createElement(name)));
+      seen.setAttribute("aria-hidden", "true");
+      spoken.setAttribute("role", "status");
+      spoken.className = "unseen";
+      const most = Number(field.dataset.most);
+      let pause = 0;
+      const count = () => {
+        const left = most - [...input.value].length;
+        const { countOne, count: some, overOne, over } = form.dataset;
+        const texts = left < 0 ? [overOne, over] : [countOne, some];
+        const isClose = input.value && left <= Math.min(most / 5, 50);
+        seen.textContent = isClose ? texts[Math.abs(left) === 1 ? 0 : 1].replace("{}", Math.abs(left)) : "";
+        seen.className = "count small " + (left < 0 ? "over" : "quiet");
+        clearTimeout(pause);
+        pause = setTimeout(() => { spoken.textContent = seen.textContent; }, 1000);
+      };
+      input.addEventListener("input", count);
+      count();
     }
     for (const zone of all(".zone", form)) {
       if (zone.value) continue;
@@ -248,7 +303,7 @@
           const { status, text } = await put(files, file);
           if (status === 409) return over();
           if (status !== 200) throw new Error(JSON.parse(text).error);
-          say(field, "");
+          say(field, []);
           touched.add(field.id);
           const fresh = document.createElement("template");
           fresh.innerHTML = text;
@@ -256,10 +311,10 @@
           files = one(".files", field);
           for (const hint of all(".drop-hint", files)) hint.hidden = false;
           await keep();
-          one("input[type=file]", files).focus();
+          one("summary, input[type=file]", files).focus();
         } catch (error) {
           reset(files);
-          if (error.name !== "AbortError") say(field, error.message || form.dataset.uploadFailed);
+          if (error.name !== "AbortError") say(field, [error.message || form.dataset.uploadFailed]);
         }
       }
     }

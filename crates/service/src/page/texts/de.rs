@@ -1,18 +1,22 @@
 //! German.
 
+mod warnings;
+
 use std::time::Duration;
 
 use entreat_core::{CancelReason, Outcome};
 
-use super::{FileLimits, Left, NoticeTexts, Texts};
+use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "de",
     skip: "Zur Frage springen",
-    asked_by: "Es fragt",
+    asked_by: "Frage von",
     error_prefix: "Fehler:",
     summary_title: "Es gibt ein Problem",
     time: "Verbleibende Zeit",
+    left_days_template: "noch etwa {} Tage",
+    left_hours_template: "noch etwa {} Stunden",
     left_template: "noch etwa {} Minuten",
     left_template_one: "noch etwa eine Minute",
     left_seconds_template: "noch {} Sekunden",
@@ -34,23 +38,27 @@ pub(super) const TEXTS: Texts = Texts {
     unsaved: "Sie haben ungespeicherte Änderungen.",
     too_large: "Ihre Antworten sind zu lang. Kürzen Sie sie, und versuchen Sie es noch einmal.",
     leave: "Ich möchte nicht antworten",
-    decline: "Ablehnen",
-    decline_means: "Sie möchten nicht antworten. Nur diese Entscheidung wird mitgeteilt.",
-    cancel: "Abbrechen",
+    decline: "Nicht antworten",
+    decline_means: "Es wird nur mitgeteilt, dass Sie nicht antworten möchten.",
+    decline_is_not_no: "Es wird nur mitgeteilt, dass Sie nicht antworten möchten. Das bedeutet nicht „Nein“.",
+    cancel: "Jetzt nicht",
     cancel_means: "Sie treffen keine Entscheidung. Vielleicht wird erneut gefragt.",
     what_happens: "Was mit Ihrer Antwort geschieht",
     goes_to: "Sie geht nur an",
     secrets_sealed: "Geheimnisse werden sofort verschlüsselt und erscheinen nie in Listen oder Protokollen.",
     files_kept: "Dateien werden verschlüsselt gespeichert und danach gelöscht.",
     nothing_until_sent: "Es wird nichts gesendet, bis Sie „Senden“ drücken.",
+    sent_at_once: "Sie wird gesendet, sobald Sie „Ja“ oder „Nein“ drücken.",
     reveal: "Anzeigen",
     conceal: "Verbergen",
     secret_kept: "Sie haben schon einen Wert eingegeben. Um ihn zu behalten, lassen Sie das Feld leer.",
     secret_given: "eingegeben, wird nicht angezeigt",
+    secret_not_kept: "Ihre Eingabe wurde nicht gespeichert. Geben Sie sie noch einmal ein.",
     secret_not_shown: "geheim, wird nicht angezeigt",
     forget: "Gespeicherten Wert löschen",
     test: "Adresse prüfen",
     test_good: "Diese Adresse ist verwendbar. Sie wurde nicht geöffnet.",
+    test_warnings: "Prüfen Sie, bevor Sie sie verwenden:",
     test_unknown: "Diese Adresse ist erlaubt, aber ihr Rechner wurde nicht gefunden.",
     test_empty: "Geben Sie eine Adresse ein.",
     choose: "Bitte wählen …",
@@ -65,6 +73,8 @@ pub(super) const TEXTS: Texts = Texts {
     offset: "Abstand zu UTC",
     preview_of: "Vorschau von",
     remove: "Entfernen",
+    replace_file: "Andere Datei wählen",
+    add_file: "Weitere Datei hinzufügen",
     drop_here: "oder Dateien hierher ziehen oder einfügen",
     uploading: "Wird hochgeladen",
     upload_failed: "Die Datei konnte nicht hochgeladen werden. Versuchen Sie es noch einmal.",
@@ -95,6 +105,14 @@ pub(super) const TEXTS: Texts = Texts {
         "Diese Adresse funktioniert nur in dem Browser, der den Link zuerst geöffnet hat, und nur mit \
          Cookies. Wenn Sie den ursprünglichen Link noch haben, öffnen Sie ihn erneut.",
     ],
+    home: HomeTexts {
+        what: "Mit diesem Dienst stellen Programme Menschen Fragen.",
+        how: "Um eine Frage zu beantworten, öffnen Sie den Link, den Sie bekommen haben.",
+        inbox: "Eingang öffnen",
+        inbox_by_link: "Alle Fragen, die auf Sie warten, sehen Sie über den Link zu Ihrem Eingang.",
+        docs: "Wie er funktioniert und wie man Fragen stellt, steht in der Dokumentation von \
+               Entreat, im Ordner „docs“ des Projekts.",
+    },
     no_inbox: NoticeTexts {
         title: "Öffnen Sie den Eingang mit seinem Link",
         lead: "Der Dienst hat den Link zu Ihrem Eingang beim Start ausgegeben.",
@@ -136,8 +154,12 @@ pub(super) const TEXTS: Texts = Texts {
         lead: "Diese Frage wurde bereits beantwortet. Sie müssen nichts mehr tun.",
     },
     declined: NoticeTexts {
-        title: "Abgelehnt",
-        lead: "Nur Ihre Ablehnung wurde mitgeteilt, sonst nichts.",
+        title: "Sie haben nicht geantwortet",
+        lead: "Nur das wurde mitgeteilt, sonst nichts.",
+    },
+    declined_yes_no: NoticeTexts {
+        title: "Sie haben nicht geantwortet",
+        lead: "Nur das wurde mitgeteilt. Es bedeutet nicht „Nein“.",
     },
     cancelled: NoticeTexts {
         title: "Abgebrochen",
@@ -162,11 +184,23 @@ pub(super) const TEXTS: Texts = Texts {
         left => format!("Sie haben noch {left} Versuche."),
     },
     limits,
+    characters,
+    characters_left: [
+        "noch 1 Zeichen",
+        "noch {} Zeichen",
+        "1 Zeichen zu viel",
+        "{} Zeichen zu viel",
+    ],
+    numbers,
+    choices,
+    url_warning: warnings::warning,
     waiting: |count| match count {
         1 => "1 Frage wartet".to_owned(),
         count => format!("{count} Fragen warten"),
     },
     outcome,
+    date_format: "D. MMMM YYYY",
+    time_format: "D. MMMM YYYY, HH:mm",
     months: [
         "Januar",
         "Februar",
@@ -197,6 +231,8 @@ fn left(left: Duration) -> String {
         Left::Seconds(seconds) => format!("noch {seconds} Sekunden"),
         Left::Minutes(1) => "noch etwa eine Minute".to_owned(),
         Left::Minutes(minutes) => format!("noch etwa {minutes} Minuten"),
+        Left::Hours(hours) => format!("noch etwa {hours} Stunden"),
+        Left::Days(days) => format!("noch etwa {days} Tage"),
     }
 }
 
@@ -205,10 +241,39 @@ fn kept_for(retention: Duration) -> String {
         Left::Seconds(seconds) => format!("{seconds} Sekunden"),
         Left::Minutes(1) => "eine Minute".to_owned(),
         Left::Minutes(60) => "eine Stunde".to_owned(),
-        Left::Minutes(minutes @ 0..120) => format!("{minutes} Minuten"),
-        Left::Minutes(minutes) => format!("{} Stunden", minutes / 60),
+        Left::Minutes(minutes) => format!("{minutes} Minuten"),
+        Left::Hours(24) => "einen Tag".to_owned(),
+        Left::Hours(hours) => format!("{hours} Stunden"),
+        Left::Days(days) => format!("{days} Tage"),
     };
     format!("Sie wird {time} nach dem Senden gelöscht.")
+}
+
+fn characters(bounds: &Bounds) -> String {
+    match bounds {
+        Bounds::AtLeast(low) => format!("Mindestens {low} Zeichen"),
+        Bounds::AtMost(high) => format!("Höchstens {high} Zeichen"),
+        Bounds::Between(low, high) => format!("{low} bis {high} Zeichen"),
+        Bounds::Exactly(count) => format!("Genau {count} Zeichen"),
+    }
+}
+
+fn numbers(bounds: &Bounds) -> String {
+    match bounds {
+        Bounds::AtLeast(low) => format!("{low} oder mehr"),
+        Bounds::AtMost(high) => format!("{high} oder weniger"),
+        Bounds::Between(low, high) => format!("{low} bis {high}"),
+        Bounds::Exactly(number) => format!("Genau {number}"),
+    }
+}
+
+fn choices(bounds: &Bounds) -> String {
+    match bounds {
+        Bounds::AtLeast(low) => format!("Wählen Sie mindestens {low}"),
+        Bounds::AtMost(high) => format!("Wählen Sie höchstens {high}"),
+        Bounds::Between(low, high) => format!("Wählen Sie {low} bis {high}"),
+        Bounds::Exactly(count) => format!("Wählen Sie genau {count}"),
+    }
 }
 
 fn limits(limits: &FileLimits<'_>) -> String {

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, Outcome};
 
-use super::{FileLimits, Left, NoticeTexts, Texts};
+use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "en",
     skip: "Skip to the question",
-    asked_by: "Asked by",
+    asked_by: "Question from",
     error_prefix: "Error:",
     summary_title: "There is a problem",
     time: "Time left",
+    left_days_template: "about {} days left",
+    left_hours_template: "about {} hours left",
     left_template: "about {} minutes left",
     left_template_one: "about 1 minute left",
     left_seconds_template: "{} seconds left",
@@ -33,24 +35,28 @@ pub(super) const TEXTS: Texts = Texts {
     not_saved: "Your changes could not be saved. They are still on this page. Try again in a moment.",
     unsaved: "You have unsaved changes.",
     too_large: "Your answers are too long. Shorten them and try again.",
-    leave: "I do not want to answer",
-    decline: "Decline",
-    decline_means: "You choose not to answer. Only your decision is sent to the asker.",
-    cancel: "Cancel",
+    leave: "I don’t want to answer",
+    decline: "Don’t answer",
+    decline_means: "The asker is told that you chose not to answer, and nothing else.",
+    decline_is_not_no: "The asker is told that you chose not to answer. This does not mean “No”.",
+    cancel: "Not now",
     cancel_means: "You make no decision. The asker may ask again.",
     what_happens: "What happens to your answer",
     goes_to: "It is sent only to",
     secrets_sealed: "Secrets are encrypted immediately and never appear in lists or logs.",
     files_kept: "Files are stored encrypted and deleted afterwards.",
     nothing_until_sent: "Nothing is sent until you press “Send”.",
+    sent_at_once: "It is sent as soon as you press “Yes” or “No”.",
     reveal: "Show",
     conceal: "Hide",
     secret_kept: "You already entered a value. To keep it, leave this empty.",
     secret_given: "entered, not shown",
+    secret_not_kept: "What you typed was not saved. Type it again.",
     secret_not_shown: "secret, not shown",
     forget: "Delete saved value",
     test: "Test this address",
     test_good: "This address can be used. It was not opened.",
+    test_warnings: "Check before you use it:",
     test_unknown: "This address is allowed, but its host could not be found.",
     test_empty: "Enter an address to test.",
     choose: "Choose…",
@@ -65,6 +71,8 @@ pub(super) const TEXTS: Texts = Texts {
     offset: "Offset from UTC",
     preview_of: "Preview of",
     remove: "Remove",
+    replace_file: "Choose a different file",
+    add_file: "Add another file",
     drop_here: "or drop or paste files here",
     uploading: "Uploading",
     upload_failed: "The file could not be uploaded. Try again.",
@@ -95,6 +103,14 @@ pub(super) const TEXTS: Texts = Texts {
         "This address works only in the browser that first opened the link, with cookies enabled. \
          If you still have the original link, open it again.",
     ],
+    home: HomeTexts {
+        what: "This service lets programs ask people questions.",
+        how: "To answer a question, open the link that you were sent.",
+        inbox: "Open your inbox",
+        inbox_by_link: "To see all questions that are waiting for you, use the link to your inbox.",
+        docs: "How it works, and how to ask questions: see the documentation of Entreat, in the \
+               folder “docs” of the project.",
+    },
     no_inbox: NoticeTexts {
         title: "Use the link to your inbox",
         lead: "The service printed the link to your inbox when it started.",
@@ -136,8 +152,12 @@ pub(super) const TEXTS: Texts = Texts {
         lead: "This question has been answered. You do not need to do anything.",
     },
     declined: NoticeTexts {
-        title: "Declined",
-        lead: "The asker was told that you declined. Nothing else was sent.",
+        title: "You chose not to answer",
+        lead: "The asker was told so. Nothing else was sent.",
+    },
+    declined_yes_no: NoticeTexts {
+        title: "You chose not to answer",
+        lead: "The asker was told so. This does not mean “No”.",
     },
     cancelled: NoticeTexts {
         title: "Cancelled",
@@ -162,11 +182,23 @@ pub(super) const TEXTS: Texts = Texts {
         left => format!("You have {left} attempts left."),
     },
     limits,
+    characters,
+    characters_left: [
+        "1 character left",
+        "{} characters left",
+        "1 character too many",
+        "{} characters too many",
+    ],
+    numbers,
+    choices,
+    url_warning: |warning| warning.message(),
     waiting: |count| match count {
         1 => "1 question is waiting".to_owned(),
         count => format!("{count} questions are waiting"),
     },
     outcome,
+    date_format: "D MMMM YYYY",
+    time_format: "D MMMM YYYY, HH:mm",
     months: [
         "January",
         "February",
@@ -197,6 +229,8 @@ fn left(left: Duration) -> String {
         Left::Seconds(seconds) => format!("{seconds} seconds left"),
         Left::Minutes(1) => "about 1 minute left".to_owned(),
         Left::Minutes(minutes) => format!("about {minutes} minutes left"),
+        Left::Hours(hours) => format!("about {hours} hours left"),
+        Left::Days(days) => format!("about {days} days left"),
     }
 }
 
@@ -205,10 +239,46 @@ fn kept_for(retention: Duration) -> String {
         Left::Seconds(seconds) => format!("{seconds} seconds"),
         Left::Minutes(1) => "one minute".to_owned(),
         Left::Minutes(60) => "one hour".to_owned(),
-        Left::Minutes(minutes @ 0..120) => format!("{minutes} minutes"),
-        Left::Minutes(minutes) => format!("{} hours", minutes / 60),
+        Left::Minutes(minutes) => format!("{minutes} minutes"),
+        Left::Hours(24) => "one day".to_owned(),
+        Left::Hours(hours) => format!("{hours} hours"),
+        Left::Days(days) => format!("{days} days"),
     };
     format!("It is deleted {time} after you send it.")
+}
+
+fn characters(bounds: &Bounds) -> String {
+    let unit = |count: &str| {
+        if count == "1" {
+            "character"
+        } else {
+            "characters"
+        }
+    };
+    match bounds {
+        Bounds::AtLeast(low) => format!("At least {low} {}", unit(low)),
+        Bounds::AtMost(high) => format!("Up to {high} {}", unit(high)),
+        Bounds::Between(low, high) => format!("{low} to {high} characters"),
+        Bounds::Exactly(count) => format!("Exactly {count} {}", unit(count)),
+    }
+}
+
+fn numbers(bounds: &Bounds) -> String {
+    match bounds {
+        Bounds::AtLeast(low) => format!("{low} or more"),
+        Bounds::AtMost(high) => format!("{high} or less"),
+        Bounds::Between(low, high) => format!("{low} to {high}"),
+        Bounds::Exactly(number) => format!("Exactly {number}"),
+    }
+}
+
+fn choices(bounds: &Bounds) -> String {
+    match bounds {
+        Bounds::AtLeast(low) => format!("Choose at least {low}"),
+        Bounds::AtMost(high) => format!("Choose up to {high}"),
+        Bounds::Between(low, high) => format!("Choose {low} to {high}"),
+        Bounds::Exactly(count) => format!("Choose exactly {count}"),
+    }
 }
 
 fn limits(limits: &FileLimits<'_>) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Reads nothing itself: I/O is an effect.
 
+use entreat_core::readable_size;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
@@ -11,7 +12,6 @@ use crate::full::event::{Completion, Key};
 use crate::full::theme::truncate;
 use crate::prompt::file::FetchedFile;
 use crate::safe_text::one_line;
-use crate::typography::size;
 
 /// The maximum number of completions shown.
 const MAX_NAMES: usize = 8;
@@ -117,7 +117,7 @@ impl Editor for FileEditor {
         let theme = context.theme;
         let file = |upload: &Value| {
             let name = one_line(upload["filename"].as_str().unwrap_or_default());
-            let size = size(upload["size"].as_u64().unwrap_or_default());
+            let size = readable_size(upload["size"].as_u64().unwrap_or_default());
             Line::from(vec![
                 Span::raw(truncate(&name, context.width.saturating_sub(14))),
                 Span::styled(format!(" ({size})"), theme.dim()),
