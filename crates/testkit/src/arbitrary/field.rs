@@ -54,6 +54,9 @@ pub(super) fn draft(place: usize, rng: &mut Rng) -> Draft {
     if often(rng, 20) {
         definition.insert("description".into(), "More about it.".into());
     }
+    if often(rng, 10) {
+        definition.insert("section".into(), format!("Section {place}").into());
+    }
     if matches!(kind, "select" | "multi_select") {
         definition.insert("options".into(), options(rng));
     }
