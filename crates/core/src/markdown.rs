@@ -13,9 +13,11 @@
 //!
 //! A line break stays a line break, because people write messages that way.
 //!
-//! Hostile texts cost linear time and memory: the parser is linear but for tables, which are off
-//! for texts that would have too many cells ([`Reader::new`]); nesting is bounded; and an address
-//! appears only where it was written, however often it is referred to.
+//! Hostile texts cost linear time and memory: `cost.rs` keeps from the parser what it is slow at,
+//! nesting is bounded, and an address appears only where it was written, however often it is
+//! referred to.
+
+mod cost;
 
 use std::ops::Range;
 
@@ -47,21 +49,16 @@ impl TextFormat {
     /// assert_eq!(TextFormat::Plain.read("- *one*\n- two"), None);
     /// ```
     pub fn read(self, text: &str) -> Option<Vec<Block>> {
-        match self {
-            Self::Markdown if text.len() <= MAX_LENGTH => {
-                let mut reader = Reader::new(text);
-                let mut blocks = reader.blocks(0);
-                blocks.extend(
-                    reader
-                        .definitions
-                        .iter()
-                        .map(|it| Block::text(it.trim_end())),
-                );
-                let is_formatted = reader.is_formatted || !is_same(text, &blocks);
-                is_formatted.then_some(blocks)
-            }
-            Self::Markdown | Self::Plain => None,
+        let is_read = self == Self::Markdown && text.len() <= MAX_LENGTH;
+        if !is_read || cost::is_too_deep(text) {
+            return None;
         }
+        let mut reader = Reader::new(text);
+        let mut blocks = reader.blocks(0);
+        let definitions = reader.definitions.iter();
+        blocks.extend(definitions.map(|it| Block::text(it.trim_end())));
+        let is_formatted = reader.is_formatted || !is_same(text, &blocks);
+        is_formatted.then_some(blocks)
     }
 
     /// Whether it is the default.
@@ -191,15 +188,8 @@ struct OpenLink {
 
 impl<'t> Reader<'t> {
     fn new(source: &'t str) -> Self {
-        // The parser fills up short rows of a table. This bounds its cells by the length of the
-        // text, at several times of what tables that people write have.
-        let most = |lines: std::str::Lines<'_>| {
-            let pipes = lines.map(|line| line.bytes().filter(|byte| *byte == b'|').count());
-            pipes.max().unwrap_or(0)
-        };
-        let cells = (most(source.lines()) + 1) * (source.lines().count() + 1);
         let mut options = Options::empty();
-        options.set(Options::ENABLE_TABLES, cells <= 4 * source.len() + 4096);
+        options.set(Options::ENABLE_TABLES, cost::may_have_tables(source));
         let parser = Parser::new_ext(source, options);
         let definitions = parser.reference_definitions().iter();
         let mut spans: Vec<_> = definitions.map(|(_, it)| it.span.clone()).collect();

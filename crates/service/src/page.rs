@@ -22,6 +22,7 @@ mod guard;
 mod inbox;
 mod live;
 mod posted;
+mod prose;
 mod question;
 mod rendered;
 mod review;

@@ -101,6 +101,7 @@ async fn fragment(question: &QuestionVisit, place: usize, tree: &Value) -> Respo
         values,
         progress: &progress,
         texts: visit.texts,
+        format: question.snapshot.record().request.text_format(),
     };
     let value = values.get(form.fields()[place].id());
     let Some(files) = FilesView::new(&form.fields()[place], value, visit.texts) else {

@@ -108,6 +108,7 @@
         if (!response.ok) throw new Error(told.complaint);
         setTime(told.left, told.warn, told.extend);
         for (const field of told.fields) show(field);
+        for (const section of all(".section", form)) section.hidden = !one(".field:not([hidden])", section);
         kept.textContent = form.dataset.saved;
       } catch (error) {
         dirty = true;
