@@ -9,6 +9,7 @@ pub mod meter;
 
 pub mod answers;
 pub mod definition;
+pub mod markdown;
 pub mod schema;
 pub mod url;
 

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -76,11 +77,21 @@ struct Inner {
     is_plain: bool,
 }
 
+/// Consecutive fields under one heading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section<'f> {
+    /// The heading; `None` for fields before the first heading.
+    pub heading: Option<&'f str>,
+    /// Indices of its fields in [`Form::fields`].
+    pub fields: Range<usize>,
+}
+
 /// One question of a form.
 pub struct Field {
     id: Arc<str>,
     label: Box<str>,
     description: Option<Box<str>>,
+    section: Option<Box<str>>,
     required: bool,
     sensitive: bool,
     kind: Kind,
@@ -161,10 +172,14 @@ impl Form {
         let said: HashSet<&str> = paragraphs(self.title())
             .chain(paragraphs(description))
             .collect();
-        let rest: Vec<&str> = paragraphs(message)
-            .filter(|it| !said.contains(it))
+        // Kept as they are: the indentation and the blank lines may be those of a code block.
+        let rest: Vec<&str> = message
+            .split("\n\n")
+            .filter(|it| !said.contains(it.trim()))
             .collect();
-        (!rest.is_empty()).then(|| rest.join("\n\n"))
+        let rest = rest.join("\n\n");
+        let rest = rest.trim_end().trim_start_matches(['\n', '\r']);
+        (!rest.is_empty()).then(|| rest.to_owned())
     }
 
     /// The author's metadata, unchanged.
@@ -185,6 +200,41 @@ impl Form {
     /// The fields in display order.
     pub fn fields(&self) -> &[Field] {
         &self.0.fields
+    }
+
+    /// The sections in display order: each starts at a field with a heading and contains the
+    /// fields up to the next one. Fields before the first heading are a section without one.
+    ///
+    /// ```
+    /// use entreat_core::{Form, form::Section};
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+    ///     {"id": "name", "type": "text", "label": "Name"},
+    ///     {"id": "host", "type": "text", "label": "Host", "section": "Network"},
+    ///     {"id": "port", "type": "number", "label": "Port"},
+    /// ]}))?;
+    /// let sections: Vec<_> = form.sections().collect();
+    /// assert_eq!(sections[0], Section { heading: None, fields: 0..1 });
+    /// assert_eq!(sections[1], Section { heading: Some("Network"), fields: 1..3 });
+    /// # Ok::<(), entreat_core::Problems>(())
+    /// ```
+    pub fn sections(&self) -> impl Iterator<Item = Section<'_>> {
+        let fields = self.fields();
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let start = next;
+            let first = fields.get(start)?;
+            let following = fields[start + 1..].iter();
+            let length = following
+                .take_while(|field| field.section.is_none())
+                .count();
+            next = start + 1 + length;
+            Some(Section {
+                heading: first.section(),
+                fields: start..next,
+            })
+        })
     }
 
     /// The field with this id.
@@ -261,6 +311,11 @@ impl Field {
     /// A longer explanation.
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
+    }
+
+    /// The heading of the section that starts at this field; see [`Form::sections`].
+    pub fn section(&self) -> Option<&str> {
+        self.section.as_deref()
     }
 
     /// Whether the field must be answered while it is active.

@@ -65,6 +65,7 @@ mod violation;
 
 mod cache;
 pub mod document;
+pub mod markdown;
 pub mod schema;
 mod script;
 mod typed;
@@ -82,6 +83,7 @@ pub use lifecycle::{
     CancelReason, Change, Command, Effect, ExtensionRefusal, Lifecycle, Outcome, Presented,
     Rejection, State, Status, Step, Timer, Verdict,
 };
+pub use markdown::TextFormat;
 pub use message::{Catalogue, CatalogueError, Messages, readable_size};
 pub use mode::{Mode, UnknownMode};
 pub use number::Number;

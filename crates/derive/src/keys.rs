@@ -120,6 +120,10 @@ pub(crate) const KEYS: &[Key] = &[
         section: Section::Field,
         ..rule("sensitive", "sensitive", Flag(true), &[])
     },
+    Key {
+        section: Section::Field,
+        ..rule("section", "section", ValueKind::Text, &[])
+    },
     rule("min_length", "minLength", Count, &[Text]),
     rule("max_length", "maxLength", Count, &[Text, Url]),
     rule("pattern", "pattern", ValueKind::Text, &[Text]),

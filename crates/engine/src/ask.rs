@@ -1,6 +1,6 @@
 //! A question before it is asked.
 
-use entreat_core::{Form, Mode, Problems, Script, Timeout, Unknown};
+use entreat_core::{Form, Mode, Problems, Script, TextFormat, Timeout, Unknown};
 use serde_json::{Value, json};
 
 use crate::record::{Channel, Extras, Principal, Subject};
@@ -103,10 +103,18 @@ impl Ask {
         Self::new(Mode::Url, Subject::Url(url.into()))
     }
 
-    /// Sets a message that tells the respondent why this is asked.
+    /// Sets a message that tells the respondent why this is asked. It may be Markdown.
     #[must_use]
     pub fn message(mut self, message: &str) -> Self {
         self.extras().message = Some(message.into());
+        self
+    }
+
+    /// Sets how the message and the descriptions in the form are formatted. Texts of others, who
+    /// did not write for Entreat, are better shown as they are.
+    #[must_use]
+    pub fn text_format(mut self, format: TextFormat) -> Self {
+        self.extras().text_format = format;
         self
     }
 

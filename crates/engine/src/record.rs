@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use entreat_core::{ElicitationId, Form, Lifecycle, Mode, UnixTime, Unknown};
+use entreat_core::{ElicitationId, Form, Lifecycle, Mode, TextFormat, UnixTime, Unknown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -109,6 +109,12 @@ impl Request {
         let principal = self.extras.as_ref()?.principal.as_ref()?;
         Some(&principal.0)
     }
+
+    /// Returns how its message and the descriptions in its form are formatted.
+    pub fn text_format(&self) -> TextFormat {
+        let extras = self.extras.as_ref();
+        extras.map_or_else(TextFormat::default, |extras| extras.text_format)
+    }
 }
 
 /// What is asked.
@@ -170,6 +176,9 @@ pub struct Extras {
     /// Tells the respondent why this is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<str>>,
+    /// How the message and the descriptions in the form are formatted.
+    #[serde(skip_serializing_if = "TextFormat::is_markdown")]
+    pub text_format: TextFormat,
     /// The name that the asking program gives itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub introduced_as: Option<Box<str>>,

@@ -23,6 +23,7 @@ mod home;
 mod inbox;
 mod live;
 mod posted;
+mod prose;
 mod question;
 mod rendered;
 mod review;

@@ -17,7 +17,9 @@ mod question;
 mod reply;
 mod terminal;
 
+mod prose;
 mod safe_text;
+mod sections;
 mod typography;
 
 mod prompt;

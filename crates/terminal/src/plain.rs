@@ -40,7 +40,7 @@ mod writer;
 
 use std::io;
 
-use entreat_core::{FieldError, Form, Messages, Script};
+use entreat_core::{FieldError, Form, Messages, Script, TextFormat};
 use serde_json::{Map, Value};
 
 use crate::{Console, Reply};
@@ -90,6 +90,7 @@ pub struct Plain<'a> {
     messages: &'a Messages,
     asker: Option<&'a str>,
     message: Option<&'a str>,
+    text_format: TextFormat,
     script: Option<&'a Script>,
     notices: &'a [String],
     listener: Option<&'a dyn Fn(&Value)>,
@@ -103,6 +104,7 @@ impl<'a> Plain<'a> {
             messages,
             asker: None,
             message: None,
+            text_format: TextFormat::default(),
             script: None,
             notices: &[],
             listener: None,
@@ -118,6 +120,12 @@ impl<'a> Plain<'a> {
     /// Sets the asker's message: why it asks.
     pub fn message(mut self, message: &'a str) -> Self {
         self.message = Some(message);
+        self
+    }
+
+    /// Sets how the message and the descriptions in the form are formatted.
+    pub fn text_format(mut self, format: TextFormat) -> Self {
+        self.text_format = format;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use entreat_core::{FieldError, Form, Messages, Script};
+use entreat_core::{FieldError, Form, Messages, Script, TextFormat};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -48,6 +48,7 @@ pub struct TerminalQuestion {
     pub(crate) messages: Messages,
     pub(crate) asker: Option<String>,
     pub(crate) message: Option<String>,
+    pub(crate) text_format: TextFormat,
     pub(crate) draft: Map<String, Value>,
     pub(crate) errors: Vec<FieldError>,
     pub(crate) notices: Vec<String>,
@@ -85,6 +86,7 @@ impl TerminalQuestion {
             messages,
             asker: None,
             message: None,
+            text_format: TextFormat::default(),
             draft: Map::new(),
             errors: Vec::new(),
             notices: Vec::new(),
@@ -111,6 +113,13 @@ impl TerminalQuestion {
     /// Sets the asker's message: why it asks.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = self.form.rest_of_message(&message.into());
+        self
+    }
+
+    /// Sets how the message and the descriptions in the form are formatted. Texts of others, who
+    /// did not write for Entreat, are better shown as they are.
+    pub fn text_format(mut self, format: TextFormat) -> Self {
+        self.text_format = format;
         self
     }
 

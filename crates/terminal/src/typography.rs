@@ -6,9 +6,11 @@
 
 use std::time::Duration;
 
+use entreat_core::TextFormat;
 use textwrap::Options;
+use unicode_width::UnicodeWidthStr as _;
 
-use crate::safe_text;
+use crate::{prose, safe_text};
 
 const BAR: &str = "│ ";
 
@@ -20,6 +22,20 @@ const LONG: usize = 240;
 /// Wraps untrusted text into lines with a leading bar.
 pub(crate) fn block_quote(text: &str, width: usize) -> Vec<String> {
     barred(safe_text::lines(text).trim(), width, BAR)
+}
+
+/// Lays out untrusted text that may be formatted, with a leading bar.
+pub(crate) fn prose_quote(text: &str, format: TextFormat, width: usize) -> Vec<String> {
+    let Some(rows) = prose::rows(text, format, width - BAR.width()) else {
+        return block_quote(text, width);
+    };
+    rows.into_iter()
+        .map(|row| {
+            let pieces = row.iter().map(|piece| &*piece.text);
+            let line: String = std::iter::once(BAR).chain(pieces).collect();
+            line.trim_end().to_owned()
+        })
+        .collect()
 }
 
 /// Wraps a numbered line of untrusted text; continuation lines are indented.
@@ -55,6 +71,11 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Quotes untrusted text within a sentence, truncated only if very long.
 pub(crate) fn quoted_long(text: &str) -> String {
     quoted_up_to(text, LONG)
+}
+
+/// The heading of a section, as Entreat says it.
+pub(crate) fn section_line(heading: &str) -> String {
+    format!("Section {}", quoted_long(heading))
 }
 
 fn quoted_up_to(text: &str, limit: usize) -> String {

@@ -46,6 +46,7 @@ pub(crate) const FIELD_KEYS: &[&str] = &[
     "required",
     "default",
     "sensitive",
+    "section",
     "options",
     "validation",
     "rendering",
@@ -495,6 +496,7 @@ fn finish_field<'v>(
     let required = reader.flag_at(object, "required").unwrap_or(false);
     let sensitive = reader.flag_at(object, "sensitive").unwrap_or(false);
     let description = reader.text_at(object, "description").map(Box::from);
+    let section = reader.nonempty_text_at(object, "section", MAX_NAME);
     let messages = read_messages(reader, object, validators);
     let mut kind = draft.kind?;
     if let Kind::Text(rules) = &mut kind {
@@ -526,6 +528,7 @@ fn finish_field<'v>(
         id: draft.id,
         label: draft.label,
         description,
+        section: section.map(Box::from),
         required,
         sensitive,
         kind,

@@ -198,6 +198,16 @@ impl<'v> Reader<'v> {
         max: usize,
     ) -> Option<&'v str> {
         self.require(object, key, format_args!("`{key}` is required here."));
+        self.nonempty_text_at(object, key, max)
+    }
+
+    /// A text of 1 to `max` characters.
+    pub(crate) fn nonempty_text_at(
+        &mut self,
+        object: &'v Object,
+        key: &'v str,
+        max: usize,
+    ) -> Option<&'v str> {
         let text = self.text_at(object, key)?;
         if text.is_empty() && !self.imported {
             self.report_at(

@@ -24,6 +24,9 @@ use crate::pattern::Pattern;
 /// Matches a visible character, which a required text must have.
 pub(super) const NOT_BLANK: &str = r"[^\s\u0085]";
 
+/// The annotation for the heading of a section. JSON Schema has no such keyword.
+pub(super) const SECTION: &str = "x-section";
+
 /// Exports a form as JSON Schema 2020-12, with conditions as `if`/`then`.
 ///
 /// ```
@@ -58,6 +61,7 @@ pub fn json_schema(form: &Form) -> Value {
         if field.is_sensitive() {
             property.insert("writeOnly".into(), true.into());
         }
+        put(&mut property, SECTION, field.section());
         if field.active_when().is_empty() && field.checked_when().is_empty() {
             property.append(&mut rules(form, field));
             if must_be_present(form, field) {

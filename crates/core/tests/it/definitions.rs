@@ -735,3 +735,60 @@ fn metadata_and_definition_come_back_untouched() {
     assert_eq!(form.metadata(), Some(&definition["metadata"]));
     assert_eq!(form.description(), Some("D"));
 }
+
+#[test]
+fn a_section_reaches_up_to_the_next() {
+    let field = |id: &str, section: Option<&str>| {
+        let mut field = json!({"id": id, "type": "text", "label": id});
+        if let Some(section) = section {
+            field["section"] = section.into();
+        }
+        field
+    };
+    let sections = |fields: Value| {
+        let form = Form::from_value(&with_fields(fields)).unwrap();
+        let sections = form.sections();
+        sections
+            .map(|section| (section.heading.map(str::to_owned), section.fields))
+            .collect::<Vec<_>>()
+    };
+    let heading = |heading: &str| Some(heading.to_owned());
+    assert_eq!(
+        sections(json!([
+            field("a", None),
+            field("b", Some("First")),
+            field("c", None),
+            field("d", Some("Second")),
+            field("e", Some("Second")),
+        ])),
+        [
+            (None, 0..1),
+            (heading("First"), 1..3),
+            (heading("Second"), 3..4),
+            (heading("Second"), 4..5),
+        ]
+    );
+    assert_eq!(
+        sections(json!([field("a", Some("All"))])),
+        [(heading("All"), 0..1)]
+    );
+    assert_eq!(
+        sections(json!([field("a", None), field("b", None)])),
+        [(None, 0..2)]
+    );
+}
+
+#[test]
+fn a_section_has_a_heading_of_1_to_256_characters() {
+    for (section, code) in [
+        (json!(""), Some("empty")),
+        (json!("é".repeat(256)), None),
+        (json!("é".repeat(257)), Some("too_long")),
+        (json!(7), Some("wrong_type")),
+    ] {
+        let definition =
+            with_field(json!({"id": "a", "type": "text", "label": "A", "section": section}));
+        let problem = code.map(|code| ("/fields/0/section", code));
+        assert_problems(&definition, problem.as_slice());
+    }
+}

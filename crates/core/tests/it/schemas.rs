@@ -17,7 +17,7 @@ fn everything() -> Form {
          "validation": {"minLength": 2, "maxLength": 20, "pattern": "^[A-Z]"}},
         {"id": "mail", "type": "text", "label": "Mail", "validation": {"format": "email"}},
         {"id": "host", "type": "text", "label": "Host", "validation": {"format": "hostname"}},
-        {"id": "port", "type": "number", "label": "Port", "default": 80,
+        {"id": "port", "type": "number", "label": "Port", "default": 80, "section": "Network",
          "validation": {"minimum": 1, "maximum": 65535, "multipleOf": 1}},
         {"id": "ratio", "type": "number", "label": "Ratio", "validation": {"exclusiveMinimum": 0, "multipleOf": 0.5}},
         {"id": "ok", "type": "boolean", "label": "OK", "default": true},
@@ -375,4 +375,28 @@ fn a_form_that_went_through_its_schema_judges_as_before() {
         }
     }
     assert!(cases > 1_000, "{cases}");
+}
+
+#[test]
+fn sections_survive_the_way_through_a_schema() {
+    let schema = json_schema(&everything());
+    assert_eq!(schema["properties"]["port"]["x-section"], "Network");
+    let import = import(&schema).unwrap();
+    let port = import.form.field("port").unwrap();
+    assert_eq!(port.section(), Some("Network"));
+    for era in Era::ALL {
+        let projection = project(&everything(), era).requested_schema;
+        assert!(!projection.to_string().contains("x-section"), "{era}");
+    }
+}
+
+#[test]
+fn what_is_no_heading_stays_in_the_schema() {
+    for heading in [json!(""), json!(7)] {
+        let schema = json!({"type": "object",
+            "properties": {"a": {"type": "string", "x-section": heading}}});
+        let form = import(&schema).unwrap().form;
+        assert_eq!(form.fields()[0].section(), None);
+        assert_eq!(json_schema(&form)["properties"]["a"]["x-section"], heading);
+    }
 }

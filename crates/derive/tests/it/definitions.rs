@@ -35,7 +35,14 @@ struct SignUp {
     email_address: String,
     #[form(id = "api-key", sensitive, requires = ["email_address"])]
     api_key: Option<String>,
-    #[form(default = -2.5, exclusive_min = -10, max = 0.5, multiple_of = 0.5, display = "slider")]
+    #[form(
+        section = "Preferences",
+        default = -2.5,
+        exclusive_min = -10,
+        max = 0.5,
+        multiple_of = 0.5,
+        display = "slider"
+    )]
     level: f64,
     #[form(min = "2026-01-01", max = "2026-12-31", display_format = "dd.mm.yyyy")]
     day: Date,
@@ -66,6 +73,7 @@ fn attributes_stand_where_a_definition_has_them() {
             {"id": "api-key", "type": "text", "label": "Api key", "sensitive": true,
              "dependencies": ["email_address"]},
             {"id": "level", "type": "number", "label": "Level", "required": true, "default": -2.5,
+             "section": "Preferences",
              "validation": {"exclusiveMinimum": -10, "maximum": 0.5, "multipleOf": 0.5},
              "rendering": {"displayStyle": "slider"}},
             {"id": "day", "type": "date", "label": "Day", "required": true,

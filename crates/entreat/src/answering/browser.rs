@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use entreat_core::schema::import_as;
-use entreat_core::{CancelReason, Form, Mode, Outcome, TimeoutBounds};
+use entreat_core::{CancelReason, Form, Mode, Outcome, TextFormat, TimeoutBounds};
 use entreat_engine::{Ask, Channel, Elicitation, EngineSettings};
 use entreat_mcp::answer::{
     Answer, Consent, FormQuestion, Presenter, PresenterError, UrlCard, VisitReply,
@@ -61,7 +61,11 @@ impl BrowserPresenter {
         draft: Map<String, Value>,
     ) -> Result<Answer, PresenterError> {
         let failed = |error: &dyn std::error::Error| PresenterError::new(error.to_string());
-        let ask = Ask::form(form).message(message).channel(Channel::Page);
+        let ask = Ask::form(form)
+            .message(message)
+            // The server's texts, which it did not write for Entreat.
+            .text_format(TextFormat::Plain)
+            .channel(Channel::Page);
         let entreat = self.entreat().await?;
         let asker = entreat.asker(server);
         let question = asker.ask(ask).await.map_err(|error| failed(&error))?;

@@ -1,6 +1,6 @@
 //! Shows a server's questions at the terminal.
 
-use entreat_core::Messages;
+use entreat_core::{Messages, TextFormat};
 use entreat_mcp::answer::{
     Answer, Consent, FormQuestion, Presenter, PresenterError, Progress, UrlCard, VisitReply,
 };
@@ -61,6 +61,8 @@ impl Presenter for TerminalPresenter {
             (self.progress)(None);
             let mut shown = TerminalQuestion::new(question.form.clone(), self.messages.clone())
                 .asker(&question.server)
+                // The server's texts, which it did not write for Entreat.
+                .text_format(TextFormat::Plain)
                 .draft(question.draft.clone())
                 .errors(question.errors.clone());
             if let Some(message) = question.message_beside_title() {

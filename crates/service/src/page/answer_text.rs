@@ -1,6 +1,7 @@
 //! Formats answers for the review page and the closing page.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use entreat_core::{Answer, Field, Form, Kind, Messages};
 use serde_json::{Map, Value};
@@ -23,15 +24,47 @@ pub(super) enum AnswerText {
     List(Vec<String>),
 }
 
+/// The answers of a section, under its heading.
+pub(super) struct AnswerSection<'a> {
+    pub(super) heading: Option<&'a str>,
+    pub(super) lines: Vec<AnswerLine<'a>>,
+}
+
+/// The answers to all fields selected by `is_shown`, by section; sections without one are left out.
+pub(super) fn answer_sections<'f>(
+    form: &'f Form,
+    values: &Map<String, Value>,
+    words: (&Texts, &Messages),
+    is_shown: impl Fn(&Field) -> bool,
+) -> Vec<AnswerSection<'f>> {
+    let sections = form.sections().map(|section| AnswerSection {
+        heading: section.heading,
+        lines: lines_within(form, section.fields, values, words, &is_shown),
+    });
+    sections
+        .filter(|section| !section.lines.is_empty())
+        .collect()
+}
+
 /// The answers to all fields selected by `is_shown`, in order.
 pub(super) fn answer_lines<'f>(
     form: &'f Form,
     values: &Map<String, Value>,
+    words: (&Texts, &Messages),
+    is_shown: impl Fn(&Field) -> bool,
+) -> Vec<AnswerLine<'f>> {
+    lines_within(form, 0..form.fields().len(), values, words, is_shown)
+}
+
+fn lines_within<'f>(
+    form: &'f Form,
+    places: Range<usize>,
+    values: &Map<String, Value>,
     (texts, messages): (&Texts, &Messages),
     is_shown: impl Fn(&Field) -> bool,
 ) -> Vec<AnswerLine<'f>> {
-    let shown = form.fields().iter().enumerate();
-    shown
+    places
+        .map(|place| (place, &form.fields()[place]))
         .filter(|(_, field)| is_shown(field))
         .map(|(place, field)| AnswerLine {
             label: field.label(),

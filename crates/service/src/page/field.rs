@@ -3,11 +3,12 @@
 //! Decides presentation only. Validity and active fields come from the core.
 
 use entreat_core::form::{DisplayStyle, ValidationTrigger};
-use entreat_core::{Field, Form, Kind, Progress};
+use entreat_core::{Field, Form, Kind, Progress, TextFormat};
 use serde_json::{Map, Value};
 
 use super::control::{Choice, Control, Test, Verdict, control};
 use super::file_view::FilesView;
+use super::prose::Prose;
 use super::texts::{Bounds, Texts};
 
 /// A field on the page.
@@ -15,8 +16,8 @@ pub(super) struct FieldView<'a> {
     pub(super) place: usize,
     pub(super) id: &'a str,
     pub(super) label: &'a str,
-    pub(super) description: Option<&'a str>,
-    pub(super) help: Option<&'a str>,
+    pub(super) description: Option<Prose<'a>>,
+    pub(super) help: Option<Prose<'a>>,
     /// A hint by the page itself.
     pub(super) note: Option<String>,
     /// Text for screen readers only.
@@ -80,6 +81,7 @@ pub(super) struct FieldContext<'a> {
     pub(super) values: &'a Map<String, Value>,
     pub(super) progress: &'a Progress<'a>,
     pub(super) texts: &'static Texts,
+    pub(super) format: TextFormat,
     /// The field that two buttons answer, see [`yes_no`].
     pub(super) yes_no: Option<usize>,
 }
@@ -124,8 +126,13 @@ impl<'a> FieldView<'a> {
             place,
             id: field.id(),
             label: field.label(),
-            description: field.description(),
-            help: hints.help_text.as_deref(),
+            description: field
+                .description()
+                .map(|text| Prose::new(text, context.format)),
+            help: hints
+                .help_text
+                .as_deref()
+                .map(|text| Prose::new(text, context.format)),
             note,
             spoken: describer.filter(|_| describer_place.is_none()),
             errors,

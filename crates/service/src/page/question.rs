@@ -19,6 +19,7 @@ use super::control::Verdict;
 use super::field::{FieldContext, FieldView, yes_no};
 use super::file_view::{FilesView, is_image, location, uploads_in};
 use super::frame::{AskerView, Clock, Frame, html, render_failed};
+use super::prose::Prose;
 use super::rendered::RenderedFields;
 use super::visit::QuestionVisit;
 
@@ -42,8 +43,8 @@ struct QuestionPage<'a> {
     frame: Frame<'a>,
     asker: AskerView<'a>,
     title: &'a str,
-    message: Option<String>,
-    description: Option<&'a str>,
+    message: Option<Prose<'a>>,
+    description: Option<Prose<'a>>,
     action: &'a str,
     here: &'a str,
     csrf: String,
@@ -159,8 +160,9 @@ pub(super) async fn page_with(
     let record = question.snapshot.record();
     let here = visit.here();
     let frame = Frame::new(site, texts, Some(&record.request.asker));
+    let format = record.request.text_format();
     let is_untouched = values.is_empty() && options.is_plain();
-    let before = is_untouched.then(|| site.render_cache.find(form, texts));
+    let before = is_untouched.then(|| site.render_cache.find(form, format, texts));
     let (rendered, summary) = match before.flatten() {
         Some(rendered) => (rendered, Vec::new()),
         None => match question
@@ -181,10 +183,13 @@ pub(super) async fn page_with(
         frame,
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),
-        message: extras.and_then(|extras| form.rest_of_message(extras.message.as_deref()?)),
+        message: extras
+            .and_then(|extras| form.rest_of_message(extras.message.as_deref()?))
+            .map(|message| Prose::new(message, format)),
         description: form
             .description()
-            .filter(|_| record.request.mode != Mode::Inline),
+            .filter(|_| record.request.mode != Mode::Inline)
+            .map(|description| Prose::new(description, format)),
         action: &here,
         here: &here,
         csrf: visit.csrf(),
@@ -256,6 +261,7 @@ impl QuestionVisit {
     ) -> askama::Result<(Arc<RenderedFields>, Vec<SummaryEntry>)> {
         let (site, texts, form) = (&self.visit.site, self.visit.texts, self.form());
         let tree = Value::Object(values.clone());
+        let format = self.snapshot.record().request.text_format();
         let settings = check_settings();
         let progress = form.progress(&tree, &settings);
         let context = FieldContext {
@@ -263,6 +269,7 @@ impl QuestionVisit {
             values,
             progress: &progress,
             texts,
+            format,
             yes_no: yes_no(form),
         };
         let mut errors = if options.check {
@@ -303,7 +310,7 @@ impl QuestionVisit {
         let rendered = Arc::new(RenderedFields::new(form, frame, &fields)?);
         // Errors depend on more than the cache key.
         if values.is_empty() && options.is_plain() && errors.is_empty() {
-            site.render_cache.insert(form, texts, &rendered);
+            site.render_cache.insert(form, format, texts, &rendered);
         }
         Ok((rendered, summary(&fields, options, &errors, form)))
     }

@@ -1,12 +1,12 @@
 //! Renders the fields of a form, with a cache.
 //!
 //! Most of a page is its fields, and before anything is typed they are the same for everyone: so
-//! they are rendered once per form and language, and cached.
+//! they are rendered once per form, text format and language, and cached.
 
 use std::sync::Arc;
 
 use askama::Template;
-use entreat_core::Form;
+use entreat_core::{Form, TextFormat};
 use parking_lot::Mutex;
 
 use super::control::Control;
@@ -21,7 +21,6 @@ use super::texts::Texts;
 )]
 pub(super) struct RenderedFields {
     pub(super) html: String,
-    pub(super) layout: String,
     /// The number of fields that can be answered.
     pub(super) answerable: usize,
     pub(super) is_empty: bool,
@@ -40,7 +39,40 @@ pub(super) struct RenderedFields {
 #[template(path = "fields.html")]
 struct Fields<'a> {
     frame: &'a Frame<'a>,
+    layout: String,
+    sections: Vec<SectionView<'a>>,
+}
+
+/// Consecutive fields, under a heading or none.
+struct SectionView<'a> {
+    /// The index of its first field.
+    place: usize,
+    heading: Option<&'a str>,
     fields: &'a [FieldView<'a>],
+}
+
+impl<'a> SectionView<'a> {
+    /// All sections of a form that have fields to show.
+    fn all(form: &'a Form, mut fields: &'a [FieldView<'a>]) -> Vec<Self> {
+        let mut sections = Vec::new();
+        for section in form.sections() {
+            let count = fields.partition_point(|field| field.place < section.fields.end);
+            let (here, rest) = fields.split_at(count);
+            fields = rest;
+            if !here.is_empty() {
+                sections.push(Self {
+                    place: section.fields.start,
+                    heading: section.heading,
+                    fields: here,
+                });
+            }
+        }
+        sections
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.fields.iter().all(FieldView::is_hidden)
+    }
 }
 
 impl RenderedFields {
@@ -50,10 +82,14 @@ impl RenderedFields {
         fields: &[FieldView<'_>],
     ) -> askama::Result<Self> {
         let mut html = String::with_capacity(INITIAL_CAPACITY);
-        Fields { frame, fields }.render_into(&mut html)?;
+        let template = Fields {
+            frame,
+            layout: layout(form),
+            sections: SectionView::all(form, fields),
+        };
+        template.render_into(&mut html)?;
         Ok(Self {
             html,
-            layout: layout(form),
             answerable: fields.iter().filter(|field| field.is_answerable).count(),
             is_empty: fields.is_empty(),
             is_yes_no: fields
@@ -89,6 +125,7 @@ pub(super) struct RenderCache(Mutex<Vec<CachedFields>>);
 struct CachedFields {
     /// Held so that its address, the cache key, is not reused.
     form: Form,
+    format: TextFormat,
     language: &'static str,
     rendered: Arc<RenderedFields>,
 }
@@ -99,15 +136,27 @@ const MAX_CACHED: usize = 64;
 const MAX_CACHED_SIZE: usize = 64 << 10;
 
 impl RenderCache {
-    pub(super) fn find(&self, form: &Form, texts: &Texts) -> Option<Arc<RenderedFields>> {
+    pub(super) fn find(
+        &self,
+        form: &Form,
+        format: TextFormat,
+        texts: &Texts,
+    ) -> Option<Arc<RenderedFields>> {
         let entries = self.0.lock();
-        let found = entries
-            .iter()
-            .find(|entry| entry.language == texts.language && is_same(&entry.form, form));
+        let found = entries.iter().find(|entry| {
+            let is_alike = entry.language == texts.language && entry.format == format;
+            is_alike && is_same(&entry.form, form)
+        });
         found.map(|found| found.rendered.clone())
     }
 
-    pub(super) fn insert(&self, form: &Form, texts: &Texts, rendered: &Arc<RenderedFields>) {
+    pub(super) fn insert(
+        &self,
+        form: &Form,
+        format: TextFormat,
+        texts: &Texts,
+        rendered: &Arc<RenderedFields>,
+    ) {
         if rendered.html.len() > MAX_CACHED_SIZE {
             return;
         }
@@ -117,6 +166,7 @@ impl RenderCache {
         }
         entries.push(CachedFields {
             form: form.clone(),
+            format,
             language: texts.language,
             rendered: rendered.clone(),
         });
@@ -143,7 +193,6 @@ mod tests {
     fn rendered(length: usize) -> Arc<RenderedFields> {
         Arc::new(RenderedFields {
             html: "a".repeat(length),
-            layout: String::new(),
             answerable: 0,
             is_empty: true,
             is_yes_no: false,
@@ -157,25 +206,28 @@ mod tests {
     }
 
     #[test]
-    fn a_drawing_is_found_for_its_form_in_its_language_alone() {
+    fn a_drawing_is_found_for_its_form_in_its_language_and_format_alone() {
         let entries = RenderCache::default();
         let [english, german] = Texts::ALL;
+        let [markdown, plain] = [TextFormat::Markdown, TextFormat::Plain];
         let form = form();
-        entries.insert(&form, english, &rendered(3));
-        assert!(entries.find(&form.clone(), english).is_some());
-        assert!(entries.find(&form, german).is_none());
-        assert!(entries.find(&self::form(), english).is_none());
+        entries.insert(&form, markdown, english, &rendered(3));
+        assert!(entries.find(&form.clone(), markdown, english).is_some());
+        assert!(entries.find(&form, markdown, german).is_none());
+        assert!(entries.find(&form, plain, english).is_none());
+        assert!(entries.find(&self::form(), markdown, english).is_none());
     }
 
     #[test]
     fn drawings_take_so_much_room_and_no_more() {
         let entries = RenderCache::default();
         let [english, _] = Texts::ALL;
+        let format = TextFormat::default();
         let large = form();
-        entries.insert(&large, english, &rendered(MAX_CACHED_SIZE + 1));
-        assert!(entries.find(&large, english).is_none());
+        entries.insert(&large, format, english, &rendered(MAX_CACHED_SIZE + 1));
+        assert!(entries.find(&large, format, english).is_none());
         for _ in 0..3 * MAX_CACHED {
-            entries.insert(&form(), english, &rendered(3));
+            entries.insert(&form(), format, english, &rendered(3));
             assert!(entries.0.lock().len() <= MAX_CACHED);
         }
     }

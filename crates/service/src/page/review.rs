@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use super::answer_text::{AnswerLine, AnswerText, answer_lines};
+use super::answer_text::{AnswerSection, AnswerText, answer_sections};
 use super::closing;
 use super::frame::{AskerView, Clock, Frame, html};
 use super::question::check_settings;
@@ -22,7 +22,7 @@ struct ReviewPage<'a> {
     csrf: String,
     poll: u128,
     clock: Clock,
-    lines: Vec<AnswerLine<'a>>,
+    sections: Vec<AnswerSection<'a>>,
 }
 
 pub(super) async fn show(question: QuestionVisit) -> Response {
@@ -59,7 +59,7 @@ fn page(question: &QuestionVisit, values: Map<String, Value>) -> Response {
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
         clock: Clock::new(&question.snapshot, site.engine.now(), texts),
-        lines: answer_lines(form, values, (texts, &visit.messages), |field| {
+        sections: answer_sections(form, values, (texts, &visit.messages), |field| {
             progress.is_shown(field) && progress.is_active(field.id())
         }),
     };

@@ -10,6 +10,7 @@ both_ways! {
     what_was_typed_stays_when_a_field_goes_and_comes_back,
     a_field_is_enabled_and_disabled_by_an_answer,
     a_required_field_that_became_visible_is_asked_before_the_review,
+    a_section_goes_and_comes_back_with_its_fields,
 }
 
 impl Scene {
@@ -120,4 +121,40 @@ async fn a_required_field_that_became_visible_is_asked_before_the_review(scene: 
         question.result().await,
         json!({"more": true, "why": "because"})
     );
+}
+
+async fn a_section_goes_and_comes_back_with_its_fields(scene: Scene) {
+    let page = &scene.browser;
+    let shown = |value: &str| json!({"conditionalDisplay": {"operator": "contains", "field": "parts", "value": value}});
+    let question = scene
+        .site
+        .ask_fields(json!([
+            {"id": "parts", "type": "multi_select", "label": "Parts", "options": ["web", "db"]},
+            {"id": "web", "type": "text", "label": "Host", "section": "Network",
+             "rendering": shown("web")},
+            {"id": "db", "type": "text", "label": "Database", "rendering": shown("db")},
+        ]))
+        .await;
+    page.open(&question).await;
+    assert!(!page.is_shown("#t1").await);
+    // The second field alone is enough for the heading.
+    page.click("#f0-1").await;
+    scene.follow().await;
+    scene.until_field(2, true).await;
+    assert_eq!(page.text("#t1").await, "Network");
+    assert!(!page.is_shown("#q1").await);
+    page.click("#f0-1").await;
+    scene.follow().await;
+    scene.until_field(2, false).await;
+    assert!(!page.is_shown("#t1").await);
+    page.click("#f0-0").await;
+    scene.follow().await;
+    scene.until_field(1, true).await;
+    page.fill("#f1", "example.com").await;
+    page.go_on().await;
+    page.find("#review").await;
+    assert_eq!(page.text("#review h2").await, "Network");
+    page.click("button.primary").await;
+    let expected = json!({"parts": ["web"], "web": "example.com"});
+    assert_eq!(question.result().await, expected);
 }

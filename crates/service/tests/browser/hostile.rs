@@ -253,9 +253,47 @@ async fn tour(scene: &Scene, text: &str) -> Vec<(&'static str, Elements)> {
     pages
 }
 
+/// The text in every part that Markdown has.
+fn as_markdown(text: &str) -> String {
+    [
+        "{}",
+        "# {}",
+        "{}\n===",
+        "*{}*",
+        "**{}**",
+        "`{}`",
+        "``{}``",
+        "- {}\n  1. {}",
+        "> {}",
+        "```\n{}\n```",
+        "```{}\na\n```",
+        "~~~ diff\n+{}\n-{}\n@@ {}\n~~~",
+        "    {}",
+        "| {} | a |\n|---|---|\n| {} | `{}` |",
+        "[{}](https://example.com \"{}\")",
+        "[a]({})",
+        "[a](<{}>)",
+        "![{}]({})",
+        "<{}>",
+        "[{}]",
+        "[{}]: {} '{}'",
+        "&{};",
+        "\\{}",
+        "<b>{}</b>",
+        "<div>\n{}\n</div>",
+        "[^a]\n\n[^a]: {}",
+        "---\n{}\n---",
+    ]
+    .map(|part| part.replace("{}", text))
+    .join("\n\n")
+}
+
 /// Asks a form with the text in every part.
 async fn ask(scene: &Scene, text: &str) -> Question {
     let short: String = text.chars().take(256).collect();
+    // Long texts a few times less often than others, or they would be shown as they are.
+    let part: String = text.chars().take(1000).collect();
+    let markdown = as_markdown(&part);
     let options = json!([{"value": short, "title": short}, {"value": "other", "title": "Other"}]);
     let hints = json!({"placeholder": text, "helpText": text});
     let with = |more: Value| {
@@ -269,7 +307,7 @@ async fn ask(scene: &Scene, text: &str) -> Question {
     let mut form = form(json!([
         {"id": "long", "type": "text", "label": short, "description": text, "default": text,
          "rendering": with(json!({"rows": 2})), "accessibility": {"ariaLabel": text}},
-        {"id": "wrong", "type": "text", "label": short, "description": text,
+        {"id": "wrong", "section": short, "type": "text", "label": short, "description": markdown,
          "validation": {"pattern": "^never$", "messages": {"pattern": text}}, "rendering": hints},
         {"id": "one", "type": "select", "label": short, "options": options,
          "rendering": {"displayStyle": "radio"}},
@@ -283,10 +321,11 @@ async fn ask(scene: &Scene, text: &str) -> Question {
          "rendering": {"readonly": true}},
     ]));
     form["title"] = json!(short);
-    form["description"] = json!(text);
+    form["description"] = json!(markdown);
     let form = Form::from_value(&form).unwrap_or_else(|error| panic!("{error:?}"));
     let asker = scene.site.engine.asker(&short);
-    let elicitation = asker.ask(Ask::form(form).message(text)).await.unwrap();
+    let ask = Ask::form(form).message(&format!("{text}\n\n{markdown}"));
+    let elicitation = asker.ask(ask).await.unwrap();
     Question {
         link: scene.site.pages.link(elicitation.id()),
         elicitation,
@@ -309,8 +348,20 @@ async fn elements(scene: &Scene, text: &str) -> Elements {
     let page = &scene.browser;
     let look = "(() => {
         const counts = {};
+        const tags = 'p ul ol li blockquote pre code ins del i div table thead tbody tr th td strong em';
         for (const element of document.querySelectorAll('*')) {
-            counts[element.localName] = (counts[element.localName] || 0) + 1;
+            const prose = element.closest('.prose');
+            let name = element.localName;
+            if (prose && element !== prose) {
+                // Formatting may differ from text to text, within what is let through.
+                const attributes = [...element.attributes].map((it) => it.name + '=' + it.value);
+                const isKnown = attributes.every((it) => /^(tabindex=0|class=wide|start=\\d{1,9})$/.test(it));
+                if (isKnown && tags.split(' ').includes(name)) continue;
+                name = 'in Markdown: ' + element.outerHTML;
+            } else if (element.matches('.prose, .message, .lead, .hint')) {
+                name = 'text';
+            }
+            counts[name] = (counts[name] || 0) + 1;
             for (const { name } of element.attributes) if (name.startsWith('on')) counts[name] = 1;
         }
         const { scrollWidth } = document.documentElement;

@@ -23,6 +23,8 @@ with_the_script! {
     a_condition_that_holds,
     more_questions,
     a_grid,
+    sections,
+    markdown,
     a_single_question,
     the_start_page,
     sent,
@@ -245,6 +247,53 @@ async fn a_grid(scene: Scene) {
     scene.browser.open(&question).await;
     scene.browser.find("#question").await;
     inspect("grid", &scene.browser).await;
+}
+
+async fn sections(scene: Scene) {
+    let question = scene
+        .site
+        .ask_fields(json!([
+            {"id": "a", "type": "text", "label": "Name of the release"},
+            {"id": "b", "type": "text", "label": "Host", "section": "Network",
+             "rendering": {"gridColumn": 1}},
+            {"id": "c", "type": "number", "label": "Port", "rendering": {"gridColumn": 2}},
+            {"id": "d", "type": "boolean", "label": "Tell everybody", "section": "Afterwards"},
+        ]))
+        .await;
+    scene.browser.open(&question).await;
+    scene.browser.find("#question").await;
+    inspect("sections", &scene.browser).await;
+    scene.browser.go_on().await;
+    scene.browser.find("#review").await;
+    inspect("sections-review", &scene.browser).await;
+}
+
+async fn markdown(scene: Scene) {
+    let description = "Run `deploy --dry-run` first:\n\n```sh\nfor host in web-1 web-2 web-3 web-4; do \
+        ssh \"$host\" deploy --dry-run --version 1.4; done\n```";
+    let mut form = form(json!([
+        {"id": "go", "type": "boolean", "label": "Deploy it", "description": description},
+        {"id": "why", "type": "text", "label": "Reason",
+         "rendering": {"helpText": "- *short*\n- **true**"}},
+    ]));
+    form["description"] = json!(
+        "| Service | Before | After | Who looks after it |\n|---|---|---|---|\n\
+         | web | 1.3.0 | 1.4.0 | the team of the front end |\n| `db` | 7 |"
+    );
+    let message = "# What changes\n\nThe port moves from **80** to *8080*.\nSee \
+        [the plan](https://example.com/plan).\n\n1. Build\n2. Test\n   - unit\n   - browser\n\n\
+        > No way back.\n\n```diff\n--- a/web.toml\n+++ b/web.toml\n@@ -1,2 +1,2 @@\n-port = 80\n\
+        +port = 8080\n name = \"a name that is longer than a phone is wide, and then some\"\n```";
+    let question = scene.site.ask_with(form, |ask| ask.message(message)).await;
+    scene.browser.open(&question).await;
+    scene.browser.find("#question").await;
+    inspect("markdown", &scene.browser).await;
+    // What is wider than a phone scrolls in its own box.
+    for css in [".prose pre", ".wide"] {
+        let box_of = format!("document.querySelector('{css}')");
+        let scrolls = format!("{box_of}.scrollWidth > {box_of}.clientWidth");
+        assert_eq!(scene.browser.eval(&scrolls).await, true, "{css}");
+    }
 }
 
 async fn a_single_question(scene: Scene) {

@@ -1,6 +1,8 @@
 //! Untrusted text on pages: it cannot reorder or hide what a person reads.
 
 use axum::http::Method;
+use entreat_core::{Form, TextFormat};
+use entreat_engine::Ask;
 use serde_json::json;
 
 use crate::pages::{Site, text};
@@ -128,4 +130,59 @@ async fn languages_from_right_to_left_read_as_they_are_written() {
     assert!(page.contains("<h1 dir=\"auto\">שאלה</h1>"));
     assert!(page.contains("شما چه می\u{200c}خواهید؟"));
     assert!(page.contains("dir=\"rtl\""));
+}
+
+#[tokio::test]
+async fn texts_are_markdown_unless_the_asker_says_that_they_are_plain() {
+    let site = Site::new().await;
+    let form = json!({"id": "f", "title": "*T*", "description": "- lead", "fields": [
+        {"id": "a", "type": "text", "label": "*A*", "description": "- about",
+         "rendering": {"helpText": "- help"}}]});
+    let form = Form::from_value(&form).unwrap();
+    // The same form, so that rendered fields could be mixed up.
+    let page = async |format| {
+        let ask = Ask::form(form.clone()).message("- why").text_format(format);
+        let id = site.world.session.asker().ask(ask).await.unwrap().id();
+        let visitor = site.visit(id).await;
+        let cookie = [("cookie", &*visitor.cookie)];
+        text(&site.get(&visitor.here, &cookie).await)
+    };
+    let (markdown, plain) = (
+        page(TextFormat::Markdown).await,
+        page(TextFormat::Plain).await,
+    );
+    for (class, id, word) in [
+        ("message", "", "why"),
+        ("lead", "", "lead"),
+        ("hint", " id=\"d0\"", "about"),
+        ("hint", " id=\"h0\"", "help"),
+    ] {
+        let formatted =
+            format!("<div class=\"{class} prose\"{id} dir=\"auto\"><ul><li>{word}</li></ul></div>");
+        assert!(markdown.contains(&formatted), "{word}: {markdown}");
+        let unchanged = format!("<p class=\"{class}\"{id} dir=\"auto\">- {word}</p>");
+        assert!(plain.contains(&unchanged), "{word}: {plain}");
+    }
+    for page in [markdown, plain] {
+        assert!(page.contains("<h1 dir=\"auto\">*T*</h1>"), "{page}");
+        assert!(page.contains(">*A*"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_keeps_its_line_breaks() {
+    let site = Site::new().await;
+    let form = json!({"id": "f", "title": "F", "description": "One\nline *each*", "fields": [
+        {"id": "a", "type": "text", "label": "A"}]});
+    let message = "Hello\nAda,\n\n\n    deploy it?";
+    let ask = Ask::form(Form::from_value(&form).unwrap()).message(message);
+    let id = site.world.session.asker().ask(ask).await.unwrap().id();
+    let visitor = site.visit(id).await;
+    let cookie = [("cookie", &*visitor.cookie)];
+    let page = text(&site.get(&visitor.here, &cookie).await);
+    assert!(
+        page.contains(&format!("<p class=\"message\" dir=\"auto\">{message}</p>")),
+        "{page}"
+    );
+    assert!(page.contains("<p>One\nline <em>each</em></p>"), "{page}");
 }

@@ -10,7 +10,7 @@ mod moves;
 use std::time::Duration;
 
 use entreat_core::jiff::civil::Date;
-use entreat_core::{CheckSettings, FieldError, Form, Messages, Progress, Script};
+use entreat_core::{CheckSettings, FieldError, Form, Messages, Progress, Script, TextFormat};
 use serde_json::{Map, Value};
 
 use super::event::{Effect, Event, Key};
@@ -29,6 +29,7 @@ pub(crate) struct Model {
     pub(super) messages: Messages,
     pub(super) asker: Option<String>,
     pub(super) message: Option<String>,
+    pub(super) text_format: TextFormat,
     pub(super) notices: Vec<String>,
     pub(super) script: Option<Script>,
     pub(super) style: TerminalStyle,
@@ -126,6 +127,7 @@ impl Model {
             messages: question.messages.clone(),
             asker: question.asker.clone(),
             message: question.message.clone(),
+            text_format: question.text_format,
             notices: question.notices.clone(),
             script: question.script.clone(),
             style,

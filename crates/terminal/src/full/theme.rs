@@ -7,6 +7,7 @@ use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::prose::Tone;
 use crate::question::TerminalStyle;
 
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,19 @@ impl Theme {
 
     pub(crate) fn warning(self) -> Style {
         self.coloured(self.bold(), Color::Yellow)
+    }
+
+    /// The style of a part of a formatted text.
+    pub(crate) fn tone(self, tone: Tone) -> Style {
+        match tone {
+            Tone::Normal => self.normal(),
+            Tone::Strong => self.bold(),
+            Tone::Emphasis => Style::new().add_modifier(Modifier::ITALIC),
+            Tone::Code => self.coloured(self.normal(), Color::Yellow),
+            Tone::Added => self.coloured(self.normal(), Color::Green),
+            Tone::Removed => self.coloured(self.normal(), Color::Red),
+            Tone::Quiet => self.dim(),
+        }
     }
 
     /// The style of key names and marks.

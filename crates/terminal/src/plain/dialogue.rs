@@ -5,8 +5,10 @@
 
 use std::io;
 
+use entreat_core::form::Section;
 use entreat_core::{
     CheckSettings, Constraint, Field, FieldError, Form, Messages, Progress, Script, ScriptStep,
+    TextFormat,
 };
 use serde_json::{Map, Value};
 
@@ -14,7 +16,8 @@ use super::Plain;
 use super::writer::ConsoleWriter;
 use crate::prompt::line::Line;
 use crate::safe_text::one_line;
-use crate::typography::quoted;
+use crate::sections::headings;
+use crate::typography::{quoted, section_line};
 use crate::{Console, Reply, review};
 
 pub(crate) struct Dialogue<'d> {
@@ -22,6 +25,7 @@ pub(crate) struct Dialogue<'d> {
     pub(super) messages: &'d Messages,
     asker: Option<&'d str>,
     message: Option<&'d str>,
+    pub(super) text_format: TextFormat,
     script: Option<&'d Script>,
     /// By step of the script: whether it was shown.
     shown: Vec<bool>,
@@ -38,6 +42,8 @@ pub(crate) struct Dialogue<'d> {
     next_up: Option<usize>,
     /// The field being changed from the review.
     changing: Option<usize>,
+    /// The section of the last field.
+    pub(super) section: Option<Section<'d>>,
 }
 
 /// The result of asking one question.
@@ -60,6 +66,7 @@ impl<'d> Dialogue<'d> {
             messages: plain.messages,
             asker: plain.asker,
             message: plain.message,
+            text_format: plain.text_format,
             script: plain.script,
             shown: vec![false; plain.script.map_or(0, |script| script.steps().len())],
             notices: plain.notices,
@@ -70,6 +77,7 @@ impl<'d> Dialogue<'d> {
             history: Vec::new(),
             next_up: None,
             changing: None,
+            section: None,
         }
     }
 
@@ -89,9 +97,22 @@ impl<'d> Dialogue<'d> {
         let title = one_line(self.form.title());
         // The title of a script's form is not the asker's text.
         let title = Some(&*title).filter(|_| self.script.is_none());
-        let parts = [self.message, title, self.form.description()];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
-        self.writer.write_quoted(&parts.join("\n\n"))?;
+        let format = self.text_format;
+        let parts = [
+            (self.message, format),
+            (title, TextFormat::Plain),
+            (self.form.description(), format),
+        ];
+        let parts = parts
+            .into_iter()
+            .filter_map(|(text, format)| Some((text?, format)));
+        for (index, (text, format)) in parts.enumerate() {
+            if index > 0 {
+                // An empty row of the quotation.
+                self.writer.write_quoted("")?;
+            }
+            self.writer.write_prose(text, format)?;
+        }
         for notice in self.notices {
             self.writer.write_own(&one_line(notice))?;
         }
@@ -167,7 +188,7 @@ impl<'d> Dialogue<'d> {
         drop(progress);
         for words in words {
             self.writer.blank()?;
-            self.writer.write_quoted(words)?;
+            self.writer.write_prose(words, self.text_format)?;
         }
         Ok(())
     }
@@ -301,9 +322,14 @@ impl<'d> Dialogue<'d> {
 
     fn show_answers(&mut self) -> io::Result<()> {
         let progress = self.form.progress(&self.answers, &CheckSettings::default());
+        let headings = headings(self.form, |field| progress.is_active(field.id()));
         let mut number = 0;
         let mut lines = Vec::new();
         for field in progress.active() {
+            let index = self.form.position(field.id());
+            if let Some(heading) = index.and_then(|index| headings[index]) {
+                lines.push(section_line(heading));
+            }
             let answer = progress.answer(field.id());
             let answer = answer.map_or_else(
                 || review::NO_ANSWER.to_owned(),

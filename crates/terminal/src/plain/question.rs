@@ -44,13 +44,29 @@ impl Dialogue<'_> {
             |answer| review::in_full(field, answer),
         );
         drop(progress);
+        self.show_section(index)?;
         self.writer.blank()?;
         self.writer.write_own("For your information (read-only):")?;
         self.show_description(index)?;
         self.writer.write_own(&format!("It is {answer}."))
     }
 
+    /// Shows the heading of a field's section, unless the last field was in it too.
+    fn show_section(&mut self, index: usize) -> io::Result<()> {
+        let mut sections = self.form.sections();
+        let section = sections.find(|section| section.fields.contains(&index));
+        let last = std::mem::replace(&mut self.section, section.clone());
+        match section.as_ref().and_then(|section| section.heading) {
+            Some(heading) if section != last => {
+                self.writer.blank()?;
+                self.writer.write_section(heading)
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn ask(&mut self, index: usize) -> io::Result<Turn> {
+        self.show_section(index)?;
         self.show(index)?;
         let field = &self.form.fields()[index];
         // A path is not secret, and is hard to type without echo.
@@ -156,7 +172,7 @@ impl Dialogue<'_> {
         words
             .into_iter()
             .flatten()
-            .try_for_each(|words| self.writer.write_quoted(words))
+            .try_for_each(|text| self.writer.write_prose(text, self.text_format))
     }
 
     fn enter_action(&self, field: &Field) -> EnterAction {

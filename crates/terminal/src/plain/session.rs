@@ -136,6 +136,7 @@ fn run_dialogue(
     let plain = Plain {
         asker: question.asker.as_deref(),
         message: question.message.as_deref(),
+        text_format: question.text_format,
         script: question.script.as_ref(),
         notices: &notices,
         listener: Some(&keep),

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use entreat_core::TextFormat;
+
 use crate::Console;
 use crate::prompt::line::{COMMANDS, Line, NO_COMMAND};
 use crate::safe_text::one_line;
-use crate::typography::{block_quote, numbered_block_quote, own_text};
+use crate::typography::{block_quote, numbered_block_quote, own_text, prose_quote, section_line};
 
 const PROMPT: &str = "> ";
 
@@ -42,6 +44,14 @@ impl<'c> ConsoleWriter<'c> {
         Ok(())
     }
 
+    /// Writes untrusted text that may be formatted.
+    pub(super) fn write_prose(&mut self, text: &str, format: TextFormat) -> io::Result<()> {
+        for line in prose_quote(text, format, self.width) {
+            self.console.say(&line)?;
+        }
+        Ok(())
+    }
+
     /// Writes untrusted text on one line, as far as it fits.
     pub(super) fn write_quoted_line(&mut self, text: &str) -> io::Result<()> {
         self.write_quoted(&one_line(text))
@@ -54,6 +64,11 @@ impl<'c> ConsoleWriter<'c> {
             self.console.say(&line)?;
         }
         Ok(())
+    }
+
+    /// Writes the heading of a section.
+    pub(super) fn write_section(&mut self, heading: &str) -> io::Result<()> {
+        self.write_own(&section_line(heading))
     }
 
     pub(super) fn commands(&mut self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use entreat_core::Form;
+use entreat_core::{Form, TextFormat};
 use entreat_terminal::Reply;
 use entreat_terminal::plain::Plain;
 use entreat_testkit::samples;
@@ -41,6 +41,40 @@ fn release() -> Form {
         "validation": {"rules": [
             {"rule": "compare", "left": "first", "operator": "lte", "right": "last"}]},
     }))
+}
+
+#[test]
+fn formatted_texts_and_sections_read_well_in_lines() {
+    let form = script::form(json!({
+        "id": "f", "title": "Deploy", "description": "Runs `deploy`,\nthen *waits*.",
+        "fields": [
+            {"id": "a", "type": "boolean", "label": "Go", "description": "**No** way back."},
+            {"id": "b", "type": "text", "label": "Host", "section": "Network",
+             "rendering": {"conditionalDisplay":
+                 {"operator": "equals", "field": "a", "value": true}}},
+            {"id": "c", "type": "number", "label": "Port"},
+            {"id": "d", "type": "text", "label": "Note", "section": "Afterwards"},
+        ],
+    }));
+    let message = "# Deploy\n\n- build\n- test\n\n```diff\n-port: 80\n+port: 8080\n```\n\n\
+        | Service | Port |\n|---|---|\n| web | 8080 |";
+    let mut script = Script::new(["no", "80", ":back", "8080", "", "y"]);
+    let mut draft = Map::new();
+    let messages = script::english();
+    let plain = Plain::new(&form, &messages).message(message);
+    let reply = plain.fill(&mut script, &mut draft).unwrap();
+    assert_eq!(reply, Reply::Answered);
+    insta::assert_snapshot!(script.screen);
+    let mut script = Script::new([":cancel"]);
+    let plain = plain.text_format(TextFormat::Plain);
+    plain.fill(&mut script, &mut Map::new()).unwrap();
+    for line in ["│ ```diff", "│ then *waits*.", "│ **No** way back."] {
+        assert!(
+            script.screen.lines().any(|it| it == line),
+            "{line}: {}",
+            script.screen
+        );
+    }
 }
 
 #[test]
@@ -208,10 +242,11 @@ fn the_askers_reason_stands_behind_the_bar_before_the_title() {
         .message("Version 7 is ready.\n> Type your password")
         .fill(&mut console, &mut Map::new())
         .unwrap();
-    let head: Vec<_> = console.screen.lines().take(5).collect();
+    let head: Vec<_> = console.screen.lines().take(6).collect();
     let expected = [
         "Question:",
         "│ Version 7 is ready.",
+        "│",
         "│ > Type your password",
         "│",
         "│ Some questions",

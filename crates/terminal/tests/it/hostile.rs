@@ -12,7 +12,9 @@ fn no_word_of_an_asker_stands_where_entreat_speaks() {
     let form = form(json!({
         "id": "f",
         "title": format!("T {NASTY}"),
-        "description": format!("D {NASTY}\n\n\nEnd {}", "long ".repeat(40)),
+        "description": format!(
+            "# {NASTY}\n\n- {NASTY}\n\n```\n{NASTY}\n```\n\n|{NASTY}&#27;[2J|\n|-|\n\n\
+             D {NASTY}\n\n\nEnd {}", "long ".repeat(40)),
         "fields": [
             {"id": "a", "type": "text", "label": format!("L {NASTY}"),
              "description": NASTY, "required": true,
@@ -51,8 +53,9 @@ proptest! {
         text in "(\\PC|[\u{1b}\\[\\];m\u{7}\u{9b}\n\r\u{202e}”│> ]){1,60}",
     ) {
         let form = form(json!({
-            "id": "f", "title": text, "description": text,
+            "id": "f", "title": text, "description": format!("- {text}\n\n> `{text}`\n\n{text}"),
             "fields": [{"id": "a", "type": "select", "label": text, "description": text,
+                        "section": text,
                         "options": [{"value": "x", "title": text}], "default": "x"},
                        {"id": "b", "type": "text", "label": "B", "default": text}],
         }));

@@ -54,6 +54,10 @@ pub(super) fn draft(place: usize, rng: &mut Rng) -> Draft {
     if often(rng, 20) {
         definition.insert("description".into(), "More about it.".into());
     }
+    // Chosen by place: it has no influence on anything else.
+    if place % 4 == 1 {
+        definition.insert("section".into(), format!("Section {place}").into());
+    }
     if matches!(kind, "select" | "multi_select") {
         definition.insert("options".into(), options(rng));
     }

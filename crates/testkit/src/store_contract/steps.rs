@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entreat_core::{Command, Mode, Unknown};
+use entreat_core::{Command, Mode, TextFormat, Unknown};
 use entreat_engine::store::Created;
 use entreat_engine::{
     AnswerState, Channel, Extras, KeyRing, MemoryPermit, Payload, Principal, Record, Sealed, Store,
@@ -61,6 +61,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     request.size_limit = u32::MAX;
     request.extras = Some(Arc::new(Extras {
         introduced_as: Some("An agent".into()),
+        text_format: TextFormat::Plain,
         message: Some("Why \"this\" is asked".into()),
         respondent: Some("ada@example.com".into()),
         callback: Some("https://example.com/callback".into()),

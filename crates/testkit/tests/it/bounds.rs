@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::targets::{Meter, answers, definition, schema, url};
+use entreat_core::TextFormat;
+
+use crate::targets::{Meter, answers, definition, markdown, schema, url};
 
 mod mutate;
 mod worst;
@@ -61,6 +63,30 @@ fn the_worst_urls_stay_within_bounds() {
 }
 
 #[test]
+fn the_worst_texts_stay_within_bounds() {
+    stay_within_bounds(worst::texts(MAX_BYTES), |input, meter| {
+        markdown::run(input, meter);
+    });
+}
+
+#[test]
+fn a_text_of_twice_the_length_takes_twice_the_memory() {
+    let cost = |text: Vec<u8>| {
+        let text = String::from_utf8(text).expect("it is text");
+        allocation_counter::measure(|| drop(TextFormat::Markdown.read(&text))).bytes_total
+    };
+    let pairs = worst::texts(8 * 1024).zip(worst::texts(16 * 1024));
+    for ((name, once), (_, twice)) in pairs {
+        let (once, twice) = (cost(once), cost(twice));
+        // Memory is allocated in powers of two.
+        assert!(
+            twice <= 3 * once + 64 * 1024,
+            "{name}: {once} and {twice} bytes"
+        );
+    }
+}
+
+#[test]
 fn the_worst_answers_stay_within_bounds() {
     stay_within_bounds(worst::answers(), |(form, text), meter| {
         answers::judge(form, text, meter);
@@ -80,6 +106,11 @@ fn mutated_answers_stay_within_bounds() {
 #[test]
 fn mutated_schemas_stay_within_bounds() {
     mutate::each("schema", 10_000, schema::run);
+}
+
+#[test]
+fn mutated_texts_stay_within_bounds() {
+    mutate::each("markdown", 20_000, markdown::run);
 }
 
 #[test]

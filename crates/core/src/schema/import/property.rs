@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::date_pattern::date_patterns;
-use super::super::full::NOT_BLANK;
+use super::super::full::{NOT_BLANK, SECTION};
 use crate::format::Format;
 use crate::parse::Source;
 
@@ -305,6 +305,12 @@ impl Property {
 
     /// Converts keywords that do not depend on the type.
     fn take_annotations(&mut self) {
+        let heading = self.rest.get(SECTION).and_then(Value::as_str);
+        if heading.is_some_and(|heading| !heading.is_empty())
+            && let Some(heading) = self.rest.remove(SECTION)
+        {
+            self.field.insert("section".into(), heading);
+        }
         if self.rest.get("writeOnly") == Some(&Value::Bool(true)) {
             self.rest.remove("writeOnly");
             self.field.insert("sensitive".into(), true.into());

@@ -119,6 +119,7 @@
         setTime(told.left, told.warn, told.extend);
         for (const field of told.fields) show(field);
         summarise("", told.others);
+        for (const section of all(".section", form)) section.hidden = !one(".field:not([hidden])", section);
         kept.textContent = form.dataset.saved;
       } catch (error) {
         dirty = true;

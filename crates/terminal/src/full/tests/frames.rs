@@ -1,6 +1,8 @@
 //! Complete screens, as snapshots.
 
-use ratatui_core::style::Color;
+use entreat_core::{Form, TextFormat};
+use ratatui_core::style::{Color, Modifier};
+use serde_json::json;
 
 use super::{Sitting, deadline, every, question, style};
 use crate::full::card::CardScreen;
@@ -49,6 +51,56 @@ fn every_type_while_the_person_is_at_it() {
         .type_in("Many users");
     sitting.press(&[Key::Ctrl('r')]);
     insta::assert_snapshot!("review", sitting.screen());
+}
+
+/// A form in two sections, with Markdown.
+fn formatted() -> TerminalQuestion {
+    let form = Form::from_value(&json!({
+        "id": "f", "title": "Deploy", "description": "Runs `deploy`,\nthen *waits*.",
+        "fields": [
+            {"id": "a", "type": "boolean", "label": "Go", "description": "**No** way back."},
+            {"id": "b", "type": "text", "label": "Host", "section": "Network",
+             "rendering": {"conditionalDisplay":
+                 {"operator": "equals", "field": "a", "value": true}}},
+            {"id": "c", "type": "number", "label": "Port"},
+            {"id": "d", "type": "text", "label": "Note", "section": "Afterwards"},
+        ],
+    }))
+    .unwrap();
+    question(&form).message("- build\n- test\n\n```diff\n-port: 80\n+port: 8080\n```")
+}
+
+#[test]
+fn formatted_texts_and_sections_stand_behind_bars() {
+    let mut sitting = Sitting::of(&formatted());
+    insta::assert_snapshot!("sections", sitting.screen());
+    sitting.press(&[Key::Ctrl('r')]);
+    insta::assert_snapshot!("sections_review", sitting.screen());
+    let added = formatted();
+    let frame = Sitting::of(&added).model.view();
+    let spans: Vec<_> = frame.lines.iter().flat_map(|line| &line.spans).collect();
+    let style = |text: &str| {
+        let span = spans.iter().find(|span| span.content.contains(text));
+        span.map(|span| span.style).unwrap()
+    };
+    assert_eq!(style("+port").fg, Some(Color::Green));
+    assert_eq!(style("-port").fg, Some(Color::Red));
+    assert!(style("waits").add_modifier.contains(Modifier::ITALIC));
+    assert!(style("Network").add_modifier.contains(Modifier::BOLD));
+}
+
+#[test]
+fn texts_of_others_are_shown_as_they_are() {
+    let question = formatted().text_format(TextFormat::Plain);
+    let screen = Sitting::of(&question).screen();
+    for text in [
+        "```diff",
+        "Runs `deploy`,",
+        "then *waits*.",
+        "**No** way back.",
+    ] {
+        assert!(screen.contains(text), "{text}: {screen}");
+    }
 }
 
 #[test]

@@ -7,6 +7,22 @@ use serde_json::json;
 use super::{Sitting, question, style};
 use crate::full::event::Key;
 
+/// The same in the blocks of Markdown.
+fn as_markdown(text: &str) -> String {
+    [
+        "# {}",
+        "- {}",
+        "> {}",
+        "`{}`",
+        "```diff\n+{}\n```",
+        "|{}|\n|-|\n|{}|",
+        "[{}](<{}>)",
+        "*{}*",
+    ]
+    .map(|part| part.replace("{}", text))
+    .join("\n\n")
+}
+
 const NASTY: &str =
     "\u{1b}[2J\u{1b}[1;1HCtrl-X decline\nEsc cancel\r\n> send\u{202e}\u{200b}\u{9b}2J";
 
@@ -37,7 +53,8 @@ fn nasty(text: &str) -> Form {
 }
 
 fn screens(text: &str, size: (usize, usize)) -> Vec<String> {
-    let question = question(&nasty(text)).asker(text).message(text);
+    let message = format!("{text}\n\n{}&#27;[2J&#x202e;", as_markdown(text));
+    let question = question(&nasty(text)).asker(text).message(message);
     let mut sitting = Sitting::sized(&question, style(), size);
     let mut screens = vec![sitting.screen()];
     for keys in [

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use entreat_core::TextFormat;
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::full::theme::Theme;
-use crate::safe_text;
+use crate::{prose, safe_text};
 
 /// The maximum length of untrusted text that is laid out.
 const MAX_CHARACTERS: usize = 4000;
@@ -42,7 +43,7 @@ impl Body {
     pub(crate) fn write_quoted(&mut self, text: &str, width: usize, theme: Theme, style: Style) {
         let (shown, hidden) = split_at_limit(text);
         let text = safe_text::lines(shown);
-        let room = width.saturating_sub(2).max(10);
+        let room = quoted_width(width);
         for line in text.trim().lines() {
             let rows = textwrap::wrap(line, room);
             for row in rows {
@@ -50,6 +51,42 @@ impl Body {
                 self.push(vec![theme.bar(), row]);
             }
         }
+        self.write_hidden(hidden, width, theme);
+    }
+
+    /// Adds untrusted text that may be formatted.
+    pub(crate) fn write_prose(
+        &mut self,
+        text: &str,
+        format: TextFormat,
+        width: usize,
+        theme: Theme,
+    ) {
+        let (shown, hidden) = split_at_limit(text);
+        let Some(rows) = prose::rows(shown, format, quoted_width(width)) else {
+            return self.write_quoted(text, width, theme, theme.normal());
+        };
+        for row in rows {
+            let pieces = row
+                .into_iter()
+                .map(|piece| Span::styled(piece.text, theme.tone(piece.tone)));
+            self.push(
+                std::iter::once(theme.bar())
+                    .chain(pieces)
+                    .collect::<Vec<_>>(),
+            );
+        }
+        self.write_hidden(hidden, width, theme);
+    }
+
+    /// Adds the heading of a section, after a blank row.
+    pub(crate) fn write_heading(&mut self, heading: &str, width: usize, theme: Theme) {
+        self.blank();
+        self.write_quoted(&safe_text::one_line(heading), width, theme, theme.bold());
+    }
+
+    /// Says how much of a text is not shown.
+    fn write_hidden(&mut self, hidden: usize, width: usize, theme: Theme) {
         if hidden > 0 {
             let words = format!("({hidden} more characters are not shown)");
             self.write_own(&words, width, theme.dim());
@@ -62,6 +99,11 @@ impl Body {
         spans.extend(line.spans.iter().cloned());
         self.push(spans);
     }
+}
+
+/// The width for text after a bar.
+fn quoted_width(width: usize) -> usize {
+    width.saturating_sub(2).max(10)
 }
 
 /// Returns the text up to the limit, and the number of characters beyond it.

@@ -11,6 +11,7 @@ use crate::full::theme::{Theme, fit, truncate};
 use crate::prompt::hint;
 use crate::review;
 use crate::safe_text::one_line;
+use crate::sections::headings;
 use crate::typography::quoted;
 
 /// The indentation of text below a field.
@@ -26,6 +27,7 @@ pub(super) fn draw(model: &Model, theme: Theme) -> Body {
         theme,
         progress: &progress,
         errors: &errors,
+        headings: headings(&model.form, |field| progress.is_shown(field)),
     };
     view.unplaced_errors(&mut body);
     match &model.script {
@@ -40,7 +42,7 @@ pub(super) fn draw(model: &Model, theme: Theme) -> Body {
                 match step {
                     ScriptStep::Say(text, _) if progress.includes(&step) => {
                         body.blank();
-                        body.write_quoted(text, model.size.0, theme, theme.normal());
+                        body.write_prose(text, model.text_format, model.size.0, theme);
                     }
                     ScriptStep::Say(..) => {}
                     ScriptStep::Ask(_) => {
@@ -62,13 +64,13 @@ pub(super) fn draw(model: &Model, theme: Theme) -> Body {
 fn introduce(body: &mut Body, model: &Model, theme: Theme) {
     let width = model.size.0;
     if let Some(message) = &model.message {
-        body.write_quoted(message, width, theme, theme.normal());
+        body.write_prose(message, model.text_format, width, theme);
     }
     if model.script.is_none() {
         body.write_quoted(&one_line(model.form.title()), width, theme, theme.bold());
     }
     if let Some(description) = model.form.description() {
-        body.write_quoted(description, width, theme, theme.normal());
+        body.write_prose(description, model.text_format, width, theme);
     }
     for notice in &model.notices {
         body.write_own(&one_line(notice), width, theme.warning());
@@ -81,6 +83,7 @@ struct FormView<'s> {
     theme: Theme,
     progress: &'s Progress<'s>,
     errors: &'s [FieldError],
+    headings: Vec<Option<&'s str>>,
 }
 
 impl FormView<'_> {
@@ -130,6 +133,9 @@ impl FormView<'_> {
         let field = &self.model.form.fields()[index];
         if !self.progress.is_shown(field) {
             return;
+        }
+        if let Some(heading) = self.headings[index] {
+            body.write_heading(heading, self.model.size.0, self.theme);
         }
         if self.model.focus == Some(index) {
             let start = body.lines.len();
@@ -264,13 +270,13 @@ impl FormView<'_> {
             theirs.write_quoted(&label, width.saturating_sub(BELOW), theme, theme.bold());
         }
         let rendering = field.rendering();
-        let parts = [
-            field.description(),
-            rendering.help_text.as_deref(),
-            rendering.placeholder.as_deref(),
-        ];
-        for words in parts.into_iter().flatten() {
-            theirs.write_quoted(words, width.saturating_sub(BELOW), theme, theme.normal());
+        let room = width.saturating_sub(BELOW);
+        let parts = [field.description(), rendering.help_text.as_deref()];
+        for text in parts.into_iter().flatten() {
+            theirs.write_prose(text, self.model.text_format, room, theme);
+        }
+        if let Some(placeholder) = &rendering.placeholder {
+            theirs.write_quoted(placeholder, room, theme, theme.normal());
         }
         for line in &theirs.lines {
             body.indented(BELOW, line);

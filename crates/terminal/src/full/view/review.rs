@@ -9,6 +9,7 @@ use crate::full::model::Model;
 use crate::full::theme::{Theme, truncate};
 use crate::review;
 use crate::safe_text::one_line;
+use crate::sections::headings;
 use crate::typography::quoted;
 
 pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
@@ -18,8 +19,13 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
     if model.questions().is_empty() {
         introduce_nothing(&mut body, model, theme);
     }
+    let headings = headings(&model.form, |field| progress.is_active(field.id()));
     let mut number = 0;
     for field in progress.active() {
+        let index = model.form.position(field.id());
+        if let Some(heading) = index.and_then(|index| headings[index]) {
+            body.write_heading(heading, width, theme);
+        }
         let is_highlighted = !field.is_fixed() && number == at;
         number += usize::from(!field.is_fixed());
         let answer = progress.answer(field.id());
@@ -123,14 +129,13 @@ fn answer_rows(
 /// Draws the asker's message and the notices for a form without questions.
 fn introduce_nothing(body: &mut Body, model: &Model, theme: Theme) {
     let width = model.size.0;
+    if let Some(message) = &model.message {
+        body.write_prose(message, model.text_format, width, theme);
+    }
     let title = one_line(model.form.title());
-    let parts = [
-        model.message.as_deref(),
-        Some(&*title),
-        model.form.description(),
-    ];
-    for text in parts.into_iter().flatten() {
-        body.write_quoted(text, width, theme, theme.normal());
+    body.write_quoted(&title, width, theme, theme.normal());
+    if let Some(description) = model.form.description() {
+        body.write_prose(description, model.text_format, width, theme);
     }
     for notice in &model.notices {
         body.write_own(&one_line(notice), width, theme.warning());

@@ -4,11 +4,13 @@ use super::MAX_BYTES;
 
 mod answers;
 mod definition;
+mod markdown;
 mod schema;
 mod url;
 
 pub(super) use answers::cases as answers;
 pub(super) use definition::cases as definitions;
+pub(super) use markdown::cases as texts;
 pub(super) use schema::cases as schemas;
 pub(super) use url::cases as urls;
 
