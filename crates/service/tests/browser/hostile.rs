@@ -355,7 +355,7 @@ async fn elements(scene: &Scene, text: &str) -> Elements {
             if (prose && element !== prose) {
                 // Formatting may differ from text to text, within what is let through.
                 const attributes = [...element.attributes].map((it) => it.name + '=' + it.value);
-                const isKnown = attributes.every((it) => /^(tabindex=0|class=wide|start=\\d{1,9})$/.test(it));
+                const isKnown = attributes.every((it) => /^(tabindex=0|class=wide|scope=col|start=\\d{1,9})$/.test(it));
                 if (isKnown && tags.split(' ').includes(name)) continue;
                 name = 'in Markdown: ' + element.outerHTML;
             } else if (element.matches('.prose, .message, .lead, .hint')) {
