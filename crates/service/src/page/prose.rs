@@ -122,10 +122,13 @@ fn table(out: &mut fmt::Formatter<'_>, head: &[Vec<Run>], rows: &[Vec<Vec<Run>>]
     out.write_str("<div class=\"wide\" tabindex=\"0\"><table><thead><tr>")?;
     for cell in head {
         // An empty heading would be announced as one.
-        let name = if cell.is_empty() { "td" } else { "th" };
-        write!(out, "<{name}>")?;
+        let (start, end) = match cell[..] {
+            [] => ("<td>", "</td>"),
+            [..] => ("<th scope=\"col\">", "</th>"),
+        };
+        out.write_str(start)?;
         runs(out, cell)?;
-        write!(out, "</{name}>")?;
+        out.write_str(end)?;
     }
     out.write_str("</tr></thead><tbody>")?;
     for row in rows {
@@ -197,7 +200,7 @@ mod tests {
             ),
             (
                 "| |b|\n|-|-|\n|c|\n",
-                "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><td></td><th>b</th></tr>\
+                "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><td></td><th scope=\"col\">b</th></tr>\
                  </thead><tbody><tr><td>c</td></tr></tbody></table></div>",
             ),
         ] {

@@ -291,8 +291,8 @@ fn as_markdown(text: &str) -> String {
 /// Asks a form with the text in every part.
 async fn ask(scene: &Scene, text: &str) -> Question {
     let short: String = text.chars().take(256).collect();
-    // Long texts a few times less often than others, or they would be shown as they are.
-    let part: String = text.chars().take(1000).collect();
+    // Cut, so that the whole is short enough to be read as Markdown.
+    let part: String = text.chars().take(300).collect();
     let markdown = as_markdown(&part);
     let options = json!([{"value": short, "title": short}, {"value": "other", "title": "Other"}]);
     let hints = json!({"placeholder": text, "helpText": text});
@@ -355,7 +355,7 @@ async fn elements(scene: &Scene, text: &str) -> Elements {
             if (prose && element !== prose) {
                 // Formatting may differ from text to text, within what is let through.
                 const attributes = [...element.attributes].map((it) => it.name + '=' + it.value);
-                const isKnown = attributes.every((it) => /^(tabindex=0|class=wide|start=\\d{1,9})$/.test(it));
+                const isKnown = attributes.every((it) => /^(tabindex=0|class=wide|scope=col|start=\\d{1,9})$/.test(it));
                 if (isKnown && tags.split(' ').includes(name)) continue;
                 name = 'in Markdown: ' + element.outerHTML;
             } else if (element.matches('.prose, .message, .lead, .hint')) {
