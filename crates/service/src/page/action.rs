@@ -16,12 +16,16 @@ use super::posted::Posted;
 use super::question::{ViewOptions, check_settings, is_over, page, page_with};
 use super::visit::QuestionVisit;
 
-pub(super) async fn handle(question: QuestionVisit, headers: HeaderMap, body: Body) -> Response {
+pub(super) async fn handle(
+    mut question: QuestionVisit,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let mut posted = match Posted::read(&question, &headers, body).await {
         Ok(posted) => posted,
         Err(response) => return response,
     };
-    match perform(&question, &mut posted, &headers).await {
+    match perform(&mut question, &mut posted, &headers).await {
         Ok(response) => response,
         Err(error) if is_over(&error) => {
             let answers = posted.answers(question.form(), &Map::new());
@@ -33,7 +37,7 @@ pub(super) async fn handle(question: QuestionVisit, headers: HeaderMap, body: Bo
 }
 
 async fn perform(
-    question: &QuestionVisit,
+    question: &mut QuestionVisit,
     posted: &mut Posted,
     headers: &HeaderMap,
 ) -> Result<Response, ActError> {
@@ -88,6 +92,9 @@ async fn perform(
             refused,
             ..ViewOptions::default()
         };
+        if extended == Some(true) {
+            question.snapshot = elicitation.status().await?;
+        }
         return Ok(page_with(question, &after, options, StatusCode::UNPROCESSABLE_ENTITY).await);
     }
     let place = field_index(argument).unwrap_or_default();

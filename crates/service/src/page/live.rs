@@ -1,5 +1,7 @@
 //! Endpoints for the script: the state of a question, and saving a draft while typing.
 
+use std::collections::HashSet;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -74,11 +76,11 @@ fn field_states(
         errors.map(|error| (error.field, error.message)).collect()
     };
     // Secrets that are not valid are still in their inputs, though not in the draft.
-    let secrets = &posted.invalid_secrets;
-    let is_secret = |id: &str| secrets.iter().any(|(at, _)| form.fields()[*at].id() == id);
-    errors.retain(|(id, _)| !is_secret(id));
-    let secrets = secrets.iter();
-    errors.extend(secrets.map(|(at, message)| (form.fields()[*at].id().into(), message.clone())));
+    let secrets = posted.invalid_secrets.iter();
+    let secrets = secrets.map(|(place, message)| (form.fields()[*place].id(), message));
+    let ids: HashSet<&str> = secrets.clone().map(|(id, _)| id).collect();
+    errors.retain(|(id, _)| !ids.contains(&**id));
+    errors.extend(secrets.map(|(id, message)| (id.to_owned(), message.clone())));
     let mut sentences = by_field(errors.iter().map(|(id, message)| (&**id, &**message)));
     let fields = form.fields().iter().enumerate();
     let fields = fields

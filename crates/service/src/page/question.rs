@@ -279,11 +279,11 @@ impl QuestionVisit {
             errors.into_iter().map(AnswerError::from).collect()
         };
         // What was refused is not in the draft, but it was not forgotten either.
-        let is_refused = |id: &str| {
-            let mut refused = options.refused.iter();
-            refused.any(|(place, _)| form.fields().get(*place).is_some_and(|f| f.id() == id))
-        };
-        errors.retain(|error| !(error.is_absence() && is_refused(&error.field)));
+        let refused = options.refused.iter();
+        let refused: HashSet<&str> = refused
+            .filter_map(|(place, _)| Some(form.fields().get(*place)?.id()))
+            .collect();
+        errors.retain(|error| !(error.is_absence() && refused.contains(&*error.field)));
         let refused = options.refused.iter().map(|(place, message)| {
             let field = form.fields().get(*place);
             (field.map_or("", Field::id), &**message)

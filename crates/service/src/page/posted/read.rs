@@ -239,7 +239,7 @@ impl<'a> FormReader<'a> {
         }
         let id = name.strip_prefix("f.").or_else(|| name.strip_prefix("z."));
         let is_of_field = id.is_some_and(|id| self.form.field(id).is_some());
-        if is_of_field || matches!(name, "_csrf" | "_do" | "_f") {
+        if is_of_field || matches!(name, "_csrf" | "_check" | "_do" | "_f") {
             let values = self.posted.texts.entry(name.to_owned()).or_default();
             values.push(value.into_owned());
         }

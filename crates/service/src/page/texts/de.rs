@@ -292,7 +292,7 @@ fn limits(limits: &FileLimits<'_>) -> String {
 fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "beantwortet",
-        Outcome::Declined => "abgelehnt",
+        Outcome::Declined => "nicht beantwortet",
         Outcome::Cancelled(CancelReason::MaxRetriesExceeded) => "keine Versuche mehr",
         Outcome::Cancelled(_) => "abgebrochen",
         Outcome::TimedOut => "Zeit abgelaufen",

@@ -297,7 +297,7 @@ fn limits(limits: &FileLimits<'_>) -> String {
 fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "answered",
-        Outcome::Declined => "declined",
+        Outcome::Declined => "not answered",
         Outcome::Cancelled(CancelReason::MaxRetriesExceeded) => "no attempts left",
         Outcome::Cancelled(_) => "cancelled",
         Outcome::TimedOut => "timed out",
