@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use entreat_core::UnixTime;
@@ -88,7 +88,8 @@ pub(crate) struct Ledger {
     rates: RwLock<Rates>,
     latest: LatestCall,
     principals: Principals,
-    counters: Arc<AskerCounters>,
+    /// The asker's metrics, once it has asked.
+    counters: OnceLock<Arc<AskerCounters>>,
 }
 
 /// Who is charged: an asker, or a principal it acts for. A single pointer, because every waiter has
@@ -132,11 +133,6 @@ impl Account {
 
     fn ledger(&self) -> &Arc<Ledger> {
         &self.0.ledger
-    }
-
-    /// The asker's metrics.
-    pub(crate) fn counters(&self) -> &AskerCounters {
-        &self.ledger().counters
     }
 
     /// The asker's name.
@@ -266,7 +262,7 @@ impl Ledgers {
             rates: RwLock::new(Rates::new(limits)),
             latest: LatestCall::default(),
             principals: Principals::default(),
-            counters: self.labels.of(&name),
+            counters: OnceLock::new(),
         });
         open.insert(name, ledger.clone());
         ledger
@@ -323,13 +319,23 @@ impl Ledgers {
         decrement(&self.live);
         let open = self.shard(&request.asker).read();
         let Some(ledger) = open.get(&request.asker) else {
-            return self.labels.of(&request.asker);
+            return self.counters(&request.asker);
         };
         decrement(&ledger.live);
         if let Some(principal) = request.principal() {
             ledger.principals.release(principal);
         }
-        ledger.counters.clone()
+        self.counters_in(ledger).clone()
+    }
+
+    /// Returns the metrics of the account's asker.
+    pub(crate) fn counters_of<'a>(&self, account: &'a Account) -> &'a AskerCounters {
+        self.counters_in(account.ledger())
+    }
+
+    /// Kept in the ledger, so that counting looks nothing up.
+    fn counters_in<'a>(&self, ledger: &'a Ledger) -> &'a Arc<AskerCounters> {
+        ledger.counters.get_or_init(|| self.counters(&ledger.name))
     }
 
     /// Returns the metrics of an asker.

@@ -212,7 +212,7 @@ impl Inner {
         account: &Account,
     ) -> Result<Created, StoreError> {
         let done = |inner: &Self, record: Record, account: &Account, answer: &_| match answer {
-            Ok(Created::New) => inner.on_created(&record, account.counters()),
+            Ok(Created::New) => inner.on_created(&record, inner.ledgers.counters_of(account)),
             Ok(Created::Existing(_)) | Err(_) => {
                 inner.ledgers.refund(account);
                 inner.waiters.settle(record.id);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::browser::{Page, between};
+use crate::browser::Page;
 use crate::program::now;
 use crate::service::{Service, serve, text_field};
 use crate::tally::Tally;
@@ -193,8 +193,13 @@ fn the_inbox_of_this_machine_needs_its_link() {
         let is_shut = matches!(reply.status, 403 | 404) && !reply.text().contains("canary-title");
         tally.note(&path, is_shut, reply.told());
     }
-    let said = service.program.stderr();
-    let inbox = between(&said, "/inbox/", "\n");
-    assert!(!page.reply.text().contains(inbox.trim()) || inbox.is_empty());
+    let link = service.call("inbox/link", &json!({}))["url"].clone();
+    let (_, inbox) = link
+        .as_str()
+        .unwrap_or_default()
+        .rsplit_once('/')
+        .unwrap_or_default();
+    assert!(!inbox.is_empty() && !page.reply.text().contains(inbox));
+    assert!(!service.program.stderr().contains(inbox));
     tally.finish();
 }

@@ -146,6 +146,10 @@ fn vacuum(connection: &Connection, to: &Path) -> rusqlite::Result<()> {
 /// Copies a backup to where there is no store yet, after verifying it.
 pub(super) async fn restore(from: PathBuf, to: PathBuf) -> Result<(), BackupError> {
     on_thread(to, move |to| {
+        // A copy of the file alone would lack what is in the log.
+        if inspect::is_in_use(&from) || beside::has_log(&from) {
+            return Err(OpenError::InUse { path: from }.into());
+        }
         beside::check(&from, &Arc::default())?;
         let path = || to.to_owned();
         for side_file in inspect::side_files(to) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use entreat_core::Validators;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::files::with_ending;
 use super::open::{OpenError, failed};
@@ -47,6 +47,9 @@ pub(super) fn read<T>(
     let path = path
         .canonicalize()
         .map_err(|error| failed(path, "find the file", error))?;
+    if path.metadata().is_ok_and(|found| found.len() == 0) && !has_log(&path) {
+        return Err(OpenError::NoStore { path });
+    }
     let mut last = None;
     for _ in 0..ATTEMPTS {
         let before = Stamp::of(&path);
@@ -125,7 +128,7 @@ fn verify_all(connection: &Connection) -> Result<Checked, Fault> {
     Ok(Checked::Intact)
 }
 
-fn has_log(path: &Path) -> bool {
+pub(super) fn has_log(path: &Path) -> bool {
     let log = with_ending(path, "-wal").metadata();
     log.is_ok_and(|log| log.len() > 0)
 }
@@ -143,19 +146,28 @@ impl Stamp {
 
 /// Connects read-only. `is_closed`: nobody has it open, and it has no log.
 fn connect(path: &Path, is_closed: bool) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // Without these, SQLite would create files beside the store, or write to its index of the log.
-    let query = if is_closed {
-        "immutable=1"
-    } else {
-        "mode=ro&readonly_shm=1"
-    };
+    if is_closed {
+        return connect_as(path, "immutable=1");
+    }
+    connect_as(path, "mode=ro&readonly_shm=1").or_else(|error| match error.sqlite_error_code() {
+        // The index does not suffice for a reader that leaves it alone: nobody has read the log
+        // since it was begun, or the index is missing.
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => connect_as(path, "mode=ro"),
+        _ => Err(error),
+    })
+}
+
+fn connect_as(path: &Path, query: &str) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match uri(path, query) {
         Some(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?,
         None => Connection::open_with_flags(path, flags)?,
     };
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.pragma_update(None, "cell_size_check", true)?;
+    // Nothing is opened before the first read.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
 
