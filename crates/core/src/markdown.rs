@@ -1,6 +1,6 @@
 //! Markdown in the texts of askers: what is let through. Pages and terminals share it.
 //!
-//! The text is CommonMark with tables. Let through are paragraphs, strong and emphasised text,
+//! The text is `CommonMark` with tables. Let through are paragraphs, strong and emphasised text,
 //! code, lists, block quotes, code blocks, diffs and tables. Everything else becomes text:
 //!
 //! | in the text | becomes |
