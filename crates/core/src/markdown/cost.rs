@@ -31,12 +31,11 @@ fn marked_columns(line: &[u8]) -> usize {
     let mut rest = line;
     loop {
         let length = match rest {
-            [b' ', ..] => 1,
+            [b' ' | b'>', ..] => 1,
             [b'\t', ..] => {
                 columns += 3;
                 1
             }
-            [b'>', ..] => 1,
             [b'-' | b'+' | b'*', after @ ..] if is_blank(after) => 1,
             [b'0'..=b'9', ..] => {
                 let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -72,7 +71,7 @@ mod tests {
             ("-a", 0),
             ("---", 0),
             ("-", 1),
-            ("  >>- 12) + a", 10),
+            ("  >>- 12) + a", 11),
             ("\t* a", 5),
             ("1. 2.a", 2),
             ("2026", 0),
