@@ -119,7 +119,7 @@
         setTime(told.left, told.warn, told.extend);
         for (const field of told.fields) show(field);
         summarise("", told.others);
-        kept.textContent = form.dataset.saved;
+        kept.textContent = edited.size ? form.dataset.saved : "";
       } catch (error) {
         dirty = true;
         kept.textContent = error.message && error.constructor === Error ? error.message : form.dataset.notSaved;
@@ -305,6 +305,7 @@
           if (status !== 200) throw new Error(JSON.parse(text).error);
           say(field, []);
           touched.add(field.id);
+          edited.add(field.id);
           const fresh = document.createElement("template");
           fresh.innerHTML = text;
           files.replaceWith(fresh.content);
