@@ -314,7 +314,9 @@ fn titles(form: &Form, violation: &Violation, values: &[Arc<str>]) -> String {
     let titles = values
         .iter()
         .map(|value| *titles.get(&**value).unwrap_or(&&**value));
-    titles.collect::<Vec<_>>().join(", ")
+    let titles: Vec<&str> = titles.collect();
+    let has_commas = titles.iter().any(|title| title.contains(','));
+    titles.join(if has_commas { "; " } else { ", " })
 }
 
 fn set_plain(args: &mut FluentArgs<'_>, form: &Form, constraint: &Constraint, expected: &Expected) {

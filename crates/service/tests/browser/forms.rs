@@ -64,7 +64,7 @@ pub(crate) fn everything() -> Value {
         {"id": "moment", "type": "date", "label": "Moment", "required": true,
          "validation": {"format": "date-time"}},
         {"id": "file", "type": "file", "label": "Log", "required": true,
-         "validation": {"maxSize": 5_000_000, "allowedExtensions": [".txt", ".png"]}},
+         "validation": {"maxSize": 5 << 20, "allowedExtensions": [".txt", ".png"]}},
         {"id": "commit", "type": "text", "label": "Commit", "default": "4b9ede3",
          "rendering": {"readonly": true}},
     ]));

@@ -93,7 +93,7 @@ async fn an_address_with_warnings(scene: Scene) {
         .await;
     let page = &scene.browser;
     page.open(&question).await;
-    page.fill("#f0", "https://example.com:8443/?to=https://example.net/")
+    page.fill("#f0", "https://example.com:9443/?to=https://example.net/")
         .await;
     page.click(".test button").await;
     page.find(".warnings").await;

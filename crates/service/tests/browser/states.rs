@@ -445,7 +445,7 @@ async fn files_that_were_sent(scene: Scene) {
         .site
         .ask_fields(json!([
             {"id": "files", "type": "file", "label": "Logs and pictures",
-             "validation": {"maxItems": 3, "maxSize": 1_000_000},
+             "validation": {"maxItems": 3, "maxSize": 1 << 20},
              "rendering": {"preview": true}},
             {"id": "note", "type": "text", "label": "Note"},
         ]))

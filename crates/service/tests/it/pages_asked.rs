@@ -80,7 +80,7 @@ async fn one_press_of_yes_or_no_answers() {
             "value=\"send\"",
             "value=\"review\"",
             "type=\"checkbox\"",
-            "Send",
+            ">Send<",
         ] {
             assert!(!page.contains(other), "{other}: {page}");
         }
@@ -226,7 +226,7 @@ async fn testing_an_address_tells_what_the_guard_warns_of() {
     let test = |url| [("_f", "0"), ("f.u", url), ("_do", "test.0")];
     site.post(
         &visitor,
-        &test("https://example.com:8443/?to=https://example.net/"),
+        &test("https://example.com:9443/?to=https://example.net/"),
     )
     .await;
     let page = site.page(&visitor, "?test=0").await;

@@ -120,7 +120,7 @@
         for (const field of told.fields) show(field);
         summarise("", told.others);
         for (const section of all(".section", form)) section.hidden = !one(".field:not([hidden])", section);
-        kept.textContent = form.dataset.saved;
+        kept.textContent = edited.size ? form.dataset.saved : "";
       } catch (error) {
         dirty = true;
         kept.textContent = error.message && error.constructor === Error ? error.message : form.dataset.notSaved;
@@ -306,6 +306,7 @@
           if (status !== 200) throw new Error(JSON.parse(text).error);
           say(field, []);
           touched.add(field.id);
+          edited.add(field.id);
           const fresh = document.createElement("template");
           fresh.innerHTML = text;
           files.replaceWith(fresh.content);
