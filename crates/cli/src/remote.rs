@@ -115,7 +115,7 @@ impl RemoteError {
             data,
         } = refusal;
         match code {
-            Some(Code::NotFound) => Self::NotFound,
+            Some(Code::NotFound) if data["reason"] == "not_found" => Self::NotFound,
             Some(Code::Settled) => Self::Settled {
                 state: text(data, "state"),
             },

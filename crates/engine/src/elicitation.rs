@@ -19,6 +19,7 @@ use crate::error::{ActError, Refusal};
 use crate::limits::Account;
 use crate::payload::{counted_size, editable, known_answers};
 use crate::record::{AnswerState, Payload, Record, Subject};
+use crate::refusals::UrlUse;
 use crate::resolver::{AskerResolver, Resolver, Unresolved, UrlError, resolve_and_check};
 use crate::snapshot::Snapshot;
 use crate::step::keep_answer;
@@ -224,7 +225,13 @@ impl Elicitation {
         let checked = match checked {
             Ok(answers) if has_urls(&answers) => {
                 let resolver = inner.resolver_for(&record.request.asker);
-                let judged = judge_answered_urls(&resolver, form, answers).await;
+                let warn = |error: &UrlError| {
+                    let asker = &record.request.asker;
+                    inner
+                        .refusals
+                        .url(asker, UrlUse::Answer, error, inner.now());
+                };
+                let judged = judge_answered_urls(&resolver, form, answers, &warn).await;
                 // DNS lookups take up to seconds, and the deadline may have passed.
                 now = inner.now();
                 judged
@@ -540,6 +547,7 @@ pub(crate) async fn judge_answered_urls<'a>(
     resolver: &dyn Resolver,
     form: &Form,
     answers: Answers<'a>,
+    warn: &(impl Fn(&UrlError) + Sync),
 ) -> Result<Answers<'a>, Violations> {
     let urls: Vec<_> = answers
         .iter()
@@ -559,7 +567,7 @@ pub(crate) async fn judge_answered_urls<'a>(
     }
     let judge = |(field, url, policy)| async move {
         let judged = resolve_and_check(resolver, url, policy, Unresolved::Accept).await;
-        match judged {
+        match judged.inspect_err(warn) {
             Err(UrlError::Blocked(blocked)) => Some((field, url, blocked)),
             Ok(_) | Err(_) => None,
         }

@@ -25,6 +25,8 @@ pub(crate) enum UrlUse {
     Question,
     /// It was about to receive an outcome.
     Callback,
+    /// It is an answer.
+    Answer,
 }
 
 /// Writes the lines.
@@ -43,6 +45,9 @@ impl Refusals {
         match of {
             UrlUse::Question => tracing::warn!(asker, host, reason, count, "a URL was blocked"),
             UrlUse::Callback => tracing::warn!(asker, host, reason, count, "a callback failed"),
+            UrlUse::Answer => {
+                tracing::warn!(asker, host, reason, count, "a URL in an answer was blocked");
+            }
         }
     }
 

@@ -28,7 +28,7 @@ fn what_a_service_keeps_is_listed_shown_and_cancelled() {
     assert_eq!(listed.code, 0, "{}", listed.stderr);
     let lines: Vec<&str> = listed.stdout.lines().collect();
     assert!(lines[0].starts_with("ID ") && lines[1].starts_with(id));
-    assert!(lines[1].ends_with("form"), "{}", listed.stdout);
+    assert!(lines[1].ends_with("Who?"), "{}", listed.stdout);
 
     let shown = run(&service, &["status", id]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);

@@ -233,6 +233,7 @@ fn a_log_names_the_host_and_the_reason_and_nothing_more() {
     let subscriber = tracing_subscriber::fmt()
         .without_time()
         .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
         .with_target(false)
         .with_writer(log.writer())
         .finish();
@@ -261,11 +262,11 @@ fn a_log_names_the_host_and_the_reason_and_nothing_more() {
     assert_eq!(
         log.lines().map(str::trim).collect::<Vec<_>>(),
         [
-            r#"WARN blocked URL host="bad.example.com" reason="dns_private""#,
-            r#"WARN blocked URL host="down.example.com" reason="unresolved""#,
-            r#"WARN blocked URL host="10.0.0.5" reason="private_address""#,
-            r#"WARN blocked URL reason="userinfo""#,
-            r#"WARN blocked URL reason="scheme""#,
+            r#"DEBUG blocked URL host="bad.example.com" reason="dns_private""#,
+            r#"DEBUG blocked URL host="down.example.com" reason="unresolved""#,
+            r#"DEBUG blocked URL host="10.0.0.5" reason="private_address""#,
+            r#"DEBUG blocked URL reason="userinfo""#,
+            r#"DEBUG blocked URL reason="scheme""#,
         ]
     );
 }
