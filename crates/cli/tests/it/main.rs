@@ -30,6 +30,8 @@ mod packaging;
 #[cfg(unix)]
 mod pages;
 #[cfg(unix)]
+mod read_me;
+#[cfg(unix)]
 mod remote;
 mod rpc;
 #[cfg(unix)]
@@ -37,6 +39,7 @@ mod screen;
 #[cfg(unix)]
 mod serve;
 mod session;
+mod setup;
 mod store;
 #[cfg(unix)]
 mod telemetry;
