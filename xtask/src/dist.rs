@@ -35,19 +35,17 @@ pub(crate) struct Args {
 
 /// Fails if something can't be built, packaged, or run where it is meant to run.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
-    let linux = match &args.linux {
-        Some(file) => file.clone(),
-        None => {
-            peers::debian_program("musl-gcc", "musl-tools")?;
-            build(root, LINUX)?
-        }
+    let linux = if let Some(file) = &args.linux {
+        file.clone()
+    } else {
+        peers::debian_program("musl-gcc", "musl-tools")?;
+        build(root, LINUX)?
     };
-    let windows = match &args.windows {
-        Some(file) => file.clone(),
-        None => {
-            peers::debian_program("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")?;
-            build(root, WINDOWS)?
-        }
+    let windows = if let Some(file) = &args.windows {
+        file.clone()
+    } else {
+        peers::debian_program("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")?;
+        build(root, WINDOWS)?
     };
     let metadata = MetadataCommand::new().current_dir(root).no_deps().exec()?;
     let folder = metadata.target_directory.join("dist").into_std_path_buf();
@@ -64,6 +62,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let archive = package.tarball(LINUX, &linux)?;
     let deb = package.deb(&linux)?;
     let zip = package.zip(WINDOWS, &windows)?;
+    fs::remove_dir_all(folder.join("staging"))?;
     package::checksums(&folder, &[&archive, &deb, &zip])?;
     bare_debian::try_out(&folder, &archive, &deb)?;
     say(&format!("made and tried, in {}", folder.display()));
