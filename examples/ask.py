@@ -54,6 +54,7 @@ def main():
     }
     asked = entreat.call("elicitation/create", message="The build is green.", formDefinition=form)
     print("asked:", asked["elicitationId"], file=sys.stderr)
+    print("open this link to answer:", asked["page"], file=sys.stderr)
     settled = entreat.call("elicitation/await", elicitationId=asked["elicitationId"])
     if settled["status"] == "completed":
         print("deploying to", settled["result"]["target"])

@@ -19,12 +19,16 @@ created=$(call '{"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "par
     "formDefinition": {"id": "deploy", "title": "Deploy", "fields": [
         {"id": "target", "type": "select", "label": "Where to?", "required": true,
          "options": ["staging", "production"]}]}}}')
-id=$(printf '%s' "$created" | sed -n 's/.*"elicitationId":"\([^"]*\)".*/\1/p')
+member() {
+    printf '%s' "$created" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"
+}
+id=$(member elicitationId)
 if [ -z "$id" ]; then
     echo "the service returned an error: $created" >&2
     exit 1
 fi
 echo "asked: $id" >&2
+echo "open this link to answer: $(member page)" >&2
 
 # Waits until the question settles. The response may start with spaces, which keep it alive.
 call '{"jsonrpc": "2.0", "id": 2, "method": "elicitation/await",

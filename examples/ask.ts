@@ -4,6 +4,8 @@
 //
 // `entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
 
+type Asked = { elicitationId: string; page: string };
+
 type Settled = {
   status: "completed" | "declined" | "cancelled" | "timeout";
   result?: Record<string, unknown>;
@@ -29,7 +31,7 @@ function connect(url: string, key?: string) {
 
 async function main() {
   const call = connect(process.argv[2], process.env.ENTREAT_KEY);
-  const { elicitationId } = await call<{ elicitationId: string }>("elicitation/create", {
+  const { elicitationId, page } = await call<Asked>("elicitation/create", {
     message: "The build is green.",
     formDefinition: {
       id: "deploy",
@@ -46,6 +48,7 @@ async function main() {
     },
   });
   console.error("asked:", elicitationId);
+  console.error("open this link to answer:", page);
   const settled = await call<Settled>("elicitation/await", { elicitationId });
   if (settled.status === "completed") console.log("deploying to", settled.result?.target);
   else console.log("nobody decided:", settled.status);

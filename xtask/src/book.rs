@@ -21,6 +21,7 @@ const PARTS: [(&str, &[&str]); 4] = [
             "README.md",
             "docs/forms.md",
             "docs/asking.md",
+            "docs/clients.md",
             "docs/mcp.md",
             "docs/embedding.md",
             "docs/answering.md",

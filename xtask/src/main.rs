@@ -10,6 +10,7 @@ mod book;
 mod churn;
 mod conformance;
 mod crash;
+mod dist;
 mod everything;
 mod features;
 mod fuzz;
@@ -66,6 +67,8 @@ enum Command {
     Servers,
     /// Compile for macOS and Windows
     Platforms,
+    /// Make the archives of a release and try them on a bare Debian
+    Dist(dist::Args),
     /// Make a book of the documentation, in target/book
     Book,
     /// Draw every page anew, into docs/pages
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Clients => everything::run(&root),
         Command::Servers => servers::run(&root),
         Command::Platforms => platforms::run(&root),
+        Command::Dist(args) => dist::run(args, &root),
         Command::Book => book::run(&root),
         Command::Screenshots => screenshots::run(&root),
         Command::Crash(args) => crash::run(args, &root),

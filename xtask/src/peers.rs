@@ -57,12 +57,19 @@ fn answered(command: &mut Command, url: &str, expected: &str) -> Result<()> {
         .spawn()
         .with_context(|| format!("cannot start `{line}`"))?;
     let mut asked = String::new();
+    let mut link = String::new();
     let stderr = child.stderr.take().context("its stderr is ours")?;
-    BufReader::new(stderr).read_line(&mut asked)?;
+    let mut stderr = BufReader::new(stderr);
+    stderr.read_line(&mut asked)?;
+    stderr.read_line(&mut link)?;
     let Some(id) = asked.trim().strip_prefix("asked: ") else {
         child.kill()?;
         bail!("`{line}` asked nothing: {asked}");
     };
+    ensure!(
+        link.contains(": http://"),
+        "`{line}` printed no link: {link}"
+    );
     let responses = json!({"target": "staging"});
     let params = json!({"elicitationId": id, "responses": responses});
     let submitted = call(url, "elicitation/submit", &params)?;

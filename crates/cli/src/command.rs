@@ -22,6 +22,7 @@ mod mcp;
 mod restore;
 mod rpc;
 mod serve;
+mod setup;
 mod status;
 mod url_check;
 
@@ -53,6 +54,7 @@ A form defines what to ask. The smallest one, in a file greeting.json:
 First steps:
 
   entreat demo                                        ask a sample question on a page
+  entreat setup claude-code                           let an agent ask you
   entreat ask greeting.json                           ask it in this terminal, print the answers
   entreat form lint greeting.json                     check the form
   echo '{\"name\": \"Ada\"}' | entreat form validate greeting.json -
@@ -84,6 +86,7 @@ enum Command {
     Serve(serve::Args),
     Rpc(rpc::Args),
     Mcp(mcp::Args),
+    Setup(setup::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Ask(ask::Args),
@@ -109,6 +112,11 @@ enum UrlCommand {
 }
 
 impl Cli {
+    /// Whether the command is `entreat mcp` for the program that starts it.
+    fn serves_mcp_on_stdio(&self) -> bool {
+        matches!(&self.command, Command::Mcp(args) if args.serves_stdio())
+    }
+
     /// Runs the chosen command.
     pub(crate) fn run(self, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
         match self.command {
@@ -116,6 +124,7 @@ impl Cli {
             Command::Serve(args) => serve::run(&args, context),
             Command::Rpc(args) => rpc::run(&args, context),
             Command::Mcp(args) => mcp::run(&args, context),
+            Command::Setup(args) => setup::run(&args, context, out),
             Command::Config(args) => config::run(&args, context, out),
             Command::Doctor(args) => doctor::run(&args, context, out),
             Command::Ask(args) => ask::run(&args, context, out),

@@ -57,6 +57,13 @@ Examples:
 Exit codes: 0 the client disconnected, or a signal; 2 wrong usage or settings, a store or port that
 cannot be used; above 128: ended by a second signal.";
 
+impl Args {
+    /// Whether it serves its client on stdio.
+    pub(crate) fn serves_stdio(&self) -> bool {
+        self.port.is_none()
+    }
+}
+
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let none = ServeArgs::default();
     let config = config::load(

@@ -15,6 +15,7 @@ fn every_command_explains_itself() {
         ("demo", &["demo"]),
         ("serve", &["serve"]),
         ("rpc", &["rpc"]),
+        ("setup", &["setup"]),
         ("config", &["config"]),
         ("doctor", &["doctor"]),
         ("ask", &["ask"]),

@@ -32,6 +32,8 @@ mod packaging;
 #[cfg(unix)]
 mod pages;
 #[cfg(unix)]
+mod read_me;
+#[cfg(unix)]
 mod remote;
 mod rpc;
 #[cfg(unix)]
@@ -39,6 +41,7 @@ mod screen;
 #[cfg(unix)]
 mod serve;
 mod session;
+mod setup;
 mod store;
 #[cfg(unix)]
 mod telemetry;
