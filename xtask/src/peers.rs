@@ -57,18 +57,18 @@ fn answered(command: &mut Command, url: &str, expected: &str) -> Result<()> {
         .spawn()
         .with_context(|| format!("cannot start `{line}`"))?;
     let mut asked = String::new();
-    let mut link = String::new();
+    let mut told = String::new();
     let stderr = child.stderr.take().context("its stderr is ours")?;
     let mut stderr = BufReader::new(stderr);
     stderr.read_line(&mut asked)?;
-    stderr.read_line(&mut link)?;
+    stderr.read_line(&mut told)?;
     let Some(id) = asked.trim().strip_prefix("asked: ") else {
         child.kill()?;
         bail!("`{line}` asked nothing: {asked}");
     };
     ensure!(
-        link.contains(": http://"),
-        "`{line}` printed no link: {link}"
+        told.contains(": http://"),
+        "`{line}` printed no link: {told}"
     );
     let responses = json!({"target": "staging"});
     let params = json!({"elicitationId": id, "responses": responses});

@@ -101,13 +101,11 @@ pub(crate) fn why_unanswered(outcome: Option<Outcome>) -> &'static str {
 
 /// Cuts text to a number of characters.
 pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        None => Cow::Borrowed(text),
-        Some(_) => {
-            let start: String = text.chars().take(most.saturating_sub(1)).collect();
-            Cow::Owned(format!("{}…", start.trim_end()))
-        }
+    if text.chars().nth(most).is_none() {
+        return Cow::Borrowed(text);
     }
+    let start: String = text.chars().take(most.saturating_sub(1)).collect();
+    Cow::Owned(format!("{}…", start.trim_end()))
 }
 
 /// Formats the subject of a question on one line: a form's title, or a URL.

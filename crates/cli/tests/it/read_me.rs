@@ -134,7 +134,7 @@ fn every_command_of_the_read_me_runs_as_written() {
             } else {
                 reader.run(command, line)
             };
-            printed += &format!("$ {command}\n{output}");
+            printed.extend(["$ ", command, "\n", &output]);
             ran.push(command.to_owned());
         }
         if shows_output {

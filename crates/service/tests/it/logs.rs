@@ -7,7 +7,7 @@ use entreat_testkit::CapturedLog;
 use serde_json::json;
 use tracing::subscriber::DefaultGuard;
 
-use crate::wire::{Server, Wire};
+use crate::wire::Server;
 use crate::world::{World, request};
 
 /// Captures the log of this thread, on which everything in these tests runs.
