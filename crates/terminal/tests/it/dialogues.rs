@@ -55,7 +55,7 @@ fn every_type_of_field_is_asked_in_words() {
         "billing-api",
         "70000",
         "8443",
-        "",
+        "n",
         "2026-02-30",
         "2026-09-01",
         "moon",
