@@ -265,7 +265,7 @@ async fn call(
         }
         let mut arguments = args.arguments.clone();
         if shown.is_attended && !args.prompt && !args.resource {
-            let server = target.name();
+            let server = answering.server(&peer);
             match arguments::complete(&peer, name, &server, &*presenter, &mut arguments).await? {
                 Completed::Done => {}
                 Completed::Declined => {

@@ -89,13 +89,13 @@ fn every_type_is_filled_in_reviewed_and_sent() {
 fn errors_stand_in_their_place_and_one_can_go_back() {
     let mut screen = every((80, 24), &[]);
     screen.press("X");
-    screen.press_for(CTRL_R, "2 answers need correcting.");
+    screen.press_for(CTRL_R, "3 answers need correcting.");
     insta::assert_snapshot!("full_errors", screen.frame());
     screen.press_for(TAB, "> │ Notes");
     screen.press_for(BACK_TAB, "> │ Name");
     screen.press(CTRL_U);
     screen.press("web");
-    screen.press_for(CTRL_R, "1 answer needs correcting.");
+    screen.press_for(CTRL_R, "2 answers need correcting.");
     screen.press(CTRL_C);
     assert_eq!(screen.finish().0, 4);
 }
@@ -128,7 +128,7 @@ fn a_window_may_be_resized_down_to_forty_columns() {
     });
     insta::assert_snapshot!("full_narrow", screen.frame());
     screen.press("web");
-    screen.press_for(CTRL_R, "> │ Region");
+    screen.press_for(CTRL_R, "> │ Back it up");
     insta::assert_snapshot!("full_narrow_errors", screen.frame());
     screen.resize(20, 5);
     screen.wait_for("Too small.");
@@ -227,7 +227,7 @@ fn whatever_ends_it_from_outside_gives_the_screen_back() {
 #[test]
 fn more_time_can_be_had() {
     let mut screen = Screen::start(&["ask", "greeting.json", "--timeout", "90s"]);
-    screen.wait_for("Ctrl-T more time");
+    screen.wait_for("? Your name");
     // The extension is as long as the timeout allows.
     screen.press_for("\x14", "You now have 6 minutes.");
     screen.press("Ada");

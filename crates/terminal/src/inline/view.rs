@@ -104,18 +104,15 @@ fn answer(model: &Model, field: &Field) -> String {
     let texts = model.texts;
     match (answer, field.kind()) {
         (None, _) => String::new(),
-        (Some(_), _) if field.is_sensitive() => texts.secret.to_owned(),
-        (Some(entreat_core::Answer::Boolean(true)), _) => texts.yes.to_owned(),
-        (Some(entreat_core::Answer::Boolean(false)), _) => texts.no.to_owned(),
-        (Some(answer), Kind::Text(_) | Kind::Url(_)) => {
+        (Some(answer), Kind::Text(_) | Kind::Url(_)) if !field.is_sensitive() => {
             one_line(answer.as_str().unwrap_or_default())
         }
-        (Some(answer), Kind::Select(options)) => {
+        (Some(answer), Kind::Select(options)) if !field.is_sensitive() => {
             let value = answer.as_str().unwrap_or_default();
             let titled = options.iter().find(|(other, _)| *other == value);
             one_line(titled.map_or(value, |(_, title)| title))
         }
-        (Some(answer), _) => review::in_brief(field, answer),
+        (Some(answer), _) => review::in_language(texts, field, answer, review::in_brief),
     }
 }
 
@@ -190,6 +187,14 @@ impl InlineView<'_> {
                 Span::styled(label, theme.bold()),
             ]);
         }
+        // A list that is not searched needs no line for the search.
+        let is_list = matches!(field.kind(), Kind::Select(_) | Kind::MultiSelect(_));
+        let is_unsearched = is_list && drawn.rows.iter().all(|row| row.width() == 0);
+        let (is_beside, column) = if is_unsearched {
+            (true, beside)
+        } else {
+            (is_beside, column)
+        };
         let mut rows = drawn.rows.into_iter();
         let mut first = body.lines.len();
         if is_beside {
@@ -273,7 +278,11 @@ impl InlineView<'_> {
         let mut all = keys;
         all.push(("Esc", texts.keys.cancel));
         all.push(("Ctrl-X", texts.keys.decline));
-        if model.time.is_some_and(Countdown::can_be_extended) {
+        // Quiet until it matters; the key works before.
+        if model
+            .time
+            .is_some_and(|time| time.is_short && time.can_be_extended())
+        {
             all.push(("Ctrl-T", texts.keys.more_time));
         }
         self.keys(body, &all);

@@ -163,7 +163,7 @@ fn a_draft_is_offered_and_what_nobody_can_answer_is_dropped_from_it() {
     let draft = json!({"plan": "gold", "trace": "x", "stranger": 1, "target": "production",
                        "token": "a long secret", "note": null, "first": "12"});
     let draft = draft.as_object().unwrap().clone();
-    let outcome = fill_draft(&release(), draft, &["", "", "", "", "", "", ""]);
+    let outcome = fill_draft(&release(), draft, &["", "", "", "", "", "n", ""]);
     assert_eq!(outcome.reply, Reply::Answered);
     assert_eq!(
         outcome.draft,

@@ -185,7 +185,7 @@ impl FormView<'_> {
         let answer = match self.progress.answer(field.id()) {
             _ if !is_active => Span::styled(self.model.texts.not_asked_now, theme.dim()),
             Some(answer) => {
-                let words = review::in_brief(field, answer);
+                let words = review::in_language(self.model.texts, field, answer, review::in_brief);
                 let words = if field.is_fixed() {
                     format!("{words}, {}", self.model.texts.read_only)
                 } else {
