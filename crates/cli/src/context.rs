@@ -13,7 +13,7 @@ use crate::environment::Environment;
 pub(crate) enum Exit {
     /// Everything is valid, clean or allowed.
     Success = 0,
-    /// The command succeeded and has findings: an invalid answer, a problem, a blocked URL.
+    /// The command succeeded and has findings: an invalid answer, a problem, a blocked URL, a no.
     Findings = 1,
     /// The command failed.
     Error = 2,

@@ -12,6 +12,7 @@ mod duration;
 mod environment;
 mod input;
 mod keys;
+mod language;
 mod log;
 mod metrics;
 mod open_files;

@@ -462,25 +462,6 @@ pub(crate) fn errors_in(snapshot: &Snapshot) -> Vec<String> {
     errors.into_iter().flatten().filter_map(message).collect()
 }
 
-/// Removes members that the form did not ask for: only the client could correct them, not the
-/// person.
-pub(crate) fn without_unknown(form: &Form, mut content: Value) -> Value {
-    if let Some(members) = content.as_object_mut()
-        && members.keys().any(|name| form.field(name).is_some())
-    {
-        let before = members.len();
-        members.retain(|name, _| form.field(name).is_some());
-        let dropped = before - members.len();
-        if dropped > 0 {
-            tracing::info!(
-                dropped,
-                "a client's answer had members that were not asked for"
-            );
-        }
-    }
-    content
-}
-
 /// Appends the errors of the last answer to a message.
 pub(crate) fn with_errors(message: &str, errors: &[FieldError]) -> String {
     let mut text = message.to_owned();

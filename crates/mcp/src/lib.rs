@@ -16,6 +16,7 @@ mod wrap;
 
 mod call;
 mod client;
+mod client_content;
 mod drive;
 mod extension;
 mod parked;

@@ -11,12 +11,12 @@ use rmcp::model::{
     ProgressNotificationParam, ServerNotification, ServerRequest,
 };
 use rmcp::service::{OriginatingRequestId, PeerRequestOptions, ServiceError};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::call::{
     AnswerPayload, AskOptions, AskOutcome, Call, DetachedQuestion, Subject, with_errors,
-    without_unknown,
 };
+use crate::client_content;
 use crate::drive::Link;
 use crate::error::AskError;
 use crate::in_flight::InFlight;
@@ -44,8 +44,7 @@ impl Call {
                 Pushed::Settled(snapshot) => return self.settled(&snapshot),
                 Pushed::Replied(reply, sent) => (reply, sent),
             };
-            let content = reply.content.unwrap_or_else(|| Map::new().into());
-            let content = without_unknown(form, content);
+            let content = client_content::answers_in(form, reply.content);
             let done = match reply.action {
                 Action::Accept => respondent.submit_and_read(&content).await.map(|answers| {
                     let answers = AnswerPayload::Answers(answers.into_owned());

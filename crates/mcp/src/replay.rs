@@ -8,11 +8,10 @@ use entreat_core::{Answers, CancelReason, Form, Mode, UnixTime};
 use entreat_engine::Channel;
 use entreat_wire::message::{Action, CREATE, ElicitResult};
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::call::{
-    AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors, without_unknown,
-};
+use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, Subject, with_errors};
+use crate::client_content;
 use crate::drive::PendingQuestion;
 use crate::error::AskError;
 use crate::extension::outcome_of;
@@ -292,9 +291,7 @@ impl Replay {
                 ))
             }
             (Action::Accept, Subject::Form(form)) => {
-                let content = reply.content().cloned();
-                let content = content.unwrap_or_else(|| Map::new().into());
-                let content = without_unknown(form, content);
+                let content = client_content::answers_in(form, reply.content().cloned());
                 let engine = call.mcp().asker.engine();
                 let checked = engine.check_answers(form, &content).await;
                 match checked.map(Answers::into_owned) {

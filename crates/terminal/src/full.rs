@@ -1,4 +1,4 @@
-//! The full-screen mode, redrawn on every key.
+//! The full mode, redrawn on every key: a form on the whole screen, a single question in place.
 //!
 //! [`Model`] decides what keys do and `view.rs` draws it, both without a terminal. This is the
 //! shell around them: it reads keys, keeps time, reads files, and restores the screen.
@@ -25,15 +25,21 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::channel::{PromptChannel, PromptEvent, PromptNotice};
+use crate::console::size;
+use crate::inline::{self, InlineScreen};
 use crate::prompt::file::fetch;
 use crate::question::{
     CardReply, FormReply, OpenedReply, TerminalQuestion, TerminalStyle, Time, UrlCard,
 };
+use crate::texts::Texts;
 use card::{CardAction, CardScreen, key_on_card, key_when_opened};
 use event::{Effect, Event};
+pub(crate) use field::DrawContext;
 pub(crate) use inputs::Inputs;
-use model::Model;
+pub(crate) use model::{Countdown, FileError, Leaving, Model};
 use screen::Screen;
+pub(crate) use theme::{Theme, truncate};
+pub(crate) use view::{Body, Frame, clock, wrapped};
 
 /// Asks a form.
 pub(crate) async fn fill(
@@ -43,10 +49,45 @@ pub(crate) async fn fill(
     channel: &mut PromptChannel,
 ) -> io::Result<FormReply> {
     inputs.start();
+    let today = Zoned::now().date();
+    if inline::is_for(question) {
+        let mut model = Model::inline(question, style, size(), today);
+        let mut screen = InlineScreen::enter(inline::closing_line(&model, None))?;
+        inputs.discard_pending();
+        let introduction = inline::introduction(&model);
+        if inline::is_long(introduction.len(), screen.size().1) {
+            screen.print(introduction)?;
+            model.mark_introduced();
+        }
+        let (reply, model) = converse(model, &mut screen, inputs, question, channel).await?;
+        screen.close_with(inline::closing_line(&model, Some(&reply)));
+        return Ok(reply);
+    }
     let mut screen = Screen::enter()?;
     inputs.discard_pending();
+    let model = Model::new(question, style, screen.size(), today);
+    let (reply, _) = converse(model, &mut screen, inputs, question, channel).await?;
+    Ok(reply)
+}
+
+/// Where frames are drawn.
+pub(crate) trait Surface {
+    fn draw(&mut self, frame: &Frame) -> io::Result<()>;
+
+    /// Measures the window again.
+    fn resize(&mut self) -> io::Result<(usize, usize)>;
+}
+
+/// Passes events to a model and performs its effects, until the person replies.
+async fn converse(
+    model: Model,
+    screen: &mut impl Surface,
+    inputs: &mut Inputs,
+    question: &TerminalQuestion,
+    channel: &mut PromptChannel,
+) -> io::Result<(FormReply, Model)> {
     let mut shell = Shell {
-        model: Model::new(question, style, screen.size(), Zoned::now().date()),
+        model,
         question,
         time: question.time,
         jobs: JoinSet::new(),
@@ -55,15 +96,13 @@ pub(crate) async fn fill(
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         screen.draw(&shell.model.view())?;
-        let event = shell
-            .next(&mut screen, inputs, &mut seconds, channel)
-            .await?;
+        let event = shell.next(screen, inputs, &mut seconds, channel).await?;
         let Some(event) = event else {
-            return Ok(FormReply::Cancelled);
+            return Ok((FormReply::Cancelled, shell.model));
         };
         for effect in shell.model.update(event) {
             if let Effect::Done(filled) = effect {
-                return Ok(filled);
+                return Ok((filled, shell.model));
             }
             shell.perform(effect, channel);
         }
@@ -82,7 +121,7 @@ impl Shell<'_> {
     /// Waits for the next event; `None` when the terminal is closed.
     async fn next(
         &mut self,
-        screen: &mut Screen,
+        screen: &mut impl Surface,
         inputs: &mut Inputs,
         seconds: &mut Interval,
         channel: &mut PromptChannel,
@@ -156,7 +195,7 @@ impl Shell<'_> {
     }
 }
 
-fn to_event(input: Input, screen: &mut Screen) -> io::Result<Option<Event>> {
+fn to_event(input: Input, screen: &mut impl Surface) -> io::Result<Option<Event>> {
     Ok(match input {
         Input::Key(key) => keys::read(key).map(Event::Key),
         Input::Paste(text) => Some(Event::Paste(text)),
@@ -172,10 +211,12 @@ fn to_event(input: Input, screen: &mut Screen) -> io::Result<Option<Event>> {
 pub(crate) async fn card(
     inputs: &mut Inputs,
     style: TerminalStyle,
+    texts: &'static Texts,
     card: &UrlCard,
 ) -> io::Result<CardReply> {
     let read = |key| key_on_card(key, card.may_be_opened);
-    let reply = show(inputs, style, card, false, read).await?;
+    let page = CardScreen::new(card, style, texts, false);
+    let reply = show(inputs, page, read).await?;
     Ok(reply.unwrap_or(CardReply::Cancel))
 }
 
@@ -183,31 +224,24 @@ pub(crate) async fn card(
 pub(crate) async fn opened(
     inputs: &mut Inputs,
     style: TerminalStyle,
+    texts: &'static Texts,
     card: &UrlCard,
 ) -> io::Result<OpenedReply> {
-    let reply = show(inputs, style, card, true, key_when_opened).await?;
+    let page = CardScreen::new(card, style, texts, true);
+    let reply = show(inputs, page, key_when_opened).await?;
     Ok(reply.unwrap_or(OpenedReply::Cancel))
 }
 
 /// Shows a card until a key decides; `None` when the terminal is closed.
 async fn show<R>(
     inputs: &mut Inputs,
-    style: TerminalStyle,
-    card: &UrlCard,
-    is_opened: bool,
+    mut page: CardScreen<'_>,
     read: impl Fn(event::Key) -> Option<CardAction<R>>,
 ) -> io::Result<Option<R>> {
     inputs.start();
     let mut screen = Screen::enter()?;
     inputs.discard_pending();
-    let mut page = CardScreen {
-        card,
-        style,
-        size: screen.size(),
-        is_opened,
-        is_copied: false,
-        scroll: 0,
-    };
+    page.size = screen.size();
     loop {
         screen.draw(&page.view())?;
         let Some(Ok(input)) = inputs.next().await else {
@@ -218,7 +252,7 @@ async fn show<R>(
             Some(Event::Key(key)) => match read(key) {
                 Some(CardAction::Reply(reply)) => return Ok(Some(reply)),
                 Some(CardAction::Copy) => {
-                    screen.copy(&card.url)?;
+                    screen.copy(&page.card.url)?;
                     page.is_copied = true;
                 }
                 Some(CardAction::Scroll(rows)) => page.scroll_by(rows),

@@ -24,7 +24,7 @@
 //! | `:extend` | asks for more time, if there is a deadline |
 //! | `::…` | an answer that starts with a colon |
 //!
-//! A required boolean defaults to no: Enter answers no. A field for several files takes one path
+//! Nothing is the default of a yes/no question: Enter alone does not answer it. A field for several files takes one path
 //! per line. Numbers stay in the draft as typed, so that no digit is lost.
 //!
 //! # Limits

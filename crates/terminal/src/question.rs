@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// How to present prompts on the terminal. Passed in, since libraries read no environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalStyle {
-    /// Full screen or plain lines.
+    /// Redrawn prompts or plain lines.
     pub mode: Mode,
     /// Whether to use colours.
     pub colour: bool,
@@ -18,10 +18,10 @@ pub struct TerminalStyle {
     pub unicode: bool,
 }
 
-/// Full screen or plain lines.
+/// Redrawn prompts or plain lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Uses the whole screen and redraws it on every key.
+    /// Redraws on every key: a form uses the whole screen, a single question a few lines of it.
     Full,
     /// Writes one line after another and redraws nothing: for screen readers and logs.
     Plain,

@@ -3,12 +3,28 @@
 use entreat_core::form::Options;
 use entreat_core::{Answer, Field, Upload, readable_size};
 
+use crate::texts::Texts;
 use crate::typography::{quoted, quoted_long};
 
 /// Shown in place of a missing answer.
 pub(crate) const NO_ANSWER: &str = "(no answer)";
 /// Shown in place of a secret, whatever its length.
 const SECRET: &str = "(secret, not shown)";
+
+/// Formats an answer in the person's language, with `format` for what has no words.
+pub(crate) fn in_language(
+    texts: &Texts,
+    field: &Field,
+    answer: &Answer<'_>,
+    format: fn(&Field, &Answer<'_>) -> String,
+) -> String {
+    match answer {
+        _ if field.is_sensitive() => texts.secret.to_owned(),
+        Answer::Boolean(true) => texts.yes.to_owned(),
+        Answer::Boolean(false) => texts.no.to_owned(),
+        answer => format(field, answer),
+    }
+}
 
 /// Formats an answer for use within a sentence, truncated.
 pub(crate) fn in_brief(field: &Field, answer: &Answer<'_>) -> String {

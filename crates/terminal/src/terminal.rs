@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 
+use entreat_core::Messages;
 use tokio::sync::mpsc;
 
 use crate::channel::PromptChannel;
@@ -14,6 +15,7 @@ use crate::question::{
     CardReply, FormReply, Mode, OpenedReply, TerminalQuestion, TerminalStyle, UrlCard,
 };
 use crate::safe_text::one_line;
+use crate::texts::Texts;
 
 /// The person's terminal; create one per program.
 ///
@@ -51,6 +53,8 @@ pub struct Terminal {
     output: Output,
     lines: LineReader,
     inputs: full::Inputs,
+    /// The texts around URLs; questions bring their own language.
+    texts: &'static Texts,
 }
 
 impl Terminal {
@@ -70,6 +74,7 @@ impl Terminal {
             output: Output::new(io::stderr(), true, style.unicode),
             lines: LineReader::stdin(),
             inputs: full::Inputs::default(),
+            texts: Texts::ENGLISH,
         })
     }
 
@@ -80,6 +85,7 @@ impl Terminal {
             output: Output::new(io::stderr(), io::stdin().is_terminal(), unicode),
             lines: LineReader::stdin(),
             inputs: full::Inputs::default(),
+            texts: Texts::ENGLISH,
         }
     }
 
@@ -94,7 +100,13 @@ impl Terminal {
             output: Output::new(output, false, true),
             lines: LineReader::from_channel(lines),
             inputs: full::Inputs::default(),
+            texts: Texts::ENGLISH,
         }
+    }
+
+    /// Shows URLs in the language of these messages; questions bring their own.
+    pub fn speak(&mut self, messages: &Messages) {
+        self.texts = Texts::of(messages);
     }
 
     /// Asks a form until the person answers, declines or cancels.
@@ -118,8 +130,10 @@ impl Terminal {
     /// Returns the terminal's I/O errors.
     pub async fn card(&mut self, card: &UrlCard) -> io::Result<CardReply> {
         match self.style.mode {
-            Mode::Full => full::card(&mut self.inputs, self.style, card).await,
-            Mode::Plain => cards::card(&mut self.output, &mut self.lines, card).await,
+            Mode::Full => full::card(&mut self.inputs, self.style, self.texts, card).await,
+            Mode::Plain => {
+                cards::card(&mut self.output, &mut self.lines, &self.texts.card, card).await
+            }
         }
     }
 
@@ -127,8 +141,10 @@ impl Terminal {
     /// becomes known another way.
     pub async fn opened(&mut self, card: &UrlCard) -> io::Result<OpenedReply> {
         match self.style.mode {
-            Mode::Full => full::opened(&mut self.inputs, self.style, card).await,
-            Mode::Plain => cards::opened(&mut self.output, &mut self.lines, card).await,
+            Mode::Full => full::opened(&mut self.inputs, self.style, self.texts, card).await,
+            Mode::Plain => {
+                cards::opened(&mut self.output, &mut self.lines, &self.texts.card, card).await
+            }
         }
     }
 

@@ -8,18 +8,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use entreat::core::TimeoutBounds;
 use entreat::terminal::Terminal;
 use entreat::{
-    Ask, CancelReason, Catalogue, Channel, EngineSettings, Messages, Outcome, Snapshot, Timeout,
+    Ask, CancelReason, Channel, EngineSettings, Messages, Mode, Outcome, Snapshot, Timeout,
 };
 
 use self::backend::Backend;
 use self::conversation::{Conversation, Ending};
 use self::print::Print;
+use self::question::Question;
 use self::subject::Subject;
 use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
 use crate::input::Source;
+use crate::language::LanguageArg;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreArgs, StoreLocation};
 use crate::terminal_style::terminal_style;
@@ -29,22 +32,25 @@ mod backend;
 mod conversation;
 mod page;
 mod print;
+mod question;
 mod subject;
 
 /// Ask a question in this terminal and print the answers
 ///
-/// Uses the whole screen, on stderr, and prints the answers as one line of JSON, including secrets.
-/// With --plain, ACCESSIBLE=1 or TERM=dumb, questions appear line by line and nothing is redrawn,
-/// for screen readers. If stdin is not a terminal, its lines are the answers; if it is empty, the
-/// question waits on a local page.
+/// A question takes a few lines of the terminal and prints its answer as text. A form uses the whole
+/// screen and prints its answers as one line of JSON, including secrets. Both are drawn on stderr.
+/// With --plain, ACCESSIBLE=1 or TERM=dumb, nothing is redrawn, for screen readers. If stdin is not a
+/// terminal, its lines are the answers; if it is empty, the question waits on a local page.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(after_help = AFTER_HELP)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 #[command(group = clap::ArgGroup::new("output"))]
 pub(crate) struct Args {
-    /// The form: JSON, YAML or TOML
-    #[arg(value_name = "FORM", value_hint = clap::ValueHint::FilePath, group = "what")]
+    /// A question, or the file of a form: JSON, YAML or TOML
+    ///
+    /// Text that is no file and doesn't end in .json, .yaml, .yml or .toml is a question.
+    #[arg(value_name = "QUESTION|FORM", value_hint = clap::ValueHint::FilePath, group = "what")]
     form: Option<Source>,
     /// Ask the form with this name from the folder of forms
     #[arg(long, value_name = "NAME", group = "what")]
@@ -52,25 +58,35 @@ pub(crate) struct Args {
     /// The folder of forms [default: `$ENTREAT_FORMS`]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, requires = "template")]
     forms: Option<PathBuf>,
-    /// Ask for one line of text and print it as is
-    #[arg(long, value_name = "TEXT", group = "what")]
+    /// Ask this question, even if there is a file with that name
+    #[arg(long, value_name = "QUESTION", group = "what")]
     prompt: Option<String>,
-    /// Hide the line while it is typed: it is a secret
-    #[arg(long, requires = "prompt")]
+    /// Ask a yes/no question; the exit code is 0 for yes and 1 for no
+    #[arg(long, value_name = "QUESTION", group = "what")]
+    confirm: Option<String>,
+    /// Let the person choose one of these, separated by commas
+    #[arg(
+        long = "choose",
+        value_name = "CHOICES",
+        value_delimiter = ',',
+        conflicts_with_all = ["confirm", "template", "script", "sensitive"]
+    )]
+    choices: Vec<String>,
+    /// Hide the answer while it is typed: it is a secret
+    #[arg(long, conflicts_with_all = ["confirm", "template", "script"])]
     sensitive: bool,
     /// Run a script: a list of {"say": text} and {"ask": field} steps
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, group = "what")]
     script: Option<Source>,
-    /// Prefill an answer; repeatable. Separate list items with commas
-    #[arg(
-        long = "default",
-        value_name = "ID=VALUE",
-        conflicts_with_all = ["prompt", "script"]
-    )]
+    /// Prefill the answer to a question, or one to a form as ID=VALUE; repeatable. Separate list
+    /// items with commas
+    ///
+    /// Without a default, nothing is preselected.
+    #[arg(long = "default", value_name = "[ID=]VALUE", conflicts_with = "script")]
     defaults: Vec<String>,
-    /// How long to wait for the answer, such as 90s or 5m; 1s to 10m [default: the form's timeout,
-    /// or 10m; 30s for --prompt]
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    /// How long to wait for the answer, such as 90s or 5m; 1s to 720h (30 days) [default: the form's
+    /// timeout, or 10m]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
     /// The name of the asker, shown to the person
     #[arg(long, value_name = "NAME")]
@@ -84,6 +100,9 @@ pub(crate) struct Args {
     /// Ask on a page in the browser, on a port that only this machine can reach
     #[arg(long)]
     browser: bool,
+    /// Fail at once if nobody can answer here, instead of waiting on a page
+    #[arg(long, conflicts_with = "browser")]
+    no_input: bool,
     /// Keep the question in the store, so that `entreat list` shows it; implied by --store
     ///
     /// Otherwise, nothing is written to disk.
@@ -107,33 +126,54 @@ pub(crate) struct Args {
     new_store: NewStoreArgs,
     #[command(flatten)]
     notation: NotationArg,
+    #[command(flatten)]
+    language: LanguageArg,
 }
 
 const AFTER_HELP: &str = "\
 Examples:
+  name=$(entreat ask \"Your name?\") || exit
+  if entreat ask --confirm \"Deploy now?\"; then ./deploy; fi
+  region=$(entreat ask --choose eu,us,asia \"Which region?\" --default eu)
   entreat ask greeting.json
   name=$(entreat ask greeting.json --field name) || exit
   eval \"$(entreat ask deploy.yaml --env)\" && echo \"$TARGET\"
-  token=$(entreat ask --prompt \"Token?\" --sensitive)
+  token=$(entreat ask --sensitive \"Token?\")
   entreat ask deploy.yaml --asker \"Deploy robot\" --message \"Version 7 is ready\" --timeout 5m
   entreat ask deploy.yaml --default target=staging --browser
   printf 'Ada\\n' | entreat ask greeting.json
   entreat ask deploy.yaml --store questions.db && entreat list --store questions.db
 
-Keys, also shown on the screen: Tab, Shift-Tab and Enter move, Ctrl-R opens a review before sending,
-Ctrl-X declines (a decision not to answer), Esc or Ctrl-C cancels, Ctrl-T asks for more time. In
-plain mode, type :back, :help, :decline, :cancel or :extend. Secrets are hidden while typed; a store
-encrypts them, with keys in a file next to it.
+Keys, also shown on the screen: Enter answers a question; in a form, Tab, Shift-Tab and Enter move
+and Ctrl-R opens a review before sending. Ctrl-X declines (a decision not to answer), Esc or Ctrl-C
+cancels, Ctrl-T asks for more time. In plain mode, type :back, :help, :decline, :cancel or :extend.
+Secrets are hidden while typed; a store encrypts them, with keys in a file next to it.
 
 Set NO_COLOR to turn off colours. If the locale is not UTF-8, only ASCII is used.
 
-Exit codes: 0 answered; 3 declined; 4 cancelled, also with Ctrl-C in full-screen mode, by end of
-input, or after too many attempts; 5 timed out; 2 wrong usage, an invalid or unreadable form, a
-store that cannot be opened. A signal cancels the question: 130 Ctrl-C in plain mode or on a page,
-143 terminated, 129 terminal closed.";
+Exit codes: 0 answered; 1 answered no, with --confirm; 3 declined; 4 cancelled, also with Ctrl-C
+where keys are read one by one, by end of input, or after too many attempts; 5 timed out; 2 wrong
+usage, an invalid or unreadable form, a store that cannot be opened, nobody to answer with
+--no-input. A signal cancels the question: 130 Ctrl-C in plain mode or on a page, 143 terminated,
+129 terminal closed.";
 
 /// The default asker name.
 const ASKER: &str = "cli";
+
+/// How long a person may take. A person who sits at a terminal is there already; a script may wait
+/// for one who is not.
+const DEFAULT_WAIT: Duration = Duration::from_secs(10 * 60);
+const MIN_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let timeout = duration::parse(text)?;
+    if (MIN_WAIT..=MAX_WAIT).contains(&timeout) {
+        Ok(timeout)
+    } else {
+        Err("a person has 1s to 720h (30 days) to answer".to_owned())
+    }
+}
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let is_stdin = |source: &Option<Source>| *source == Some(Source::Stdin);
@@ -150,14 +190,20 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let print = match &args.field {
         Some(id) => Print::field(subject.form(), id)?,
         None if args.env => Print::variables(subject.form())?,
+        None if matches!(subject, Subject::Question(_)) && subject.form().is_some() => {
+            Print::Answer
+        }
         None => Print::Result,
     };
-    let languages = context.languages().iter().map(String::as_str);
-    let messages = Catalogue::default().messages(languages);
-    let settings = EngineSettings {
+    let messages = args.language.messages(context);
+    let mut settings = EngineSettings {
         messages: messages.clone(),
         ..EngineSettings::default()
     };
+    for mode in [Mode::Inline, Mode::Form, Mode::Terminal] {
+        let bounds = TimeoutBounds::new(DEFAULT_WAIT, MIN_WAIT, MAX_WAIT)?;
+        settings.asker.timeouts.set_bounds(mode, bounds);
+    }
     let location = if args.is_kept() {
         let location = args.store.location(context.environment())?;
         Some(args.new_store.allow(location))
@@ -175,6 +221,10 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     } else {
         let result = runtime::block_on(ask_here(&job, location, settings.clone(), context))?;
         if result.0 == Ending::NoInput {
+            ensure!(
+                !args.no_input,
+                "nobody can answer here: stdin is empty and not a terminal"
+            );
             context.say(format_args!(
                 "entreat: nobody can answer here: stdin is empty and not a terminal"
             ));
@@ -186,7 +236,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     if args.json {
         output::line(out, &settled)?;
     }
-    report(ending, &settled, &print, args, context, out)
+    report(ending, &settled, &job.subject, &print, args, context, out)
 }
 
 impl Args {
@@ -288,6 +338,7 @@ async fn ask_person(
 fn report(
     ending: Ending,
     settled: &Snapshot,
+    subject: &Subject,
     print: &Print,
     args: &Args,
     context: &mut Context,
@@ -297,6 +348,12 @@ fn report(
         Some(Outcome::Completed) => {
             if !args.json {
                 print.print(&settled.result().unwrap_or_default(), out)?;
+            }
+            if let Subject::Question(Question::Confirmation(_)) = subject
+                && settled.result().unwrap_or_default()[question::ANSWER] == false
+            {
+                // So that `if entreat ask --confirm ...` does what it says.
+                return Ok(Exit::Findings);
             }
             if !settled.missing().is_empty() {
                 let missing = settled.missing().join(", ");

@@ -12,11 +12,12 @@ use entreat::core::{FieldError, Script, Validators};
 use entreat::terminal::{
     FormReply, PromptChannel, PromptEvent, PromptHandle, PromptNotice, Terminal, TerminalQuestion,
 };
-use entreat::{Catalogue, ElicitationId, Form, Messages};
+use entreat::{ElicitationId, Form, Messages};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::context::{Context, Exit};
+use crate::language::LanguageArg;
 use crate::remote::{self, Remote, RemoteError};
 use crate::signals::Signals;
 use crate::terminal_style::terminal_style;
@@ -42,6 +43,8 @@ pub(crate) struct Args {
     /// Ask line by line, without redrawing
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    language: LanguageArg,
 }
 
 const AFTER_HELP: &str = "\
@@ -76,8 +79,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         ));
         return Ok(exit_of(&status));
     }
-    let languages = context.languages().iter().map(String::as_str);
-    let messages = Catalogue::default().messages(languages);
+    let messages = args.language.messages(context);
     let mut question = question(&asked, messages)?;
     if let Some(home) = &context.environment().home {
         question = question.home(home);

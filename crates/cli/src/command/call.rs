@@ -9,21 +9,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use entreat::Catalogue;
-use entreat::mcp::answer::{AnswerSettings, Answering, CallError, Decision, Presenter};
+use entreat::mcp::answer::{AnswerSettings, Answering, CallError, Decision};
 use entreat::mcp::rmcp::model::ProtocolVersion;
 use entreat::mcp::rmcp::service::ClientLifecycleMode;
 use serde_json::{Map, Value};
 
+use self::arguments::Completed;
 use self::scripted::ScriptedAnswers;
 use self::server::ServerTarget;
 use self::stderr::ServerStderr;
+use self::ui::ShownBy;
 use crate::context::{Context, Exit};
 use crate::input::{MAX_ANSWER_BYTES, Source};
+use crate::language::LanguageArg;
 use crate::signals::Signals;
 use crate::{duration, output, runtime};
 
+mod arguments;
 mod bar;
+mod describe;
 mod identity;
 mod listing;
 mod printed;
@@ -42,6 +46,7 @@ mod ui;
     after_help = AFTER_HELP,
     override_usage = "entreat call [OPTIONS] TOOL URL\n       \
                       entreat call [OPTIONS] TOOL -- COMMAND...\n       \
+                      entreat call --describe TOOL (URL | -- COMMAND...)\n       \
                       entreat call --list (URL | -- COMMAND...)"
 )]
 pub(crate) struct Args {
@@ -51,7 +56,7 @@ pub(crate) struct Args {
     /// The command that starts the server on stdio
     #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-    /// The tool's arguments, as a JSON object
+    /// The tool's arguments, as a JSON object; you are asked for required ones that are missing
     #[arg(long = "args", value_name = "JSON", default_value = "{}", value_parser = object)]
     arguments: Map<String, Value>,
     /// The protocol version to use
@@ -69,6 +74,9 @@ pub(crate) struct Args {
     /// List the server's tools, prompts and resources, without calling any
     #[arg(long, conflicts_with_all = ["prompt", "resource", "arguments"])]
     list: bool,
+    /// Describe the tool and its arguments, without calling it
+    #[arg(long, conflicts_with_all = ["list", "prompt", "resource", "arguments", "answers"])]
+    describe: bool,
     /// Get the prompt with that name instead of calling a tool
     #[arg(long, conflicts_with = "resource")]
     prompt: bool,
@@ -85,6 +93,11 @@ pub(crate) struct Args {
     /// Ask line by line, without redrawing, for screen readers and logs
     #[arg(long)]
     plain: bool,
+    /// Ask nothing: don't ask for missing arguments, and fail if the server asks a question
+    #[arg(long, conflicts_with_all = ["ui", "answers"])]
+    no_input: bool,
+    #[command(flatten)]
+    language: LanguageArg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -110,6 +123,8 @@ enum Ui {
 const AFTER_HELP: &str = "\
 Examples:
   entreat call --list http://127.0.0.1:3000/mcp
+  entreat call --describe deploy http://127.0.0.1:3000/mcp
+  entreat call deploy http://127.0.0.1:3000/mcp
   entreat call deploy --args '{\"version\": 7}' http://127.0.0.1:3000/mcp
   entreat call greet -- npx some-mcp-server
   entreat call greet --ui browser -- npx some-mcp-server
@@ -121,9 +136,9 @@ Fields that you leave out keep their defaults; null clears a field. Answers are 
 were typed. Accepting a URL gives consent, but doesn't open it.
 
 Exit codes: 0 success; 1 the tool reported an error, or the server rejected the call; 2 wrong usage,
-no connection, too few or too many answers, or an invalid one; 3 a question was declined; 4
-cancelled; 5 a question timed out; above 128: ended by a signal. If there were several questions,
-the last one decides.";
+no connection, too few or too many answers, an invalid one, or a question with --no-input; 3 a
+question was declined; 4 cancelled; 5 a question timed out; above 128: ended by a signal. If there
+were several questions, the last one decides.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let (name, target) = args.target()?;
@@ -135,6 +150,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
                     .with_context(|| format!("cannot read answers from {source}"))?,
             )
         }
+        None if args.no_input => Some(ScriptedAnswers::none()),
         None => None,
     };
     runtime::block_on_all(call(args, name, &target, script, context, out))
@@ -169,15 +185,21 @@ impl Args {
         Ok((name, target))
     }
 
-    fn lifecycle(&self) -> ClientLifecycleMode {
+    /// Returns the handshakes to try, in order.
+    fn eras(&self) -> Vec<ClientLifecycleMode> {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         match self.era {
-            EraArg::Legacy => ClientLifecycleMode::Initialize,
-            EraArg::Rounds => ClientLifecycleMode::Discover { preferred_versions },
-            EraArg::Auto => ClientLifecycleMode::Auto {
-                preferred_versions,
-                legacy_version: None,
-            },
+            EraArg::Legacy => vec![ClientLifecycleMode::Initialize],
+            EraArg::Rounds => vec![ClientLifecycleMode::Discover { preferred_versions }],
+            // The first falls back by itself if the server says that it is older. Servers that
+            // break at an unknown request get a new connection.
+            EraArg::Auto => vec![
+                ClientLifecycleMode::Auto {
+                    preferred_versions,
+                    legacy_version: Some(ProtocolVersion::V_2025_11_25),
+                },
+                ClientLifecycleMode::Initialize,
+            ],
         }
     }
 }
@@ -192,26 +214,27 @@ async fn call(
 ) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let script = script.map(Arc::new);
-    let (present, draws): (Arc<dyn Presenter>, bool) = match &script {
-        Some(script) => (script.clone(), false),
-        None => ui::presenter(args, context),
+    let messages = args.language.messages(context);
+    let shown = match &script {
+        Some(script) => ShownBy::script(script.clone()),
+        None => ui::presenter(args, &messages, context),
     };
-    let languages = context.languages().iter().map(String::as_str);
+    let presenter = shown.presenter.clone();
     let settings = AnswerSettings {
-        messages: Catalogue::default().messages(languages),
+        messages,
         time_limit: args.timeout,
         server_name: target.name(),
         server_url: target.url(),
         ..AnswerSettings::default()
     };
-    let answering = Answering::with(present, settings, identity::Entreat);
+    let answering = Answering::with(shown.presenter, settings, identity::Entreat);
     let mut stderr = None;
     let connecting = target.connect(
         answering.clone(),
-        args.lifecycle(),
+        args.eras(),
         &args.headers,
         &mut stderr,
-        draws,
+        shown.draws,
     );
     let connected = tokio::select! {
         connected = connecting => connected,
@@ -231,7 +254,31 @@ async fn call(
                 .await
                 .map(|()| Exit::Success);
         }
-        let (method, params) = args.request(name);
+        if args.describe {
+            let tool = describe::tool(&peer, name).await?;
+            let tool = tool.with_context(|| {
+                let name = output::sanitize(name);
+                format!("the server has no tool {name}: see entreat call --list")
+            })?;
+            describe::print(&tool, args.json, out)?;
+            return Ok(Exit::Success);
+        }
+        let mut arguments = args.arguments.clone();
+        if shown.is_attended && !args.prompt && !args.resource {
+            let server = answering.server(&peer);
+            match arguments::complete(&peer, name, &server, &*presenter, &mut arguments).await? {
+                Completed::Done => {}
+                Completed::Declined => {
+                    context.say(format_args!("entreat: not called: you declined"));
+                    return Ok(Exit::Declined);
+                }
+                Completed::Cancelled => {
+                    context.say(format_args!("entreat: not called: you cancelled"));
+                    return Ok(Exit::Cancelled);
+                }
+            }
+        }
+        let (method, params) = args.request(name, arguments);
         let result = answering.call(&peer, method, params).await;
         let Some(script) = &script else {
             return report(args, result, answering.last_decision(), context, out);
@@ -259,14 +306,18 @@ fn print_held(stderr: Option<&ServerStderr>) {
 }
 
 impl Args {
-    fn request(&self, name: &str) -> (&'static str, Map<String, Value>) {
+    fn request(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> (&'static str, Map<String, Value>) {
         let mut params = Map::new();
         if self.resource {
             params.insert("uri".into(), name.into());
             return ("resources/read", params);
         }
         params.insert("name".into(), name.into());
-        params.insert("arguments".into(), self.arguments.clone().into());
+        params.insert("arguments".into(), arguments.into());
         if self.prompt {
             ("prompts/get", params)
         } else {

@@ -71,6 +71,11 @@ enum Notation {
 }
 
 impl NotationArg {
+    /// Whether the notation was specified.
+    pub(super) fn is_given(&self) -> bool {
+        self.notation.is_some()
+    }
+
     /// Reads a document. The outer error is about the file, the inner one about its text.
     pub(super) fn read(
         &self,

@@ -250,7 +250,7 @@ fn what_cannot_be_asked_is_wrong_usage() {
             "cannot be used with",
         ),
         (&["ask", "--template", "x"], "set it with --forms"),
-        (&["ask", "--prompt", ""], "enter a question"),
+        (&["ask", "--prompt", ""], "the question is empty"),
         // Its validator is a function of some host program.
         (&["ask", "custom.json"], "custom.json is not a valid form"),
     ] {

@@ -150,7 +150,11 @@ fn wrong_usage_says_what_is_missing() {
         (&["call", "t", "--", "true"], "is it an MCP server?"),
         (
             &["call", "t", "http://127.0.0.1:9/mcp"],
-            "doesn't respond like an MCP server",
+            "cannot connect to http://127.0.0.1:9/mcp: connection refused",
+        ),
+        (
+            &["call", "--describe", "--", "true"],
+            "specify the tool to call",
         ),
     ] {
         let run = entreat(args);
@@ -174,7 +178,7 @@ fn on_screen(era: &str) -> Screen {
 }
 
 #[test]
-fn a_person_answers_on_the_whole_screen() {
+fn a_person_answers_in_the_terminal() {
     for era in ["legacy", "2026-07-28"] {
         let mut screen = on_screen(era);
         if era == "legacy" {
@@ -205,8 +209,8 @@ fn a_calendar_starts_at_the_day_of_the_person() {
     for (zone, hours) in [("EAST-14", 14), ("WEST12", -12)] {
         let before = today_at(hours);
         let mut screen = Screen::with(&args, (80, 24), &[("TZ", zone)]);
-        screen.wait_for("> │ Day");
-        screen.press_for("\x1b[B", "PgUp and PgDn by month");
+        screen.wait_for("? Day");
+        screen.press_for("\x1b[B", "Mo Tu We Th Fr Sa Su");
         let frame = screen.frame();
         let is_today = [before, today_at(hours)]
             .iter()
@@ -281,4 +285,132 @@ fn a_question_that_nobody_answers_in_time_ends_with_5() {
     ];
     let run = entreat(&flags);
     assert_eq!(run.code, 5, "{}", run.stderr);
+}
+
+/// Calls `ask_status`, which needs an argument, without giving it one.
+fn call_status(flags: &[&str]) -> Vec<String> {
+    let args = [&["call"], flags, &["ask_status", "--", ENTREAT, "mcp"]];
+    args.concat().into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_person_is_asked_for_the_arguments_that_are_missing() {
+    let args = call_status(&[]);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(&args);
+    screen.wait_for("│ Arguments of ask_status");
+    screen.wait_for("? question");
+    insta::assert_snapshot!("call_arguments", screen.frame());
+    screen.press_for("\r", "is required");
+    screen.press("elic_01hnmq7zq8e9vv8h2m6x3c5t0d");
+    screen.press("\r");
+    // The server has the argument, and knows no such question.
+    let (code, stdout) = screen.finish();
+    assert_eq!(code, 1, "{stdout}");
+
+    for (key, code) in [("\x18", 3), ("\x1b", 4)] {
+        let mut screen = Screen::start(&args);
+        screen.wait_for("? question");
+        screen.press_for(key, "entreat: not called");
+        assert_eq!(screen.finish(), (code, String::new()));
+    }
+}
+
+#[test]
+fn nobody_is_asked_where_nobody_can_answer_or_with_no_input() {
+    let run = entreat(
+        &call_status(&[])
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let args = call_status(&["--no-input"]);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let screen = Screen::start(&args);
+    assert_eq!(screen.finish().0, 1);
+    let args = [
+        "call",
+        "--no-input",
+        "--args",
+        ASKS,
+        "ask_user",
+        "--",
+        ENTREAT,
+        "mcp",
+    ];
+    let run = entreat(&args);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--no-input forbids"), "{}", run.stderr);
+}
+
+#[test]
+fn a_tool_is_described() {
+    let run = entreat(&["call", "--describe", "ask_status", "--", ENTREAT, "mcp"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.starts_with("ask_status\n  "), "{}", run.stdout);
+    assert!(run.stdout.contains("\nARGUMENT"), "{}", run.stdout);
+    let args = [
+        "call",
+        "--describe",
+        "--json",
+        "ask_status",
+        "--",
+        ENTREAT,
+        "mcp",
+    ];
+    let run = entreat(&args);
+    let tool: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(tool["name"], "ask_status");
+    let run = entreat(&["call", "--describe", "ask_stat", "--", ENTREAT, "mcp"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("the server has no tool ask_stat"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// A server that exits at any request that it does not know, as an old one may.
+const OLD_SERVER: &str = r#"
+while read -r line; do
+    case "$line" in
+    *'"initialize"'*)
+        id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18",' "$id"
+        printf '"capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}}\n' ;;
+    *'"tools/call"'*)
+        id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}\n' "$id" ;;
+    *'"notifications/'*) ;;
+    *) exit 1 ;;
+    esac
+done
+"#;
+
+#[test]
+fn a_server_that_breaks_at_the_newer_version_is_called_by_the_older() {
+    let run = entreat(&["call", "t", "--", "sh", "-c", OLD_SERVER]);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (0, "done\n"),
+        "{}",
+        run.stderr
+    );
+    let run = entreat(&[
+        "call",
+        "--era",
+        "2026-07-28",
+        "t",
+        "--",
+        "sh",
+        "-c",
+        OLD_SERVER,
+    ]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("is it an MCP server?"),
+        "{}",
+        run.stderr
+    );
 }

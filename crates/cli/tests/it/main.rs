@@ -21,6 +21,8 @@ mod full;
 mod heard;
 mod help;
 mod http;
+#[cfg(unix)]
+mod inline;
 mod input;
 mod killed;
 mod killed_pages;

@@ -26,7 +26,8 @@ pub struct TerminalPresenter {
 
 impl TerminalPresenter {
     /// Creates a presenter for a terminal; `open` opens URLs after consent.
-    pub fn new(terminal: Terminal, messages: Messages, open: Opener) -> Self {
+    pub fn new(mut terminal: Terminal, messages: Messages, open: Opener) -> Self {
+        terminal.speak(&messages);
         Self {
             terminal: Mutex::new(terminal),
             messages,

@@ -91,8 +91,8 @@ impl<H: ClientHandler> Answering<H> {
         self.shared.queue.last_decision()
     }
 
-    /// The name of the connected server.
-    pub(super) fn server(&self, peer: &Peer<RoleClient>) -> String {
+    /// Returns the name of the connected server.
+    pub fn server(&self, peer: &Peer<RoleClient>) -> String {
         let info = peer.peer_info();
         let server = info.as_deref().and_then(|info| info.server_info.as_ref());
         let name = server.map(|server| server.title.as_ref().unwrap_or(&server.name));

@@ -4,6 +4,7 @@
 //! over the same HTTP client, with [`Raw`] in between.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
 };
+use rmcp::service::ClientInitializeError;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
@@ -307,4 +309,39 @@ fn check_status(response: &Response) -> Result<(), TransportError> {
 fn unexpected(status: StatusCode, body: &[u8]) -> TransportError {
     let excerpt = String::from_utf8_lossy(&body[..body.len().min(EXCERPT)]);
     TransportError::UnexpectedServerResponse(format!("HTTP {status}: {excerpt}").into())
+}
+
+/// Why there is no connection to a server, in words for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionFailure {
+    /// Nothing responds at the address.
+    Connect(String),
+    /// The response is not what an MCP server sends, or the connection broke.
+    Broken(String),
+}
+
+/// Returns why connecting over [`http()`] failed; `None` for errors of the protocol and of other
+/// transports.
+pub fn connection_failure(error: &ClientInitializeError) -> Option<ConnectionFailure> {
+    let error = match error {
+        ClientInitializeError::TransportError { error, .. } => error,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            return connection_failure(fallback);
+        }
+        _ => return None,
+    };
+    // The layers in between name types of the library.
+    let mut cause: &(dyn Error + 'static) = &*error.error;
+    loop {
+        match cause.downcast_ref::<TransportError>() {
+            Some(TransportError::Client(ExchangeError::Connect(why))) => {
+                return Some(ConnectionFailure::Connect(why.clone()));
+            }
+            Some(TransportError::Client(error)) => {
+                return Some(ConnectionFailure::Broken(error.to_string()));
+            }
+            Some(error) => return Some(ConnectionFailure::Broken(error.to_string())),
+            None => cause = cause.source()?,
+        }
+    }
 }

@@ -274,3 +274,52 @@ async fn a_url_that_leads_inside_is_not_asked() {
         assert_eq!(reply.text(), "unsafe");
     }
 }
+
+#[tokio::test]
+async fn members_that_were_not_asked_for_are_never_asked_about_again() {
+    let world = World::new().await;
+    let tool = |ask: Ask, _| async move {
+        let Name { name } = ask.form("name", "Who?").await?;
+        Ok(name)
+    };
+    for kind in Kind::all().filter(|kind| kind.form) {
+        let mut client = world.client(kind, tool).await;
+        let mut times = 0;
+        let reply = client.call("t", json!({}), |_| {
+            times += 1;
+            accept(json!({"name": "Ada", "_meta": {"sdk": "python"}, "extra": 1}))
+        });
+        assert_eq!(reply.await.text(), "Ada", "{kind:?}");
+        assert_eq!(times, 1, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_confirmation_is_never_given_by_accident() {
+    let world = World::new().await;
+    let tool = |ask: Ask, _| async move {
+        let confirmed = ask.confirm("sure", "Delete everything?").await?;
+        Ok(confirmed.to_string())
+    };
+    for kind in Kind::all().filter(|kind| kind.form) {
+        let mut client = world.client(kind, tool).await;
+        // Left off, sent without content, said no, and said yes.
+        for (content, confirmed) in [
+            (json!({}), "false"),
+            (json!({"unasked": true}), "false"),
+            (json!({"confirmed": false}), "false"),
+            (json!({"confirmed": true}), "true"),
+        ] {
+            let mut times = 0;
+            let reply = client.call("t", json!({}), |question| {
+                times += 1;
+                let field = &question.params["requestedSchema"]["properties"]["confirmed"];
+                assert_eq!(field["title"], "I confirm", "{kind:?}");
+                assert!(field.get("default").is_none(), "{kind:?}");
+                accept(content.clone())
+            });
+            assert_eq!(reply.await.text(), confirmed, "{kind:?} {content}");
+            assert_eq!(times, 1, "{kind:?} {content}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use super::theme::{Theme, truncate};
 use super::view::{Body, Frame, keys};
 use crate::question::{CardReply, OpenedReply, TerminalStyle, UrlCard};
 use crate::safe_text::one_line;
+use crate::texts::Texts;
 use crate::typography::quoted;
 
 /// The effect of a key on a card.
@@ -53,13 +54,31 @@ fn scroll(key: Key) -> Option<isize> {
 pub(super) struct CardScreen<'c> {
     pub(super) card: &'c UrlCard,
     pub(super) style: TerminalStyle,
+    pub(super) texts: &'static Texts,
     pub(super) size: (usize, usize),
     pub(super) is_opened: bool,
     pub(super) is_copied: bool,
     pub(super) scroll: usize,
 }
 
-impl CardScreen<'_> {
+impl<'c> CardScreen<'c> {
+    pub(super) fn new(
+        card: &'c UrlCard,
+        style: TerminalStyle,
+        texts: &'static Texts,
+        is_opened: bool,
+    ) -> Self {
+        Self {
+            card,
+            style,
+            texts,
+            size: (0, 0),
+            is_opened,
+            is_copied: false,
+            scroll: 0,
+        }
+    }
+
     /// Scrolls within the content.
     pub(super) fn scroll_by(&mut self, rows: isize) {
         let most = self.body().lines.len().saturating_sub(self.rows());
@@ -73,11 +92,12 @@ impl CardScreen<'_> {
     pub(super) fn view(&self) -> Frame {
         let theme = Theme::new(self.style);
         let width = self.size.0;
+        let (texts, named) = (&self.texts.card, self.texts.keys);
         let asker = quoted(&self.card.asker);
         let title = if self.is_opened {
-            format!("{asker}: opened in your browser")
+            (texts.opened_in_browser)(&asker)
         } else {
-            format!("{asker} wants to open a page")
+            (texts.wants_to_open)(&asker)
         };
         let mut lines = vec![Line::styled(truncate(&title, width), theme.bold())];
         let body = self.body();
@@ -85,19 +105,23 @@ impl CardScreen<'_> {
         let body = body.lines.into_iter().skip(self.scroll.min(most));
         lines.extend(body.take(self.rows()));
         lines.resize(self.rows() + 1, Line::default());
-        let copy = if self.is_copied { "copied" } else { "copy" };
+        let copy = if self.is_copied {
+            texts.copied
+        } else {
+            texts.copy
+        };
         let mut moves = match (self.is_opened, self.card.may_be_opened) {
-            (true, _) => vec![("d", "done"), ("o", "open again")],
-            (false, true) => vec![("o", "open"), ("c", copy)],
+            (true, _) => vec![("d", texts.done), ("o", texts.open_again)],
+            (false, true) => vec![("o", texts.open), ("c", copy)],
             (false, false) => vec![("c", copy)],
         };
         if self.scroll < most {
-            moves.push(("PgDn", "more"));
+            moves.push(("PgDn", texts.more));
         }
         let ways_out: &[(&str, &str)] = if self.is_opened {
-            &[("Esc", "cancel")]
+            &[("Esc", named.cancel)]
         } else {
-            &[("Ctrl-X", "decline"), ("Esc", "cancel")]
+            &[("Ctrl-X", named.decline), ("Esc", named.cancel)]
         };
         lines.push(keys(&moves, width, theme));
         lines.push(keys(ways_out, width, theme));
@@ -107,12 +131,12 @@ impl CardScreen<'_> {
 
     fn body(&self) -> Body {
         let theme = Theme::new(self.style);
-        let width = self.size.0;
+        let (width, texts) = (self.size.0, &self.texts.card);
         let mut body = Body::default();
         // The host and the warnings come first, so that no message, however long, pushes them off
         // the screen.
         if !self.card.host.is_empty() {
-            body.write_own("It leads to:", width, theme.normal());
+            body.write_own(texts.leads_to, width, theme.normal());
             body.write_quoted(&one_line(&self.card.host), width, theme, theme.bold());
         }
         for warning in &self.card.warnings {
@@ -120,20 +144,16 @@ impl CardScreen<'_> {
             body.write_own(&words, width, theme.warning());
         }
         if !self.card.may_be_opened {
-            body.write_own("It cannot be opened from here.", width, theme.warning());
+            body.write_own(texts.cannot_be_opened, width, theme.warning());
         }
         body.blank();
-        body.write_own("Full address:", width, theme.normal());
+        body.write_own(texts.full_address, width, theme.normal());
         body.write_quoted(&one_line(&self.card.url), width, theme, theme.normal());
         body.blank();
         body.write_quoted(&self.card.message, width, theme, theme.normal());
         body.blank();
         if self.is_opened {
-            body.write_own(
-                "Press d when you have finished there.",
-                width,
-                theme.normal(),
-            );
+            body.write_own(texts.press_done, width, theme.normal());
         }
         body
     }

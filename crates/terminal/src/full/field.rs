@@ -23,6 +23,7 @@ use super::edit::Edit;
 use super::event::{Completion, Key};
 use super::theme::Theme;
 use crate::prompt::file::FetchedFile;
+use crate::texts::Texts;
 
 pub(crate) use file::FileEditor;
 
@@ -63,6 +64,9 @@ pub(crate) struct DrawContext {
     pub(crate) full_width: usize,
     /// Rows that a list may take.
     pub(crate) max_rows: usize,
+    pub(crate) texts: &'static Texts,
+    /// Whether a single question is drawn in place.
+    pub(crate) is_inline: bool,
 }
 
 /// The rendering of the focused field.
@@ -76,6 +80,8 @@ pub(crate) struct RenderedField {
     pub(crate) below: Vec<Line<'static>>,
     /// Help on the keys, as Entreat's own text.
     pub(crate) help: &'static str,
+    /// Keys and their effects, for a question in place.
+    pub(crate) keys: Vec<(&'static str, &'static str)>,
 }
 
 /// An editor for one field.
@@ -152,13 +158,19 @@ fn draw_edit(edit: &Edit, context: DrawContext, is_secret: bool) -> RenderedFiel
     let (row, column) = all.cursor;
     let first = (row + 1).saturating_sub(MAX_ROWS);
     let shown = all.rows.into_iter().skip(first).take(MAX_ROWS);
-    let style = context.theme.normal().underlined();
-    // An empty field must be visible too.
-    let blank = context.width.min(MIN_LINE_WIDTH);
+    let (style, blank) = if context.is_inline {
+        // The cursor shows where to type.
+        (context.theme.normal(), 0)
+    } else {
+        // An empty field must be visible too.
+        let blank = context.width.min(MIN_LINE_WIDTH);
+        (context.theme.normal().underlined(), blank)
+    };
     let rows = shown.map(|row| Line::from(Span::styled(padded(row, blank), style)));
     RenderedField {
         rows: rows.collect(),
         cursor: Some((row - first, column)),
+        keys: vec![("Enter", context.texts.keys.send)],
         ..RenderedField::default()
     }
 }

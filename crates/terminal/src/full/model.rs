@@ -16,26 +16,29 @@ use serde_json::{Map, Value};
 use super::event::{Effect, Event, Key};
 use super::field::{self, Editor, KeyOutcome};
 use super::view;
+use crate::inline;
 use crate::prompt;
 use crate::question::{FormReply, TerminalQuestion, TerminalStyle};
-use crate::typography::time_left;
+use crate::texts::Texts;
 
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the flags are independent, and all combinations occur"
 )]
 pub(crate) struct Model {
-    pub(super) form: Form,
-    pub(super) messages: Messages,
-    pub(super) asker: Option<String>,
-    pub(super) message: Option<String>,
-    pub(super) text_format: TextFormat,
-    pub(super) notices: Vec<String>,
+    pub(crate) form: Form,
+    pub(crate) messages: Messages,
+    pub(crate) asker: Option<String>,
+    pub(crate) message: Option<String>,
+    pub(crate) text_format: TextFormat,
+    pub(crate) notices: Vec<String>,
     pub(super) script: Option<Script>,
-    pub(super) style: TerminalStyle,
+    pub(crate) style: TerminalStyle,
+    pub(crate) texts: &'static Texts,
+    layout: Layout,
     /// Columns and rows of the window.
-    pub(super) size: (usize, usize),
-    pub(super) editors: Vec<Box<dyn Editor>>,
+    pub(crate) size: (usize, usize),
+    pub(crate) editors: Vec<Box<dyn Editor>>,
     /// The draft: an object of raw answers.
     pub(super) answers: Value,
     /// The focused field.
@@ -51,11 +54,11 @@ pub(crate) struct Model {
     refused: Vec<FieldError>,
     /// The person tried to send, so that all errors are shown.
     tried_to_send: bool,
-    pub(super) time: Option<Countdown>,
+    pub(crate) time: Option<Countdown>,
     /// The status line, as Entreat's own text.
-    pub(super) status: Option<String>,
+    pub(crate) status: Option<String>,
     /// The exit that a second press of the same key confirms.
-    pub(super) leaving: Option<Leaving>,
+    pub(crate) leaving: Option<Leaving>,
     started: bool,
     /// There is input that would be lost.
     edited: bool,
@@ -68,11 +71,20 @@ pub(crate) struct Model {
 }
 
 /// Why a file was not accepted.
-pub(super) enum FileError {
+pub(crate) enum FileError {
     /// It cannot be read; Entreat's own text.
     Unreadable(String),
     /// The form rejects it; the form's message.
     Refused(String),
+}
+
+/// How the model is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// On the whole screen.
+    Full,
+    /// In place; `has_introduction` is whether the introduction is redrawn too.
+    Inline { has_introduction: bool },
 }
 
 /// What is on the screen.
@@ -87,15 +99,21 @@ pub(super) enum Pane {
 
 /// The time left for the question.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Countdown {
-    pub(super) left: Duration,
+pub(crate) struct Countdown {
+    pub(crate) left: Duration,
     pub(super) extensions_left: u32,
-    pub(super) is_short: bool,
+    pub(crate) is_short: bool,
+}
+
+impl Countdown {
+    pub(crate) fn can_be_extended(self) -> bool {
+        self.extensions_left > 0
+    }
 }
 
 /// An exit that loses the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leaving {
+pub(crate) enum Leaving {
     Cancel,
     Decline,
 }
@@ -109,11 +127,42 @@ enum Move {
 }
 
 impl Model {
+    /// A form on the whole screen.
     pub(crate) fn new(
         question: &TerminalQuestion,
         style: TerminalStyle,
         size: (usize, usize),
         today: Date,
+    ) -> Self {
+        Self::with_layout(question, style, size, today, Layout::Full)
+    }
+
+    /// A single question in place.
+    pub(crate) fn inline(
+        question: &TerminalQuestion,
+        style: TerminalStyle,
+        size: (usize, usize),
+        today: Date,
+    ) -> Self {
+        let layout = Layout::Inline {
+            has_introduction: true,
+        };
+        Self::with_layout(question, style, size, today, layout)
+    }
+
+    /// The introduction was printed, and is not drawn any more.
+    pub(crate) fn mark_introduced(&mut self) {
+        self.layout = Layout::Inline {
+            has_introduction: false,
+        };
+    }
+
+    fn with_layout(
+        question: &TerminalQuestion,
+        style: TerminalStyle,
+        size: (usize, usize),
+        today: Date,
+        layout: Layout,
     ) -> Self {
         let form = question.form.clone();
         let count = form.fields().len();
@@ -124,6 +173,8 @@ impl Model {
                 .map(|field| field::editor(field, today))
                 .collect(),
             form,
+            texts: Texts::of(&question.messages),
+            layout,
             messages: question.messages.clone(),
             asker: question.asker.clone(),
             message: question.message.clone(),
@@ -179,7 +230,7 @@ impl Model {
         self.reached = self.focus.unwrap_or(self.form.fields().len());
         if !self.refused.is_empty() {
             self.reached = self.form.fields().len();
-            self.status = Some("The answers were not accepted.".to_owned());
+            self.status = Some(self.texts.refused.to_owned());
             let first = self.first_invalid();
             self.focus = first.or(self.focus);
             self.scroll = None;
@@ -213,16 +264,16 @@ impl Model {
                     extensions_left,
                     is_short: false,
                 });
-                self.status = Some(format!("You now have {}.", time_left(left)));
+                self.status = Some((self.texts.extended)(&time_left(left, self.texts)));
             }
             Event::ExpiryWarning(left) => {
                 if let Some(time) = &mut self.time {
                     time.is_short = true;
                 }
-                self.status = Some(format!("Time is running out: {} left.", time_left(left)));
+                self.status = Some((self.texts.running_out)(&time_left(left, self.texts)));
             }
             Event::ExtensionRefused(why) => {
-                self.status = Some(format!("The time was not extended: {why}."));
+                self.status = Some((self.texts.not_extended)(&why));
             }
             Event::Completed(completion) => {
                 let index = completion.index;
@@ -236,7 +287,22 @@ impl Model {
 
     /// Draws the current screen.
     pub(crate) fn view(&self) -> view::Frame {
-        view::draw(self)
+        match self.layout {
+            Layout::Full => view::draw(self),
+            Layout::Inline { has_introduction } => inline::draw(self, has_introduction),
+        }
+    }
+
+    /// Whether the person could not see what they type.
+    fn is_too_small(&self) -> bool {
+        match self.layout {
+            Layout::Full => view::is_too_small(self.size),
+            Layout::Inline { .. } => inline::is_too_small(self.size),
+        }
+    }
+
+    fn is_inline(&self) -> bool {
+        matches!(self.layout, Layout::Inline { .. })
     }
 
     fn mark_started(&mut self, effects: &mut Vec<Effect>) {
@@ -266,7 +332,7 @@ impl Model {
             Key::Ctrl('t') => return self.extend(effects),
             _ => {}
         }
-        if view::is_too_small(self.size) {
+        if self.is_too_small() {
             // No input that the person cannot see.
             return;
         }
@@ -292,7 +358,7 @@ impl Model {
         match self.time {
             Some(time) if time.extensions_left > 0 => effects.push(Effect::RequestExtension),
             Some(_) => {
-                self.status = Some("This question can't be extended any further.".to_owned());
+                self.status = Some(self.texts.no_extension_left.to_owned());
             }
             None => {}
         }
@@ -313,6 +379,8 @@ impl Model {
             return self.apply(index, outcome, Some(Move::Next), effects);
         }
         match key {
+            // In place, an arrow too many must not send the answer.
+            Key::Down if self.is_inline() => {}
             Key::Tab | Key::Down | Key::Enter => self.go(Move::Next, effects),
             Key::BackTab | Key::Up => self.go(Move::Back, effects),
             Key::Ctrl('r') => self.go(Move::Review, effects),
@@ -324,7 +392,7 @@ impl Model {
 
     fn paste(&mut self, text: &str, effects: &mut Vec<Effect>) {
         self.leaving = None;
-        if self.pane != Pane::Form || view::is_too_small(self.size) {
+        if self.pane != Pane::Form || self.is_too_small() {
             return;
         }
         self.scroll = None;
@@ -402,7 +470,7 @@ impl Model {
         self.clear_refusals(index);
     }
 
-    pub(super) fn progress(&self) -> Progress<'_> {
+    pub(crate) fn progress(&self) -> Progress<'_> {
         self.form.progress(&self.answers, &CheckSettings::default())
     }
 
@@ -414,5 +482,14 @@ impl Model {
             .filter(|(_, field)| !field.is_fixed() && progress.is_active(field.id()))
             .map(|(index, _)| index)
             .collect()
+    }
+}
+
+/// Formats the time left, rounded up to a second.
+fn time_left(left: Duration, texts: &Texts) -> String {
+    let seconds = left.as_millis().div_ceil(1000);
+    match seconds {
+        0..120 => (texts.duration)(seconds, false),
+        _ => (texts.duration)(seconds / 60, true),
     }
 }

@@ -15,6 +15,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_crossterm::CrosstermBackend;
 
+use super::Surface;
 use super::view::Frame;
 use crate::console::size;
 
@@ -52,8 +53,16 @@ impl Screen {
         self.size
     }
 
+    /// Asks the terminal to copy text to the clipboard; not all support it.
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        write!(self.backend, "\x1b]52;c;{}\x1b\\", STANDARD.encode(text))?;
+        io::Write::flush(&mut self.backend)
+    }
+}
+
+impl Surface for Screen {
     /// Measures the window again and clears it.
-    pub(super) fn resize(&mut self) -> io::Result<(usize, usize)> {
+    fn resize(&mut self) -> io::Result<(usize, usize)> {
         self.size = size();
         self.drawn = Buffer::empty(area(self.size));
         execute!(self.backend, Clear(ClearType::All))?;
@@ -61,7 +70,7 @@ impl Screen {
     }
 
     /// Draws the difference to the previous frame.
-    pub(super) fn draw(&mut self, frame: &Frame) -> io::Result<()> {
+    fn draw(&mut self, frame: &Frame) -> io::Result<()> {
         let area = area(self.size);
         let mut next = Buffer::empty(area);
         for (row, line) in (area.top()..area.bottom()).zip(&frame.lines) {
@@ -84,12 +93,6 @@ impl Screen {
         }
         self.drawn = next;
         execute!(self.backend, EndSynchronizedUpdate)
-    }
-
-    /// Asks the terminal to copy text to the clipboard; not all support it.
-    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
-        write!(self.backend, "\x1b]52;c;{}\x1b\\", STANDARD.encode(text))?;
-        io::Write::flush(&mut self.backend)
     }
 }
 

@@ -4,6 +4,7 @@ mod any;
 mod fields;
 mod frames;
 mod hostile;
+mod inline;
 mod moves;
 
 use entreat_core::jiff::civil::date;

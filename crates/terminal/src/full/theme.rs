@@ -71,6 +71,11 @@ impl Theme {
         }
     }
 
+    /// The style of an answer that was sent.
+    pub(crate) fn answer(self) -> Style {
+        self.coloured(Style::new(), Color::Cyan)
+    }
+
     /// The style of key names and marks.
     pub(crate) fn key(self) -> Style {
         self.coloured(self.bold(), Color::Cyan)

@@ -17,7 +17,7 @@ use super::model::{Leaving, Model, Pane};
 use super::theme::{Theme, truncate};
 use crate::typography::quoted;
 
-pub(crate) use body::Body;
+pub(crate) use body::{Body, wrapped};
 
 /// The smallest usable window.
 const MIN_SIZE: (usize, usize) = (30, 8);
@@ -27,7 +27,7 @@ const WIDE_COLUMNS: usize = 60;
 const ROWS_FOR_RULES: usize = 14;
 
 /// A whole screen.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) lines: Vec<Line<'static>>,
     /// Column and row.
@@ -36,7 +36,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// A screen without a cursor.
-    pub(super) fn new(lines: Vec<Line<'static>>, theme: Theme) -> Self {
+    pub(crate) fn new(lines: Vec<Line<'static>>, theme: Theme) -> Self {
         let lines = lines.into_iter().map(|line| theme.to_terminal(line));
         Self {
             lines: lines.collect(),
@@ -61,7 +61,7 @@ pub(super) fn draw(model: &Model) -> Frame {
     let theme = Theme::new(model.style);
     let (columns, rows) = model.size;
     if is_too_small(model.size) {
-        return too_small(theme, rows);
+        return too_small(model, theme, rows);
     }
     let below = footer(model, theme);
     let body = body(model, theme);
@@ -73,7 +73,7 @@ pub(super) fn draw(model: &Model) -> Frame {
         lines.push(rule(
             columns,
             theme,
-            is_more_above.then_some("PgUp: more above"),
+            is_more_above.then_some(model.texts.more_above),
         ));
     }
     let above = lines.len();
@@ -92,7 +92,7 @@ pub(super) fn draw(model: &Model) -> Frame {
         lines.push(rule(
             columns,
             theme,
-            is_more_below.then_some("PgDn: more below"),
+            is_more_below.then_some(model.texts.more_below),
         ));
     }
     lines.extend(below);
@@ -134,22 +134,32 @@ fn header(model: &Model, theme: Theme) -> Line<'static> {
             theme.normal()
         };
         let sign = if time.is_short { "! " } else { "" };
-        Span::styled(format!("{sign}{} left", clock(time.left)), style)
+        Span::styled(
+            format!("{sign}{}", (model.texts.time_left)(&clock(time.left))),
+            style,
+        )
     });
     let taken = time.as_ref().map_or(0, |time| time.content.width() + 2);
-    let who = match (&model.asker, model.pane) {
-        (Some(asker), Pane::Form) => format!("{} asks", quoted(asker)),
-        (None, Pane::Form) => "Question".to_owned(),
-        (Some(asker), Pane::Review { .. }) => format!("Your answers to {}", quoted(asker)),
-        (None, Pane::Review { .. }) => "Your answers".to_owned(),
+    let texts = model.texts;
+    let who = |asker: Option<&str>| match (asker, model.pane) {
+        (Some(asker), Pane::Form) => (texts.asks)(asker),
+        (None, Pane::Form) => texts.question.to_owned(),
+        (Some(asker), Pane::Review { .. }) => (texts.your_answers_to)(asker),
+        (None, Pane::Review { .. }) => texts.your_answers.to_owned(),
     };
-    // The closing mark is Entreat's, and must not be cut off.
-    let who = match who.strip_suffix("” asks") {
-        Some(start) if who.width() + taken > width => {
-            format!("{}” asks", truncate(start, width.saturating_sub(taken + 6)))
-        }
-        _ => truncate(&who, width.saturating_sub(taken)),
-    };
+    let room = width.saturating_sub(taken);
+    let asker = model.asker.as_deref().map(quoted);
+    let mut words = who(asker.as_deref());
+    if let Some(asker) = &asker
+        && words.width() > room
+        && let Some(start) = asker.strip_suffix('”')
+    {
+        // The closing mark is Entreat's, and must not be cut off.
+        let others = who(Some("”")).width();
+        let start = truncate(start, room.saturating_sub(others));
+        words = who(Some(&format!("{start}”")));
+    }
+    let who = truncate(&words, room);
     let gap = width.saturating_sub(who.width() + taken.saturating_sub(2));
     let mut spans = vec![Span::styled(who, theme.bold())];
     if let Some(time) = time {
@@ -160,7 +170,7 @@ fn header(model: &Model, theme: Theme) -> Line<'static> {
 }
 
 /// Formats `4:59` or `1:02:03`.
-fn clock(left: Duration) -> String {
+pub(crate) fn clock(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 {
@@ -180,20 +190,18 @@ fn rule(width: usize, theme: Theme, words: Option<&str>) -> Line<'static> {
 }
 
 fn footer(model: &Model, theme: Theme) -> Vec<Line<'static>> {
-    let width = model.size.0;
+    let (width, texts) = (model.size.0, model.texts);
+    let named = texts.keys;
     let mut lines = Vec::new();
     if let Some(leaving) = model.leaving {
         let words = match leaving {
-            Leaving::Cancel => "Press Esc again to leave and discard your answers.",
-            Leaving::Decline => "Press Ctrl-X again to decline.",
+            Leaving::Cancel => texts.leave_form_again,
+            Leaving::Decline => texts.decline_again,
         };
-        let mut words = body::wrapped(words, width, theme.warning());
+        let mut words = wrapped(words, width, theme.warning());
         words.truncate(2);
         lines.extend(words);
-        lines.push(Line::from(Span::styled(
-            "Press any other key to stay.",
-            theme.normal(),
-        )));
+        lines.push(Line::from(Span::styled(texts.stay, theme.normal())));
         return lines;
     }
     if let Some(status) = &model.status {
@@ -202,18 +210,26 @@ fn footer(model: &Model, theme: Theme) -> Vec<Line<'static>> {
             theme.warning(),
         )));
     }
-    let on_form: &[(&str, &str)] = &[("Tab", "next"), ("Shift-Tab", "back"), ("Ctrl-R", "review")];
-    let on_answer: &[(&str, &str)] = &[("Enter", "change"), ("Up/Down", "choose")];
-    let on_send: &[(&str, &str)] = &[("Enter", "send"), ("Up", "choose"), ("Shift-Tab", "back")];
+    let on_form: &[(&str, &str)] = &[
+        ("Tab", named.next),
+        ("Shift-Tab", named.back),
+        ("Ctrl-R", named.review),
+    ];
+    let on_answer: &[(&str, &str)] = &[("Enter", named.change), ("Up/Down", named.choose)];
+    let on_send: &[(&str, &str)] = &[
+        ("Enter", named.send),
+        ("Up", named.choose),
+        ("Shift-Tab", named.back),
+    ];
     let moves = match model.pane {
         Pane::Form => on_form,
         Pane::Review { at } if at < model.questions().len() => on_answer,
         Pane::Review { .. } => on_send,
     };
     lines.push(keys(moves, width, theme));
-    let mut ways_out = vec![("Ctrl-X", "decline"), ("Esc", "cancel")];
+    let mut ways_out = vec![("Ctrl-X", named.decline), ("Esc", named.cancel)];
     if model.time.is_some_and(|time| time.extensions_left > 0) {
-        ways_out.push(("Ctrl-T", "more time"));
+        ways_out.push(("Ctrl-T", named.more_time));
     }
     lines.push(keys(&ways_out, width, theme));
     lines
@@ -221,7 +237,7 @@ fn footer(model: &Model, theme: Theme) -> Vec<Line<'static>> {
 
 /// Draws keys and their effects, abbreviated if the window is narrow.
 pub(super) fn keys(keys: &[(&str, &str)], width: usize, theme: Theme) -> Line<'static> {
-    let length: usize = keys.iter().map(|(k, w)| k.len() + w.len() + 4).sum();
+    let length: usize = keys.iter().map(|(k, w)| k.width() + w.width() + 4).sum();
     let is_tight = length > width + 3;
     let mut spans = Vec::new();
     for (i, (key, words)) in keys.iter().enumerate() {
@@ -239,13 +255,9 @@ pub(super) fn keys(keys: &[(&str, &str)], width: usize, theme: Theme) -> Line<'s
     Line::from(spans)
 }
 
-fn too_small(theme: Theme, rows: usize) -> Frame {
-    let (columns, least_rows) = MIN_SIZE;
-    let mut lines = vec![
-        Line::from("Too small."),
-        Line::from(format!("Needs {columns} x {least_rows}.")),
-        Line::from("Esc cancels."),
-    ];
+fn too_small(model: &Model, theme: Theme, rows: usize) -> Frame {
+    let lines = (model.texts.window_needs)(MIN_SIZE.0, MIN_SIZE.1);
+    let mut lines: Vec<Line<'static>> = lines.into_iter().map(Line::from).collect();
     lines.truncate(rows);
     Frame::new(lines, theme)
 }

@@ -5,37 +5,34 @@ use std::io;
 use crate::console::{Output, PromptGuard};
 use crate::lines::LineReader;
 use crate::question::{CardReply, OpenedReply, UrlCard};
+use crate::texts::CardTexts;
 use crate::typography::quoted;
 
 const PROMPT: &str = "> ";
-const OPEN: &str = "Type open to open it in your browser, :decline to refuse, or :cancel to leave \
-    without a decision.";
-const CLOSED: &str = "It cannot be opened. Type :decline to refuse, or :cancel to leave without a \
-    decision.";
-const OPENED: &str = "Type done when you have finished there, again to open it once more, or \
-    :cancel.";
 
 pub(crate) async fn card(
     output: &mut Output,
     lines: &mut LineReader,
+    texts: &CardTexts,
     card: &UrlCard,
 ) -> io::Result<CardReply> {
     let mut output = PromptGuard::new(output);
-    output.write_own(&format!(
-        "{} asks you to open a web page:",
-        quoted(&card.asker)
-    ))?;
+    output.write_own(&(texts.asks_to_open)(&quoted(&card.asker)))?;
     output.write_quoted(&card.message)?;
-    output.write_own("This is the address:")?;
+    output.write_own(texts.address)?;
     output.write_quoted(&card.url.replace(char::is_whitespace, " "))?;
     if !card.host.is_empty() {
-        output.write_own(&format!("It leads to {}.", quoted(&card.host)))?;
+        output.write_own(&(texts.leads_to_host)(&quoted(&card.host)))?;
     }
     for warning in &card.warnings {
-        output.write_own(&format!("Careful: {warning}"))?;
+        output.write_own(&(texts.careful)(warning))?;
     }
     loop {
-        output.write_own(if card.may_be_opened { OPEN } else { CLOSED })?;
+        output.write_own(if card.may_be_opened {
+            texts.type_open
+        } else {
+            texts.type_closed
+        })?;
         match read_word(&mut output, lines).await?.as_deref() {
             None | Some("cancel") => return Ok(CardReply::Cancel),
             Some("open") if card.may_be_opened => return Ok(CardReply::Open),
@@ -48,12 +45,13 @@ pub(crate) async fn card(
 pub(crate) async fn opened(
     output: &mut Output,
     lines: &mut LineReader,
+    texts: &CardTexts,
     card: &UrlCard,
 ) -> io::Result<OpenedReply> {
     let mut output = PromptGuard::new(output);
-    output.write_own(&format!("{} was opened.", quoted(&card.host)))?;
+    output.write_own(&(texts.was_opened)(&quoted(&card.host)))?;
     loop {
-        output.write_own(OPENED)?;
+        output.write_own(texts.type_opened)?;
         match read_word(&mut output, lines).await?.as_deref() {
             None | Some("cancel") => return Ok(OpenedReply::Cancel),
             Some("done") => return Ok(OpenedReply::Done),

@@ -19,8 +19,6 @@ enum EnterAction {
     Keep,
     /// Takes the field's default.
     Default(Value),
-    /// Answers no: a required boolean without a default.
-    No,
     /// Leaves the field without an answer.
     NoAnswer,
 }
@@ -110,7 +108,6 @@ impl Dialogue<'_> {
             Line::Enter => match self.enter_action(field) {
                 EnterAction::Keep => self.draft_value(field).cloned(),
                 EnterAction::Default(value) => Some(value),
-                EnterAction::No => Some(false.into()),
                 EnterAction::NoAnswer => no_answer(field),
             },
             Line::Empty => {
@@ -179,9 +176,6 @@ impl Dialogue<'_> {
         match (self.draft_value(field), field.default()) {
             (Some(_), _) => EnterAction::Keep,
             (None, Some(default)) => EnterAction::Default(prompt::raw(default)),
-            (None, None) if matches!(field.kind(), Kind::Boolean) && field.is_required() => {
-                EnterAction::No
-            }
             (None, None) => EnterAction::NoAnswer,
         }
     }
@@ -207,7 +201,6 @@ impl Dialogue<'_> {
                     .map(|answer| review::in_brief(field, answer));
                 format!("Press Enter for {}", default.unwrap_or_default())
             }
-            EnterAction::No => return "Press Enter for no.".to_owned(),
             EnterAction::NoAnswer if field.is_required() && !self.form.allows_partial() => {
                 return String::new();
             }

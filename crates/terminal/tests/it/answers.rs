@@ -30,9 +30,9 @@ fn negative_numbers_exponents_and_long_ones_can_be_typed() {
 }
 
 #[test]
-fn a_required_boolean_left_off_is_false_and_an_optional_one_is_left_out() {
+fn enter_alone_is_no_answer_to_a_required_boolean_and_leaves_an_optional_one_out() {
     let required = json!({"id": "b", "type": "boolean", "label": "B", "required": true});
-    assert_eq!(answer(required, &[""]), json!({"b": false}));
+    assert_eq!(answer(required, &["", "n"]), json!({"b": false}));
     let optional = json!({"id": "b", "type": "boolean", "label": "B"});
     assert_eq!(answer(optional.clone(), &[""]), json!({}));
     assert_eq!(answer(optional, &["no"]), json!({"b": false}));

@@ -89,7 +89,7 @@ fn every_type_of_field_is_asked_in_words() {
         "billing-api",
         "70000",
         "8443",
-        "",
+        "n",
         "2026-02-30",
         "2026-09-01",
         "moon",
@@ -197,7 +197,7 @@ fn a_draft_is_offered_and_what_nobody_can_answer_is_dropped_from_it() {
     let draft = json!({"plan": "gold", "trace": "x", "stranger": 1, "target": "production",
                        "token": "a long secret", "note": null, "first": "12"});
     let draft = draft.as_object().unwrap().clone();
-    let outcome = fill_draft(&release(), draft, &["", "", "", "", "", "", ""]);
+    let outcome = fill_draft(&release(), draft, &["", "", "", "", "", "n", ""]);
     assert_eq!(outcome.reply, Reply::Answered);
     assert_eq!(
         outcome.draft,

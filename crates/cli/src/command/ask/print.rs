@@ -7,10 +7,8 @@ use entreat::Form;
 use entreat::core::{Field, closest};
 use serde_json::Value;
 
+use super::question::{ANSWER, LINE};
 use crate::output;
-
-/// The field id of a single-line prompt.
-const LINE_FIELD: &str = "value";
 
 /// How to print the answers.
 pub(super) enum Print {
@@ -20,6 +18,8 @@ pub(super) enum Print {
     Variables(Vec<(String, String)>),
     /// The answer to this field.
     Field(String),
+    /// The answer to a single question, in the words of a shell.
+    Answer,
 }
 
 /// Names that shells or loaders act on. A form must not be able to set them.
@@ -90,7 +90,7 @@ impl Print {
     pub(super) fn print(&self, result: &Value, out: &mut dyn Write) -> io::Result<()> {
         let answer = |id: &str| match result {
             Value::Object(answers) => answers.get(id),
-            line if id == LINE_FIELD => Some(line),
+            line if id == LINE => Some(line),
             _ => None,
         };
         match self {
@@ -106,12 +106,18 @@ impl Print {
                 Some(answer) => writeln!(out, "{}", text(answer)),
                 None => Ok(()),
             },
+            Self::Answer => match answer(ANSWER) {
+                Some(Value::Bool(true)) => writeln!(out, "yes"),
+                Some(Value::Bool(false)) => writeln!(out, "no"),
+                Some(answer) => writeln!(out, "{}", text(answer)),
+                None => Ok(()),
+            },
         }
     }
 }
 
 fn ids(form: Option<&Form>) -> impl Iterator<Item = &str> {
-    let line = form.is_none().then_some(LINE_FIELD);
+    let line = form.is_none().then_some(LINE);
     let fields = form.into_iter().flat_map(Form::fields);
     fields.map(Field::id).chain(line)
 }
@@ -200,6 +206,14 @@ mod tests {
             error.to_string().contains("did you mean `name`?"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_single_answer_is_a_word() {
+        let print = |answer: Value| printed(&Print::Answer, &json!({"answer": answer}));
+        assert_eq!(print(json!(true)), "yes\n");
+        assert_eq!(print(json!(false)), "no\n");
+        assert_eq!(print(json!("eu")), "eu\n");
     }
 
     #[test]

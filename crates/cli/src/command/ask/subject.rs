@@ -1,4 +1,4 @@
-//! The subject of a question: a form from a file or a folder, a script, or a single line.
+//! The subject of a question: a form from a file or a folder, a script, or a single question.
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use entreat::core::{Field, Kind, Script, closest};
@@ -9,6 +9,7 @@ use entreat::{Ask, Form, Messages};
 use serde_json::Value;
 
 use super::Args;
+use super::question::Question;
 use crate::command::form::InvalidDocument;
 use crate::context::Context;
 use crate::{output, runtime};
@@ -17,16 +18,13 @@ use crate::{output, runtime};
 pub(super) enum Subject {
     Form(Form),
     Script(Script),
-    Line { prompt: String, sensitive: bool },
+    Question(Question),
 }
 
 impl Subject {
     pub(super) fn read(args: &Args, context: &mut Context) -> anyhow::Result<Self> {
-        if let Some(prompt) = &args.prompt {
-            return Ok(Self::Line {
-                prompt: prompt.clone(),
-                sensitive: args.sensitive,
-            });
+        if let Some(question) = Question::read(args)? {
+            return Ok(Self::Question(question));
         }
         if let Some(source) = &args.script {
             let script = args.notation.read(source, context)?;
@@ -38,25 +36,18 @@ impl Subject {
         let form = match (&args.template, &args.form) {
             (Some(name), _) => template(name, args, context)?,
             (None, Some(source)) => args.notation.load_form(source, context)?,
-            (None, None) => bail!("specify a form, --template, --script or --prompt"),
+            (None, None) => bail!("specify a question, a form, --template or --script"),
         };
         with_defaults(&form, &args.defaults).map(Self::Form)
     }
 
-    /// Creates the request for the engine. Fails if the prompt is empty.
+    /// Creates the request for the engine. Fails if a question is empty.
     pub(super) fn ask(&self, on_page: bool) -> anyhow::Result<Ask> {
         Ok(match self {
             Self::Form(form) if on_page => Ask::form(form.clone()),
             Self::Form(form) => Ask::terminal(form.clone()),
             Self::Script(script) => Ask::script(script),
-            Self::Line { prompt, sensitive } => {
-                let ask = if *sensitive {
-                    Ask::secret(prompt)
-                } else {
-                    Ask::inline(prompt)
-                };
-                ask.map_err(|_| anyhow!("--prompt is empty: enter a question"))?
-            }
+            Self::Question(question) => question.ask(on_page)?,
         })
     }
 
@@ -64,7 +55,10 @@ impl Subject {
     pub(super) fn question(&self, form: Form, messages: Messages) -> TerminalQuestion {
         match self {
             Self::Script(script) => TerminalQuestion::of_script(script, messages),
-            Self::Form(_) | Self::Line { .. } => TerminalQuestion::new(form, messages),
+            Self::Form(_) => TerminalQuestion::new(form, messages),
+            Self::Question(question) => {
+                TerminalQuestion::new(form, messages).draft(question.draft())
+            }
         }
     }
 
@@ -73,7 +67,7 @@ impl Subject {
         match self {
             Self::Form(form) => Some(form),
             Self::Script(script) => Some(script.form()),
-            Self::Line { .. } => None,
+            Self::Question(question) => question.form(),
         }
     }
 }

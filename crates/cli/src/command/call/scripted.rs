@@ -27,6 +27,8 @@ pub(super) struct ScriptedAnswers {
 struct State {
     left: VecDeque<ElicitResult>,
     used: usize,
+    /// Whether questions are refused altogether.
+    refuses: bool,
     /// The first error in the answers.
     error: Option<String>,
 }
@@ -64,11 +66,25 @@ impl ScriptedAnswers {
         let state = State {
             left,
             used: 0,
+            refuses: false,
             error: None,
         };
         Ok(Self {
             state: Mutex::new(state),
         })
+    }
+
+    /// No answers: a question is an error.
+    pub(super) fn none() -> Self {
+        let state = State {
+            left: VecDeque::new(),
+            used: 0,
+            refuses: true,
+            error: None,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
     }
 
     /// Fails if an answer was missing or invalid.
@@ -104,7 +120,13 @@ impl ScriptedAnswers {
         }
         let number = state.used;
         let (server, message) = (output::sanitize(server), output::sanitize(message));
-        let error = format!("no answer for question {number}: {server} asks: {message}");
+        let error = if state.refuses {
+            format!(
+                "the server asks a question, which --no-input forbids: {server} asks: {message}"
+            )
+        } else {
+            format!("no answer for question {number}: {server} asks: {message}")
+        };
         Err(state.refuse(error))
     }
 }

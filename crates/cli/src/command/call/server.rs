@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::str::FromStr;
 
 use anyhow::Context as _;
-use entreat::mcp::answer::{self, Answering};
+use entreat::mcp::answer::{self, Answering, ConnectionFailure};
 use entreat::mcp::rmcp::RoleClient;
 use entreat::mcp::rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService,
@@ -49,20 +49,53 @@ impl ServerTarget<'_> {
         }
     }
 
-    /// Connects; the stderr of a server started here goes to `stderr`.
+    /// Connects by the first handshake that succeeds; the stderr of a server started here goes to
+    /// `stderr`.
     pub(super) async fn connect(
         &self,
         answering: Answering<Entreat>,
-        lifecycle: ClientLifecycleMode,
+        eras: Vec<ClientLifecycleMode>,
         headers: &[Header],
         stderr: &mut Option<ServerStderr>,
         hold_stderr: bool,
     ) -> anyhow::Result<Connected> {
-        let connected = match self {
+        let mut eras = eras.into_iter();
+        let mut first = None;
+        loop {
+            let Some(era) = eras.next() else {
+                // The first error is about the version that the server should have spoken.
+                return Err(match first {
+                    Some(error) => unreachable(self, &error),
+                    None => anyhow::anyhow!("no protocol version is left to try"),
+                });
+            };
+            let tried = self
+                .try_connect(answering.clone(), era, headers, stderr, hold_stderr)
+                .await?;
+            match tried {
+                Ok(connected) => return Ok(connected),
+                Err(error) if may_be_older(&error) => {
+                    tracing::debug!(%error, "the handshake failed");
+                    first.get_or_insert(error);
+                }
+                Err(error) => return Err(unreachable(self, &error)),
+            }
+        }
+    }
+
+    async fn try_connect(
+        &self,
+        answering: Answering<Entreat>,
+        era: ClientLifecycleMode,
+        headers: &[Header],
+        stderr: &mut Option<ServerStderr>,
+        hold_stderr: bool,
+    ) -> anyhow::Result<Result<Connected, ClientInitializeError>> {
+        Ok(match self {
             Self::Url(url) => {
                 let headers: HeaderMap = headers.iter().cloned().collect();
                 let transport = answer::http(url, headers)?;
-                answering.serve_with_lifecycle(transport, lifecycle).await
+                answering.serve_with_lifecycle(transport, era).await
             }
             Self::Command { program, arguments } => {
                 let mut command = Command::new(program);
@@ -71,14 +104,27 @@ impl ServerTarget<'_> {
                     .with_context(|| format!("cannot start {}", self.name()))?;
                 let stream = child.take_stderr();
                 *stderr = stream.map(|stream| ServerStderr::listen(stream, hold_stderr));
-                answering.serve_with_lifecycle(child, lifecycle).await
+                answering.serve_with_lifecycle(child, era).await
             }
-        };
-        connected.map_err(|error| unreachable(self, &error))
+        })
     }
 }
 
-/// Explains a connection error in one line.
+/// Whether a handshake may have failed because the server is too old for it.
+fn may_be_older(error: &ClientInitializeError) -> bool {
+    !error.is_authorization_required()
+        && !matches!(
+            error,
+            // The older handshake has failed too.
+            ClientInitializeError::LegacyFallbackFailed { .. } | ClientInitializeError::Cancelled
+        )
+        && !matches!(
+            answer::connection_failure(error),
+            Some(ConnectionFailure::Connect(_))
+        )
+}
+
+/// Explains a connection error in one line, and what to do.
 fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyhow::Error {
     let name = target.name();
     if error.is_authorization_required() {
@@ -86,12 +132,27 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
             "{name} requires authentication: add --header 'Authorization: Bearer ...'"
         );
     }
+    match (answer::connection_failure(error), target) {
+        (Some(ConnectionFailure::Connect(why)), _) => {
+            let why = output::sanitize(&why).to_lowercase();
+            return anyhow::anyhow!(
+                "cannot connect to {name}: {why}. Is the server running, and is the URL right?"
+            );
+        }
+        (Some(ConnectionFailure::Broken(why)), _) => {
+            let why = output::sanitize(&why).into_owned();
+            return anyhow::anyhow!(why).context(format!(
+                "{name} doesn't respond like an MCP server: check the URL, which often ends in /mcp"
+            ));
+        }
+        (None, _) => {}
+    }
     let message = match (error, target) {
         (
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. },
             ServerTarget::Command { .. },
-        ) => format!("{name} exited without a response: is it an MCP server?"),
+        ) => return anyhow::anyhow!("{name} exited without a response: is it an MCP server?"),
         _ => format!("{name} doesn't respond like an MCP server"),
     };
     // The message may contain untrusted text.

@@ -3,42 +3,66 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use entreat::Catalogue;
+use entreat::Messages;
 use entreat::answering::{BrowserPresenter, Opener, TerminalPresenter};
 use entreat::mcp::answer::Presenter;
 use entreat::terminal::{Mode, Terminal};
 
 use super::bar::Bar;
+use super::scripted::ScriptedAnswers;
 use super::{Args, Ui};
 use crate::browser;
 use crate::context::Context;
 use crate::output;
 use crate::terminal_style::terminal_style;
 
-/// Returns the presenter that the arguments ask for, and whether it uses the full screen.
+/// What shows questions.
+pub(super) struct ShownBy {
+    pub(super) presenter: Arc<dyn Presenter>,
+    /// Whether it draws on the terminal.
+    pub(super) draws: bool,
+    /// Whether a person is there to answer.
+    pub(super) is_attended: bool,
+}
+
+impl ShownBy {
+    /// Answers from a file.
+    pub(super) fn script(script: Arc<ScriptedAnswers>) -> Self {
+        Self {
+            presenter: script,
+            draws: false,
+            is_attended: false,
+        }
+    }
+}
+
+/// Returns the presenter that the arguments ask for.
 ///
 /// Without a terminal, questions are shown on a page, whose link is printed.
-pub(super) fn presenter(args: &Args, context: &Context) -> (Arc<dyn Presenter>, bool) {
+pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> ShownBy {
     let may_open = browser::may_open(context);
     if args.ui.unwrap_or_default() == Ui::Terminal {
         let style = terminal_style(context.environment(), args.plain);
         if let Ok(terminal) = Terminal::open(style) {
-            let languages = context.languages().iter().map(String::as_str);
-            let messages = Catalogue::default().messages(languages);
             let bar = Bar::default();
-            let shown = TerminalPresenter::new(terminal, messages, opener(may_open))
+            let shown = TerminalPresenter::new(terminal, messages.clone(), opener(may_open))
                 .on_progress(move |progress| bar.show(progress));
-            return (Arc::new(shown), style.mode == Mode::Full);
+            return ShownBy {
+                presenter: Arc::new(shown),
+                draws: style.mode == Mode::Full,
+                is_attended: true,
+            };
         }
     }
     let say = |line: &str| {
         // If stderr is closed, there is no place to report it.
         let _ = writeln!(io::stderr(), "{}", output::sanitize(line));
     };
-    (
-        Arc::new(BrowserPresenter::new(opener(may_open), say)),
-        false,
-    )
+    ShownBy {
+        presenter: Arc::new(BrowserPresenter::new(opener(may_open), say)),
+        draws: false,
+        is_attended: args.ui == Some(Ui::Browser),
+    }
 }
 
 /// Opens URLs if there is a display.

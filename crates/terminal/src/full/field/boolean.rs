@@ -1,6 +1,4 @@
-//! `boolean`: yes or no, side by side.
-//!
-//! A required one defaults to no. An optional one can also be left without an answer.
+//! `boolean`: yes or no, side by side. Neither is preselected.
 
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
@@ -16,13 +14,12 @@ pub(super) struct BooleanEditor {
 impl BooleanEditor {
     pub(super) fn new(is_required: bool) -> Self {
         Self {
-            on: is_required.then_some(false),
+            on: None,
             is_required,
         }
     }
 
     fn set(&mut self, on: Option<bool>) -> KeyOutcome {
-        let on = on.or(self.is_required.then_some(false));
         if on == self.on {
             return KeyOutcome::Moved;
         }
@@ -48,7 +45,8 @@ impl Editor for BooleanEditor {
     fn key(&mut self, key: Key) -> KeyOutcome {
         match key {
             Key::Enter => KeyOutcome::Next,
-            Key::Char('y' | 'Y') | Key::Left => self.set(Some(true)),
+            // Of the languages that there are texts for, German says “ja”.
+            Key::Char('y' | 'Y' | 'j' | 'J') | Key::Left => self.set(Some(true)),
             Key::Char('n' | 'N') | Key::Right => self.set(Some(false)),
             Key::Char(' ') => self.set(Some(self.on != Some(true))),
             Key::Delete | Key::Backspace => self.set(None),
@@ -63,7 +61,7 @@ impl Editor for BooleanEditor {
     }
 
     fn draw(&self, context: DrawContext) -> RenderedField {
-        let theme = context.theme;
+        let (theme, texts) = (context.theme, context.texts);
         let side = |on: bool, word: &'static str| {
             let is_chosen = self.on == Some(on);
             let style = if is_chosen {
@@ -76,18 +74,19 @@ impl Editor for BooleanEditor {
                 Span::styled(word, style),
             ]
         };
-        let mut spans = side(true, "yes").to_vec();
+        let mut spans = side(true, texts.yes).to_vec();
         spans.push(Span::raw("   "));
-        spans.extend(side(false, "no"));
+        spans.extend(side(false, texts.no));
         RenderedField {
             rows: vec![Line::from(spans)],
             cursor: None,
             below: Vec::new(),
             help: if self.is_required {
-                "Press y, n or Space."
+                texts.help.boolean
             } else {
-                "Press y, n or Space; Delete clears the answer."
+                texts.help.optional_boolean
             },
+            keys: vec![texts.keys.answer, ("Enter", texts.keys.send)],
         }
     }
 }

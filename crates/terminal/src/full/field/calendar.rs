@@ -6,21 +6,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::full::event::Key;
 use crate::full::theme::Theme;
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use crate::texts::Texts;
 
 /// Returns the day that a key moves to; `None` if the key does not move within a calendar.
 pub(super) fn step(day: Date, key: Key) -> Option<Date> {
@@ -40,12 +26,12 @@ pub(super) fn step(day: Date, key: Key) -> Option<Date> {
 }
 
 /// Draws the month of a day, with the day highlighted.
-pub(super) fn draw(day: Date, theme: Theme) -> Vec<Line<'static>> {
+pub(super) fn draw(day: Date, theme: Theme, texts: &Texts) -> Vec<Line<'static>> {
     let month = usize::try_from(day.month() - 1).unwrap_or_default();
-    let title = format!("{:^20}", format!("{} {}", MONTHS[month], day.year()));
+    let title = format!("{:^20}", format!("{} {}", texts.months[month], day.year()));
     let mut lines = vec![
         Line::from(Span::styled(title, theme.bold())),
-        Line::from(Span::styled("Mo Tu We Th Fr Sa Su", theme.dim())),
+        Line::from(Span::styled(texts.weekdays, theme.dim())),
     ];
     let first = day.first_of_month();
     let before = first.weekday().since(Weekday::Monday);

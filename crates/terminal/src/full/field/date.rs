@@ -103,14 +103,26 @@ impl Editor for DateEditor {
         let drawn = self.line.draw(context);
         let (below, help) = if self.in_calendar {
             let day = self.typed().unwrap_or(self.start);
-            let help = "Arrows move by day and week, PgUp and PgDn by month; or type.";
-            (calendar::draw(day, context.theme), help)
+            let calendar = calendar::draw(day, context.theme, context.texts);
+            (calendar, context.texts.help.in_calendar)
         } else {
-            (Vec::new(), "Down opens a calendar.")
+            (Vec::new(), context.texts.help.calendar)
+        };
+        let keys = context.texts.keys;
+        let open = if self.in_calendar {
+            (
+                context
+                    .theme
+                    .symbol("\u{2190}\u{2191}\u{2192}\u{2193}", "Arrows"),
+                keys.day,
+            )
+        } else {
+            (context.theme.symbol("\u{2193}", "Down"), keys.calendar)
         };
         RenderedField {
             below,
             help,
+            keys: vec![open, ("Enter", keys.send)],
             ..drawn
         }
     }

@@ -134,19 +134,27 @@ impl Editor for FileEditor {
         };
         let mut below: Vec<_> = names.map(name).collect();
         if self.names.len() > MAX_NAMES {
-            let more = format!("  and {} more", self.names.len() - MAX_NAMES);
+            let more = (context.texts.more_names)(self.names.len() - MAX_NAMES);
+            let more = format!("  {more}");
             below.push(Line::from(Span::styled(more, theme.dim())));
         }
         let help = match (self.files.is_empty(), self.takes_many()) {
-            (true, _) => "Type a path; Tab completes it, Enter adds the file.",
-            (false, true) => "Type another path, or press Enter; Delete removes the last file.",
-            (false, false) => "Enter continues; Delete removes the file, a path replaces it.",
+            (true, _) => context.texts.help.first_file,
+            (false, true) => context.texts.help.more_files,
+            (false, false) => context.texts.help.one_file,
+        };
+        let texts = context.texts.keys;
+        let keys = match (self.pending().is_some(), self.files.is_empty()) {
+            (true, _) => vec![("Tab", texts.complete), ("Enter", texts.add)],
+            (false, true) => Vec::new(),
+            (false, false) => vec![("Enter", texts.send), ("Delete", texts.clear)],
         };
         RenderedField {
             rows,
             cursor,
             below,
             help,
+            keys,
         }
     }
 }

@@ -8,7 +8,7 @@ use entreat_core::form::Options;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use super::select::draw_list;
+use super::select::{draw_inline, draw_list};
 use super::{DrawContext, Editor, KeyOutcome, RenderedField};
 use crate::full::event::Key;
 use crate::full::list::List;
@@ -89,16 +89,27 @@ impl Editor for MultiSelectEditor {
 
     fn draw(&self, context: DrawContext) -> RenderedField {
         let theme = context.theme;
-        let count = match self.chosen.len() + self.unknown.len() {
-            0 => "(nothing selected)".to_owned(),
-            count => format!("{count} selected"),
-        };
         let sign = |value: &str| theme.check(self.chosen.contains(value));
+        if context.is_inline {
+            let keys = context.texts.keys;
+            let arrows = theme.symbol("\u{2191}\u{2193}", "Up/Down");
+            return RenderedField {
+                keys: vec![
+                    (arrows, keys.choose),
+                    ("Space", keys.select),
+                    keys.search,
+                    ("Tab", keys.send),
+                ],
+                ..draw_inline(&self.list, sign, context)
+            };
+        }
+        let count = (context.texts.selected)(self.chosen.len() + self.unknown.len());
         RenderedField {
             rows: vec![Line::from(Span::styled(count, theme.dim()))],
             cursor: None,
             below: draw_list(&self.list, sign, context),
-            help: "Space or Enter selects, Tab continues, type to search, Delete clears.",
+            help: context.texts.help.multi_select,
+            keys: Vec::new(),
         }
     }
 }

@@ -3,11 +3,13 @@
 use entreat_core::form::Options;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{DrawContext, Editor, KeyOutcome, RenderedField, as_text};
 use crate::full::event::Key;
 use crate::full::list::{List, ListRow};
-use crate::full::theme::{Theme, truncate};
+use crate::full::theme::truncate;
+use crate::safe_text::one_line;
 
 pub(super) struct SelectEditor {
     list: List,
@@ -67,17 +69,75 @@ impl Editor for SelectEditor {
 
     fn draw(&self, context: DrawContext) -> RenderedField {
         let theme = context.theme;
+        if context.is_inline {
+            let sign = |value: &str| match &self.chosen {
+                // A default is chosen already; otherwise Enter chooses.
+                Some(chosen) => theme.radio(chosen == value),
+                None => "",
+            };
+            let keys = context.texts.keys;
+            let arrows = theme.symbol("\u{2191}\u{2193}", "Up/Down");
+            return RenderedField {
+                keys: vec![(arrows, keys.choose), keys.search, ("Enter", keys.send)],
+                ..draw_inline(&self.list, sign, context)
+            };
+        }
         let chosen = match &self.chosen {
             Some(value) => Span::raw(truncate(self.list.title(value), context.width)),
-            None => Span::styled("(nothing selected)", theme.dim()),
+            None => Span::styled((context.texts.selected)(0), theme.dim()),
         };
         let sign = |value: &str| theme.radio(self.chosen.as_deref() == Some(value));
         RenderedField {
             rows: vec![Line::from(chosen)],
             cursor: None,
             below: draw_list(&self.list, sign, context),
-            help: "Arrows move, Enter selects, type to search, Delete clears.",
+            help: context.texts.help.select,
+            keys: Vec::new(),
         }
+    }
+}
+
+/// Draws a list in place: the search beside the question, the visible options below it.
+pub(super) fn draw_inline(
+    list: &List,
+    sign: impl Fn(&str) -> &'static str,
+    context: DrawContext,
+) -> RenderedField {
+    let (theme, texts) = (context.theme, context.texts);
+    let query = truncate(&one_line(list.query()), context.width.saturating_sub(1));
+    let cursor = (0, query.width());
+    let rows = list.window(context.max_rows);
+    let mut below: Vec<Line<'static>> = rows
+        .map(|row| {
+            let (mark, style) = if row.is_highlighted {
+                ("> ", theme.key())
+            } else {
+                ("  ", theme.normal())
+            };
+            let sign = sign(row.value);
+            let room = context.full_width.saturating_sub(mark.len() + sign.width());
+            Line::from(vec![
+                Span::styled(mark, theme.key()),
+                Span::styled(sign, style),
+                Span::styled(truncate(row.title, room), style),
+            ])
+        })
+        .collect();
+    let (found, all) = (list.found(), list.len());
+    let words = match found {
+        0 => Some(texts.no_match.to_owned()),
+        _ if found > context.max_rows => Some((texts.matches)(found, all)),
+        _ => None,
+    };
+    if let Some(words) = words {
+        let words = truncate(&words, context.full_width);
+        below.push(Line::from(Span::styled(words, theme.dim())));
+    }
+    RenderedField {
+        rows: vec![Line::from(query)],
+        cursor: Some(cursor),
+        below,
+        ..RenderedField::default()
     }
 }
 
@@ -89,10 +149,7 @@ pub(super) fn draw_list(
 ) -> Vec<Line<'static>> {
     let rows = list.window(context.max_rows);
     let rows = rows.map(|row| draw_item(&row, sign(row.value), context));
-    draw_search(list, context.theme)
-        .into_iter()
-        .chain(rows)
-        .collect()
+    draw_search(list, context).into_iter().chain(rows).collect()
 }
 
 /// Draws one option. Its title is the asker's text, so it follows the bar.
@@ -113,22 +170,23 @@ fn draw_item(row: &ListRow<'_>, sign: &'static str, context: DrawContext) -> Lin
 }
 
 /// Draws the search text and the number of matches; `None` for a short list without a search.
-fn draw_search(list: &List, theme: Theme) -> Option<Line<'static>> {
+fn draw_search(list: &List, context: DrawContext) -> Option<Line<'static>> {
     let (found, all) = (list.found(), list.len());
     if list.query().is_empty() && all <= 10 {
         return None;
     }
-    let words = match (list.query().is_empty(), found) {
-        (true, _) => format!("{all} options; type to search"),
-        (false, 0) => format!("none of {all} match"),
-        (false, found) => format!("{found} of {all} match"),
+    let (theme, texts) = (context.theme, context.texts);
+    let words = if list.query().is_empty() {
+        (texts.options)(all)
+    } else {
+        (texts.found)(found, all)
     };
     Some(if list.query().is_empty() {
         Line::from(Span::styled(words, theme.dim()))
     } else {
         Line::from(vec![
-            Span::styled("Search: ", theme.key()),
-            Span::raw(truncate(&crate::safe_text::one_line(list.query()), 30)),
+            Span::styled(texts.search, theme.key()),
+            Span::raw(truncate(&one_line(list.query()), 30)),
             Span::styled(format!("   {words}"), theme.dim()),
         ])
     })

@@ -55,12 +55,18 @@ impl Editor for TextEditor {
 
     fn draw(&self, context: DrawContext) -> RenderedField {
         let help = match (self.is_secret, self.has_lines) {
-            (true, _) => "What you type is not shown.",
-            (false, true) => "Enter starts a new line, Tab continues.",
+            (true, _) => context.texts.help.secret,
+            (false, true) => context.texts.help.lines,
             (false, false) => "",
         };
+        let keys = context.texts.keys;
         RenderedField {
             help,
+            keys: if self.has_lines {
+                vec![("Enter", keys.new_line), ("Tab", keys.send)]
+            } else {
+                vec![("Enter", keys.send)]
+            },
             ..draw_edit(&self.edit, context, self.is_secret)
         }
     }

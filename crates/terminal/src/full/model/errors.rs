@@ -11,7 +11,7 @@ impl Model {
     ///
     /// Before the first attempt to send, leaves out fields that were not visited, and missing
     /// answers.
-    pub(in crate::full) fn errors(&self) -> Vec<FieldError> {
+    pub(crate) fn errors(&self) -> Vec<FieldError> {
         let mut errors = if self.tried_to_send {
             match self.form.check(&self.answers) {
                 Ok(_) => Vec::new(),
@@ -40,7 +40,7 @@ impl Model {
     }
 
     /// Returns why a field's file was not accepted.
-    pub(in crate::full) fn file_errors(&self, index: usize) -> Option<&FileError> {
+    pub(crate) fn file_errors(&self, index: usize) -> Option<&FileError> {
         self.file_errors[index].as_ref()
     }
 

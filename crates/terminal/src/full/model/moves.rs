@@ -36,6 +36,8 @@ impl Model {
                     self.scroll = Some(0);
                 }
             }
+            // In place, there is nothing to review: the answer is on the screen.
+            Move::Review if self.is_inline() => self.finish(&questions, effects),
             Move::Review => self.review(effects),
         }
     }
@@ -59,7 +61,7 @@ impl Model {
 
     /// After the last question: a single answer is sent, several are reviewed.
     fn finish(&mut self, questions: &[usize], effects: &mut Vec<Effect>) {
-        if questions.len() == 1 && self.notices.is_empty() {
+        if self.is_inline() || questions.len() == 1 && self.notices.is_empty() {
             self.leave_field(effects);
             self.send(effects);
         } else {
@@ -101,10 +103,7 @@ impl Model {
         self.reached = self.form.fields().len();
         self.focus = self.first_invalid().or(self.focus);
         self.scroll = None;
-        self.status = Some(match wrong {
-            1 => "1 answer needs correcting.".to_owned(),
-            many => format!("{many} answers need correcting."),
-        });
+        self.status = Some((self.texts.to_correct)(wrong));
         false
     }
 

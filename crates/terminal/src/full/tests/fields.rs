@@ -34,10 +34,17 @@ fn negative_numbers_and_exponents_can_be_typed() {
 }
 
 #[test]
-fn a_required_boolean_that_is_left_off_says_no() {
+fn a_required_boolean_is_not_answered_by_enter_alone() {
     let field = json!({"id": "a", "type": "boolean", "label": "A", "required": true});
     let mut sitting = one(&field);
     sitting.press(&[Key::Enter]);
+    assert_eq!(sitting.done, None);
+    assert!(
+        sitting.screen().contains("A is required"),
+        "{}",
+        sitting.screen()
+    );
+    sitting.press(&[Key::Char('n'), Key::Enter]);
     assert_eq!(sitting.sent(), json!({"a": false}));
     let mut sitting = one(&field);
     sitting.press(&[Key::Char(' '), Key::Enter]);

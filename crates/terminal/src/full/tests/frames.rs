@@ -1,6 +1,6 @@
 //! Complete screens, as snapshots.
 
-use entreat_core::{Form, TextFormat};
+use entreat_core::{Catalogue, Form, TextFormat};
 use ratatui_core::style::{Color, Modifier};
 use serde_json::json;
 
@@ -8,6 +8,7 @@ use super::{Sitting, deadline, every, question, style};
 use crate::full::card::CardScreen;
 use crate::full::event::Key;
 use crate::question::{TerminalQuestion, TerminalStyle, UrlCard};
+use crate::texts::Texts;
 
 fn asked() -> TerminalQuestion {
     let mut question = question(&every()).message("Version 7 is ready.");
@@ -120,7 +121,11 @@ fn forty_columns_and_ten_rows_are_enough() {
     insta::assert_snapshot!("narrow_begin", sitting.screen());
     sitting.press(&[Key::Ctrl('r')]);
     insta::assert_snapshot!("narrow_errors", sitting.screen());
-    sitting.type_in("web").press(&[Key::Tab; 5]);
+    sitting
+        .type_in("web")
+        .press(&[Key::Tab; 4])
+        .type_in("n")
+        .press(&[Key::Tab]);
     insta::assert_snapshot!("narrow_select", sitting.screen());
     sitting.press(&[Key::Enter, Key::Char(' '), Key::Ctrl('r')]);
     insta::assert_snapshot!("narrow_review", sitting.screen());
@@ -193,19 +198,15 @@ fn card() -> UrlCard {
 #[test]
 fn a_card_shows_the_whole_address_and_its_host() {
     let card = card();
-    for (name, size, is_opened) in [
-        ("card", (80, 24), false),
-        ("card_narrow", (40, 10), false),
-        ("card_opened", (80, 24), true),
+    let german = Texts::of(&Catalogue::default().messages(["de"]));
+    for (name, size, is_opened, texts) in [
+        ("card", (80, 24), false, Texts::ENGLISH),
+        ("card_narrow", (40, 10), false, Texts::ENGLISH),
+        ("card_opened", (80, 24), true, Texts::ENGLISH),
+        ("card_german", (80, 24), false, german),
     ] {
-        let page = CardScreen {
-            card: &card,
-            style: style(),
-            size,
-            is_opened,
-            is_copied: false,
-            scroll: 0,
-        };
+        let mut page = CardScreen::new(&card, style(), texts, is_opened);
+        page.size = size;
         let lines = page.view().lines;
         let rows = lines
             .iter()
@@ -236,4 +237,27 @@ fn consent_takes_its_own_key() {
     assert_eq!(key_when_opened(Key::Enter), None);
     assert_eq!(key_on_card(Key::Char('c'), true), Some(CardAction::Copy));
     assert_eq!(key_on_card(Key::Char('o'), false), None);
+}
+
+#[test]
+fn german_is_spoken_on_the_whole_screen() {
+    let mut german = asked();
+    german.messages = Catalogue::default().messages(["de"]);
+    let mut sitting = Sitting::of(&deadline(german));
+    sitting.hear(crate::full::event::Event::TimeLeft(
+        std::time::Duration::from_secs(61),
+    ));
+    sitting.type_in("x").press(&[Key::Ctrl('r')]);
+    insta::assert_snapshot!("german", sitting.screen());
+    sitting.type_in("yz").press(&[Key::Tab; 5]);
+    insta::assert_snapshot!("german_select", sitting.screen());
+    sitting.press(&[
+        Key::Enter,
+        Key::Char(' '),
+        Key::BackTab,
+        Key::BackTab,
+        Key::Char('j'),
+    ]);
+    sitting.press(&[Key::Ctrl('r')]);
+    insta::assert_snapshot!("german_review", sitting.screen());
 }

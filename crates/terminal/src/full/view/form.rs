@@ -8,7 +8,6 @@ use super::body::{Body, wrapped};
 use crate::full::field::DrawContext;
 use crate::full::model::{FileError, Model};
 use crate::full::theme::{Theme, fit, truncate};
-use crate::prompt::hint;
 use crate::review;
 use crate::safe_text::one_line;
 use crate::sections::headings;
@@ -190,11 +189,11 @@ impl FormView<'_> {
         let theme = self.theme;
         let is_active = self.progress.is_active(field.id());
         let answer = match self.progress.answer(field.id()) {
-            _ if !is_active => Span::styled("(not asked now)", theme.dim()),
+            _ if !is_active => Span::styled(self.model.texts.not_asked_now, theme.dim()),
             Some(answer) => {
-                let words = review::in_brief(field, answer);
+                let words = review::in_language(self.model.texts, field, answer, review::in_brief);
                 let words = if field.is_fixed() {
-                    format!("{words}, read-only")
+                    format!("{words}, {}", self.model.texts.read_only)
                 } else {
                     words
                 };
@@ -212,9 +211,9 @@ impl FormView<'_> {
     fn unparsed_answer(&self, field: &Field) -> String {
         let given = self.model.answers.get(field.id());
         match given.and_then(|given| given.as_str()) {
-            Some(_) if field.is_sensitive() => "(secret, not shown)".to_owned(),
+            Some(_) if field.is_sensitive() => self.model.texts.secret.to_owned(),
             Some(text) => quoted(text),
-            None => review::NO_ANSWER.to_owned(),
+            None => self.model.texts.no_answer.to_owned(),
         }
     }
 
@@ -236,6 +235,8 @@ impl FormView<'_> {
             width: self.answer_width(),
             full_width: width.saturating_sub(BELOW),
             max_rows: self.model.size.1.saturating_sub(10).clamp(3, 10),
+            texts: self.model.texts,
+            is_inline: false,
         };
         let drawn = self.model.editors[index].draw(context);
         let label = self.label(field, true);
@@ -285,14 +286,14 @@ impl FormView<'_> {
         let hint = match options {
             // The options are listed.
             Some(_) => String::new(),
-            None => hint(field),
+            None => (self.model.texts.hint)(field),
         };
         let required = if field.is_required() {
-            "Required. "
+            self.model.texts.required
         } else {
             ""
         };
-        let hint = format!("{required}{hint}");
+        let hint = format!("{required} {hint}");
         for line in wrapped(hint.trim(), width.saturating_sub(BELOW), theme.dim()) {
             if line.width() > 0 {
                 body.indented(BELOW, &line);

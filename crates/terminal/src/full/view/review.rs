@@ -30,11 +30,12 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
         number += usize::from(!field.is_fixed());
         let answer = progress.answer(field.id());
         let mut words = answer.map_or_else(
-            || review::NO_ANSWER.to_owned(),
-            |answer| review::in_full(field, answer),
+            || model.texts.no_answer.to_owned(),
+            |answer| review::in_language(model.texts, field, answer, review::in_full),
         );
         if field.is_fixed() {
-            words.push_str(", read-only");
+            words.push_str(", ");
+            words.push_str(model.texts.read_only);
         }
         let start = body.lines.len();
         answer_rows(
@@ -53,8 +54,8 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
     let start = body.lines.len();
     let is_send = at >= number;
     let words = match &model.asker {
-        Some(asker) => format!("[ Send to {} ]", quoted(asker)),
-        None => "[ Send ]".to_owned(),
+        Some(asker) => (model.texts.send_button_to)(&quoted(asker)),
+        None => model.texts.send_button.to_owned(),
     };
     let words = truncate(&words, width.saturating_sub(2));
     body.push(vec![
@@ -72,11 +73,11 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
         body.focus = start..body.lines.len();
     }
     let help = if number == 0 {
-        "Press Enter to send."
+        model.texts.review_empty
     } else if is_send {
-        "Press Enter to send, or Up to change an answer."
+        model.texts.review_send
     } else {
-        "Press Enter to change this answer, or Down to send."
+        model.texts.review_change
     };
     body.write_own(help, width, theme.dim());
     body
@@ -141,6 +142,6 @@ fn introduce_nothing(body: &mut Body, model: &Model, theme: Theme) {
         body.write_own(&one_line(notice), width, theme.warning());
     }
     body.blank();
-    body.write_own("There is nothing to fill in.", width, theme.normal());
+    body.write_own(model.texts.nothing_to_fill_in, width, theme.normal());
     body.blank();
 }
