@@ -36,7 +36,7 @@ use card::{CardAction, CardScreen, key_on_card, key_when_opened};
 use event::{Effect, Event};
 pub(crate) use field::DrawContext;
 pub(crate) use inputs::Inputs;
-pub(crate) use model::{Countdown, FileError, Leaving, Model};
+pub(crate) use model::{FileError, Leaving, Model};
 use screen::Screen;
 pub(crate) use theme::{Theme, truncate};
 pub(crate) use view::{Body, Frame, clock, wrapped};

@@ -6,7 +6,7 @@ use ratatui_core::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::full::{
-    Body, Countdown, DrawContext, FileError, Frame, Leaving, Model, Theme, clock, truncate, wrapped,
+    Body, DrawContext, FileError, Frame, Leaving, Model, Theme, clock, truncate, wrapped,
 };
 use crate::question::FormReply;
 use crate::review;
@@ -137,7 +137,7 @@ impl InlineView<'_> {
         let title = one_line(model.form.title());
         let title = Some(title).filter(|title| *title != one_line(field.label()));
         if let Some(message) = &model.message {
-            body.write_quoted(message, width, theme, theme.normal());
+            body.write_prose(message, model.text_format, width, theme);
         }
         if let Some(title) = title {
             body.write_quoted(&title, width, theme, theme.bold());
@@ -148,7 +148,7 @@ impl InlineView<'_> {
             field.rendering().help_text.as_deref(),
         ];
         for text in parts.into_iter().flatten() {
-            body.write_quoted(text, width, theme, theme.normal());
+            body.write_prose(text, model.text_format, width, theme);
         }
         for notice in &model.notices {
             body.write_own(&one_line(notice), width, theme.warning());
