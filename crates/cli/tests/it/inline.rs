@@ -23,7 +23,7 @@ fn a_confirmation_takes_a_few_lines_and_leaves_one() {
         screen.wait_for("? Deploy now?");
         assert!(!screen.is_full());
         // Nothing is preselected, so Enter alone answers nothing.
-        screen.press_for(ENTER, "Deploy now? is required");
+        screen.press_for(ENTER, "Answer this question");
         screen.press_for(key, &format!("(•) {answer}"));
         screen.press(ENTER);
         screen.wait_until("the line that stays", |screen| {
@@ -151,7 +151,7 @@ fn the_person_s_language_is_spoken() {
     ] {
         let mut screen = Screen::with(args, (80, 24), variables);
         screen.wait_for("( ) Nein");
-        screen.press_for(ENTER, "Deploy now? muss ausgefüllt werden");
+        screen.press_for(ENTER, "Beantworten Sie diese Frage");
         screen.press_for("j", "(•) Ja");
         screen.press(ENTER);
         screen.wait_for("? Deploy now?  Ja");

@@ -321,10 +321,11 @@ async fn ask(scene: &Scene, text: &str) -> Question {
          "rendering": {"readonly": true}},
     ]));
     form["title"] = json!(short);
-    form["description"] = json!(markdown);
+    form["description"] = json!(text);
     let form = Form::from_value(&form).unwrap_or_else(|error| panic!("{error:?}"));
     let asker = scene.site.engine.asker(&short);
-    let ask = Ask::form(form).message(&format!("{text}\n\n{markdown}"));
+    // Begins differently from title and description: what they say is not repeated.
+    let ask = Ask::form(form).message(&format!("Because {text}\n\n{markdown}"));
     let elicitation = asker.ask(ask).await.unwrap();
     Question {
         link: scene.site.pages.link(elicitation.id()),
