@@ -1,3 +1,5 @@
+//! Which Markdown is let through, what becomes of the rest, and what it costs.
+
 use super::*;
 
 /// Writes blocks in a short notation: one tag for everything that is let through.

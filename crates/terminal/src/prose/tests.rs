@@ -1,3 +1,5 @@
+//! How formatted texts look in a terminal, and that nothing in them acts on it.
+
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 

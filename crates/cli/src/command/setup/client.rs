@@ -222,28 +222,28 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn each_client_keeps_its_servers_where_its_documentation_says() {
-        let home = [("HOME", "/home/ada")];
+        let home = [("HOME", "/people/ada")];
         insta::assert_snapshot!(files(Platform::Linux, Scope::User, &home), @r"
-        Claude Code: /home/ada/.claude.json
-        Claude Desktop: /home/ada/.config/Claude/claude_desktop_config.json
-        VS Code: /home/ada/.config/Code/User/mcp.json
-        Cursor: /home/ada/.cursor/mcp.json
-        Zed: /home/ada/.config/zed/settings.json
-        Codex: /home/ada/.codex/config.toml
-        Gemini CLI: /home/ada/.gemini/settings.json
-        Windsurf: /home/ada/.codeium/windsurf/mcp_config.json
-        Goose: /home/ada/.config/goose/config.yaml
+        Claude Code: /people/ada/.claude.json
+        Claude Desktop: /people/ada/.config/Claude/claude_desktop_config.json
+        VS Code: /people/ada/.config/Code/User/mcp.json
+        Cursor: /people/ada/.cursor/mcp.json
+        Zed: /people/ada/.config/zed/settings.json
+        Codex: /people/ada/.codex/config.toml
+        Gemini CLI: /people/ada/.gemini/settings.json
+        Windsurf: /people/ada/.codeium/windsurf/mcp_config.json
+        Goose: /people/ada/.config/goose/config.yaml
         ");
         insta::assert_snapshot!(files(Platform::MacOs, Scope::User, &home), @r"
-        Claude Code: /home/ada/.claude.json
-        Claude Desktop: /home/ada/Library/Application Support/Claude/claude_desktop_config.json
-        VS Code: /home/ada/Library/Application Support/Code/User/mcp.json
-        Cursor: /home/ada/.cursor/mcp.json
-        Zed: /home/ada/.config/zed/settings.json
-        Codex: /home/ada/.codex/config.toml
-        Gemini CLI: /home/ada/.gemini/settings.json
-        Windsurf: /home/ada/.codeium/windsurf/mcp_config.json
-        Goose: /home/ada/.config/goose/config.yaml
+        Claude Code: /people/ada/.claude.json
+        Claude Desktop: /people/ada/Library/Application Support/Claude/claude_desktop_config.json
+        VS Code: /people/ada/Library/Application Support/Code/User/mcp.json
+        Cursor: /people/ada/.cursor/mcp.json
+        Zed: /people/ada/.config/zed/settings.json
+        Codex: /people/ada/.codex/config.toml
+        Gemini CLI: /people/ada/.gemini/settings.json
+        Windsurf: /people/ada/.codeium/windsurf/mcp_config.json
+        Goose: /people/ada/.config/goose/config.yaml
         ");
         let profile = [
             ("HOME", "/Users/ada"),
