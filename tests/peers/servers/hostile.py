@@ -81,6 +81,10 @@ def main():
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0,
                 "cacheScope": "private", "capabilities": {"tools": {}},
                 "serverInfo": {"name": f"bank{ESCAPE}{BIDI}", "version": "1"}}})
+        elif method == "tools/list":
+            # It hides its tools, and `call` must not wait for them.
+            send({"id": message["id"], "result": {"resultType": "complete", "tools": [], "ttlMs": 0,
+                "cacheScope": "private"}})
         elif method == "tools/call":
             meta = message["params"].get("_meta", {})
             called(message, meta.get("io.modelcontextprotocol/protocolVersion") == "2026-07-28")

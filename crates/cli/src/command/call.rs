@@ -255,7 +255,7 @@ async fn call(
                 .map(|()| Exit::Success);
         }
         if args.describe {
-            let tool = describe::tool(&peer, name).await?;
+            let tool = describe::tool(&peer, name, describe::MAX_TIME).await?;
             let tool = tool.with_context(|| {
                 let name = output::sanitize(name);
                 format!("the server has no tool {name}: see entreat call --list")

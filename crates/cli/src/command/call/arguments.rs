@@ -1,5 +1,7 @@
 //! Asks for the required arguments of a tool that the command line lacks.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, anyhow};
 use entreat::core::schema::import_as;
 use entreat::mcp::answer::{Answer, FormQuestion, Presenter};
@@ -8,6 +10,9 @@ use entreat::mcp::rmcp::service::Peer;
 use serde_json::{Map, Value};
 
 use super::describe;
+
+/// How long a server may take to list its tools; afterwards the tool is called as it is.
+const MAX_TIME: Duration = Duration::from_secs(3);
 
 /// The result of asking.
 pub(super) enum Completed {
@@ -28,7 +33,7 @@ pub(super) async fn complete(
     presenter: &dyn Presenter,
     arguments: &mut Map<String, Value>,
 ) -> anyhow::Result<Completed> {
-    let Ok(Some(tool)) = describe::tool(peer, name).await else {
+    let Ok(Some(tool)) = describe::tool(peer, name, MAX_TIME).await else {
         return Ok(Completed::Done);
     };
     let Some(schema) = missing(&tool["inputSchema"], arguments) else {

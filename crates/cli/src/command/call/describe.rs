@@ -11,15 +11,20 @@ use serde_json::Value;
 
 use crate::output;
 
-/// How many pages of tools are read, and how long they may take.
+/// How many pages of tools are read.
 const MAX_PAGES: usize = 100;
-const MAX_TIME: Duration = Duration::from_secs(20);
+/// How long a description may take.
+pub(super) const MAX_TIME: Duration = Duration::from_secs(20);
 /// The number of values of an argument that are shown.
 const MAX_VALUES: usize = 10;
 
-/// Finds a tool of a server; `None` if it is not listed.
-pub(super) async fn tool(peer: &Peer<RoleClient>, name: &str) -> anyhow::Result<Option<Value>> {
-    let found = tokio::time::timeout(MAX_TIME, find(peer, name)).await;
+/// Finds a tool of a server within this time; `None` if it is not listed.
+pub(super) async fn tool(
+    peer: &Peer<RoleClient>,
+    name: &str,
+    limit: Duration,
+) -> anyhow::Result<Option<Value>> {
+    let found = tokio::time::timeout(limit, find(peer, name)).await;
     found.context("the server doesn't list its tools in time")?
 }
 
