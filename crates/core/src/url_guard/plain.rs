@@ -3,7 +3,8 @@
 //! A form checks a URL in a fraction of a microsecond, less than the allocations of a general
 //! parser take. This parses `http(s)://name[:port]` with a lower-case ASCII name followed by
 //! plain characters, which the general parser would not change, and leaves all other URLs to it.
-//! Both parsers feed the same rules.
+//! Both parsers feed the same rules. Without it, a check of the eight-field form in
+//! `docs/performance.md` takes twice as long.
 
 use super::syntax;
 

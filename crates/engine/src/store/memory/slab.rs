@@ -1,6 +1,9 @@
 //! A slab of records in chunks, with intrusive lists.
 //!
 //! Chunked, because a growing vector would copy up to a million records.
+//!
+//! With the wheel, it buys a quarter more pairs per second, and a fifth less memory per question,
+//! than a hash map, a sorted set and a queue (`docs/performance.md`).
 
 use std::num::NonZeroU32;
 
