@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{JsonRpcMessage, RequestId};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::consume_budget;
 
 /// Both directions of a connection, and the open requests of the peer.
 pub(crate) struct LineConnection<R, W> {
@@ -47,6 +48,9 @@ where
                 return Ok(None);
             }
         }
+        // rmcp starts a task for each message. Lines that are already buffered are read without
+        // waiting, so without this the reader would start tens of thousands before one of them runs.
+        consume_budget().await;
         self.reader.next().await
     }
 
