@@ -15,7 +15,6 @@ use crate::answer::Answer;
 use crate::condition::Condition;
 use crate::document::{self, Notation};
 use crate::problem::{ProblemCode, Problems};
-use crate::str_eq::str_eq;
 use crate::timeout::Timeout;
 use crate::validator::{NamedValidator, Validators};
 
@@ -250,7 +249,7 @@ impl Form {
     /// The index of a field in [`fields`](Self::fields).
     pub fn position(&self, id: &str) -> Option<usize> {
         if self.0.fields.len() <= SCAN_UP_TO {
-            return self.0.fields.iter().position(|field| str_eq(&field.id, id));
+            return self.0.fields.iter().position(|field| *field.id == *id);
         }
         self.0.index.get(id).copied()
     }
@@ -260,7 +259,7 @@ impl Form {
     pub(crate) fn find(&self, likely: usize, id: &str) -> Option<(usize, &Field)> {
         let fields = &*self.0.fields;
         match fields.get(likely) {
-            Some(field) if str_eq(&field.id, id) => Some((likely, field)),
+            Some(field) if *field.id == *id => Some((likely, field)),
             _ => {
                 let index = self.position(id)?;
                 Some((index, &fields[index]))

@@ -42,7 +42,6 @@ mod lifecycle;
 mod mode;
 mod problem;
 mod safe_text;
-mod str_eq;
 mod suggestion;
 mod time;
 mod timeout;

@@ -139,8 +139,8 @@ impl<'f, 'a> AnswerParser<'f, 'a> {
             .kind()
             .parse(source, field.is_required(), findings, slot);
         match parsed {
-            Ok(()) if slot.is_some() => self.answered += 1,
-            Ok(()) => self.mark_present(index),
+            Ok(true) => self.answered += 1,
+            Ok(false) => self.mark_present(index),
             Err(unreadable) => {
                 self.mark_present(index);
                 self.unreadable.push((index, unreadable));

@@ -15,9 +15,6 @@ use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::hir::Hir;
 
 mod ecma;
-mod runs;
-
-use runs::Runs;
 
 /// The maximum length of a pattern's source, in bytes.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
@@ -26,8 +23,6 @@ const MAX_PATTERN_BYTES: usize = 8 * 1024;
 #[derive(Clone)]
 pub struct Pattern {
     source: Arc<str>,
-    /// A faster matcher, for simple patterns.
-    runs: Option<Arc<Runs>>,
     regex: meta::Regex,
 }
 
@@ -59,17 +54,13 @@ impl Pattern {
         budget.spend(regex.memory_usage());
         Ok(Self {
             source: source.into(),
-            runs: Runs::of(&hir).map(Arc::new),
             regex,
         })
     }
 
     /// Whether the pattern matches anywhere in the text.
     pub fn is_match(&self, text: &str) -> bool {
-        match &self.runs {
-            Some(runs) => runs.is_match(text),
-            None => self.regex.is_match(text),
-        }
+        self.regex.is_match(text)
     }
 
     /// The source of the pattern.

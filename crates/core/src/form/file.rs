@@ -9,7 +9,6 @@ use crate::form::multi_select::check_count;
 use crate::form::reader::{Object, Reader};
 use crate::parse::Source;
 use crate::problem::ProblemCode;
-use crate::str_eq::str_eq;
 use crate::upload::{self, Base64, Bytes, Content, FileInfo, Reference, ReferenceKind, Upload};
 use crate::violation::{Constraint, Expected};
 
@@ -267,7 +266,7 @@ impl MimeRange {
 
     /// Whether this entry is exactly this type, not a range.
     fn is(&self, mime: &str) -> bool {
-        matches!(self, Self::One(one) if str_eq(one, mime))
+        matches!(self, Self::One(one) if **one == *mime)
     }
 
     /// Whether this entry includes a type in canonical spelling.
@@ -285,7 +284,7 @@ fn has_extension(extensions: &[Arc<str>], name: &str) -> bool {
     let as_listed = |extension: &Arc<str>| {
         let ending = name.len().checked_sub(extension.len());
         let ending = ending.and_then(|start| name.get(start..));
-        extension.starts_with('.') && ending.is_some_and(|ending| str_eq(ending, extension))
+        extension.starts_with('.') && ending == Some(&**extension)
     };
     extensions.iter().any(as_listed)
         || extensions.iter().any(|extension| {

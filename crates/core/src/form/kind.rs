@@ -240,9 +240,9 @@ impl Kind {
         Some(kind)
     }
 
-    /// Parses a value that is not empty, checks it, and puts the answer into its empty slot. The
-    /// slot stays empty if the value is no answer: a required text that is blank, or JSON that is
-    /// empty, such as `null`.
+    /// Parses a value that is not empty, checks it, and puts the answer into its empty slot.
+    /// Returns whether there is an answer: a required text that is blank is none, and neither is
+    /// JSON that is empty, such as `null`.
     ///
     /// The answer is written directly into its slot: moving the enum takes longer than most checks.
     #[inline]
@@ -252,20 +252,22 @@ impl Kind {
         is_required: bool,
         findings: &mut Findings<'_>,
         slot: &mut Option<Answer<'a>>,
-    ) -> Parsed<'a, ()> {
+    ) -> Parsed<'a, bool> {
         match self {
             Self::Text(rules) if rules.is_json => {
                 let value = text::parse_json(source)?;
-                if !Source::is_empty(&&*value) {
-                    *slot = Some(Answer::Json(value));
+                if Source::is_empty(&&*value) {
+                    return Ok(false);
                 }
+                *slot = Some(Answer::Json(value));
             }
             Self::Text(rules) => {
                 let text = text::parse(source)?;
-                if !(is_required && is_blank(&text)) {
-                    rules.check(&text, findings);
-                    *slot = Some(Answer::Text(text));
+                if is_required && is_blank(&text) {
+                    return Ok(false);
                 }
+                rules.check(&text, findings);
+                *slot = Some(Answer::Text(text));
             }
             Self::Number(rules) => {
                 let number = number::parse(source)?;
@@ -301,7 +303,7 @@ impl Kind {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

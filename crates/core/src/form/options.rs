@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::form::SCAN_UP_TO;
 use crate::form::reader::{Object, Reader};
 use crate::problem::ProblemCode;
-use crate::str_eq::str_eq;
 
 /// The options of a choice, in display order.
 #[derive(Clone, Debug)]
@@ -54,7 +53,7 @@ impl Options {
 
     /// The index of an option, found by a linear scan.
     pub(crate) fn position(&self, value: &str) -> Option<usize> {
-        self.values.iter().position(|option| str_eq(option, value))
+        self.values.iter().position(|option| **option == *value)
     }
 
     pub(crate) fn shared_values(&self) -> Arc<[Arc<str>]> {

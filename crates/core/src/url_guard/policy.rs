@@ -1,7 +1,5 @@
 //! The policy of the guard.
 
-use crate::str_eq::str_eq;
-
 /// The allowed schemes, and whether private and local hosts are blocked.
 ///
 /// The syntax rules (no control characters, no user info, no bad ports, …) apply under every
@@ -57,7 +55,7 @@ impl Policy {
 
     /// Whether a scheme, in lower case, is allowed.
     pub fn allows_scheme(&self, scheme: &str) -> bool {
-        self.schemes.iter().any(|allowed| str_eq(allowed, scheme))
+        self.schemes.iter().any(|allowed| **allowed == *scheme)
     }
 
     /// The allowed schemes, in lower case.
