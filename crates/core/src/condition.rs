@@ -369,7 +369,7 @@ fn read_operand<'v>(
     let settings = CheckSettings::default();
     let mut answer = None;
     let parsed = kind.parse(value, false, &mut Findings::new(&settings), &mut answer);
-    let (Ok(()), Some(answer)) = (parsed, answer) else {
+    let (Ok(true), Some(answer)) = (parsed, answer) else {
         let message = format!("A field of type `{}` never has this value.", kind.name());
         reader.report(ProblemCode::NeverTrue, message);
         return None;
