@@ -36,6 +36,22 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
+    /// Both formats.
+    pub const ALL: [Self; 2] = [Self::Markdown, Self::Plain];
+
+    /// The format's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Plain => "plain",
+        }
+    }
+
+    /// Returns the format with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+
     /// Reads the formatting of a text. `None` if it has none, and is to be shown as it is.
     ///
     /// ```

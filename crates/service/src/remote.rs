@@ -81,7 +81,8 @@ impl RemotePages {
         let form = form.ok_or_else(|| NoPage("it is not a form".to_owned()))?;
         let time = u64::try_from(asked.lifecycle().timeout().as_millis()).unwrap_or(u64::MAX);
         let mut params = json!({"mode": "form", "formDefinition": form.definition(),
-            "timeout": time, "durable": true, "idempotencyKey": id});
+            "timeout": time, "durable": true, "idempotencyKey": id,
+            "textFormat": request.text_format().as_str()});
         let extras = request.extras.as_ref();
         if let Some(message) = extras.and_then(|it| it.message.as_deref()) {
             params["message"] = message.into();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use entreat::core::jiff::Zoned;
-use entreat::core::{FieldError, Script, Validators};
+use entreat::core::{FieldError, Script, TextFormat, Validators};
 use entreat::terminal::{
     FormReply, PromptChannel, PromptEvent, PromptHandle, PromptNotice, Terminal, TerminalQuestion,
 };
@@ -171,6 +171,9 @@ fn question(asked: &Value, messages: Messages) -> anyhow::Result<TerminalQuestio
     if let Some(message) = asked["message"].as_str() {
         question = question.message(message);
     }
+    // A service that does not say it formats all texts as Markdown.
+    let format = asked["textFormat"].as_str();
+    question = question.text_format(format.and_then(TextFormat::from_name).unwrap_or_default());
     if let Some(draft) = asked["draft"].as_object() {
         question = question.draft(draft.clone());
     }

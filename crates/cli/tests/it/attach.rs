@@ -80,6 +80,20 @@ fn a_question_is_answered_here_and_the_asker_has_the_answer() {
 }
 
 #[test]
+fn texts_that_are_said_to_be_plain_are_shown_as_they_are() {
+    let message = "- *now*";
+    for (format, shown) in [("markdown", "\u{2022} now"), ("plain", message)] {
+        let question =
+            json!({"formDefinition": deploy(), "message": message, "textFormat": format});
+        let (service, id, _folder) = asked(&question);
+        let mut screen = attach(&service, &id);
+        screen.wait_for("> │ Reason");
+        let frame = screen.frame();
+        assert!(frame.contains(shown), "{frame}");
+    }
+}
+
+#[test]
 fn every_decision_reaches_the_service_as_it_is() {
     for (key, code, state) in [("\x18", 3, "declined"), ("\x03", 4, "cancelled")] {
         let (service, id, _folder) = asked(&json!({"formDefinition": deploy()}));

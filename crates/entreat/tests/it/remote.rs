@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use entreat::core::schema::Era;
-use entreat::core::{ReferenceKind, Upload};
-use entreat::engine::SubscriptionItem;
+use entreat::core::{ReferenceKind, TextFormat, Upload};
+use entreat::engine::{Ask, Links as _, SubscriptionItem};
+use entreat::service::RemotePages;
 use entreat::{AskerSettings, CancelReason, ElicitationId, Entreat, Form, Outcome, Subscription};
 use entreat_testkit::mcp::{Client, Kind, decline, visit};
 use serde_json::{Value, json};
@@ -93,6 +94,25 @@ async fn begin(client: &mut Client<DuplexStream>, kind: Kind) -> (u64, Value, Op
     let (request, question) = client.question().await;
     client.answer(request, visit()).await;
     (call, question.params, None)
+}
+
+#[tokio::test]
+async fn texts_that_are_said_to_be_plain_stay_plain_there() {
+    let (service, program) = both().await;
+    let url = service.url().expect("it listens");
+    let pages = RemotePages::new(&url, Some(KEY)).expect("a URL");
+    let mut events = service.engine().subscribe();
+    for format in TextFormat::ALL {
+        let ask = Ask::form(ApiKey::form().clone()).text_format(format);
+        let here = program.asker("me").ask(ask).await.expect("it is asked");
+        pages.open(here).await.expect("it is asked there too");
+        let there = service.engine().elicitation(asked(&mut events).await);
+        let seen = there.status().await.expect("it is there");
+        assert_eq!(seen.record().request.text_format(), format);
+    }
+    program.shutdown().await;
+    pages.close().await;
+    service.shutdown().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! `elicitation/create`: builds a question from the parameters.
 
-use entreat_core::{ElicitationId, Field, Form, Mode, Script, UnixTime, Unknown, closest};
+use entreat_core::{
+    ElicitationId, Field, Form, Mode, Script, TextFormat, UnixTime, Unknown, closest,
+};
 use entreat_engine::{Ask, Channel, Snapshot};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -91,6 +93,11 @@ pub(super) const CREATE: &[Param] = &[
         "Why you ask, shown to the respondent.",
     ),
     Param::optional(
+        "textFormat",
+        Shape::Word(text_formats),
+        "How the message and the form's descriptions are formatted; `markdown` by default.",
+    ),
+    Param::optional(
         "introducedAs",
         Shape::Text(256),
         "The name of the program you ask for, as it gives it.",
@@ -147,6 +154,10 @@ pub(super) const CREATE: &[Param] = &[
 
 pub(super) fn modes() -> Vec<&'static str> {
     Mode::ALL.iter().map(|mode| mode.as_str()).collect()
+}
+
+pub(super) fn text_formats() -> Vec<&'static str> {
+    TextFormat::ALL.map(TextFormat::as_str).to_vec()
 }
 
 pub(super) fn create(call: &Call<'_>) -> Result<Work, RpcError> {
@@ -238,6 +249,10 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
 fn with_extras(mut ask: Ask, params: &Params<'_>) -> Ask {
     if let Some(message) = params.text("message") {
         ask = ask.message(&message);
+    }
+    let format = params.text("textFormat");
+    if let Some(format) = format.and_then(|name| TextFormat::from_name(&name)) {
+        ask = ask.text_format(format);
     }
     if let Some(name) = params.text("introducedAs") {
         ask = ask.introduced_as(&name);

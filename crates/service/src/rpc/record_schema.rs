@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::act::reasons;
-use super::create::modes;
+use super::create::{modes, text_formats};
 use super::watch::statuses;
 
 /// Schemas that others reference.
@@ -120,6 +120,7 @@ pub(super) fn question() -> Value {
             "timeoutAt": count(),
             "extensionsRemaining": count(),
             "asker": {"type": "string"},
+            "textFormat": {"enum": text_formats()},
             "message": {"type": "string"},
             "formDefinition": {"type": "object"},
             "script": {"type": "array"},
@@ -128,6 +129,7 @@ pub(super) fn question() -> Value {
         },
         "required": [
             "elicitationId", "mode", "status", "timeoutAt", "extensionsRemaining", "asker",
+            "textFormat",
         ],
         "additionalProperties": false,
     })

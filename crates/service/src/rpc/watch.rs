@@ -45,6 +45,7 @@ pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
             "timeoutAt": lifecycle.deadline().as_millis(),
             "extensionsRemaining": lifecycle.extensions_left(),
             "asker": &*request.asker,
+            "textFormat": request.text_format().as_str(),
         });
         match &request.subject {
             Subject::Form(form) => asked["formDefinition"] = form.definition().clone(),

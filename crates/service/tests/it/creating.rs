@@ -1,5 +1,6 @@
 //! `elicitation/create`: parameters and results.
 
+use entreat_core::TextFormat;
 use entreat_service::rpc::Rpc;
 use serde_json::json;
 
@@ -72,6 +73,7 @@ async fn every_term_of_the_question_arrives() {
         "timeout": {"initial_timeout": 60_000, "max_extensions": 5}, "size_limit": 2048,
         "respondent": "ada", "durable": true, "callback": "https://example.com/hook",
         "metadata": {"ticket": 12_345_678_901_234_567_890_u64}, "unknown": "ignore",
+        "textFormat": "plain",
     });
     let id = world.create(params).await;
     let record = world
@@ -97,6 +99,29 @@ async fn every_term_of_the_question_arrives() {
     assert_eq!(extras.message.as_deref(), Some("Version 7 is ready"));
     assert_eq!(extras.respondent.as_deref(), Some("ada"));
     assert_eq!(extras.callback.as_deref(), Some("https://example.com/hook"));
+    assert_eq!(request.text_format(), TextFormat::Plain);
+}
+
+#[tokio::test]
+async fn who_presents_a_question_is_told_how_its_texts_are_formatted() {
+    let world = World::new().await;
+    for (params, format) in [
+        (json!({"formDefinition": deploy()}), "markdown"),
+        (
+            json!({"formDefinition": deploy(), "textFormat": "plain"}),
+            "plain",
+        ),
+    ] {
+        let id = world.create(params).await;
+        let asked = world
+            .result("elicitation/question", json!({"elicitationId": id}))
+            .await;
+        assert_eq!(asked["textFormat"], format);
+    }
+    let html = json!({"formDefinition": deploy(), "textFormat": "html"});
+    let error = world.error("elicitation/create", html).await;
+    let error = error.to_string();
+    assert!(error.contains("`markdown` or `plain`"), "{error}");
 }
 
 #[tokio::test]
