@@ -169,3 +169,14 @@ impl fmt::Display for InvalidDocument {
 }
 
 impl std::error::Error for InvalidDocument {}
+
+#[cfg(test)]
+mod tests {
+    use entreat::core::Kind;
+
+    #[test]
+    fn the_help_lists_every_field_type() {
+        let types = format!("Field types: {}.", Kind::NAMES.join(", "));
+        assert!(super::AFTER_HELP.ends_with(&types), "{types}");
+    }
+}

@@ -263,3 +263,16 @@ pub(super) fn example_form() -> Value {
         ],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_get_an_example_of_every_field_type() {
+        let example = example_form();
+        let fields = example["fields"].as_array().unwrap();
+        let types: Vec<&str> = fields.iter().filter_map(|it| it["type"].as_str()).collect();
+        assert_eq!(types, Kind::NAMES);
+    }
+}
