@@ -438,6 +438,10 @@ async fn a_status_can_wait_for_the_answer() {
 
     let arguments = json!({"question": question, "wait_seconds": 50});
     let id = client.start("ask_status", arguments).await;
+    // A later call without it is answered before.
+    let arguments = json!({"question": question});
+    let reply = client.round("ask_status", arguments, json!({})).await;
+    assert_eq!(reply.result()["structuredContent"]["status"], "pending");
     let url = left["url"].as_str().unwrap();
     world.answer_page(url, json!({"answer": "Ada"})).await;
     let reply = client.reply_to(id, |_| unreachable!()).await;
