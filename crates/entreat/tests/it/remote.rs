@@ -6,7 +6,10 @@ use entreat::core::schema::Era;
 use entreat::core::{ReferenceKind, TextFormat, Upload};
 use entreat::engine::{Ask, Links as _, SubscriptionItem};
 use entreat::service::RemotePages;
-use entreat::{AskerSettings, CancelReason, ElicitationId, Entreat, Form, Outcome, Subscription};
+use entreat::{
+    AskerSettings, CancelReason, ElicitationId, Entreat, Form, Outcome, Subscription,
+    TypedForm as _,
+};
 use entreat_testkit::mcp::{Client, Kind, decline, visit};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
