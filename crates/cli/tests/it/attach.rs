@@ -81,10 +81,12 @@ fn a_question_is_answered_here_and_the_asker_has_the_answer() {
 
 #[test]
 fn texts_that_are_said_to_be_plain_are_shown_as_they_are() {
-    let message = "- *now*";
-    for (format, shown) in [("markdown", "\u{2022} now"), ("plain", message)] {
-        let question =
-            json!({"formDefinition": deploy(), "message": message, "textFormat": format});
+    for (format, shown) in [
+        ("markdown", "│ Deploy now\n"),
+        ("plain", "│ Deploy *now*\n"),
+    ] {
+        let question = json!({"formDefinition": deploy(), "message": "Deploy *now*",
+            "textFormat": format});
         let (service, id, _folder) = asked(&question);
         let mut screen = attach(&service, &id);
         screen.wait_for("> │ Reason");
