@@ -257,7 +257,7 @@ impl Asker {
             id: ElicitationId::new(now, random),
             version: Version::default(),
             lifecycle: Lifecycle::new(now, terms, self.settings.retry_limit),
-            request: Arc::new(Request {
+            request: Request {
                 asker: self.account.name().clone(),
                 mode: ask.mode,
                 channel: ask.channel,
@@ -267,7 +267,7 @@ impl Asker {
                 size_limit,
                 extras,
                 subject: ask.subject,
-            }),
+            },
             answer_state: None,
         });
         if let Some(open_questions) = open_questions.filter(|_| !record.request.durable) {

@@ -49,9 +49,8 @@ pub struct Entry {
     pub version: Version,
     /// The lifecycle.
     pub lifecycle: Lifecycle,
-    /// The question; immutable. Shared, so that a step that copies the entry counts no reference
-    /// to the form or the asker, which all cores write.
-    pub request: Arc<Request>,
+    /// The question; immutable.
+    pub request: Request,
     /// Draft, result and delivery state.
     pub answer_state: Option<Arc<AnswerState>>,
 }

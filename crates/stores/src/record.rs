@@ -104,7 +104,7 @@ pub(crate) fn decode(encoded: EncodedRecord<'_>) -> Result<Record, RecordError> 
         id: encoded.id,
         version: encoded.version,
         lifecycle: state.lifecycle,
-        request: Arc::new(Request {
+        request: Request {
             asker: encoded.asker,
             subject,
             mode: request.mode,
@@ -114,7 +114,7 @@ pub(crate) fn decode(encoded: EncodedRecord<'_>) -> Result<Record, RecordError> 
             wipe: request.wipe,
             size_limit: request.size_limit,
             extras: request.extras.map(Arc::new),
-        }),
+        },
         answer_state: state.held.map(Arc::new),
     }))
 }

@@ -60,7 +60,7 @@ pub fn pending_with(
         id: id(now, number),
         version: Version::default(),
         lifecycle: Lifecycle::new(now, terms, 3),
-        request: Arc::new(Request {
+        request: Request {
             asker: asker.into(),
             subject: Subject::Form(form),
             mode: Mode::Form,
@@ -70,7 +70,7 @@ pub fn pending_with(
             wipe: false,
             size_limit: 1 << 20,
             extras: None,
-        }),
+        },
         answer_state: None,
     })
 }
@@ -86,7 +86,7 @@ pub fn id(asked: UnixTime, number: u64) -> ElicitationId {
 
 /// Adds an idempotency key to a record.
 pub fn with_key(mut record: Record, key: &str) -> Record {
-    Arc::make_mut(&mut record.to_mut().request).extras = Some(Arc::new(Extras {
+    record.to_mut().request.extras = Some(Arc::new(Extras {
         idempotency_key: Some(key.into()),
         ..Extras::default()
     }));

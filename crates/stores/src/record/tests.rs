@@ -133,7 +133,7 @@ fn a_record_asks_a_form_or_a_url_and_never_both() {
     without.form = None;
     assert!(decode(without).is_err());
 
-    let mut url = Request::clone(&record.request);
+    let mut url = record.request.clone();
     url.subject = Subject::Url("https://example.com".into());
     let request = encode_request(&url);
     let mut with = kept(&record, &request, &state);

@@ -166,7 +166,7 @@ pub async fn the_census_of_principals_counts_live_records_alone(store: Arc<impl 
     ] {
         number += 1;
         let mut record = records::pending(asker, at(0), number);
-        Arc::make_mut(&mut record.to_mut().request).extras = Some(Arc::new(Extras {
+        record.to_mut().request.extras = Some(Arc::new(Extras {
             principal: Some(Principal(principal.into())),
             ..Extras::default()
         }));

@@ -51,7 +51,7 @@ pub async fn an_asker_finds_its_own_record(store: Arc<impl Store>) {
 /// A record with every field set round-trips.
 pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
     let mut record = records::pending("asker with a space and \u{1f44d}", at(0), 1);
-    let request = Arc::make_mut(&mut record.to_mut().request);
+    let request = &mut record.to_mut().request;
     request.mode = Mode::Url;
     request.channel = Channel::Link;
     request.subject = Subject::Url("https://example.com/a?b=c".into());
