@@ -88,7 +88,7 @@ fn texts_that_are_said_to_be_plain_are_shown_as_they_are() {
         let question = json!({"formDefinition": deploy(), "message": "Deploy *now*",
             "textFormat": format});
         let (service, id, _folder) = asked(&question);
-        let mut screen = attach(&service, &id);
+        let screen = attach(&service, &id);
         screen.wait_for("> │ Reason");
         let frame = screen.frame();
         assert!(frame.contains(shown), "{frame}");
