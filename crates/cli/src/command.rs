@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::{Parser, Subcommand};
+use entreat::gateway::side::child::LAUNCH;
 
 use crate::context::{Context, Exit};
 
@@ -17,6 +18,7 @@ mod demo;
 mod doctor;
 mod form;
 mod inbox;
+mod launch;
 mod list;
 mod mcp;
 mod restore;
@@ -25,6 +27,7 @@ mod serve;
 mod setup;
 mod status;
 mod url_check;
+mod wrap;
 
 /// Ask people questions and get valid answers
 ///
@@ -86,6 +89,9 @@ enum Command {
     Serve(serve::Args),
     Rpc(rpc::Args),
     Mcp(mcp::Args),
+    Wrap(wrap::Args),
+    #[command(name = LAUNCH, hide = true)]
+    Launch(launch::Args),
     Setup(setup::Args),
     Config(config::Args),
     Doctor(doctor::Args),
@@ -124,6 +130,8 @@ impl Cli {
             Command::Serve(args) => serve::run(&args, context),
             Command::Rpc(args) => rpc::run(&args, context),
             Command::Mcp(args) => mcp::run(&args, context),
+            Command::Wrap(args) => wrap::run(&args, context),
+            Command::Launch(args) => launch::run(&args),
             Command::Setup(args) => setup::run(&args, context, out),
             Command::Config(args) => config::run(&args, context, out),
             Command::Doctor(args) => doctor::run(&args, context, out),

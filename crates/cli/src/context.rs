@@ -10,6 +10,7 @@ use crate::environment::Environment;
 
 /// The exit code of a command. Of two, the greater is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub(crate) enum Exit {
     /// Everything is valid, clean or allowed.
     Success = 0,
@@ -29,11 +30,24 @@ pub(crate) enum Exit {
     Interrupted = 130,
     /// SIGTERM.
     Terminated = 143,
+    /// The exit code of the server that `entreat wrap` stands in front of.
+    OfServer(u8) = 144,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Success => 0,
+            Exit::Findings => 1,
+            Exit::Error => 2,
+            Exit::Declined => 3,
+            Exit::Cancelled => 4,
+            Exit::TimedOut => 5,
+            Exit::HungUp => 129,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+            Exit::OfServer(code) => code,
+        })
     }
 }
 

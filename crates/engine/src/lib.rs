@@ -35,7 +35,7 @@ mod log_throttle;
 mod observe;
 mod padded;
 mod payload;
-mod rate;
+pub mod rate;
 mod refusals;
 mod rotation;
 mod step;

@@ -79,6 +79,7 @@
 //! | `service` | serving programs on other machines: TLS, WebSockets, OpenTelemetry traces | `Builder::tls` |
 //! | `callbacks` | posting outcomes to the programs that asked | `Builder::callbacks` |
 //! | `remote` | using the control API and the pages of another service | `Builder::remote_pages`, `service::ControlClient` |
+//! | `gateway` | standing between any MCP client and any server | `Entreat::gateway`, `gateway` |
 //! | `embedded` | storing questions across restarts | `Builder::embedded`, `stores` |
 //! | `answer` | MCP clients that show what servers ask | `answering`, `mcp::answer` |
 //! | `terminal` | asking the person at this terminal | `terminal` |
@@ -90,6 +91,8 @@
 
 pub use entreat_core as core;
 pub use entreat_engine as engine;
+#[cfg(feature = "gateway")]
+pub use entreat_gateway as gateway;
 #[cfg(feature = "mcp")]
 pub use entreat_mcp as mcp;
 #[cfg(feature = "pages")]

@@ -4,6 +4,10 @@
 
 mod builder;
 mod error;
+#[cfg(feature = "gateway")]
+mod gateway;
+#[cfg(any(feature = "gateway", feature = "mcp"))]
+mod long_waits;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "remote")]

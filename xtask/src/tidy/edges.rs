@@ -22,6 +22,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["entreat-core", "entreat-engine", "entreat-wire"],
     ),
     (
+        "entreat-gateway",
+        &["entreat-core", "entreat-engine", "entreat-wire"],
+    ),
+    (
         "entreat-service",
         &["entreat-core", "entreat-engine", "entreat-wire"],
     ),
@@ -32,6 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "entreat-core",
             "entreat-engine",
             "entreat-stores",
+            "entreat-gateway",
             "entreat-mcp",
             "entreat-service",
             "entreat-terminal",

@@ -36,6 +36,8 @@ mod server;
 mod stderr;
 mod ui;
 
+pub(super) use server::{Header, header};
+
 /// Call a tool of an MCP server and answer its questions
 ///
 /// Prints the text of the result. The server's questions appear in this terminal or in the browser,

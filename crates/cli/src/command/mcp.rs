@@ -40,7 +40,7 @@ pub(crate) struct Args {
     new_store: NewStoreArgs,
 }
 
-const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, or \
+pub(super) const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, or \
                            entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config]";
 
 const AFTER_HELP: &str = "\
@@ -90,7 +90,7 @@ async fn serve(
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
-    let elsewhere = service_of(config, args, context)?;
+    let elsewhere = service_of(config, args.service.as_deref(), context)?;
     let service = service::start(config, location, |builder| {
         let builder = builder
             .listen((Ipv4Addr::LOCALHOST, 0))
@@ -161,12 +161,12 @@ async fn serve(
 }
 
 /// The URL and key of the service to ask through, if one is named.
-fn service_of(
+pub(super) fn service_of(
     config: &Config,
-    args: &Args,
+    named: Option<&str>,
     context: &Context,
 ) -> anyhow::Result<Option<(String, Option<String>)>> {
-    let Some(url) = args.service.clone().or_else(|| config.service.clone()) else {
+    let Some(url) = named.map(str::to_owned).or_else(|| config.service.clone()) else {
         return Ok(None);
     };
     let key = match &config.service_key_file {

@@ -2,10 +2,9 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use entreat_core::{Form, Mode, TimeoutBounds, TimeoutPolicy};
+use entreat_core::Form;
 use entreat_engine::{Asker, Engine};
 use entreat_mcp::rmcp::ServerHandler;
 use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
@@ -18,6 +17,7 @@ use entreat_service::{ClientError, RemotePages};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use super::long_waits;
 #[cfg(feature = "remote")]
 use super::question_service::ServiceQuestions;
 
@@ -91,34 +91,9 @@ impl McpOptions {
         mcp.build()
     }
 
-    /// The asker for MCP servers. The client side limits how often each person is asked, so only
-    /// the engine's global limits apply.
+    /// The asker for MCP servers.
     fn asker(&self, engine: &Engine) -> Asker {
-        let mut settings = engine.asker_settings().clone();
-        settings.limits.creations_per_minute = None;
-        settings.limits.requests_per_second = None;
-        settings.limits.live = usize::MAX;
-        for mode in [Mode::Form, Mode::Url] {
-            allow_long_waits(&mut settings.timeouts, mode);
-        }
-        engine.asker_with(self.asker.as_deref().unwrap_or("mcp"), settings)
-    }
-}
-
-/// The longest that a person may take for a question of an MCP server.
-const MAX_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// Raises the built-in maximum of timeouts, which is for programs that wait themselves. Configured
-/// bounds stay.
-fn allow_long_waits(timeouts: &mut TimeoutPolicy, mode: Mode) {
-    if !timeouts.is_default(mode) {
-        return;
-    }
-    let bounds = timeouts.bounds(mode);
-    let (default, minimum) = (bounds.default_ms(), bounds.min_ms());
-    let [default, minimum] = [default, minimum].map(Duration::from_millis);
-    if let Ok(bounds) = TimeoutBounds::new(default, minimum, MAX_WAIT) {
-        timeouts.set_bounds(mode, bounds);
+        long_waits::asker(engine, self.asker.as_deref().unwrap_or("mcp"))
     }
 }
 

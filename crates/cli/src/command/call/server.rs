@@ -27,7 +27,7 @@ pub(super) enum ServerTarget<'a> {
 }
 
 /// A header for each request.
-pub(super) type Header = (HeaderName, HeaderValue);
+pub(in crate::command) type Header = (HeaderName, HeaderValue);
 
 pub(super) type Connected = RunningService<RoleClient, Answering<Entreat>>;
 
@@ -160,7 +160,7 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
     anyhow::anyhow!(cause).context(message)
 }
 
-pub(super) fn header(text: &str) -> Result<Header, String> {
+pub(in crate::command) fn header(text: &str) -> Result<Header, String> {
     let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
     let name = HeaderName::from_str(name.trim()).map_err(|error| error.to_string())?;
     let mut value = HeaderValue::from_str(value.trim()).map_err(|error| error.to_string())?;

@@ -1,0 +1,205 @@
+//! `entreat wrap`: stands between an MCP client and one server, neither of which knows.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use entreat::gateway::side::child::{Child, ChildCommand};
+use entreat::gateway::side::http::{Http, HttpTarget};
+use entreat::gateway::side::lines::stdio;
+use entreat::gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
+use entreat::gateway::{GatewaySettings, Root, Upstream};
+use http::HeaderMap;
+use url::Url;
+
+use super::call;
+use super::mcp::{CONFIG_HELP, service_of};
+use crate::config::{self, ConfigArgs, ConfigLocation, ServeArgs};
+use crate::context::{Context, Exit};
+use crate::signals::Signals;
+use crate::store::{NewStoreArgs, StoreLocation};
+use crate::{browser, output, runtime, service};
+
+/// Stand between an MCP client and a server, so that the server's questions reach you
+///
+/// Put it in front of a server in the client's configuration. Everything passes as it is; what the
+/// client can't show is asked on a local page that opens in the browser, and clients and servers of
+/// different protocol versions understand each other.
+#[derive(clap::Args)]
+#[command(
+    after_help = AFTER_HELP,
+    override_usage = "entreat wrap [OPTIONS] -- COMMAND...\n       entreat wrap [OPTIONS] URL"
+)]
+#[command(mut_arg("config", |config| config.help(CONFIG_HELP)))]
+pub(crate) struct Args {
+    /// The server's URL
+    #[arg(value_name = "URL", value_hint = clap::ValueHint::Url, conflicts_with = "command")]
+    url: Option<String>,
+    /// The command that starts the server on stdio
+    #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+    /// A folder to offer to the server as a root, besides those of the client; may be repeated
+    #[arg(long = "root", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    roots: Vec<PathBuf>,
+    /// Ask nothing: questions that the client can't show are left to it
+    #[arg(long)]
+    no_fulfil: bool,
+    /// A header for each HTTP request, such as `Authorization: Bearer ...`. Other users of this
+    /// machine can see flags
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = call::header)]
+    headers: Vec<call::Header>,
+    /// Ask through a running service, such as `http://127.0.0.1:7171`: its pages and its inbox. The
+    /// key is taken from `$ENTREAT_API_KEY` or the file named by the setting `service_key_file`
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, conflicts_with = "store")]
+    service: Option<String>,
+    #[command(flatten)]
+    shared: ConfigArgs,
+    #[command(flatten)]
+    new_store: NewStoreArgs,
+}
+
+const AFTER_HELP: &str = "\
+`entreat setup CLIENT --wrap NAME` puts it in front of a server that the client already has.
+
+An agent may start it in a folder with untrusted files, so it doesn't read entreat.toml there:
+settings come from your own file, from the environment and from flags.
+
+Examples:
+  entreat wrap -- npx -y @modelcontextprotocol/server-everything
+  entreat wrap --root ~/projects -- npx -y @modelcontextprotocol/server-filesystem
+  entreat wrap https://example.com/mcp
+
+Exit codes: that of the server's command; 0 for a URL, when the client disconnected; 2 wrong usage or
+settings, or a command that can't be started; above 128: ended by a signal.";
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+    let none = ServeArgs::default();
+    let environment = context.environment();
+    let config = config::load(&args.shared, &none, ConfigLocation::User, environment)?;
+    let location = match config.store {
+        Some(_) => config
+            .store_location()?
+            .map(|location| args.new_store.allow(location)),
+        None => None,
+    };
+    runtime::block_on(relay(&config, location, args, context))
+}
+
+async fn relay(
+    config: &config::Config,
+    location: Option<StoreLocation>,
+    args: &Args,
+    context: &mut Context,
+) -> anyhow::Result<Exit> {
+    let telemetry = service::start_logging(config, context)?;
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let settings = GatewaySettings {
+        fulfils: !args.no_fulfil,
+        roots: roots(&args.roots)?,
+        ..GatewaySettings::default()
+    };
+    // First, because it takes longest.
+    let upstream = connect(args)?;
+    let elsewhere = service_of(config, args.service.as_deref(), context)?;
+    let has_browser = browser::may_open(context);
+    let service = service::start(config, location, |builder| {
+        let builder = builder
+            .listen((std::net::Ipv4Addr::LOCALHOST, 0))
+            .http(config.http.clone());
+        match elsewhere {
+            Some((url, key)) => builder.service_at(url, key),
+            None => builder,
+        }
+    })
+    .await?;
+    let mut gateway = service.entreat.gateway().settings(settings);
+    if has_browser {
+        gateway = gateway.browser(|url| {
+            if let Err(error) = browser::open(url) {
+                tracing::warn!(%error, "the browser did not open");
+            }
+        });
+    }
+    let gateway = gateway.build();
+    let (input, output) = stdio();
+    let exit = tokio::select! {
+        closed = gateway.wrap(input, output, upstream) => exit_of(closed),
+        signal = signals.next() => signal,
+    };
+    drop(gateway);
+    tokio::select! {
+        () = service.close_with(telemetry) => Ok(exit),
+        signal = signals.next() => Ok(signal),
+    }
+}
+
+/// Starts the server, or prepares to call it.
+fn connect(args: &Args) -> anyhow::Result<Upstream> {
+    if let Some(url) = &args.url {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &args.headers {
+            headers.append(name.clone(), value.clone());
+        }
+        let target = HttpTarget::new(url, headers);
+        let (sender, receiver) = Http::connect(target)?;
+        let name = Url::parse(url).ok();
+        let name = name.and_then(|url| url.host_str().map(str::to_owned));
+        return Ok(Upstream {
+            sender: UpstreamSender::Http(sender),
+            receiver: UpstreamReceiver::Http(receiver),
+            name: name.unwrap_or_else(|| url.clone()),
+            url: Some(url.clone()),
+        });
+    }
+    let Some((program, arguments)) = args.command.split_first() else {
+        bail!("name a server: `entreat wrap URL` or `entreat wrap -- COMMAND...`");
+    };
+    let mut command = ChildCommand::new(program);
+    command.arguments = arguments.to_vec();
+    command.launcher = std::env::current_exe().ok();
+    let name = output::sanitize(&program.to_string_lossy()).into_owned();
+    let (sender, receiver) =
+        Child::start(command).with_context(|| format!("cannot start {name}"))?;
+    Ok(Upstream {
+        sender: UpstreamSender::Child(sender),
+        receiver: UpstreamReceiver::Child(receiver),
+        name,
+        url: None,
+    })
+}
+
+fn roots(folders: &[PathBuf]) -> anyhow::Result<Vec<Root>> {
+    let root = |folder: &PathBuf| {
+        let shown = output::sanitize(&folder.to_string_lossy()).into_owned();
+        let path = folder
+            .canonicalize()
+            .with_context(|| format!("--root {shown}: there is no such folder"))?;
+        let uri = Url::from_directory_path(&path)
+            .map_err(|()| anyhow::anyhow!("--root {shown}: it has no URL"))?;
+        let name = path.file_name();
+        Ok(Root {
+            uri: uri.as_str().trim_end_matches('/').to_owned(),
+            name: name.map(|name| name.to_string_lossy().into_owned()),
+        })
+    };
+    folders.iter().map(root).collect()
+}
+
+fn exit_of(closed: Closed) -> Exit {
+    match closed {
+        Closed::Here => Exit::Success,
+        Closed::Exited(None) => Exit::Error,
+        Closed::Exited(Some(status)) => {
+            #[cfg(unix)]
+            let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+            #[cfg(not(unix))]
+            let signal: Option<i32> = None;
+            let code = status.code().or(signal.map(|signal| 128 + signal));
+            match code {
+                Some(0) => Exit::Success,
+                Some(code) => Exit::OfServer(u8::try_from(code & 0xff).unwrap_or(1)),
+                None => Exit::Error,
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! How a server's question reaches a person, and the answer the server.
+//!
+//! Per question, the first way that fits: the client shows it; the client shows the URL of our
+//! page; the page opens in the browser of this machine; the tool's result has the link. Only a
+//! person, or a cancelled call, declines or cancels; all else is an error that says what happened.
+
+use entreat_core::Form;
+use entreat_wire::message::{Action, CREATE, ElicitMode, ElicitRequest, ElicitResult};
+use serde_json::{Map, Value, json};
+
+use crate::call::Link;
+use crate::desk::{Decided, NotAsked, OpenPage, Sheet, consent_form, form_of};
+use crate::downgrade::Downgraded;
+use crate::face::Face;
+use crate::json::{RawObject, quoted};
+use crate::reply::{Reply, code};
+use crate::secrets;
+
+/// A question that a server asks with `elicitation/create`.
+pub(crate) struct Question {
+    pub(crate) request: ElicitRequest,
+    /// The parameters as they came.
+    pub(crate) raw: String,
+}
+
+impl Question {
+    /// Reads the parameters of a question.
+    pub(crate) fn read(raw: &str) -> Result<Self, Reply> {
+        let params: Value = serde_json::from_str(raw)
+            .map_err(|_| Reply::error(code::INVALID_PARAMS, "params: is not an object"))?;
+        let request = ElicitRequest::from_params(params)
+            .map_err(|error| Reply::error(code::INVALID_PARAMS, &error.to_string()))?;
+        Ok(Self {
+            request,
+            raw: raw.to_owned(),
+        })
+    }
+}
+
+/// What a client did with a question that it was asked to show.
+enum Shown {
+    Replied(Reply),
+    /// Nobody has seen it.
+    Unshown,
+}
+
+/// Asks a server's question and returns what the server gets.
+pub(crate) async fn answer(face: &Face, question: &Question) -> Reply {
+    if let Some(refusal) = face.admit() {
+        return refusal;
+    }
+    let _alive = face.keep_alive();
+    match question.request.mode() {
+        Ok(ElicitMode::Form { schema }) => answer_form(face, question, schema).await,
+        Ok(ElicitMode::Url { url, .. }) => answer_url(face, question, url).await,
+        Err(error) => Reply::error(code::INVALID_PARAMS, &error.to_string()),
+    }
+}
+
+async fn answer_form(face: &Face, question: &Question, schema: &Value) -> Reply {
+    let message = question.request.message();
+    let is_secret = secrets::asks_for_secret(schema);
+    let own = || async { own_form(face, message, schema, is_secret).await };
+    if !face.capabilities().form || is_secret || face.distrusts_native() {
+        return own().await;
+    }
+    let native = async {
+        if face.needs_downgrade() {
+            match Downgraded::of(message, schema) {
+                Some(downgraded) => ask_downgraded(face, &downgraded, schema).await,
+                None => Shown::Unshown,
+            }
+        } else {
+            ask_native(face, &question.raw).await
+        }
+    };
+    let has_other_way = face.has_own_way();
+    if !has_other_way {
+        return match native.await {
+            Shown::Replied(reply) => reply,
+            Shown::Unshown => not_shown(&NotAsked::NoPages),
+        };
+    }
+    let mut native = std::pin::pin!(native);
+    if !face.has_answered() {
+        // It may have declared what it does not show: then a page opens too.
+        tokio::select! {
+            biased;
+            shown = &mut native => match shown {
+                Shown::Replied(reply) => return reply,
+                Shown::Unshown => return own().await,
+            },
+            () = face.sleep(face.settings().native_silence) => {}
+        }
+        let mut own = std::pin::pin!(own());
+        tokio::select! {
+            biased;
+            shown = &mut native => match shown {
+                Shown::Replied(reply) => return reply,
+                Shown::Unshown => {}
+            },
+            reply = &mut own => {
+                face.distrust_native();
+                return reply;
+            }
+        }
+        return own.await;
+    }
+    match native.await {
+        Shown::Replied(reply) => reply,
+        Shown::Unshown => own().await,
+    }
+}
+
+/// Has the client show the question as it came.
+async fn ask_native(face: &Face, raw: &str) -> Shown {
+    let asked = face.now();
+    let reply = face.push(CREATE, raw).await;
+    let was_read = face.now().since(asked) >= face.settings().reading_time;
+    judge(face, reply, was_read)
+}
+
+/// Decides whether a client has shown a question.
+fn judge(face: &Face, reply: Reply, was_read: bool) -> Shown {
+    let Reply::Result(result) = &reply else {
+        // The client cannot, whatever it declared.
+        if face.has_own_way() {
+            face.distrust_native();
+            return Shown::Unshown;
+        }
+        return Shown::Replied(reply);
+    };
+    let has_content = RawObject::parse(result)
+        .is_some_and(|result| result.get("content").is_some_and(|text| text != "null"));
+    if was_read || has_content {
+        face.note_answered();
+        return Shown::Replied(reply);
+    }
+    if face.has_own_way() {
+        tracing::info!("the client answered faster than a person reads: asking on a page instead");
+        face.distrust_native();
+        return Shown::Unshown;
+    }
+    Shown::Replied(reply)
+}
+
+/// Has a client of the oldest version show the question in its words; checks the answer, since the
+/// rules that its words lack are not the client's.
+async fn ask_downgraded(face: &Face, downgraded: &Downgraded, schema: &Value) -> Shown {
+    let Ok((form, _)) = form_of("", schema) else {
+        return Shown::Unshown;
+    };
+    let mut message = downgraded.message.clone();
+    for _ in 0..face.settings().attempts.max(1) {
+        let params = downgraded.params(&message).to_string();
+        let result = match ask_native(face, &params).await {
+            Shown::Replied(Reply::Result(result)) => result,
+            other => return other,
+        };
+        let parsed = serde_json::from_str(&result).ok();
+        let Some(result) = parsed.and_then(|value| ElicitResult::from_value(value).ok()) else {
+            return Shown::Replied(Reply::failed(
+                "the client's answer is invalid",
+                "bad_answer",
+            ));
+        };
+        if result.action() != Action::Accept {
+            return Shown::Replied(Reply::Result(result.into_value().to_string()));
+        }
+        let content = result.into_content().unwrap_or_else(|| json!({}));
+        match check(&form, downgraded.restore(content)) {
+            Ok(content) => return Shown::Replied(accept(content)),
+            Err(errors) => message = format!("{}\n\n{errors}", downgraded.message),
+        }
+    }
+    Shown::Replied(Reply::failed(
+        "the answer does not match the schema",
+        "invalid_answers",
+    ))
+}
+
+/// Checks the content of a client's answer; an error tells the person what to correct.
+fn check(form: &Form, content: Value) -> Result<Map<String, Value>, String> {
+    let content = match content {
+        Value::Object(mut members) => {
+            // Members that nobody asked for are the client's, who cannot mend them.
+            members.retain(|name, _| form.field(name).is_some());
+            Value::Object(members)
+        }
+        other => other,
+    };
+    match form.check(&content) {
+        Ok(answers) => Ok(answers.reveal().to_json()),
+        Err(violations) => {
+            let messages = entreat_core::Catalogue::default().messages(["en"]);
+            let mut text = "Please correct:".to_owned();
+            for error in violations.errors(&messages) {
+                text.push_str("\n- ");
+                text.push_str(&error.message);
+            }
+            Err(text)
+        }
+    }
+}
+
+/// Asks a form on our page.
+async fn own_form(face: &Face, message: &str, schema: &Value, is_secret: bool) -> Reply {
+    let (form, mut text) = match form_of(message, schema) {
+        Ok(form) => form,
+        Err(error) => return not_shown(&error),
+    };
+    if is_secret {
+        let warning = "This server asks for a secret. It gets what you enter here in plain text.";
+        text = if text.is_empty() {
+            warning.to_owned()
+        } else {
+            format!("{text}\n\n{warning}")
+        };
+    }
+    match ask_on_page(face, message, form, text).await {
+        Ok(decided) => reply_of(decided),
+        Err(error) => not_shown(&error),
+    }
+}
+
+/// Asks whether to open a URL.
+async fn answer_url(face: &Face, question: &Question, url: &str) -> Reply {
+    if face.capabilities().url {
+        let reply = face.push(CREATE, &face.url_params(&question.raw)).await;
+        if matches!(reply, Reply::Result(_)) {
+            face.note_answered();
+            return reply;
+        }
+    }
+    match consent(face, question.request.message(), url).await {
+        Ok(Decided::Answered(_)) => {
+            face.desk().open(url);
+            Reply::Result(json!({"action": "accept"}).to_string())
+        }
+        Ok(decided) => reply_of(decided),
+        Err(error) => not_shown(&error),
+    }
+}
+
+/// Asks on our page whether a URL may be opened.
+pub(crate) async fn consent(face: &Face, message: &str, url: &str) -> Result<Decided, NotAsked> {
+    let (form, may_open) = consent_form(url, face.origin())?;
+    let decided = ask_on_page(face, message, form, message.to_owned()).await?;
+    Ok(match decided {
+        Decided::Answered(_) if !may_open => Decided::Cancelled,
+        decided => decided,
+    })
+}
+
+/// Asks on our page, which the person reaches by the first way that this client has.
+pub(crate) async fn ask_on_page(
+    face: &Face,
+    message: &str,
+    form: Form,
+    text: String,
+) -> Result<Decided, NotAsked> {
+    if !face.settings().fulfils {
+        return Err(NotAsked::NoPages);
+    }
+    let can_link = face.can_link();
+    let by_client = face.capabilities().url && !face.distrusts_native();
+    let has_browser = face.desk().browser.is_some();
+    if !by_client && !has_browser && !can_link {
+        return Err(NotAsked::NoPages);
+    }
+    let sheet = Sheet {
+        server: face.server(),
+        message: text,
+        form,
+        // The client may give up long before the person answers.
+        is_linked: can_link && !by_client,
+    };
+    let mut page = face.desk().ask(sheet, face.cancelled()).await?;
+    if by_client {
+        let id = face.new_id();
+        let params = page_params(face, message, &page.url, &id);
+        match face.push(CREATE, &params).await {
+            Reply::Result(result) => return Ok(follow(face, page, &result, &id).await),
+            Reply::Error(_) if !has_browser && !can_link => return Err(NotAsked::NoPages),
+            Reply::Error(_) => {}
+        }
+    }
+    let link = Link {
+        message: message.to_owned(),
+        url: page.url.clone(),
+    };
+    if has_browser {
+        face.desk().open(&page.url);
+        let _open = face.page_opened();
+        if can_link && !face.has_token() {
+            tokio::select! {
+                biased;
+                decided = page.decision() => return Ok(decided),
+                () = face.sleep(face.settings().patience) => face.offer(link),
+            }
+        }
+        return Ok(page.decision().await);
+    }
+    face.offer(link);
+    Ok(page.decision().await)
+}
+
+/// The parameters of a question that leads to our page.
+fn page_params(face: &Face, message: &str, url: &str, id: &str) -> String {
+    let (message, url) = (quoted(message), quoted(url));
+    let id = if face.has_rounds() {
+        String::new()
+    } else {
+        format!(r#""elicitationId":{},"#, quoted(id))
+    };
+    format!(r#"{{"mode":"url",{id}"message":{message},"url":{url}}}"#)
+}
+
+/// Waits for the page of a question whose URL the client has shown.
+async fn follow(face: &Face, mut page: OpenPage, result: &str, id: &str) -> Decided {
+    let action = RawObject::parse(result).and_then(|result| result.string("action"));
+    let refused = match action.as_deref() {
+        Some("accept") => {
+            face.note_answered();
+            let _open = face.page_opened();
+            let decided = page.decision().await;
+            face.completed(id);
+            return decided;
+        }
+        Some("decline") => Decided::Declined,
+        _ => Decided::Cancelled,
+    };
+    // Somebody may have answered on the page all the same.
+    match page.withdraw().await {
+        answered @ Decided::Answered(_) => answered,
+        _ => refused,
+    }
+}
+
+fn accept(content: Map<String, Value>) -> Reply {
+    Reply::Result(ElicitResult::accept(content).into_value().to_string())
+}
+
+/// What a server gets for a decision.
+pub(crate) fn reply_of(decided: Decided) -> Reply {
+    let of = |action| Reply::Result(ElicitResult::of(action).into_value().to_string());
+    match decided {
+        Decided::Answered(content) => accept(content),
+        Decided::Declined => of(Action::Decline),
+        Decided::Cancelled => of(Action::Cancel),
+        Decided::TimedOut => Reply::failed("nobody answered in time", "timeout"),
+        Decided::Invalid => Reply::failed(
+            "the person's answers did not match the schema",
+            "invalid_answers",
+        ),
+        Decided::Withdrawn => Reply::failed("the question was withdrawn", "withdrawn"),
+    }
+}
+
+fn not_shown(error: &NotAsked) -> Reply {
+    tracing::warn!(%error, "a server's question reached nobody");
+    Reply::failed(&error.to_string(), "not_shown")
+}

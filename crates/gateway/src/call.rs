@@ -1,0 +1,310 @@
+//! One request of a client on its way through the gateway.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::envelope::{self, RawId};
+use crate::side::lines::Outbox;
+
+/// The methods that the gateway knows; all others pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Initialize,
+    Discover,
+    ListTools,
+    CallTool,
+    GetPrompt,
+    ReadResource,
+    Listen,
+    Other,
+}
+
+impl Method {
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "initialize" => Self::Initialize,
+            "server/discover" => Self::Discover,
+            "tools/list" => Self::ListTools,
+            "tools/call" => Self::CallTool,
+            "prompts/get" => Self::GetPrompt,
+            "resources/read" => Self::ReadResource,
+            "subscriptions/listen" => Self::Listen,
+            _ => Self::Other,
+        }
+    }
+
+    /// The name of a method on which a server may ask.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::CallTool => "tools/call",
+            Self::GetPrompt => "prompts/get",
+            Self::ReadResource => "resources/read",
+            Self::Initialize => "initialize",
+            Self::Discover => "server/discover",
+            Self::ListTools => "tools/list",
+            Self::Listen => "subscriptions/listen",
+            Self::Other => "",
+        }
+    }
+
+    /// Whether a server may ask on it.
+    pub(crate) fn may_ask(self) -> bool {
+        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
+    }
+}
+
+/// A request of a client, until it is answered.
+pub(crate) struct Call {
+    /// Its id at the client.
+    pub(crate) id: RawId,
+    pub(crate) method: Method,
+    /// The complete message, to send it again.
+    pub(crate) message: Bytes,
+    /// Fires when the client cancels it.
+    pub(crate) cancelled: CancellationToken,
+    /// Its id at the upstream, while a request is open there.
+    pub(crate) upstream_id: Mutex<Option<RawId>>,
+    /// How often it was sent again after URLs were visited.
+    pub(crate) repeats: AtomicU32,
+    stage: Mutex<Stage>,
+    progress: Mutex<Progress>,
+    /// Woken when a call behind a link gets its next link or its result.
+    changed: Notify,
+}
+
+enum Stage {
+    /// The client waits for the response.
+    Open,
+    /// The client got a link; the result waits for `resume_question`.
+    Linked {
+        link: Option<Link>,
+        result: Option<Bytes>,
+    },
+    Done,
+}
+
+/// The address of a page, for the person behind a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) message: String,
+    pub(crate) url: String,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The token, as the client wrote it.
+    token: Option<Box<str>>,
+    last: f64,
+    is_over: bool,
+}
+
+/// What a client gets for a call behind a link.
+pub(crate) enum Resumed {
+    /// The result: a response to a request of another id.
+    Result(Bytes),
+    Link(Link),
+    /// Nothing has changed.
+    Waiting,
+}
+
+impl Call {
+    pub(crate) fn new(id: RawId, method: Method, message: Bytes, token: Option<&str>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            method,
+            message,
+            cancelled: CancellationToken::new(),
+            upstream_id: Mutex::default(),
+            repeats: AtomicU32::new(0),
+            stage: Mutex::new(Stage::Open),
+            progress: Mutex::new(Progress {
+                token: token.map(Into::into),
+                last: 0.0,
+                is_over: false,
+            }),
+            changed: Notify::new(),
+        })
+    }
+
+    /// The token of its progress reports, as the client wrote it.
+    pub(crate) fn token(&self) -> Option<Box<str>> {
+        self.progress.lock().token.clone()
+    }
+
+    /// Whether it goes on as a task after its response.
+    pub(crate) fn is_task(&self) -> bool {
+        memchr::memmem::find(&self.message, br#""task""#).is_some()
+    }
+
+    /// Whether the client asked for progress reports.
+    pub(crate) fn has_token(&self) -> bool {
+        self.progress.lock().token.is_some()
+    }
+
+    /// Takes the response; returns it if it is for the client now.
+    pub(crate) fn finish(&self, response: Bytes) -> Option<Bytes> {
+        self.progress.lock().is_over = true;
+        let mut stage = self.stage.lock();
+        match &mut *stage {
+            Stage::Open => {
+                *stage = Stage::Done;
+                Some(response)
+            }
+            Stage::Linked { result, .. } => {
+                *result = Some(response);
+                drop(stage);
+                self.changed.notify_waiters();
+                None
+            }
+            Stage::Done => None,
+        }
+    }
+
+    /// Moves the call behind a link. Returns whether the client waits for its response, which is
+    /// the link then; later links wait to be fetched.
+    pub(crate) fn link(&self, next: Link) -> bool {
+        self.progress.lock().is_over = true;
+        let mut stage = self.stage.lock();
+        match &mut *stage {
+            Stage::Open => {
+                *stage = Stage::Linked {
+                    link: None,
+                    result: None,
+                };
+                true
+            }
+            Stage::Linked { link, .. } => {
+                *link = Some(next);
+                drop(stage);
+                self.changed.notify_waiters();
+                false
+            }
+            Stage::Done => false,
+        }
+    }
+
+    pub(crate) fn is_linked(&self) -> bool {
+        matches!(*self.stage.lock(), Stage::Linked { .. })
+    }
+
+    /// Waits until a call behind a link has its result or another link.
+    pub(crate) async fn resumed(&self) -> Resumed {
+        loop {
+            let changed = self.changed.notified();
+            match self.look() {
+                Resumed::Waiting => changed.await,
+                found => return found,
+            }
+        }
+    }
+
+    /// Takes what is there for a call behind a link.
+    pub(crate) fn look(&self) -> Resumed {
+        let mut stage = self.stage.lock();
+        match &mut *stage {
+            Stage::Linked { link, result } => {
+                if let Some(result) = result.take() {
+                    *stage = Stage::Done;
+                    return Resumed::Result(result);
+                }
+                link.take().map_or(Resumed::Waiting, Resumed::Link)
+            }
+            Stage::Open | Stage::Done => Resumed::Waiting,
+        }
+    }
+
+    /// Reports progress by itself, so that the client's clock does not run out while a person
+    /// answers. Does nothing once the client has its response.
+    pub(crate) fn keep_alive(&self, client: &Outbox) {
+        let mut progress = self.progress.lock();
+        if progress.is_over {
+            return;
+        }
+        let Some(token) = progress.token.clone() else {
+            return;
+        };
+        progress.rise();
+        let last = progress.last;
+        let params = format!(
+            r#"{{"progressToken":{token},"progress":{last},"message":"Waiting for a person's answer"}}"#
+        );
+        // Within the lock, so that no report follows the response.
+        client.push(envelope::notification("notifications/progress", &params));
+    }
+
+    /// Notes the upstream's progress; returns what to report instead, if it would not rise.
+    pub(crate) fn note_progress(&self, value: f64) -> ProgressNote {
+        let mut progress = self.progress.lock();
+        if progress.is_over {
+            return ProgressNote::Drop;
+        }
+        if value > progress.last || progress.last == 0.0 {
+            progress.last = value;
+            return ProgressNote::Pass;
+        }
+        progress.rise();
+        ProgressNote::Raise(progress.last)
+    }
+}
+
+impl Progress {
+    fn rise(&mut self) {
+        self.last = (self.last + STEP).max(self.last.next_up());
+    }
+}
+
+/// By how much our own progress reports rise.
+const STEP: f64 = 1e-6;
+
+/// What becomes of a progress report of the upstream.
+#[derive(Debug, PartialEq)]
+pub(crate) enum ProgressNote {
+    Pass,
+    /// Report this value instead.
+    Raise(f64),
+    /// The client has its response.
+    Drop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> Arc<Call> {
+        Call::new(RawId::number(1), Method::CallTool, Bytes::new(), Some("7"))
+    }
+
+    #[test]
+    fn progress_rises_and_ends_with_the_response() {
+        let call = call();
+        assert_eq!(call.note_progress(5.0), ProgressNote::Pass);
+        call.progress.lock().last += 10.0 * STEP;
+        let ProgressNote::Raise(raised) = call.note_progress(5.000_001) else {
+            panic!("it would have fallen");
+        };
+        assert!(raised > 5.00001);
+        assert_eq!(call.note_progress(6.0), ProgressNote::Pass);
+        assert!(call.finish(Bytes::new()).is_some());
+        assert_eq!(call.note_progress(7.0), ProgressNote::Drop);
+    }
+
+    #[tokio::test]
+    async fn a_result_behind_a_link_waits_to_be_fetched_once() {
+        let call = call();
+        let link = |url: &str| Link {
+            message: String::new(),
+            url: url.to_owned(),
+        };
+        assert!(call.link(link("a")));
+        assert!(!call.link(link("b")));
+        assert!(matches!(call.resumed().await, Resumed::Link(it) if it.url == "b"));
+        assert!(call.finish(Bytes::from_static(b"r")).is_none());
+        assert!(matches!(call.resumed().await, Resumed::Result(it) if it == "r"));
+        assert!(matches!(call.look(), Resumed::Waiting));
+    }
+}

@@ -1,0 +1,252 @@
+//! Asks a person on Entreat's own pages what a client cannot show.
+
+use std::sync::Arc;
+
+use entreat_core::schema::import_as;
+use entreat_core::url_guard::{Action, Card, Warning, inspect};
+use entreat_core::{CancelReason, Form, Mode, Outcome, TextFormat, Timeout};
+use entreat_engine::{Ask, AskError, Asker, Channel, Elicitation, Links, NoPage, Wait};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::secrets;
+
+/// Opens a page in the browser of this machine.
+pub(crate) type Opener = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The title of a form if neither the schema nor the message has one.
+const UNTITLED: &str = "Question";
+/// How long a question behind a link stays open.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Where questions are asked that a client cannot show.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) asker: Asker,
+    pub(crate) links: Option<Arc<dyn Links>>,
+    pub(crate) browser: Option<Opener>,
+}
+
+/// A question for a page.
+pub(crate) struct Sheet {
+    /// Who asks.
+    pub(crate) server: String,
+    /// The server's words.
+    pub(crate) message: String,
+    pub(crate) form: Form,
+    /// Whether nobody waits for it but the person's next call.
+    pub(crate) is_linked: bool,
+}
+
+/// Why a question reached nobody.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotAsked {
+    #[error("there is no page on which a person could answer")]
+    NoPages,
+    #[error("the page cannot be opened: {0}")]
+    NoPage(#[from] NoPage),
+    #[error("the question cannot be asked: {0}")]
+    Refused(#[from] AskError),
+    #[error("the schema cannot be shown: {0}")]
+    Schema(entreat_core::Problems),
+}
+
+/// How a person decided.
+#[derive(Debug)]
+pub(crate) enum Decided {
+    Answered(Map<String, Value>),
+    Declined,
+    Cancelled,
+    TimedOut,
+    /// Every attempt was invalid.
+    Invalid,
+    /// Nobody decided: it was withdrawn, or the program ends.
+    Withdrawn,
+}
+
+impl Desk {
+    /// Whether there are pages at all.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.links.is_some()
+    }
+
+    /// Opens a page for a question.
+    pub(crate) async fn ask(
+        &self,
+        sheet: Sheet,
+        cancelled: CancellationToken,
+    ) -> Result<OpenPage, NotAsked> {
+        let links = self.links.as_ref().ok_or(NotAsked::NoPages)?;
+        let channel = if sheet.is_linked {
+            Channel::Link
+        } else {
+            Channel::Page
+        };
+        let mut ask = Ask::form(sheet.form)
+            // The server did not write for Entreat.
+            .text_format(TextFormat::Plain)
+            .introduced_as(&sheet.server)
+            .channel(channel);
+        if !sheet.message.trim().is_empty() {
+            ask = ask.message(&sheet.message);
+        }
+        if sheet.is_linked {
+            let longest = self.asker.timeout_config(Mode::Form).max_ms;
+            ask = ask.timeout(Timeout {
+                initial: Some(DAY_MS.min(longest)),
+                ..Timeout::default()
+            });
+        }
+        let question = self.asker.ask(ask).await?;
+        // The respondent's actions are not rate limited.
+        let respondent = self.asker.engine().elicitation(question.id());
+        let wait = question.outcome();
+        let page = OpenPage {
+            url: String::new(),
+            wait: Some(wait),
+            withdrawal: Withdrawal(Some(respondent.clone())),
+            cancelled,
+        };
+        let url = links.open(respondent).await?;
+        Ok(OpenPage { url, ..page })
+    }
+
+    /// Opens a URL in the browser of this machine; returns whether there is one.
+    pub(crate) fn open(&self, url: &str) -> bool {
+        let Some(open) = &self.browser else {
+            return false;
+        };
+        open(url);
+        true
+    }
+}
+
+/// A question on a page. It is withdrawn when dropped.
+pub(crate) struct OpenPage {
+    pub(crate) url: String,
+    wait: Option<Wait>,
+    withdrawal: Withdrawal,
+    /// Fires when nobody waits for the answer any more.
+    cancelled: CancellationToken,
+}
+
+impl OpenPage {
+    /// Waits for the decision. Cancel safe.
+    ///
+    /// If nobody waits for it any more, the question is withdrawn, and what was decided before that
+    /// counts: a page never says that an answer was sent which is then lost.
+    pub(crate) async fn decision(&mut self) -> Decided {
+        let Some(wait) = &mut self.wait else {
+            return Decided::Withdrawn;
+        };
+        let settled = tokio::select! {
+            biased;
+            settled = &mut *wait => settled,
+            () = self.cancelled.cancelled() => {
+                if let Some(question) = self.withdrawal.0.take() {
+                    // Fails if it is decided.
+                    let _ = question.cancel(CancelReason::AskerCancelled).await;
+                }
+                wait.await
+            }
+        };
+        self.wait = None;
+        self.withdrawal.0 = None;
+        let Ok(settled) = settled else {
+            return Decided::Withdrawn;
+        };
+        match settled.outcome() {
+            Some(Outcome::Completed) => match settled.result() {
+                Some(Value::Object(answers)) => Decided::Answered(answers),
+                _ => Decided::Answered(Map::new()),
+            },
+            Some(Outcome::Declined) => Decided::Declined,
+            Some(Outcome::TimedOut) => Decided::TimedOut,
+            Some(Outcome::Cancelled(reason)) => match reason {
+                CancelReason::UserCancelled => Decided::Cancelled,
+                CancelReason::MaxRetriesExceeded => Decided::Invalid,
+                CancelReason::ClientDisconnected
+                | CancelReason::SessionExpired
+                | CancelReason::FormInvalidated
+                | CancelReason::AskerCancelled => Decided::Withdrawn,
+            },
+            None => Decided::Withdrawn,
+        }
+    }
+
+    /// Withdraws the question, unless it is decided already.
+    pub(crate) async fn withdraw(mut self) -> Decided {
+        if let Some(question) = self.withdrawal.0.take() {
+            // Fails if it is decided.
+            let _ = question.cancel(CancelReason::AskerCancelled).await;
+        }
+        self.decision().await
+    }
+}
+
+/// Cancels a question when dropped, which closes its page.
+struct Withdrawal(Option<Elicitation>);
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        if let Some(question) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move {
+                // Fails if it is decided.
+                let _ = question.cancel(CancelReason::AskerCancelled).await;
+            });
+        }
+    }
+}
+
+/// A server's form as a page shows it: the form, and the message that stands above it.
+pub(crate) fn form_of(message: &str, schema: &Value) -> Result<(Form, String), NotAsked> {
+    let schema = secrets::masked(schema);
+    let title = if message.trim().is_empty() {
+        UNTITLED
+    } else {
+        message
+    };
+    let import = import_as(&schema, "question", title).map_err(NotAsked::Schema)?;
+    let mut text = if message == import.form.title() {
+        String::new()
+    } else {
+        message.to_owned()
+    };
+    for notice in &import.notices {
+        text.push_str("\n(");
+        text.push_str(&notice.message);
+        text.push(')');
+    }
+    Ok((import.form, text))
+}
+
+/// A form with Entreat's own text, made from a schema because only those may have no fields.
+pub(crate) fn own_form(title: &str, description: &str) -> Result<Form, NotAsked> {
+    let schema = json!({"type": "object", "title": title, "description": description,
+        "properties": {}});
+    let import = import_as(&schema, "address", title).map_err(NotAsked::Schema)?;
+    Ok(import.form)
+}
+
+/// The form that asks for consent to open a URL, and whether consent may be given.
+pub(crate) fn consent_form(url: &str, origin: Option<&str>) -> Result<(Form, bool), NotAsked> {
+    let card: Card = inspect(url, origin);
+    let may_open = card.action != Action::Reject;
+    let mut text = format!("Address: {url}");
+    if let Some(host) = &card.highlight {
+        text.push_str("\nIt leads to: ");
+        text.push_str(host);
+    }
+    for warning in card.warnings.iter().map(Warning::message) {
+        text.push_str("\nCareful: ");
+        text.push_str(warning);
+    }
+    let title = if may_open {
+        "Open this address?"
+    } else {
+        "This address cannot be opened"
+    };
+    Ok((own_form(title, &text)?, may_open))
+}

@@ -1,0 +1,251 @@
+//! A client as questions see it: what it shows, and how it is asked, in either era.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::UnixTime;
+use entreat_core::schema::Era;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Link, Method};
+use crate::capability::Capabilities;
+use crate::desk::Desk;
+use crate::flow::{Flow, PageGuard};
+use crate::json::{RawObject, quoted};
+use crate::reply::Reply;
+use crate::session::Session;
+use crate::settings::GatewaySettings;
+use crate::tasks::AbortOnDrop;
+
+/// Whom a question is asked.
+pub(crate) enum Face {
+    /// A client that is asked by requests.
+    Pushed(PushedFace),
+    /// A client that is asked in the results of its calls.
+    Rounds(Arc<Flow>),
+}
+
+/// A client of 2025.
+pub(crate) struct PushedFace {
+    pub(crate) session: Arc<Session>,
+    /// The call that the question belongs to, if that is known.
+    pub(crate) call: Option<Arc<Call>>,
+    /// The call whose result can have a link: that of the question, or the oldest one.
+    pub(crate) linkable: Option<Arc<Call>>,
+    /// Fires when nobody waits for the answer any more.
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl Face {
+    fn session(&self) -> &Arc<Session> {
+        match self {
+            Self::Pushed(face) => &face.session,
+            Self::Rounds(flow) => &flow.session,
+        }
+    }
+
+    /// Counts a question towards the upstream's rate; returns what it gets beyond that.
+    pub(crate) fn admit(&self) -> Option<Reply> {
+        self.session().admit_question()
+    }
+
+    /// Reports progress while a person answers, until the guard is dropped.
+    pub(crate) fn keep_alive(&self) -> Option<AbortOnDrop> {
+        match self {
+            Self::Pushed(face) => {
+                let call = face.call.clone().filter(|call| call.has_token())?;
+                let session = face.session.clone();
+                Some(AbortOnDrop::spawn(async move {
+                    loop {
+                        session.sleep(session.settings().progress_every).await;
+                        call.keep_alive(&session.client);
+                    }
+                }))
+            }
+            // Each round reports for itself.
+            Self::Rounds(_) => None,
+        }
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        match self {
+            Self::Pushed(face) => face.session.client_info().capabilities,
+            Self::Rounds(flow) => flow.capabilities(),
+        }
+    }
+
+    pub(crate) fn has_rounds(&self) -> bool {
+        matches!(self, Self::Rounds(_))
+    }
+
+    /// Whether the client knows fewer words for forms than the server.
+    pub(crate) fn needs_downgrade(&self) -> bool {
+        let session = self.session();
+        session.client_info().era == Some(Era::V2025_06_18)
+            && session.upstream_era() != Some(Era::V2025_06_18)
+    }
+
+    pub(crate) fn distrusts_native(&self) -> bool {
+        self.session().trust().is_distrusted
+    }
+
+    pub(crate) fn distrust_native(&self) {
+        self.session().set_trust(|trust| trust.is_distrusted = true);
+    }
+
+    /// Whether the client has ever answered a question in this session.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.session().trust().has_answered
+    }
+
+    pub(crate) fn note_answered(&self) {
+        self.session().set_trust(|trust| trust.has_answered = true);
+    }
+
+    /// Whether there is any way past the client's own forms.
+    pub(crate) fn has_own_way(&self) -> bool {
+        self.settings().fulfils
+            && self.desk().has_pages()
+            && (self.capabilities().url || self.desk().browser.is_some() || self.can_link())
+    }
+
+    pub(crate) fn settings(&self) -> &GatewaySettings {
+        self.session().settings()
+    }
+
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.session().gateway.desk
+    }
+
+    pub(crate) fn server(&self) -> String {
+        self.session().server_name()
+    }
+
+    /// The upstream's own address: URLs on other hosts get a warning.
+    pub(crate) fn origin(&self) -> Option<&str> {
+        self.session().upstream_url.as_deref()
+    }
+
+    pub(crate) fn now(&self) -> UnixTime {
+        self.session().engine().now()
+    }
+
+    pub(crate) async fn sleep(&self, time: Duration) {
+        self.session().sleep(time).await;
+    }
+
+    pub(crate) fn new_id(&self) -> String {
+        self.session().new_id()
+    }
+
+    /// Fires when nobody waits for the answer any more.
+    pub(crate) fn cancelled(&self) -> CancellationToken {
+        match self {
+            Self::Pushed(face) => face.cancelled.clone(),
+            Self::Rounds(flow) => flow.cancelled.clone(),
+        }
+    }
+
+    /// Asks the client itself. A cancelled call cancels its questions.
+    pub(crate) async fn push(&self, method: &str, params: &str) -> Reply {
+        let asking = async {
+            match self {
+                Self::Pushed(face) => face.session.ask_client(method, params).await,
+                Self::Rounds(flow) => flow.ask_client(method, params).await,
+            }
+        };
+        let cancelled = self.cancelled();
+        tokio::select! {
+            biased;
+            reply = asking => reply,
+            () = cancelled.cancelled() => Reply::Result(r#"{"action":"cancel"}"#.to_owned()),
+        }
+    }
+
+    /// The parameters of a question with a URL, in the client's era: only those of 2025 have ids.
+    pub(crate) fn url_params(&self, raw: &str) -> String {
+        let Some(mut params) = RawObject::parse(raw) else {
+            return raw.to_owned();
+        };
+        let has_id = params.get("elicitationId").is_some();
+        match self {
+            Self::Pushed(_) if !has_id => {
+                params.set("elicitationId", quoted(&self.new_id()));
+                params.to_string()
+            }
+            Self::Rounds(_) if has_id => {
+                params.remove("elicitationId");
+                params.to_string()
+            }
+            Self::Pushed(_) | Self::Rounds(_) => raw.to_owned(),
+        }
+    }
+
+    /// Whether the client's result can have a link.
+    pub(crate) fn can_link(&self) -> bool {
+        match self {
+            Self::Pushed(face) => face
+                .linkable
+                .as_ref()
+                .is_some_and(|call| call.method == Method::CallTool),
+            Self::Rounds(flow) => flow.method == Method::CallTool,
+        }
+    }
+
+    /// Whether the client keeps waiting as long as it gets progress reports.
+    pub(crate) fn has_token(&self) -> bool {
+        match self {
+            Self::Pushed(face) => face.linkable.as_ref().is_some_and(|call| call.has_token()),
+            // Its rounds end by themselves.
+            Self::Rounds(_) => true,
+        }
+    }
+
+    /// Gives the client the link to a page, in the result of its call.
+    pub(crate) fn offer(&self, link: Link) {
+        match self {
+            Self::Pushed(face) => {
+                if let Some(call) = &face.linkable {
+                    face.session.answer_with_link(call, link);
+                }
+            }
+            Self::Rounds(flow) => flow.offer(link),
+        }
+    }
+
+    /// Notes that a page is open in front of the person, until the guard is dropped.
+    pub(crate) fn page_opened(&self) -> Option<PageGuard> {
+        match self {
+            Self::Pushed(_) => None,
+            Self::Rounds(flow) => Some(flow.page_opened()),
+        }
+    }
+
+    /// Whether there are roots besides the client's.
+    pub(crate) fn has_configured_roots(&self) -> bool {
+        !self.settings().roots.is_empty()
+    }
+
+    /// The configured roots, as the answer to a server.
+    pub(crate) fn configured_roots(&self) -> Reply {
+        let roots: Vec<_> = self.session().configured_roots().collect();
+        Reply::Result(serde_json::json!({"roots": roots}).to_string())
+    }
+
+    /// Whether the question comes from a server of the other era, so that its answer is checked
+    /// here.
+    pub(crate) fn translates(&self) -> bool {
+        matches!(
+            self.session().state.lock().pair,
+            crate::session::Pair::Raised | crate::session::Pair::Lowered
+        )
+    }
+
+    /// Tells the client that a URL which it has shown is complete.
+    pub(crate) fn completed(&self, id: &str) {
+        match self {
+            Self::Pushed(face) => face.session.notify_complete(id),
+            Self::Rounds(_) => {}
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! Calls of a client of 2026-07-28 that take several rounds because of the gateway.
+//!
+//! The call goes on in a task, and waits in this process between the rounds. What travels through
+//! the client is a sealed ticket, which names the call and is bound to it. A ticket is good for one
+//! set of answers: the same answers again get the same outcome, others are refused.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_wire::digest::Digest;
+use entreat_wire::seal::Binding;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Link, Method};
+use crate::capability::Capabilities;
+use crate::envelope::RawId;
+use crate::json::{RawObject, quoted};
+use crate::reply::{Reply, code, tool_text};
+use crate::session::Session;
+use crate::settings::GatewaySettings;
+
+/// What our states begin with: an upstream's own states pass through the same member.
+const TICKET: &str = "entreat1.";
+/// The principal of a client on its own connection.
+const LOCAL: &str = "local";
+
+/// The calls of a session that take several rounds.
+pub(crate) struct Flows {
+    flows: Mutex<HashMap<String, Arc<Flow>>>,
+    limit: usize,
+}
+
+/// A call of several rounds.
+pub(crate) struct Flow {
+    pub(crate) session: Arc<Session>,
+    pub(crate) method: Method,
+    /// Names the call in tickets and links.
+    pub(crate) handle: String,
+    /// Fires when nobody waits for the call any more.
+    pub(crate) cancelled: CancellationToken,
+    state: Mutex<FlowState>,
+    /// Counts changes that a held request may be waiting for.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct FlowState {
+    /// What the client declared in its newest request.
+    capabilities: Capabilities,
+    /// Questions for the client, in their order.
+    asks: Vec<Ask>,
+    next_key: u32,
+    link: Option<Link>,
+    /// How many pages are open in front of the person.
+    pages: usize,
+    end: Option<Reply>,
+    /// The number of the round whose ticket the client has.
+    round: u32,
+    /// What the newest ticket was used for.
+    used: Option<Used>,
+    /// The request that is held, or was held last.
+    held: Option<Arc<Call>>,
+    /// Whether a request is held now.
+    is_held: bool,
+    /// Counts the times that a request was held or let go.
+    touches: u64,
+}
+
+struct Ask {
+    key: String,
+    method: String,
+    params: String,
+    reply: oneshot::Sender<Reply>,
+}
+
+struct Used {
+    round: u32,
+    inputs: Digest,
+    reply: watch::Receiver<Option<Reply>>,
+}
+
+/// What a ticket says.
+#[derive(Serialize, Deserialize)]
+struct Ticket {
+    handle: String,
+    round: u32,
+}
+
+/// A request that goes on with a call.
+pub(crate) struct Retry {
+    flow: Arc<Flow>,
+    round: u32,
+    inputs: Digest,
+    responses: String,
+}
+
+impl Flows {
+    pub(crate) fn new(settings: &GatewaySettings) -> Self {
+        Self {
+            flows: Mutex::default(),
+            limit: settings.parked,
+        }
+    }
+
+    pub(crate) fn get(&self, handle: &str) -> Option<Arc<Flow>> {
+        self.flows.lock().get(handle).cloned()
+    }
+
+    /// Ends the call whose last round had this request id.
+    pub(crate) fn cancel(&self, id: &RawId) {
+        let mut flows = self.flows.lock();
+        flows.retain(|_, flow| {
+            let is_it = flow.is_last_request(id);
+            if is_it {
+                flow.cancelled.cancel();
+            }
+            !is_it
+        });
+    }
+
+    /// Iterates over the calls that go on.
+    pub(crate) fn open(&self) -> Vec<Arc<Flow>> {
+        let flows = self.flows.lock();
+        let mut open: Vec<_> = flows
+            .values()
+            .filter(|flow| flow.state.lock().end.is_none())
+            .cloned()
+            .collect();
+        open.sort_by(|a, b| a.handle.cmp(&b.handle));
+        open
+    }
+
+    fn insert(&self, flow: &Arc<Flow>) -> Result<(), Reply> {
+        let mut flows = self.flows.lock();
+        if flows.len() >= self.limit {
+            // Calls that have ended wait only for a repetition of their last round.
+            let ended = flows
+                .iter()
+                .find(|(_, flow)| flow.state.lock().end.is_some())
+                .map(|(handle, _)| handle.clone());
+            match ended {
+                Some(handle) => drop(flows.remove(&handle)),
+                None => return Err(Reply::failed("too many calls are waiting", "busy")),
+            }
+        }
+        flows.insert(flow.handle.clone(), flow.clone());
+        Ok(())
+    }
+
+    fn remove(&self, handle: &str) {
+        self.flows.lock().remove(handle);
+    }
+}
+
+impl Session {
+    /// Begins a call of several rounds.
+    pub(crate) fn begin_flow(
+        self: &Arc<Self>,
+        method: Method,
+        capabilities: Capabilities,
+    ) -> Result<Arc<Flow>, Reply> {
+        let flow = Arc::new(Flow {
+            session: self.clone(),
+            method,
+            handle: self.new_handle(),
+            cancelled: self.stop.child_token(),
+            state: Mutex::new(FlowState {
+                capabilities,
+                ..FlowState::default()
+            }),
+            changes: watch::Sender::new(0),
+        });
+        self.flows.insert(&flow)?;
+        let parked = flow.clone();
+        self.spawn(async move { parked.expire().await });
+        Ok(flow)
+    }
+
+    /// Finds the call that a request goes on with; `None` if it has no ticket of ours.
+    pub(crate) fn retry_of(
+        &self,
+        params: &RawObject<'_>,
+        binding: &Binding,
+    ) -> Option<Result<Retry, Reply>> {
+        let state = params.string("requestState")?;
+        let sealed = state.strip_prefix(TICKET)?;
+        let refused = Reply::error(code::INVALID_PARAMS, "the request state is not valid");
+        let ticket: Ticket = match self.gateway.sealer.open(sealed, binding) {
+            Ok(opened) => opened.contents,
+            Err(reason) => {
+                tracing::warn!(%reason, "a request state was rejected");
+                return Some(Err(refused));
+            }
+        };
+        let Some(flow) = self.flows.get(&ticket.handle) else {
+            let lost = "the call is lost, and may have run: nobody waits for this answer any more";
+            return Some(Err(Reply::may_have_run(lost, "call_lost")));
+        };
+        let responses = params.get("inputResponses").unwrap_or("{}").to_owned();
+        let Ok(inputs) = serde_json::from_str::<Value>(&responses) else {
+            return Some(Err(refused));
+        };
+        Some(Ok(Retry {
+            flow,
+            round: ticket.round,
+            inputs: Digest::of(&inputs),
+            responses,
+        }))
+    }
+}
+
+/// What the rounds of a call are bound to.
+pub(crate) fn binding(method: &str, params: &RawObject<'_>) -> Binding {
+    let name = params.get("name").or_else(|| params.get("uri"));
+    let mut arguments = params.clone();
+    arguments.retain(|name| !matches!(name, "_meta" | "inputResponses" | "requestState"));
+    let arguments = serde_json::from_str(&arguments.to_string()).unwrap_or_default();
+    Binding {
+        principal: LOCAL.to_owned(),
+        target: format!("{method} {}", name.unwrap_or_default()),
+        arguments: Digest::of(&arguments),
+    }
+}
+
+impl Retry {
+    /// Takes the answers, and holds the request until the call has something for the client.
+    /// `None` if the client cancelled the request.
+    pub(crate) async fn run(
+        self,
+        call: &Arc<Call>,
+        capabilities: Capabilities,
+        binding: &Binding,
+    ) -> Option<Reply> {
+        let refused = || Reply::error(code::INVALID_PARAMS, "the request state was used already");
+        let sender = {
+            let mut state = self.flow.state.lock();
+            if let Some(used) = &state.used
+                && used.round == self.round
+            {
+                if used.inputs != self.inputs {
+                    tracing::warn!("a request state was used with other answers");
+                    return Some(refused());
+                }
+                Err(used.reply.clone())
+            } else if state.round == self.round {
+                let (sender, reply) = watch::channel(None);
+                state.used = Some(Used {
+                    round: self.round,
+                    inputs: self.inputs,
+                    reply,
+                });
+                state.round += 1;
+                state.capabilities = capabilities;
+                Ok(sender)
+            } else {
+                return Some(refused());
+            }
+        };
+        let sender = match sender {
+            Ok(sender) => sender,
+            Err(mut earlier) => {
+                let known = earlier.wait_for(Option::is_some).await;
+                return known.ok().and_then(|reply| reply.clone());
+            }
+        };
+        self.flow.take(&self.responses);
+        let reply = self.flow.attend(call, binding, false).await;
+        if let Some(reply) = &reply {
+            sender.send_replace(Some(reply.clone()));
+        }
+        reply
+    }
+}
+
+impl Flow {
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.state.lock().capabilities
+    }
+
+    /// Notes what the client declares in a request that goes on with the call.
+    pub(crate) fn declare(&self, capabilities: Capabilities) {
+        self.state.lock().capabilities = capabilities;
+    }
+
+    fn is_last_request(&self, id: &RawId) -> bool {
+        let state = self.state.lock();
+        state.end.is_none() && state.held.as_ref().is_some_and(|held| held.id == *id)
+    }
+
+    /// The request that is held now.
+    pub(crate) fn held(&self) -> Option<Arc<Call>> {
+        let state = self.state.lock();
+        state.held.clone().filter(|_| state.is_held)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut FlowState)) {
+        change(&mut self.state.lock());
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Ends the call.
+    pub(crate) fn finish(&self, reply: Reply) {
+        self.change(|state| {
+            state.end.get_or_insert(reply);
+        });
+    }
+
+    /// Gives the client the link to a page in its next result.
+    pub(crate) fn offer(&self, link: Link) {
+        self.change(|state| state.link = Some(link));
+    }
+
+    /// Asks the client in its next result, and waits for the answer.
+    pub(crate) async fn ask_client(&self, method: &str, params: &str) -> Reply {
+        let (sender, reply) = oneshot::channel();
+        let mut key = String::new();
+        self.change(|state| {
+            state.next_key += 1;
+            key = format!("q{}", state.next_key);
+            state.asks.push(Ask {
+                key: key.clone(),
+                method: method.to_owned(),
+                params: params.to_owned(),
+                reply: sender,
+            });
+        });
+        let _withdrawn = AskGuard { flow: self, key };
+        reply
+            .await
+            .unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+    }
+
+    /// Notes that a page is open in front of the person, until the guard is dropped.
+    pub(crate) fn page_opened(self: &Arc<Self>) -> PageGuard {
+        self.change(|state| state.pages += 1);
+        PageGuard(self.clone())
+    }
+
+    /// Takes the answers of a retry. Those that are missing are asked again.
+    fn take(&self, responses: &str) {
+        let Some(responses) = RawObject::parse(responses) else {
+            return;
+        };
+        self.change(|state| {
+            for ask in std::mem::take(&mut state.asks) {
+                match responses.get(&ask.key) {
+                    // The question may have been withdrawn at this moment.
+                    Some(result) => drop(ask.reply.send(Reply::Result(result.to_owned()))),
+                    None => state.asks.push(ask),
+                }
+            }
+        });
+    }
+
+    /// Holds a request until the call has something for the client: its end, questions, a link, or
+    /// after a while nothing but its state. `None` if the client cancelled the request.
+    pub(crate) async fn attend(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        binding: &Binding,
+        is_first: bool,
+    ) -> Option<Reply> {
+        self.change(|state| {
+            state.held = Some(call.clone());
+            state.is_held = true;
+            state.touches += 1;
+        });
+        self.session.deliver_reports(self, call);
+        let reply = tokio::select! {
+            biased;
+            () = call.cancelled.cancelled() => None,
+            reply = self.next_round(call, binding, is_first) => Some(reply),
+        };
+        self.change(|state| {
+            state.is_held = false;
+            state.touches += 1;
+        });
+        reply
+    }
+
+    async fn next_round(&self, call: &Arc<Call>, binding: &Binding, is_first: bool) -> Reply {
+        let session = &self.session;
+        let settings = session.settings();
+        let mut changes = self.changes.subscribe();
+        let mut gather = None;
+        let mut hold = None;
+        let mut alive = session.engine().sleep(settings.progress_every);
+        loop {
+            changes.borrow_and_update();
+            let (has_asks, may_end) = {
+                let mut state = self.state.lock();
+                if let Some(end) = &state.end {
+                    return end.clone();
+                }
+                if let Some(link) = state.link.take() {
+                    let text = session.link_text(&link, &self.handle);
+                    return Reply::Result(tool_text(&text, false, true));
+                }
+                (!state.asks.is_empty(), state.pages > 0 || !is_first)
+            };
+            if has_asks && gather.is_none() {
+                gather = Some(session.engine().sleep(settings.gather));
+            }
+            if may_end && hold.is_none() {
+                hold = Some(session.engine().sleep(settings.hold));
+            }
+            tokio::select! {
+                biased;
+                // Cannot fail: this flow holds the sender.
+                _ = changes.changed() => {}
+                () = until(&mut gather) => {
+                    gather = None;
+                    if let Some(reply) = self.questions(binding) {
+                        return reply;
+                    }
+                }
+                () = until(&mut hold) => return self.waiting(binding),
+                () = &mut alive => {
+                    alive = session.engine().sleep(settings.progress_every);
+                    if may_end {
+                        call.keep_alive(&session.client);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A round with the open questions.
+    fn questions(&self, binding: &Binding) -> Option<Reply> {
+        let mut requests = RawObject::default();
+        for ask in &self.state.lock().asks {
+            let method = quoted(&ask.method);
+            let request = format!(r#"{{"method":{method},"params":{}}}"#, ask.params);
+            requests.set(&ask.key, request);
+        }
+        if requests.is_empty() {
+            return None;
+        }
+        let ticket = quoted(&self.ticket(binding));
+        Some(Reply::Result(format!(
+            r#"{{"resultType":"input_required","inputRequests":{requests},"requestState":{ticket}}}"#
+        )))
+    }
+
+    /// A round with nothing but the state: the client asks again.
+    fn waiting(&self, binding: &Binding) -> Reply {
+        if binding.target.starts_with("resume ") {
+            let text = format!(
+                "The person has not answered yet. Call `{}` again with {{\"question\": \"{}\"}}.",
+                self.session.resume_name(),
+                self.handle
+            );
+            return Reply::Result(tool_text(&text, false, true));
+        }
+        let ticket = quoted(&self.ticket(binding));
+        Reply::Result(format!(
+            r#"{{"resultType":"input_required","requestState":{ticket}}}"#
+        ))
+    }
+
+    fn ticket(&self, binding: &Binding) -> String {
+        let ticket = Ticket {
+            handle: self.handle.clone(),
+            round: self.state.lock().round,
+        };
+        let lifetime = self.session.settings().park;
+        let expires = self.session.engine().now().after(lifetime);
+        let sealed = self.session.gateway.sealer.seal(binding, expires, &ticket);
+        format!("{TICKET}{sealed}")
+    }
+
+    /// Ends the call when no request was held for the time that calls are parked.
+    async fn expire(self: Arc<Self>) {
+        let park = self.session.settings().park;
+        loop {
+            let before = self.state.lock().touches;
+            self.session.sleep(park.max(Duration::from_millis(1))).await;
+            let (touches, is_held) = {
+                let state = self.state.lock();
+                (state.touches, state.is_held)
+            };
+            if touches == before && !is_held {
+                self.cancelled.cancel();
+                self.session.flows.remove(&self.handle);
+                return;
+            }
+        }
+    }
+}
+
+/// Waits for a timer, for ever if it is not set.
+async fn until(timer: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    match timer {
+        Some(timer) => timer.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A page in front of the person.
+pub(crate) struct PageGuard(Arc<Flow>);
+
+impl Drop for PageGuard {
+    fn drop(&mut self) {
+        self.0.change(|state| state.pages -= 1);
+    }
+}
+
+/// Withdraws a question when dropped.
+struct AskGuard<'a> {
+    flow: &'a Flow,
+    key: String,
+}
+
+impl Drop for AskGuard<'_> {
+    fn drop(&mut self) {
+        let mut state = self.flow.state.lock();
+        state.asks.retain(|ask| ask.key != self.key);
+    }
+}

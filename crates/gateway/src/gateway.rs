@@ -1,0 +1,142 @@
+//! The gateway: what its sessions share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use entreat_engine::{Asker, Links};
+use entreat_wire::seal::Sealer;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::desk::{Desk, Opener};
+use crate::session::{Ended, Session};
+use crate::settings::GatewaySettings;
+use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
+use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+
+/// The purpose of the keys that seal the states of calls.
+const STATE_PURPOSE: &str = "entreat gateway request state";
+
+/// Stands between clients and servers. Cheap to share in an [`Arc`].
+pub struct Gateway {
+    pub(crate) desk: Desk,
+    pub(crate) settings: GatewaySettings,
+    pub(crate) sealer: Sealer,
+}
+
+/// Builds a [`Gateway`].
+#[must_use = "nothing is relayed until it is built"]
+pub struct Builder {
+    desk: Desk,
+    settings: GatewaySettings,
+}
+
+/// An upstream server: its two directions, and what it is called.
+#[derive(Debug)]
+pub struct Upstream {
+    /// Where messages for it go.
+    pub sender: UpstreamSender,
+    /// Where its messages come from.
+    pub receiver: UpstreamReceiver,
+    /// What it is called until it says its name.
+    pub name: String,
+    /// Its URL, if it is not a child process.
+    pub url: Option<String>,
+}
+
+impl Gateway {
+    /// Returns a builder for a gateway whose questions are asked by `asker`.
+    pub fn builder(asker: Asker) -> Builder {
+        Builder {
+            desk: Desk {
+                asker,
+                links: None,
+                browser: None,
+            },
+            settings: GatewaySettings::default(),
+        }
+    }
+
+    /// Stands between one client, which speaks on `reader` and `writer`, and one upstream, until
+    /// one of them ends. Returns how the upstream ended.
+    pub async fn wrap<R, W>(
+        self: &Arc<Self>,
+        reader: R,
+        writer: W,
+        mut upstream: Upstream,
+    ) -> Closed
+    where
+        R: AsyncRead + Send + Unpin,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let client = Outbox::new(writer);
+        let session = Session::new(
+            self.clone(),
+            client.clone(),
+            upstream.sender.clone(),
+            &upstream.name,
+            upstream.url,
+        );
+        let source = LineSource::new(reader, MAX_MESSAGE);
+        let ended = session.run(source, &mut upstream.receiver).await;
+        session.end().await;
+        client.flush_and_close().await;
+        match ended {
+            Ended::ByUpstream(closed) => closed,
+            Ended::ByClient => {
+                let receiver = &mut upstream.receiver;
+                let closed = async {
+                    loop {
+                        if let UpstreamEvent::Closed(closed) = receiver.next().await {
+                            return closed;
+                        }
+                    }
+                };
+                let ((), closed) = tokio::join!(upstream.sender.close(), closed);
+                closed
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Sets how long the gateway waits, and how much it allows.
+    pub fn settings(mut self, settings: GatewaySettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets the pages on which people answer what clients cannot show.
+    pub fn pages(mut self, links: Arc<dyn Links>) -> Self {
+        self.desk.links = Some(links);
+        self
+    }
+
+    /// Sets how to open a page in the browser of this machine, where the person is.
+    pub fn browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let open: Opener = Arc::new(open);
+        self.desk.browser = Some(open);
+        self
+    }
+
+    /// Builds the gateway.
+    pub fn build(self) -> Arc<Gateway> {
+        let sealer = Sealer::new(self.desk.asker.engine().clone(), STATE_PURPOSE);
+        Arc::new(Gateway {
+            desk: self.desk,
+            settings: self.settings,
+            sealer,
+        })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}

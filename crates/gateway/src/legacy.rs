@@ -1,0 +1,440 @@
+//! A client and a server of 2025 or before: messages pass, and questions that the client cannot
+//! show are asked by Entreat.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use entreat_core::schema::Era;
+use entreat_wire::message::{CREATE, ROOTS};
+use memchr::memmem;
+use serde_json::{Value, json};
+
+use crate::ask::{Question, answer};
+use crate::call::{Call, Method, ProgressNote};
+use crate::capability::{self, Capabilities};
+use crate::envelope::{self, Envelope, RawId};
+use crate::face::{Face, PushedFace};
+use crate::json::{RawObject, quoted};
+use crate::links;
+use crate::reply::{Reply, code, error_code};
+use crate::session::{Change, ClientInfo, Pair, Push, Session};
+
+impl Session {
+    // ---- the handshake
+
+    /// Passes the handshake on. Where Entreat asks, the server is told that every question can be
+    /// shown, in the version that has all of them.
+    pub(crate) async fn initialize(
+        self: &Arc<Self>,
+        text: &Bytes,
+        envelope: &Envelope<'_>,
+        id: RawId,
+        params: &str,
+    ) {
+        let Some(mut offered) = RawObject::parse(params) else {
+            let error = Reply::error(code::INVALID_PARAMS, "params: is not an object");
+            return self.client.push(error.to_message(&id));
+        };
+        let info = ClientInfo::of(&offered);
+        let offer = self.offer(&info);
+        let is_changed = offer.version.is_some() || offer.capabilities.is_some();
+        if let Some(version) = offer.version {
+            offered.set("protocolVersion", quoted(version));
+        }
+        if let Some(capabilities) = &offer.capabilities {
+            offered.set("capabilities", capabilities.clone());
+        }
+        let message = if is_changed {
+            envelope.with_params(&offered.to_string())
+        } else {
+            text.to_vec()
+        };
+        {
+            let mut state = self.state.lock();
+            state.pair = Pair::Legacy;
+            state.client = Arc::new(info);
+        }
+        let call = Call::new(id, Method::Initialize, text.clone(), None);
+        if let Ok(envelope) = Envelope::read(&message) {
+            self.send_call(&call, &envelope).await;
+        }
+    }
+
+    /// What the upstream is told instead of what the client said.
+    fn offer(&self, client: &ClientInfo) -> Offer {
+        let mut offer = Offer::default();
+        let Some(era) = client.era else {
+            return offer;
+        };
+        let declared = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
+        let asks = self.settings().fulfils
+            && self.gateway.desk.has_pages()
+            && !client.capabilities.shows_everything();
+        let mut capabilities = asks.then(|| capability::with_elicitation(&declared));
+        if !self.settings().roots.is_empty() && !client.capabilities.roots {
+            let text = capabilities.unwrap_or_else(|| declared.to_string());
+            let mut object = RawObject::parse(&text).unwrap_or_default();
+            object.set("roots", "{}");
+            capabilities = Some(object.to_string());
+        }
+        if asks && era == Era::V2025_06_18 {
+            offer.version = Some(Era::V2025_11_25.version());
+        }
+        offer.capabilities = capabilities;
+        offer
+    }
+
+    /// Takes the response to the handshake.
+    fn initialized(&self, result: &str) -> Change {
+        let Some(mut answer) = RawObject::parse(result) else {
+            return Change::Pass;
+        };
+        let version = answer.string("protocolVersion").unwrap_or_default();
+        let client = self.client_info();
+        {
+            let mut state = self.state.lock();
+            state.upstream_era = version.parse().ok();
+            let name = answer.object("serverInfo");
+            state.upstream_name = name.as_ref().and_then(capability::name_of);
+        }
+        // The version was raised on the client's behalf.
+        let was_raised =
+            client.era == Some(Era::V2025_06_18) && version == Era::V2025_11_25.version();
+        if !was_raised {
+            return Change::Pass;
+        }
+        answer.set("protocolVersion", quoted(&client.version));
+        Change::Reply(Reply::Result(answer.to_string()))
+    }
+
+    // ---- requests of the client
+
+    pub(crate) async fn legacy_request(
+        self: &Arc<Self>,
+        text: &Bytes,
+        envelope: &Envelope<'_>,
+        id: RawId,
+        method: Method,
+        params: &str,
+    ) {
+        if method == Method::CallTool && self.is_resume(params) {
+            return self.resume(id, params);
+        }
+        let call = Call::new(id, method, text.clone(), token_in(params).as_deref());
+        if method == Method::CallTool && self.needs_approval() {
+            return self.approve_then(&call, params, true);
+        }
+        self.send_call(&call, envelope).await;
+    }
+
+    /// Registers a call and sends it.
+    pub(crate) async fn send_call(&self, call: &Arc<Call>, envelope: &Envelope<'_>) {
+        match self.register(call, envelope) {
+            Ok(message) => self.upstream.send(message).await,
+            Err(busy) => self.client.push(busy.to_message(&call.id)),
+        }
+    }
+
+    pub(crate) fn legacy_reply(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        result: Option<&str>,
+        error: Option<&str>,
+    ) -> Change {
+        match (call.method, result, error) {
+            (Method::Initialize, Some(result), _) => self.initialized(result),
+            (Method::Initialize, None, Some(error)) => self.try_raised(call, error),
+            (Method::ListTools, Some(result), _) => self
+                .with_resume_tool(result)
+                .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result))),
+            (method, None, Some(error)) if method.may_ask() => self.visit_required(call, error),
+            _ => Change::Pass,
+        }
+    }
+
+    /// Handles a call that requires URLs to be visited first, if the client does not show URLs.
+    fn visit_required(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
+        let is_required = error_code(error) == Some(i64::from(code::URL_REQUIRED));
+        let can_ask = self.settings().fulfils
+            && self.gateway.desk.has_pages()
+            && !self.client_info().capabilities.url;
+        if !is_required || !can_ask {
+            return Change::Pass;
+        }
+        let (session, call, error) = (self.clone(), call.clone(), error.to_owned());
+        self.spawn(async move {
+            let reply = crate::visits::visit(&session, &call, &error).await;
+            match reply {
+                Some(reply) => session.respond(&call, reply.to_message(&call.id).into()),
+                None => {
+                    let id = session.state.lock().reopen(&call);
+                    if let Ok(envelope) = Envelope::read(&call.message) {
+                        session.upstream.send(envelope.with_id(&id)).await;
+                    }
+                }
+            }
+        });
+        Change::Held
+    }
+
+    // ---- requests of the upstream
+
+    pub(crate) async fn upstream_asked(
+        self: &Arc<Self>,
+        envelope: &Envelope<'_>,
+        id: RawId,
+        method: &str,
+        params: &str,
+        via: Option<RawId>,
+    ) {
+        let pair = self.state.lock().pair;
+        match (pair, method) {
+            (Pair::Lowered, _) => self.lowered_asked(id, method, params, via).await,
+            // Servers of 2026-07-28 send no requests.
+            (Pair::Modern | Pair::Raised, _) => {
+                let error = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
+                self.upstream.send(error.to_message(&id)).await;
+            }
+            (_, CREATE) if self.asks_itself() => self.ask(id, params, via.as_ref()),
+            (_, ROOTS) if !self.settings().roots.is_empty() => self.list_roots(id),
+            (Pair::Undecided | Pair::Legacy, _) => {
+                let client_id = {
+                    let mut state = self.state.lock();
+                    let passes = id.is_plain() && !state.pushes.contains_key(&id);
+                    let client_id = if passes {
+                        id.clone()
+                    } else {
+                        RawId::text(&self.new_id())
+                    };
+                    state.pushes.insert(client_id.clone(), Push::Upstream(id));
+                    client_id
+                };
+                self.client.send(envelope.with_id(&client_id)).await;
+            }
+        }
+    }
+
+    /// Whether questions of the server are the gateway's business.
+    fn asks_itself(&self) -> bool {
+        let client = self.client_info();
+        client.era.is_some() && self.settings().fulfils && self.gateway.desk.has_pages()
+    }
+
+    /// Asks a question of the upstream, and answers it.
+    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>) {
+        let (call, linkable) = self.attribute(via);
+        let cancelled = match &call {
+            Some(call) => call.cancelled.child_token(),
+            None => self.stop.child_token(),
+        };
+        let withdrawn = cancelled.child_token();
+        self.state.lock().asks.insert(id.clone(), withdrawn.clone());
+        let session = self.clone();
+        let params = params.to_owned();
+        self.spawn(async move {
+            let face = Face::Pushed(PushedFace {
+                session: session.clone(),
+                call,
+                linkable,
+                cancelled: withdrawn.clone(),
+            });
+            let reply = match Question::read(&params) {
+                Ok(question) => answer(&face, &question).await,
+                Err(error) => error,
+            };
+            let is_open = session.state.lock().asks.remove(&id).is_some();
+            let reply = if cancelled.is_cancelled() && matches!(reply, Reply::Error(_)) {
+                Reply::Result(r#"{"action":"cancel"}"#.to_owned())
+            } else {
+                reply
+            };
+            // A question that the upstream has cancelled gets no answer.
+            if is_open {
+                session.upstream.send(reply.to_message(&id)).await;
+            }
+        });
+    }
+
+    /// Answers with the client's roots and the configured ones.
+    fn list_roots(self: &Arc<Self>, id: RawId) {
+        let session = self.clone();
+        self.spawn(async move {
+            let mut roots = Vec::new();
+            if session.client_info().capabilities.roots
+                && let Reply::Result(result) = session.ask_client(ROOTS, "{}").await
+                && let Ok(Value::Object(mut result)) = serde_json::from_str(&result)
+                && let Some(Value::Array(own)) = result.remove("roots")
+            {
+                roots = own;
+            }
+            roots.extend(session.configured_roots());
+            let result = json!({"roots": roots}).to_string();
+            let reply = Reply::Result(result).to_message(&id);
+            session.upstream.send(reply).await;
+        });
+    }
+
+    pub(crate) fn configured_roots(&self) -> impl Iterator<Item = Value> + '_ {
+        let roots = self.settings().roots.iter();
+        roots.map(|root| match &root.name {
+            Some(name) => json!({"uri": root.uri, "name": name}),
+            None => json!({"uri": root.uri}),
+        })
+    }
+
+    // ---- notifications of the upstream
+
+    pub(crate) async fn upstream_notified(
+        self: &Arc<Self>,
+        text: &Bytes,
+        method: &str,
+        params: &str,
+        via: Option<&RawId>,
+    ) {
+        let pair = self.state.lock().pair;
+        match (pair, method) {
+            (Pair::Raised, _) => self.raised_notified(text, method, params).await,
+            (Pair::Lowered, _) => self.lowered_notified(method, params, via).await,
+            (_, "notifications/progress") => self.pass_progress(text, params).await,
+            (_, "notifications/cancelled") => self.upstream_cancelled(params).await,
+            (_, "notifications/elicitation/complete") => self.pass_completion(text, params).await,
+            (Pair::Undecided | Pair::Legacy | Pair::Modern, _) => {
+                self.client.send(text.to_vec()).await;
+            }
+        }
+    }
+
+    /// Passes a progress report, above those that the gateway made itself.
+    pub(crate) async fn pass_progress(&self, text: &Bytes, params: &str) {
+        let report = RawObject::parse(params);
+        let call = report
+            .as_ref()
+            .and_then(|report| self.call_of_token(report.get("progressToken")?));
+        let value = report
+            .as_ref()
+            .and_then(|report| report.get("progress")?.parse().ok());
+        let (Some(mut report), Some(call), Some(value)) = (report, call, value) else {
+            return tracing::debug!("dropped a progress report of no open call");
+        };
+        if call.is_task() {
+            return self.client.send(text.to_vec()).await;
+        }
+        match call.note_progress(value) {
+            ProgressNote::Pass => self.client.send(text.to_vec()).await,
+            ProgressNote::Raise(value) => {
+                report.set("progress", value.to_string());
+                let message = envelope::notification("notifications/progress", &report.to_string());
+                self.client.send(message).await;
+            }
+            ProgressNote::Drop => {}
+        }
+    }
+
+    /// The upstream has cancelled a request of its own.
+    async fn upstream_cancelled(&self, params: &str) {
+        let Some(mut params) = RawObject::parse(params) else {
+            return;
+        };
+        let Some(id) = params.get("requestId").map(RawId::new) else {
+            return;
+        };
+        let client_id = {
+            let mut state = self.state.lock();
+            if let Some(asking) = state.asks.remove(&id) {
+                asking.cancel();
+                return;
+            }
+            let is_it = |push: &Push| matches!(push, Push::Upstream(original) if *original == id);
+            if state.pushes.get(&id).is_some_and(is_it) {
+                Some(id.clone())
+            } else {
+                let mut pushes = state.pushes.iter();
+                pushes
+                    .find(|(_, push)| is_it(push))
+                    .map(|(client_id, _)| client_id.clone())
+            }
+        };
+        if let Some(client_id) = client_id {
+            self.state.lock().pushes.remove(&client_id);
+            params.set("requestId", client_id.as_str().to_owned());
+            let message = envelope::notification("notifications/cancelled", &params.to_string());
+            self.client.send(message).await;
+        }
+    }
+
+    /// A URL was visited: for us if we asked for it, else for the client.
+    async fn pass_completion(&self, text: &Bytes, params: &str) {
+        let id = RawObject::parse(params).and_then(|params| params.string("elicitationId"));
+        let is_ours = id.is_some_and(|id| self.note_completed(&id));
+        if !is_ours && self.client_info().capabilities.url {
+            self.client.send(text.to_vec()).await;
+        }
+    }
+
+    /// The upstream has begun a new session: its lists may have changed.
+    pub(crate) async fn upstream_renewed(&self) {
+        for list in ["tools", "prompts", "resources"] {
+            let method = format!("notifications/{list}/list_changed");
+            self.client
+                .send(envelope::notification(&method, "{}"))
+                .await;
+        }
+    }
+
+    /// Whether a call is for the tool that resumes calls.
+    pub(crate) fn is_resume(&self, params: &str) -> bool {
+        let Some(name) = self.state.lock().resume else {
+            return false;
+        };
+        memmem::find(params.as_bytes(), name.as_bytes()).is_some()
+            && RawObject::parse(params)
+                .and_then(|params| params.string("name"))
+                .is_some_and(|called| called == name)
+    }
+
+    /// Adds the tool that resumes calls to the last page of a list, for clients that may need it.
+    pub(crate) fn with_resume_tool(&self, result: &str) -> Option<String> {
+        let may_link = self.settings().fulfils
+            && self.gateway.desk.has_pages()
+            && (!self.client_info().capabilities.shows_everything() || self.needs_approval());
+        if !may_link {
+            return None;
+        }
+        links::add_tool(self, result)
+    }
+}
+
+/// What the upstream is told instead of what the client said.
+#[derive(Default)]
+struct Offer {
+    version: Option<&'static str>,
+    capabilities: Option<String>,
+}
+
+impl ClientInfo {
+    /// Reads the parameters of the handshake.
+    fn of(params: &RawObject<'_>) -> Self {
+        let version = params.string("protocolVersion").unwrap_or_default();
+        // The newest version has no handshake.
+        let era = version.parse::<Era>().ok();
+        let era = era.filter(|era| *era != Era::V2026_07_28);
+        let capabilities = params.object("capabilities").unwrap_or_default();
+        let info = params.object("clientInfo").unwrap_or_default();
+        Self {
+            era,
+            version,
+            capabilities: Capabilities::read(&capabilities, era),
+            raw_capabilities: capabilities.to_string(),
+            raw_info: info.to_string(),
+            name: capability::name_of(&info),
+        }
+    }
+}
+
+/// The token of a request's progress reports, as it was written.
+pub(crate) fn token_in(params: &str) -> Option<String> {
+    memmem::find(params.as_bytes(), b"progressToken")?;
+    let params = RawObject::parse(params)?;
+    let meta = params.object("_meta")?;
+    meta.get("progressToken").map(str::to_owned)
+}

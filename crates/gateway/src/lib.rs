@@ -1,0 +1,35 @@
+//! Stands between any MCP client and any MCP server, neither of which knows.
+//!
+//! Messages are relayed as they came; what the client cannot show, Entreat asks the person.
+//!
+//! Deliberately absent: rmcp, whose types lose parts of messages, and rules about forms (see
+//! `entreat_core`).
+
+mod approvals;
+mod ask;
+mod call;
+mod capability;
+mod desk;
+mod downgrade;
+pub mod envelope;
+mod face;
+mod flow;
+mod gateway;
+pub mod json;
+mod legacy;
+mod links;
+mod lowered;
+mod meta;
+mod modern;
+mod raised;
+mod reply;
+mod rounds;
+mod secrets;
+mod session;
+mod settings;
+pub mod side;
+mod tasks;
+mod visits;
+
+pub use gateway::{Builder, Gateway, Upstream};
+pub use settings::{GatewaySettings, Root};

@@ -1,0 +1,176 @@
+//! Calls whose person answers behind a link: the tool's result has the address of a page, and the
+//! tool `resume_question` goes on with the call.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::call::{Call, Link, Method, Resumed};
+use crate::envelope::{Envelope, RawId};
+use crate::json::RawObject;
+use crate::reply::{Reply, tool_text};
+use crate::session::{Pair, Session};
+
+/// The name of the tool, and its name if the upstream has a tool of that name.
+const RESUME: &str = "resume_question";
+const OWN_RESUME: &str = "entreat_resume_question";
+/// The maximum number of calls behind links.
+const MAX_LINKS: usize = 1_000;
+
+impl Session {
+    /// Answers a call with the link to a page; the call goes on behind it.
+    pub(crate) fn answer_with_link(&self, call: &Arc<Call>, link: Link) {
+        if !call.link(link.clone()) {
+            return;
+        }
+        let handle = self.new_handle();
+        let text = self.link_text(&link, &handle);
+        {
+            let mut state = self.state.lock();
+            let key = state.links.last_key_value().map_or(0, |(key, _)| key + 1);
+            if state.links.len() == MAX_LINKS {
+                tracing::warn!("a call behind a link was dropped for a newer one");
+                state.links.pop_first();
+            }
+            state.links.insert(key, (handle, call.clone()));
+        }
+        let result = Reply::Result(tool_text(&text, false, self.is_modern_client()));
+        self.forget_id(call);
+        self.client.push(result.to_message(&call.id));
+    }
+
+    pub(crate) fn new_handle(&self) -> String {
+        let mut random = [0; 10];
+        self.engine().fill_random(&mut random);
+        random.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What a model reads that has to send a person to a link.
+    pub(crate) fn link_text(&self, link: &Link, handle: &str) -> String {
+        let tool = self.resume_name();
+        format!(
+            "A person has to answer before this can continue.\n\n{}\n\nAsk the person to open this \
+             link: {}\n\nThen call the tool `{tool}` with {{\"question\": \"{handle}\"}} to \
+             continue.",
+            link.message, link.url
+        )
+    }
+
+    pub(crate) fn resume_name(&self) -> &'static str {
+        self.state.lock().resume.unwrap_or(RESUME)
+    }
+
+    fn is_modern_client(&self) -> bool {
+        let pair = self.state.lock().pair;
+        matches!(pair, Pair::Modern | Pair::Lowered)
+    }
+
+    /// Answers a call of the tool: with the result of the call behind the link, with its next link,
+    /// or with the same link after a while.
+    pub(crate) fn resume(self: &Arc<Self>, id: RawId, params: &str) {
+        let arguments = RawObject::parse(params);
+        let handle = arguments
+            .as_ref()
+            .and_then(|params| params.object("arguments")?.string("question"))
+            .unwrap_or_default();
+        let found = {
+            let state = self.state.lock();
+            let mut links = state.links.values();
+            links
+                .find(|(known, _)| *known == handle)
+                .map(|(_, call)| call.clone())
+        };
+        let waiting = Call::new(id, Method::Other, Bytes::new(), None);
+        let Some(call) = found else {
+            let text = format!(
+                "There is no waiting question `{handle}`. Its result may already have been \
+                 fetched; call the tool that asked it again."
+            );
+            let reply = Reply::Result(tool_text(&text, true, self.is_modern_client()));
+            return self.client.push(reply.to_message(&waiting.id));
+        };
+        if let Err(busy) = self.note_call(&waiting) {
+            return self.client.push(busy.to_message(&waiting.id));
+        }
+        let session = self.clone();
+        self.spawn(async move {
+            let resumed = tokio::select! {
+                biased;
+                () = waiting.cancelled.cancelled() => return,
+                resumed = call.resumed() => resumed,
+                () = session.sleep(session.settings().hold) => Resumed::Waiting,
+            };
+            let message = match resumed {
+                Resumed::Result(result) => {
+                    let mut state = session.state.lock();
+                    state.links.retain(|_, (known, _)| *known != handle);
+                    Envelope::read(&result)
+                        .map(|envelope| envelope.with_id(&waiting.id))
+                        .unwrap_or_default()
+                }
+                Resumed::Link(link) => {
+                    let text = session.link_text(&link, &handle);
+                    let text = tool_text(&text, false, session.is_modern_client());
+                    Reply::Result(text).to_message(&waiting.id)
+                }
+                Resumed::Waiting => {
+                    let tool = session.resume_name();
+                    let text = format!(
+                        "The person has not answered yet. Call `{tool}` again with \
+                         {{\"question\": \"{handle}\"}}."
+                    );
+                    let text = tool_text(&text, false, session.is_modern_client());
+                    Reply::Result(text).to_message(&waiting.id)
+                }
+            };
+            session.respond(&waiting, message.into());
+        });
+    }
+}
+
+/// Adds the tool to the last page of a list of tools; `None` if this is another page.
+pub(crate) fn add_tool(session: &Session, result: &str) -> Option<String> {
+    let mut list = RawObject::parse(result)?;
+    let tools = list.get("tools")?.trim();
+    let inner = tools.strip_suffix(']')?;
+    let is_taken = memchr::memmem::find(tools.as_bytes(), b"\"resume_question\"").is_some();
+    let name = {
+        let mut state = session.state.lock();
+        if is_taken {
+            state.resume = Some(OWN_RESUME);
+        }
+        *state.resume.get_or_insert(RESUME)
+    };
+    if list
+        .get("nextCursor")
+        .is_some_and(|cursor| cursor != "null")
+    {
+        return None;
+    }
+    let comma = if inner.trim_end().ends_with('[') {
+        ""
+    } else {
+        ","
+    };
+    let tools = format!("{inner}{comma}{}]", definition(name));
+    list.set("tools", tools);
+    Some(list.to_string())
+}
+
+fn definition(name: &str) -> String {
+    json!({
+        "name": name,
+        "description": "Resumes a call that waits for a person: returns its result once the \
+                        person has answered at the link",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"question": {
+                "type": "string",
+                "description": "The id of the question, from the result that contained its link",
+            }},
+            "required": ["question"],
+        },
+    })
+    .to_string()
+}

@@ -1,0 +1,124 @@
+//! What every request of 2026-07-28 says of the client: members of `_meta`.
+
+use crate::json::{RawObject, quoted};
+
+/// The version itself.
+pub(crate) const VERSION: &str = "2026-07-28";
+
+pub(crate) const PROTOCOL: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The members that are for one hop only.
+const PER_HOP: [&str; 6] = [
+    PROTOCOL,
+    CLIENT_INFO,
+    CLIENT_CAPABILITIES,
+    LOG_LEVEL,
+    SUBSCRIPTION_ID,
+    SERVER_INFO,
+];
+
+/// Whether the parameters are those of a request of 2026-07-28.
+pub(crate) fn is_modern(params: &str) -> bool {
+    memchr::memmem::find(params.as_bytes(), PROTOCOL.as_bytes()).is_some()
+        && RawObject::parse(params)
+            .as_ref()
+            .and_then(|params| params.object("_meta"))
+            .is_some_and(|meta| meta.get(PROTOCOL).is_some())
+}
+
+/// Returns parameters without the members of `_meta` that are for one hop.
+pub(crate) fn stripped(params: &str) -> String {
+    let Some(mut params) = RawObject::parse(params) else {
+        return params.to_owned();
+    };
+    strip(&mut params);
+    params.to_string()
+}
+
+/// Removes the members of `_meta` that are for one hop, and `_meta` if nothing is left.
+pub(crate) fn strip(params: &mut RawObject<'_>) {
+    let Some(meta) = params.object("_meta") else {
+        return;
+    };
+    let mut meta = meta.clone();
+    meta.retain(|name| !PER_HOP.contains(&name));
+    let meta = (!meta.is_empty()).then(|| meta.to_string());
+    match meta {
+        Some(meta) => params.set("_meta", meta),
+        None => drop(params.remove("_meta")),
+    }
+}
+
+/// What a client of 2026-07-28 says of itself in each request.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) info: String,
+    pub(crate) capabilities: String,
+    pub(crate) log_level: Option<String>,
+}
+
+impl Stamp {
+    /// Stamps parameters, in place of what they say for one hop.
+    pub(crate) fn on(&self, params: &str) -> String {
+        let mut params = RawObject::parse(params).unwrap_or_default();
+        strip(&mut params);
+        let mut meta = params
+            .object("_meta")
+            .map(|meta| meta.to_string())
+            .unwrap_or_default();
+        let mut object = RawObject::parse(&meta).unwrap_or_default();
+        object.set(PROTOCOL, quoted(VERSION));
+        object.set(CLIENT_INFO, self.info.clone());
+        object.set(CLIENT_CAPABILITIES, self.capabilities.clone());
+        if let Some(level) = &self.log_level {
+            object.set(LOG_LEVEL, quoted(level));
+        }
+        meta = object.to_string();
+        params.set("_meta", meta);
+        params.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_for_one_hop_is_stripped() {
+        let params = format!(
+            r#"{{"name":"t","_meta":{{"{PROTOCOL}":"2026-07-28","x/y":1.0,"progressToken":7,"{LOG_LEVEL}":"info"}}}}"#
+        );
+        assert!(is_modern(&params));
+        assert_eq!(
+            stripped(&params),
+            r#"{"name":"t","_meta":{"x/y":1.0,"progressToken":7}}"#
+        );
+        assert_eq!(
+            stripped(&format!(r#"{{"_meta":{{"{PROTOCOL}":"v"}}}}"#)),
+            "{}"
+        );
+        assert!(!is_modern(&format!(
+            r#"{{"arguments":{{"{PROTOCOL}":1}}}}"#
+        )));
+    }
+
+    #[test]
+    fn a_stamp_keeps_the_rest() {
+        let stamp = Stamp {
+            info: r#"{"name":"c","version":"1"}"#.to_owned(),
+            capabilities: "{}".to_owned(),
+            log_level: None,
+        };
+        assert_eq!(
+            stamp.on(r#"{"a":1.0,"_meta":{"x/y":2}}"#),
+            format!(
+                r#"{{"a":1.0,"_meta":{{"x/y":2,"{PROTOCOL}":"2026-07-28","{CLIENT_INFO}":{{"name":"c","version":"1"}},"{CLIENT_CAPABILITIES}":{{}}}}}}"#
+            )
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! A client and a server of 2026-07-28: messages pass, and rounds that the client cannot answer
+//! alone are answered with it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use entreat_core::schema::Era;
+use entreat_wire::message::{CREATE, ElicitMode};
+
+use crate::ask::Question;
+use crate::call::{Call, Method};
+use crate::capability::{self, Capabilities};
+use crate::envelope::{Envelope, RawId};
+use crate::face::Face;
+use crate::flow::binding;
+use crate::json::{RawObject, quoted};
+use crate::legacy::token_in;
+use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp};
+use crate::reply::{Reply, code};
+use crate::rounds::{Round, drive};
+use crate::secrets;
+use crate::session::{Change, Pair, Session};
+
+impl Session {
+    /// Finds out which era the upstream speaks, by the first request of a client of 2026-07-28, and
+    /// answers it.
+    pub(crate) async fn first_modern(
+        self: &Arc<Self>,
+        text: &Bytes,
+        id: RawId,
+        kind: Method,
+        method: &str,
+        params: &str,
+    ) {
+        let declared = declared(params);
+        self.state.lock().shows_everything = declared.shows_everything();
+        let mut stamp = stamp_of(params);
+        if self.adds_elicitation(declared) {
+            let capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
+            stamp.capabilities = capability::with_elicitation(&capabilities);
+        }
+        let call = Call::new(id, kind, text.clone(), None);
+        match self.discover(&stamp).await {
+            Some(found) => {
+                self.note_modern(&found);
+                self.state.lock().pair = Pair::Modern;
+                if kind == Method::Discover {
+                    let reply = Reply::Result(found).to_message(&call.id);
+                    return self.client.push(reply);
+                }
+                if let Ok(envelope) = Envelope::read(text) {
+                    self.modern_request(text, &envelope, call.id.clone(), kind, params)
+                        .await;
+                }
+            }
+            None => match self.lower(&stamp).await {
+                Ok(()) => {
+                    self.lowered_request(text, call.id.clone(), kind, method, params)
+                        .await;
+                }
+                Err(error) => self.client.push(error.to_message(&call.id)),
+            },
+        }
+    }
+
+    /// Asks the upstream what it is; `None` if it does not speak 2026-07-28.
+    pub(crate) async fn discover(self: &Arc<Self>, stamp: &Stamp) -> Option<String> {
+        let params = stamp.on("{}");
+        let asked = tokio::select! {
+            biased;
+            reply = self.request("server/discover", &params) => reply,
+            () = self.sleep(self.settings().discover) => return None,
+        };
+        let Reply::Result(found) = asked else {
+            return None;
+        };
+        let object = RawObject::parse(&found)?;
+        // Some servers of 2025 answer too, and go on in their own era.
+        let versions: Vec<String> = serde_json::from_str(object.get("supportedVersions")?).ok()?;
+        versions
+            .iter()
+            .any(|version| version == meta::VERSION)
+            .then_some(found)
+    }
+
+    /// Notes what an upstream of 2026-07-28 says of itself.
+    pub(crate) fn note_modern(&self, found: &str) {
+        let object = RawObject::parse(found).unwrap_or_default();
+        let meta = object.object("_meta").unwrap_or_default();
+        let info = meta.object(SERVER_INFO);
+        let info = info.or_else(|| object.object("serverInfo"));
+        let mut state = self.state.lock();
+        state.upstream_era = Some(Era::V2026_07_28);
+        state.upstream_name = info.as_ref().and_then(capability::name_of);
+    }
+
+    /// Whether the upstream is told that questions can be shown which this client cannot show.
+    pub(crate) fn adds_elicitation(&self, declared: Capabilities) -> bool {
+        self.settings().fulfils && self.gateway.desk.has_pages() && !declared.shows_everything()
+    }
+
+    pub(crate) async fn modern_request(
+        self: &Arc<Self>,
+        text: &Bytes,
+        envelope: &Envelope<'_>,
+        id: RawId,
+        method: Method,
+        params: &str,
+    ) {
+        let declared = declared(params);
+        let call = Call::new(id, method, text.clone(), token_in(params).as_deref());
+        if method.may_ask() && self.continues_flow(&call, declared, params) {
+            return;
+        }
+        if method == Method::CallTool && self.needs_approval() {
+            return self.approve_then(&call, params, false);
+        }
+        self.send_modern(&call, envelope, params, declared).await;
+    }
+
+    pub(crate) async fn send_modern(
+        &self,
+        call: &Arc<Call>,
+        envelope: &Envelope<'_>,
+        params: &str,
+        declared: Capabilities,
+    ) {
+        if !self.adds_elicitation(declared) {
+            return self.send_call(call, envelope).await;
+        }
+        let changed = envelope.with_params(&with_added(params));
+        if let Ok(envelope) = Envelope::read(&changed) {
+            self.send_call(call, &envelope).await;
+        }
+    }
+
+    /// Takes a request that goes on with a call of several rounds, or with one behind a link.
+    pub(crate) fn continues_flow(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        declared: Capabilities,
+        params: &str,
+    ) -> bool {
+        let Some(object) = RawObject::parse(params) else {
+            return false;
+        };
+        if call.method == Method::CallTool && self.is_resume(params) {
+            self.resume_flow(call, declared, &object);
+            return true;
+        }
+        let binding = binding(call.method.name(), &object);
+        let retry = match self.retry_of(&object, &binding) {
+            None => return false,
+            Some(Ok(retry)) => retry,
+            Some(Err(refused)) => {
+                self.client.push(refused.to_message(&call.id));
+                return true;
+            }
+        };
+        if let Err(busy) = self.note_call(call) {
+            self.client.push(busy.to_message(&call.id));
+            return true;
+        }
+        let (session, call) = (self.clone(), call.clone());
+        self.spawn(async move {
+            if let Some(reply) = retry.run(&call, declared, &binding).await {
+                session.respond(&call, reply.to_message(&call.id).into());
+            }
+        });
+        true
+    }
+
+    /// Goes on with a call behind a link.
+    fn resume_flow(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        declared: Capabilities,
+        params: &RawObject<'_>,
+    ) {
+        let handle = params
+            .object("arguments")
+            .and_then(|arguments| arguments.string("question"))
+            .unwrap_or_default();
+        let Some(flow) = self.flows.get(&handle) else {
+            return self.resume(call.id.clone(), &params.to_string());
+        };
+        let mut binding = binding("resume", params);
+        binding.target = format!("resume {handle}");
+        flow.declare(declared);
+        self.attend(&flow, call, binding, false);
+    }
+
+    /// Holds a request until a call of several rounds has something for the client.
+    pub(crate) fn attend(
+        self: &Arc<Self>,
+        flow: &Arc<crate::flow::Flow>,
+        call: &Arc<Call>,
+        binding: entreat_wire::seal::Binding,
+        is_first: bool,
+    ) {
+        if let Err(busy) = self.note_call(call) {
+            return self.client.push(busy.to_message(&call.id));
+        }
+        let (session, flow, call) = (self.clone(), flow.clone(), call.clone());
+        self.spawn(async move {
+            if let Some(reply) = flow.attend(&call, &binding, is_first).await {
+                session.respond(&call, reply.to_message(&call.id).into());
+            }
+        });
+    }
+
+    pub(crate) fn modern_reply(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        result: Option<&str>,
+        _error: Option<&str>,
+    ) -> Change {
+        let Some(result) = result else {
+            return Change::Pass;
+        };
+        if call.method == Method::ListTools {
+            return self
+                .with_resume_tool(result)
+                .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
+        }
+        if !call.method.may_ask() || !self.settings().fulfils || !self.gateway.desk.has_pages() {
+            return Change::Pass;
+        }
+        let Some(round) = Round::of(result) else {
+            return Change::Pass;
+        };
+        let Ok(envelope) = Envelope::read(&call.message) else {
+            return Change::Pass;
+        };
+        let params = envelope.params().unwrap_or("{}");
+        let declared = declared(params);
+        let is_native = |(method, params): (&str, &str)| self.is_native(declared, method, params);
+        if round.questions().all(is_native) {
+            return Change::Pass;
+        }
+        match self.begin_rounds(call, declared, params, Some(round)) {
+            Ok(()) => Change::Held,
+            Err(busy) => Change::Reply(busy),
+        }
+    }
+
+    /// Drives a call through its rounds in the background, and holds the client's request.
+    pub(crate) fn begin_rounds(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        declared: Capabilities,
+        params: &str,
+        first: Option<Round>,
+    ) -> Result<(), Reply> {
+        let flow = self.begin_flow(call.method, declared)?;
+        let object = RawObject::parse(params).unwrap_or_default();
+        let binding = binding(call.method.name(), &object);
+        let params = if self.adds_elicitation(declared) {
+            with_added(params)
+        } else {
+            params.to_owned()
+        };
+        let method = call.method.name();
+        let (session, driven) = (self.clone(), flow.clone());
+        self.spawn(async move {
+            let face = Face::Rounds(driven.clone());
+            tokio::select! {
+                biased;
+                reply = drive(&session, &face, method, &params, first) => driven.finish(reply),
+                () = driven.cancelled.cancelled() => {}
+            }
+        });
+        let (session, call) = (self.clone(), call.clone());
+        self.spawn(async move {
+            if let Some(reply) = flow.attend(&call, &binding, true).await {
+                session.respond(&call, reply.to_message(&call.id).into());
+            }
+        });
+        Ok(())
+    }
+
+    /// Whether a client of 2026-07-28 shows a question by itself.
+    fn is_native(&self, declared: Capabilities, method: &str, params: &str) -> bool {
+        if method != CREATE {
+            return true;
+        }
+        let Ok(question) = Question::read(params) else {
+            return true;
+        };
+        match question.request.mode() {
+            Ok(ElicitMode::Form { schema }) => {
+                declared.form && !secrets::asks_for_secret(schema) && !self.trust().is_distrusted
+            }
+            Ok(ElicitMode::Url { .. }) => declared.url,
+            Err(_) => true,
+        }
+    }
+}
+
+/// What a request of 2026-07-28 declares.
+pub(crate) fn declared(params: &str) -> Capabilities {
+    let params = RawObject::parse(params).unwrap_or_default();
+    let meta = params.object("_meta").unwrap_or_default();
+    let capabilities = meta.object(CLIENT_CAPABILITIES).unwrap_or_default();
+    Capabilities::read(&capabilities, Some(Era::V2026_07_28))
+}
+
+/// What a request of 2026-07-28 says of its client.
+pub(crate) fn stamp_of(params: &str) -> Stamp {
+    let params = RawObject::parse(params).unwrap_or_default();
+    let meta = params.object("_meta").unwrap_or_default();
+    let get = |name: &str| meta.get(name).map(str::to_owned);
+    Stamp {
+        info: get(CLIENT_INFO).unwrap_or_else(|| {
+            format!(
+                r#"{{"name":"entreat","version":{}}}"#,
+                quoted(env!("CARGO_PKG_VERSION"))
+            )
+        }),
+        capabilities: get(CLIENT_CAPABILITIES).unwrap_or_else(|| "{}".to_owned()),
+        log_level: None,
+    }
+}
+
+/// Adds elicitation to the capabilities in the parameters of a request.
+fn with_added(params: &str) -> String {
+    let Some(mut object) = RawObject::parse(params) else {
+        return params.to_owned();
+    };
+    let mut meta = object
+        .object("_meta")
+        .map(|meta| meta.to_string())
+        .unwrap_or_default();
+    if let Some(mut parsed) = RawObject::parse(&meta.clone()) {
+        let capabilities = parsed.object(CLIENT_CAPABILITIES).unwrap_or_default();
+        let added = capability::with_elicitation(&capabilities);
+        parsed.set(CLIENT_CAPABILITIES, added);
+        meta = parsed.to_string();
+    }
+    object.set("_meta", meta);
+    object.to_string()
+}
+
+/// The error for a method that the version does not have.
+pub(crate) fn no_method() -> Reply {
+    Reply::error(code::METHOD_NOT_FOUND, "Method not found")
+}

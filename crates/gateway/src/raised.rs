@@ -1,0 +1,342 @@
+//! A client of 2025 in front of a server of 2026-07-28.
+//!
+//! The gateway has the session that the server no longer has: it answers the handshake, keeps the
+//! log level and the subscriptions, and drives calls through their rounds while the client's
+//! request stays open.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::call::{Call, Method};
+use crate::capability;
+use crate::envelope::{self, RawId};
+use crate::face::{Face, PushedFace};
+use crate::json::{RawObject, quoted};
+use crate::legacy::token_in;
+use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp};
+use crate::reply::{Reply, code, error_code};
+use crate::rounds::drive;
+use crate::session::{Change, Pair, Session};
+use crate::tasks::AbortOnDrop;
+
+/// The maximum number of resources that a client subscribes to.
+const MAX_SUBSCRIPTIONS: usize = 10_000;
+/// The pauses before a stream of notifications is opened again.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// What a session in this pair of eras keeps.
+pub(crate) struct Raised {
+    /// What the server says of itself.
+    found: Mutex<String>,
+    log_level: Mutex<Option<String>>,
+    /// The resources that the client subscribes to.
+    uris: watch::Sender<BTreeSet<String>>,
+    /// The request of the stream whose notifications pass.
+    stream: Mutex<Option<RawId>>,
+    /// Woken when the newest stream is acknowledged.
+    acknowledged: watch::Sender<Option<RawId>>,
+}
+
+impl Default for Raised {
+    fn default() -> Self {
+        Self {
+            found: Mutex::default(),
+            log_level: Mutex::default(),
+            uris: watch::Sender::default(),
+            stream: Mutex::default(),
+            acknowledged: watch::Sender::default(),
+        }
+    }
+}
+
+impl Session {
+    /// The upstream has no handshake: finds out whether it speaks 2026-07-28.
+    pub(crate) fn try_raised(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
+        let (session, call) = (self.clone(), call.clone());
+        let original = Reply::Error(error.to_owned());
+        if self.client_info().era.is_none() {
+            return Change::Pass;
+        }
+        self.spawn(async move {
+            // Requests go out in its way from now on; if it is none, nothing else was sent.
+            session.state.lock().pair = Pair::Raised;
+            let reply = match session.discover(&session.stamp()).await {
+                Some(found) => {
+                    session.note_modern(&found);
+                    *session.raised.found.lock() = found;
+                    session.handshake()
+                }
+                None => {
+                    session.state.lock().pair = Pair::Legacy;
+                    original
+                }
+            };
+            session.respond(&call, reply.to_message(&call.id).into());
+        });
+        Change::Held
+    }
+
+    /// What the upstream is told of the client in each request.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let client = self.client_info();
+        let mut capabilities = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
+        // There are no tasks in the core protocol any more, and extensions differ.
+        capabilities.retain(|name| !matches!(name, "tasks" | "experimental"));
+        let mut text = if self.adds_elicitation(client.capabilities) {
+            capability::with_elicitation(&capabilities)
+        } else {
+            capabilities.to_string()
+        };
+        if !self.settings().roots.is_empty()
+            && let Some(mut object) = RawObject::parse(&text.clone())
+        {
+            object.set("roots", "{}");
+            text = object.to_string();
+        }
+        Stamp {
+            info: client.raw_info.clone(),
+            capabilities: text,
+            log_level: self.raised.log_level.lock().clone(),
+        }
+    }
+
+    /// The response to the handshake of the client.
+    fn handshake(&self) -> Reply {
+        let found = self.raised.found.lock().clone();
+        let found = RawObject::parse(&found).unwrap_or_default();
+        let mut result = RawObject::default();
+        result.set("protocolVersion", quoted(&self.client_info().version));
+        let mut capabilities = found.object("capabilities").unwrap_or_default();
+        capabilities.remove("extensions");
+        result.set("capabilities", capabilities.to_string());
+        let meta = found.object("_meta").unwrap_or_default();
+        let info = meta.get(SERVER_INFO).or_else(|| found.get("serverInfo"));
+        let unknown = || {
+            let name = quoted(&self.server_name());
+            format!(r#"{{"name":{name},"version":"0"}}"#)
+        };
+        result.set("serverInfo", info.map_or_else(unknown, str::to_owned));
+        if let Some(instructions) = found.get("instructions") {
+            result.set("instructions", instructions.to_owned());
+        }
+        Reply::Result(result.to_string())
+    }
+
+    pub(crate) async fn raised_request(
+        self: &Arc<Self>,
+        text: &Bytes,
+        id: RawId,
+        kind: Method,
+        method: &str,
+        params: &str,
+    ) {
+        let call = Call::new(id, kind, text.clone(), token_in(params).as_deref());
+        if let Some(reply) = self.answer_here(method, params) {
+            return self.client.push(reply.to_message(&call.id));
+        }
+        if kind == Method::CallTool && self.is_resume(params) {
+            return self.resume(call.id.clone(), params);
+        }
+        if kind == Method::CallTool && self.needs_approval() {
+            return self.approve_then(&call, params, true);
+        }
+        self.drive_raised(&call, method, params);
+    }
+
+    /// Answers what only a session can: 2026-07-28 has none.
+    fn answer_here(self: &Arc<Self>, method: &str, params: &str) -> Option<Reply> {
+        let params = RawObject::parse(params).unwrap_or_default();
+        match method {
+            "ping" => {}
+            "logging/setLevel" => *self.raised.log_level.lock() = params.string("level"),
+            "resources/subscribe" => {
+                let uri = params.string("uri").unwrap_or_default();
+                let is_full = self.raised.uris.borrow().len() >= MAX_SUBSCRIPTIONS;
+                if is_full {
+                    return Some(Reply::failed("too many subscriptions", "busy"));
+                }
+                self.raised.uris.send_if_modified(|uris| uris.insert(uri));
+            }
+            "resources/unsubscribe" => {
+                let uri = params.string("uri").unwrap_or_default();
+                self.raised.uris.send_if_modified(|uris| uris.remove(&uri));
+            }
+            _ => return None,
+        }
+        Some(Reply::Result("{}".to_owned()))
+    }
+
+    /// Sends a request through its rounds, while the client waits.
+    pub(crate) fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
+        if let Err(busy) = self.note_call(call) {
+            return self.client.push(busy.to_message(&call.id));
+        }
+        let (session, call) = (self.clone(), call.clone());
+        let method = method.to_owned();
+        let params = self.stamp().on(params);
+        self.spawn(async move {
+            let reply = if call.method.may_ask() {
+                let face = Face::Pushed(PushedFace {
+                    session: session.clone(),
+                    call: Some(call.clone()),
+                    linkable: Some(call.clone()),
+                    cancelled: call.cancelled.clone(),
+                });
+                tokio::select! {
+                    biased;
+                    reply = drive(&session, &face, &method, &params, None) => reply,
+                    () = call.cancelled.cancelled() => return,
+                }
+            } else {
+                tokio::select! {
+                    biased;
+                    reply = session.request(&method, &params) => reply,
+                    () = call.cancelled.cancelled() => return,
+                }
+            };
+            let reply = session.as_2025(&method, reply);
+            session.respond(&call, reply.to_message(&call.id).into());
+        });
+    }
+
+    /// Turns a reply of a server of 2026-07-28 into one of 2025.
+    fn as_2025(&self, method: &str, reply: Reply) -> Reply {
+        match reply {
+            Reply::Result(result) => {
+                let Some(mut object) = RawObject::parse(&result) else {
+                    return Reply::Result(result);
+                };
+                let kind = object.string("resultType");
+                if kind.is_some_and(|kind| kind != "complete") {
+                    let message =
+                        "the server's result is of a kind that this client has not declared";
+                    return Reply::may_have_run(message, "unknown_result");
+                }
+                object.retain(|name| !matches!(name, "resultType" | "ttlMs" | "cacheScope"));
+                crate::meta::strip(&mut object);
+                let result = object.to_string();
+                let listed = (method == "tools/list").then(|| self.with_resume_tool(&result));
+                Reply::Result(listed.flatten().unwrap_or(result))
+            }
+            Reply::Error(error) => {
+                let is_params = error_code(&error) == Some(i64::from(code::INVALID_PARAMS));
+                match RawObject::parse(&error) {
+                    Some(mut error) if is_params && method == "resources/read" => {
+                        error.set("code", code::RESOURCE_NOT_FOUND.to_string());
+                        Reply::Error(error.to_string())
+                    }
+                    _ => Reply::Error(error),
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn raised_notification(self: &Arc<Self>, method: &str, _: Option<&str>) {
+        // The others have no counterpart: changed roots are listed anew in each round.
+        if method == "notifications/initialized" {
+            let session = self.clone();
+            self.spawn(async move { session.follow_changes().await });
+        }
+    }
+
+    pub(crate) async fn raised_notified(&self, text: &Bytes, method: &str, params: &str) {
+        let object = RawObject::parse(params).unwrap_or_default();
+        let meta = object.object("_meta").unwrap_or_default();
+        let Some(stream) = meta.get(SUBSCRIPTION_ID).map(RawId::new) else {
+            if method == "notifications/progress" {
+                return self.pass_progress(text, params).await;
+            }
+            return self.client.send(text.to_vec()).await;
+        };
+        if method == "notifications/subscriptions/acknowledged" {
+            *self.raised.stream.lock() = Some(stream.clone());
+            self.raised.acknowledged.send_replace(Some(stream));
+            return;
+        }
+        // While one stream takes over from another, both deliver.
+        let is_current = self.raised.stream.lock().as_ref() == Some(&stream);
+        if is_current && method != "notifications/cancelled" {
+            let params = crate::meta::stripped(params);
+            self.client
+                .send(envelope::notification(method, &params))
+                .await;
+        }
+    }
+
+    /// Keeps a stream of the server's notifications open. A new filter opens its stream before the
+    /// old one is closed, so that nothing is missed.
+    async fn follow_changes(self: Arc<Self>) {
+        let mut uris = self.raised.uris.subscribe();
+        let mut current: Option<AbortOnDrop> = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Some(filter) = self.filter(&uris.borrow_and_update()) else {
+                if uris.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            };
+            let (ended, mut end) = watch::channel(false);
+            let mut acknowledged = self.raised.acknowledged.subscribe();
+            acknowledged.borrow_and_update();
+            let session = self.clone();
+            let params = self
+                .stamp()
+                .on(&json!({"notifications": filter}).to_string());
+            let next = AbortOnDrop::spawn(async move {
+                drop(session.request("subscriptions/listen", &params).await);
+                ended.send_replace(true);
+            });
+            tokio::select! {
+                biased;
+                _ = acknowledged.changed() => pause = FIRST_PAUSE,
+                () = has_ended(&mut end) => {}
+                () = self.sleep(self.settings().discover) => {}
+            }
+            // Closes the stream before this one.
+            drop(current.replace(next));
+            tokio::select! {
+                biased;
+                () = has_ended(&mut end) => {
+                    self.sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    // Something may have changed meanwhile.
+                    self.upstream_renewed().await;
+                }
+                changed = uris.changed() => if changed.is_err() {
+                    return;
+                },
+            }
+        }
+    }
+
+    /// What the server can tell of, and the client wants to hear.
+    fn filter(&self, uris: &BTreeSet<String>) -> Option<Value> {
+        let found = self.raised.found.lock().clone();
+        let found: Value = serde_json::from_str(&found).unwrap_or_default();
+        let can = |list: &str, name: &str| found["capabilities"][list][name] == true;
+        let mut filter = serde_json::Map::new();
+        for list in ["tools", "prompts", "resources"] {
+            if can(list, "listChanged") {
+                filter.insert(format!("{list}ListChanged"), true.into());
+            }
+        }
+        if !uris.is_empty() {
+            filter.insert("resourceSubscriptions".to_owned(), json!(uris));
+        }
+        (!filter.is_empty()).then(|| filter.into())
+    }
+}
+
+/// Waits until a stream has ended.
+async fn has_ended(end: &mut watch::Receiver<bool>) {
+    // Its task sends before it ends; if it was aborted, it has ended too.
+    let _ = end.wait_for(|ended| *ended).await;
+}

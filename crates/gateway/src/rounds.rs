@@ -1,0 +1,153 @@
+//! Calls of servers of 2026-07-28 whose questions are not all the client's to answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_wire::message::{CREATE, ROOTS, SAMPLE};
+use futures_util::future::join_all;
+
+use crate::ask::{Question, answer};
+use crate::face::Face;
+use crate::json::{RawObject, quoted};
+use crate::reply::{Reply, code};
+use crate::session::Session;
+
+/// The pauses between rounds without questions.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A round of a server: its questions by key, and its state.
+pub(crate) struct Round {
+    entries: Vec<(String, String, String)>,
+    state: Option<String>,
+}
+
+impl Round {
+    /// Reads a result; `None` if it is the end of the call.
+    pub(crate) fn of(result: &str) -> Option<Self> {
+        memchr::memmem::find(result.as_bytes(), b"input_required")?;
+        let result = RawObject::parse(result)?;
+        if result.string("resultType")? != "input_required" {
+            return None;
+        }
+        let mut entries = Vec::new();
+        if let Some(requests) = result.object("inputRequests") {
+            for (key, request) in requests.iter() {
+                let request = RawObject::parse(request)?;
+                let params = request.get("params").unwrap_or("{}").to_owned();
+                entries.push((key.to_owned(), request.string("method")?, params));
+            }
+        }
+        Some(Self {
+            entries,
+            // Absent, empty and present differ.
+            state: result.get("requestState").map(str::to_owned),
+        })
+    }
+
+    /// The questions: method and parameters.
+    pub(crate) fn questions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let entries = self.entries.iter();
+        entries.map(|(_, method, params)| (method.as_str(), params.as_str()))
+    }
+}
+
+/// Drives a call through its rounds, from its first result if there is one.
+pub(crate) async fn drive(
+    session: &Arc<Session>,
+    face: &Face,
+    method: &str,
+    params: &str,
+    first: Option<Round>,
+) -> Reply {
+    let mut round = first;
+    let mut rounds = 0;
+    let mut pause = FIRST_PAUSE;
+    let Some(base) = RawObject::parse(params) else {
+        return Reply::error(code::INVALID_PARAMS, "params: is not an object");
+    };
+    let mut base = base;
+    base.retain(|name| !matches!(name, "inputResponses" | "requestState"));
+    loop {
+        let mut next = base.clone();
+        if let Some(round) = &round {
+            if round.entries.is_empty() {
+                face.sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            } else {
+                pause = FIRST_PAUSE;
+                rounds += 1;
+                if rounds > face.settings().rounds {
+                    return Reply::failed("the server asks in too many rounds", "too_many_rounds");
+                }
+                match answer_all(face, &round.entries).await {
+                    Ok(responses) => next.set("inputResponses", responses.to_string()),
+                    Err(error) => return error,
+                }
+            }
+            if let Some(state) = &round.state {
+                next.set("requestState", state.clone());
+            }
+        }
+        if face.cancelled().is_cancelled() {
+            return Reply::failed("the call was cancelled", "cancelled");
+        }
+        let reply = session.request(method, &next.to_string()).await;
+        let Reply::Result(result) = &reply else {
+            return reply;
+        };
+        match Round::of(result) {
+            Some(next) => round = Some(next),
+            None => return reply,
+        }
+    }
+}
+
+/// Answers the questions of a round. Clients of 2025 get one after the other, others all at once.
+async fn answer_all(
+    face: &Face,
+    entries: &[(String, String, String)],
+) -> Result<RawObject<'static>, Reply> {
+    let answers = if face.has_rounds() {
+        join_all(
+            entries
+                .iter()
+                .map(|(_, method, params)| one(face, method, params)),
+        )
+        .await
+    } else {
+        let mut answers = Vec::new();
+        for (_, method, params) in entries {
+            answers.push(one(face, method, params).await);
+        }
+        answers
+    };
+    let mut responses = RawObject::default();
+    for ((key, ..), reply) in entries.iter().zip(answers) {
+        match reply {
+            Reply::Result(result) => responses.set(key, result),
+            // The version has no errors among answers.
+            error @ Reply::Error(_) => return Err(error),
+        }
+    }
+    Ok(responses)
+}
+
+async fn one(face: &Face, method: &str, params: &str) -> Reply {
+    let can = face.capabilities();
+    match method {
+        CREATE => match Question::read(params) {
+            Ok(question) => answer(face, &question).await,
+            Err(error) => error,
+        },
+        SAMPLE if can.sampling => face.push(method, params).await,
+        ROOTS if can.roots => face.push(method, params).await,
+        ROOTS if face.has_configured_roots() => face.configured_roots(),
+        _ => {
+            let server = quoted(&face.server());
+            let message =
+                format!("the server {server} asks for {method}, which the client does not declare");
+            Reply::failed(&message, "undeclared")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Calls that fail with -32042 until URLs were visited, for clients that show no URLs.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::Deserialize;
+use tokio::sync::oneshot;
+
+use crate::ask::{ask_on_page, consent};
+use crate::call::Call;
+use crate::desk::{Decided, own_form};
+use crate::face::{Face, PushedFace};
+use crate::reply::Reply;
+use crate::session::Session;
+
+/// How often a call is sent again.
+const MAX_REPEATS: u32 = 3;
+/// The maximum number of URLs of one call.
+const MAX_URLS: usize = 10;
+
+#[derive(Deserialize)]
+struct RequiredError {
+    data: Option<RequiredData>,
+}
+
+#[derive(Deserialize)]
+struct RequiredData {
+    #[serde(default)]
+    elicitations: Vec<RequiredUrl>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RequiredUrl {
+    elicitation_id: Option<String>,
+    url: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// Leads the person to the URLs that a call requires. Returns what the client gets if the call is
+/// not to be sent again.
+pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str) -> Option<Reply> {
+    let original = || Some(Reply::Error(error.to_owned()));
+    let required = serde_json::from_str::<RequiredError>(error).ok();
+    let urls = required
+        .and_then(|error| error.data)
+        .map(|data| data.elicitations);
+    let urls = urls.unwrap_or_default();
+    let repeats = call.repeats.fetch_add(1, Ordering::Relaxed);
+    if urls.is_empty() || urls.len() > MAX_URLS || repeats >= MAX_REPEATS {
+        return original();
+    }
+    // Before anything is asked: a visit may be reported at any time.
+    let urls: Vec<_> = urls
+        .into_iter()
+        .map(|url| {
+            let visited = url.elicitation_id.as_deref().map(|id| session.visited(id));
+            (url, visited)
+        })
+        .collect();
+    let face = Face::Pushed(PushedFace {
+        session: session.clone(),
+        call: Some(call.clone()),
+        linkable: Some(call.clone()),
+        cancelled: call.cancelled.clone(),
+    });
+    if let Some(refusal) = face.admit() {
+        return Some(refusal);
+    }
+    let _alive = face.keep_alive();
+    for (url, visited) in urls {
+        match consent(&face, &url.message, &url.url).await {
+            Ok(Decided::Answered(_)) => {}
+            Ok(_) => return original(),
+            Err(error) => return Some(Reply::failed(&error.to_string(), "not_shown")),
+        }
+        if !is_done(&face, &url, visited).await {
+            return original();
+        }
+    }
+    None
+}
+
+/// Opens a URL that has consent, and waits until it was visited: by the server's report, or because
+/// the person says so.
+async fn is_done(face: &Face, url: &RequiredUrl, visited: Option<oneshot::Receiver<()>>) -> bool {
+    let Ok(form) = own_form(
+        "Continue when you are done",
+        &format!("The address was opened: {}", url.url),
+    ) else {
+        return false;
+    };
+    let page = ask_on_page(face, &url.message, form, url.message.clone());
+    let opened = async {
+        // After our page, which stays behind it.
+        tokio::task::yield_now().await;
+        face.desk().open(&url.url);
+        match visited {
+            Some(visited) => {
+                if visited.await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        decided = page => matches!(decided, Ok(Decided::Answered(_))),
+        () = opened => true,
+    }
+}
