@@ -66,13 +66,19 @@ async fn answer_form(face: &Face, question: &Question, schema: &Value) -> Reply 
     }
     let native = async {
         if face.needs_downgrade() {
-            match Downgraded::of(message, schema) {
-                Some(downgraded) => ask_downgraded(face, &downgraded, schema).await,
+            return match Downgraded::of(message, schema) {
+                Some(downgraded) => ask_checked(face, schema, &downgraded).await,
                 None => Shown::Unshown,
-            }
-        } else {
-            ask_native(face, &question.raw).await
+            };
         }
+        if face.translates() {
+            let untouched = Untouched {
+                message,
+                raw: &question.raw,
+            };
+            return ask_checked(face, schema, &untouched).await;
+        }
+        ask_native(face, &question.raw).await
     };
     let has_other_way = face.has_own_way();
     if !has_other_way {
@@ -144,33 +150,89 @@ fn judge(face: &Face, reply: Reply, was_read: bool) -> Shown {
     Shown::Replied(reply)
 }
 
-/// Has a client of the oldest version show the question in its words; checks the answer, since the
-/// rules that its words lack are not the client's.
-async fn ask_downgraded(face: &Face, downgraded: &Downgraded, schema: &Value) -> Shown {
+/// A question as a client gets it, whose answer is checked here.
+trait Wording: Sync {
+    fn message(&self) -> &str;
+
+    /// The parameters of the question with this message.
+    fn params(&self, message: &str) -> String;
+
+    /// Restores what the wording changes in answers.
+    fn restore(&self, content: Value) -> Value;
+}
+
+impl Wording for Downgraded {
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn params(&self, message: &str) -> String {
+        Self::params(self, message).to_string()
+    }
+
+    fn restore(&self, content: Value) -> Value {
+        Self::restore(self, content)
+    }
+}
+
+/// A question in the server's own words, which the client's version has too.
+struct Untouched<'a> {
+    message: &'a str,
+    raw: &'a str,
+}
+
+impl Wording for Untouched<'_> {
+    fn message(&self) -> &str {
+        self.message
+    }
+
+    fn params(&self, message: &str) -> String {
+        match RawObject::parse(self.raw) {
+            Some(mut params) if message != self.message => {
+                params.set("message", quoted(message));
+                params.to_string()
+            }
+            _ => self.raw.to_owned(),
+        }
+    }
+
+    fn restore(&self, content: Value) -> Value {
+        content
+    }
+}
+
+/// Has the client show a question that was translated, and checks the answer: what the server could
+/// say to its own client about it is lost on the way.
+async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording) -> Shown {
     let Ok((form, _)) = form_of("", schema) else {
         return Shown::Unshown;
     };
-    let mut message = downgraded.message.clone();
+    let mut message = wording.message().to_owned();
     for _ in 0..face.settings().attempts.max(1) {
-        let params = downgraded.params(&message).to_string();
-        let result = match ask_native(face, &params).await {
+        let result = match ask_native(face, &wording.params(&message)).await {
             Shown::Replied(Reply::Result(result)) => result,
             other => return other,
         };
         let parsed = serde_json::from_str(&result).ok();
-        let Some(result) = parsed.and_then(|value| ElicitResult::from_value(value).ok()) else {
+        let Some(parsed) = parsed.and_then(|value| ElicitResult::from_value(value).ok()) else {
             return Shown::Replied(Reply::failed(
                 "the client's answer is invalid",
                 "bad_answer",
             ));
         };
-        if result.action() != Action::Accept {
-            return Shown::Replied(Reply::Result(result.into_value().to_string()));
+        if parsed.action() != Action::Accept {
+            return Shown::Replied(Reply::Result(result));
         }
-        let content = result.into_content().unwrap_or_else(|| json!({}));
-        match check(&form, downgraded.restore(content)) {
-            Ok(content) => return Shown::Replied(accept(content)),
-            Err(errors) => message = format!("{}\n\n{errors}", downgraded.message),
+        let content = parsed.into_content().unwrap_or_else(|| json!({}));
+        let mut restored = wording.restore(content.clone());
+        if let Value::Object(members) = &mut restored {
+            // Members that nobody asked for are the client's, who cannot mend them.
+            members.retain(|name, _| form.field(name).is_some());
+        }
+        match check(&form, &restored) {
+            Ok(()) if restored == content => return Shown::Replied(Reply::Result(result)),
+            Ok(()) => return Shown::Replied(with_content(&result, &restored)),
+            Err(errors) => message = format!("{}\n\n{errors}", wording.message()),
         }
     }
     Shown::Replied(Reply::failed(
@@ -179,28 +241,25 @@ async fn ask_downgraded(face: &Face, downgraded: &Downgraded, schema: &Value) ->
     ))
 }
 
+/// An answer with other content; all else stays.
+fn with_content(result: &str, content: &Value) -> Reply {
+    let mut result = RawObject::parse(result).unwrap_or_default();
+    result.set_value("content", content);
+    Reply::Result(result.to_string())
+}
+
 /// Checks the content of a client's answer; an error tells the person what to correct.
-fn check(form: &Form, content: Value) -> Result<Map<String, Value>, String> {
-    let content = match content {
-        Value::Object(mut members) => {
-            // Members that nobody asked for are the client's, who cannot mend them.
-            members.retain(|name, _| form.field(name).is_some());
-            Value::Object(members)
-        }
-        other => other,
+fn check(form: &Form, content: &Value) -> Result<(), String> {
+    let Err(violations) = form.check(content) else {
+        return Ok(());
     };
-    match form.check(&content) {
-        Ok(answers) => Ok(answers.reveal().to_json()),
-        Err(violations) => {
-            let messages = entreat_core::Catalogue::default().messages(["en"]);
-            let mut text = "Please correct:".to_owned();
-            for error in violations.errors(&messages) {
-                text.push_str("\n- ");
-                text.push_str(&error.message);
-            }
-            Err(text)
-        }
+    let messages = entreat_core::Catalogue::default().messages(["en"]);
+    let mut text = "Please correct:".to_owned();
+    for error in violations.errors(&messages) {
+        text.push_str("\n- ");
+        text.push_str(&error.message);
     }
+    Err(text)
 }
 
 /// Asks a form on our page.

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
-use crate::side::lines::Outbox;
 
 /// The methods that the gateway knows; all others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ impl Method {
 pub(crate) struct Call {
     /// Its id at the client.
     pub(crate) id: RawId,
+    /// Where its response goes, and what belongs to it.
+    pub(crate) client: ClientSender,
     pub(crate) method: Method,
     /// The complete message, to send it again.
     pub(crate) message: Bytes,
@@ -113,9 +115,16 @@ pub(crate) enum Resumed {
 }
 
 impl Call {
-    pub(crate) fn new(id: RawId, method: Method, message: Bytes, token: Option<&str>) -> Arc<Self> {
+    pub(crate) fn new(
+        id: RawId,
+        method: Method,
+        message: Bytes,
+        token: Option<&str>,
+        client: ClientSender,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
+            client,
             method,
             message,
             cancelled: CancellationToken::new(),
@@ -188,10 +197,6 @@ impl Call {
         }
     }
 
-    pub(crate) fn is_linked(&self) -> bool {
-        matches!(*self.stage.lock(), Stage::Linked { .. })
-    }
-
     /// Waits until a call behind a link has its result or another link.
     pub(crate) async fn resumed(&self) -> Resumed {
         loop {
@@ -220,7 +225,7 @@ impl Call {
 
     /// Reports progress by itself, so that the client's clock does not run out while a person
     /// answers. Does nothing once the client has its response.
-    pub(crate) fn keep_alive(&self, client: &Outbox) {
+    pub(crate) fn keep_alive(&self) {
         let mut progress = self.progress.lock();
         if progress.is_over {
             return;
@@ -234,7 +239,8 @@ impl Call {
             r#"{{"progressToken":{token},"progress":{last},"message":"Waiting for a person's answer"}}"#
         );
         // Within the lock, so that no report follows the response.
-        client.push(envelope::notification("notifications/progress", &params));
+        self.client
+            .push(envelope::notification("notifications/progress", &params));
     }
 
     /// Notes the upstream's progress; returns what to report instead, if it would not rise.
@@ -274,9 +280,17 @@ pub(crate) enum ProgressNote {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::Stream;
 
     fn call() -> Arc<Call> {
-        Call::new(RawId::number(1), Method::CallTool, Bytes::new(), Some("7"))
+        let client = ClientSender::Stream(Stream::new(1));
+        Call::new(
+            RawId::number(1),
+            Method::CallTool,
+            Bytes::new(),
+            Some("7"),
+            client,
+        )
     }
 
     #[test]

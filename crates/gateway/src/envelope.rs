@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -113,18 +114,19 @@ impl<'a> Envelope<'a> {
         let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
         let text = std::str::from_utf8(text).map_err(|_| NotAMessage::NotJson)?;
         let text = text.trim_ascii();
+        // Before the members are read: a sequence would be taken for their values.
+        if text.starts_with('[') {
+            return match serde_json::from_str::<IgnoredAny>(text) {
+                Ok(_) => Ok(Self {
+                    text,
+                    kind: Kind::Batch,
+                }),
+                Err(_) => Err(NotAMessage::NotJson),
+            };
+        }
         let members: Members<'a> = match serde_json::from_str(text) {
             Ok(members) => members,
-            Err(error) if error.is_data() => {
-                return if text.starts_with('[') {
-                    Ok(Self {
-                        text,
-                        kind: Kind::Batch,
-                    })
-                } else {
-                    Err(NotAMessage::NotRpc)
-                };
-            }
+            Err(error) if error.is_data() => return Err(NotAMessage::NotRpc),
             Err(_) => return Err(NotAMessage::NotJson),
         };
         let raw = |value: Option<&'a RawValue>| value.map(RawValue::get);
@@ -298,7 +300,9 @@ mod tests {
                 ..
             })
         ));
-        assert!(matches!(read(r#"[{"id":1}]"#), Ok(Kind::Batch)));
+        for batch in [r#"[{"id":1}]"#, r#"[1,"tools/call",{}]"#, "[]"] {
+            assert!(matches!(read(batch), Ok(Kind::Batch)), "{batch}");
+        }
         for text in ["", "hello", "{", r#"{"id":1"#] {
             assert_eq!(read(text).unwrap_err(), NotAMessage::NotJson, "{text}");
         }

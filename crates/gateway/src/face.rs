@@ -58,7 +58,7 @@ impl Face {
                 Some(AbortOnDrop::spawn(async move {
                     loop {
                         session.sleep(session.settings().progress_every).await;
-                        call.keep_alive(&session.client);
+                        call.keep_alive();
                     }
                 }))
             }
@@ -150,7 +150,10 @@ impl Face {
     pub(crate) async fn push(&self, method: &str, params: &str) -> Reply {
         let asking = async {
             match self {
-                Self::Pushed(face) => face.session.ask_client(method, params).await,
+                Self::Pushed(face) => {
+                    let call = face.call.as_ref().or(face.linkable.as_ref());
+                    face.session.ask_client(call, method, params).await
+                }
                 Self::Rounds(flow) => flow.ask_client(method, params).await,
             }
         };

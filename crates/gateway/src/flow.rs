@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use entreat_core::UnixTime;
 use entreat_wire::digest::Digest;
 use entreat_wire::seal::Binding;
 use parking_lot::Mutex;
@@ -26,6 +27,8 @@ use crate::settings::GatewaySettings;
 
 /// What our states begin with: an upstream's own states pass through the same member.
 const TICKET: &str = "entreat1.";
+/// How long the outcome of a call is kept for a repetition of its last round.
+const KEPT: Duration = Duration::from_secs(300);
 /// The principal of a client on its own connection.
 const LOCAL: &str = "local";
 
@@ -67,8 +70,8 @@ struct FlowState {
     held: Option<Arc<Call>>,
     /// Whether a request is held now.
     is_held: bool,
-    /// Counts the times that a request was held or let go.
-    touches: u64,
+    /// When the newest request was let go.
+    let_go: Option<UnixTime>,
 }
 
 struct Ask {
@@ -121,18 +124,6 @@ impl Flows {
             }
             !is_it
         });
-    }
-
-    /// Iterates over the calls that go on.
-    pub(crate) fn open(&self) -> Vec<Arc<Flow>> {
-        let flows = self.flows.lock();
-        let mut open: Vec<_> = flows
-            .values()
-            .filter(|flow| flow.state.lock().end.is_none())
-            .cloned()
-            .collect();
-        open.sort_by(|a, b| a.handle.cmp(&b.handle));
-        open
     }
 
     fn insert(&self, flow: &Arc<Flow>) -> Result<(), Reply> {
@@ -368,7 +359,6 @@ impl Flow {
         self.change(|state| {
             state.held = Some(call.clone());
             state.is_held = true;
-            state.touches += 1;
         });
         self.session.deliver_reports(self, call);
         let reply = tokio::select! {
@@ -378,7 +368,7 @@ impl Flow {
         };
         self.change(|state| {
             state.is_held = false;
-            state.touches += 1;
+            state.let_go = Some(self.session.engine().now());
         });
         reply
     }
@@ -423,7 +413,7 @@ impl Flow {
                 () = &mut alive => {
                     alive = session.engine().sleep(settings.progress_every);
                     if may_end {
-                        call.keep_alive(&session.client);
+                        call.keep_alive();
                     }
                 }
             }
@@ -474,20 +464,36 @@ impl Flow {
         format!("{TICKET}{sealed}")
     }
 
-    /// Ends the call when no request was held for the time that calls are parked.
+    /// Ends the call when no request was held for the time that calls are parked. What has ended is
+    /// kept for a while, since its last round may come again.
     async fn expire(self: Arc<Self>) {
-        let park = self.session.settings().park;
+        let mut changes = self.changes.subscribe();
+        let began = self.session.engine().now();
         loop {
-            let before = self.state.lock().touches;
-            self.session.sleep(park.max(Duration::from_millis(1))).await;
-            let (touches, is_held) = {
+            changes.borrow_and_update();
+            let due = {
                 let state = self.state.lock();
-                (state.touches, state.is_held)
+                let settings = self.session.settings();
+                let park = match state.end {
+                    Some(_) => settings.park.min(KEPT),
+                    None => settings.park,
+                };
+                let idle = state.let_go.unwrap_or(began);
+                (!state.is_held).then(|| idle.after(park))
             };
-            if touches == before && !is_held {
-                self.cancelled.cancel();
-                self.session.flows.remove(&self.handle);
-                return;
+            let mut rest = due.map(|due| {
+                let rest = due.since(self.session.engine().now());
+                self.session.engine().sleep(rest)
+            });
+            tokio::select! {
+                biased;
+                // Cannot fail: this flow holds the sender.
+                _ = changes.changed() => {}
+                () = until(&mut rest) => {
+                    self.cancelled.cancel();
+                    self.session.flows.remove(&self.handle);
+                    return;
+                }
             }
         }
     }

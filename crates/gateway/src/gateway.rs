@@ -7,6 +7,7 @@ use entreat_engine::{Asker, Links};
 use entreat_wire::seal::Sealer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
 use crate::session::{Ended, Session};
 use crate::settings::GatewaySettings;
@@ -71,7 +72,7 @@ impl Gateway {
         let client = Outbox::new(writer);
         let session = Session::new(
             self.clone(),
-            client.clone(),
+            ClientSender::Lines(client.clone()),
             upstream.sender.clone(),
             &upstream.name,
             upstream.url,

@@ -18,6 +18,7 @@ use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::reply::{Reply, code, error_code};
 use crate::session::{Change, ClientInfo, Pair, Push, Session};
+use crate::tasks::AbortOnDrop;
 
 impl Session {
     // ---- the handshake
@@ -26,14 +27,13 @@ impl Session {
     /// shown, in the version that has all of them.
     pub(crate) async fn initialize(
         self: &Arc<Self>,
-        text: &Bytes,
+        call: Arc<Call>,
         envelope: &Envelope<'_>,
-        id: RawId,
         params: &str,
     ) {
         let Some(mut offered) = RawObject::parse(params) else {
             let error = Reply::error(code::INVALID_PARAMS, "params: is not an object");
-            return self.client.push(error.to_message(&id));
+            return call.client.respond(error.to_message(&call.id));
         };
         let info = ClientInfo::of(&offered);
         let offer = self.offer(&info);
@@ -47,14 +47,13 @@ impl Session {
         let message = if is_changed {
             envelope.with_params(&offered.to_string())
         } else {
-            text.to_vec()
+            call.message.to_vec()
         };
         {
             let mut state = self.state.lock();
             state.pair = Pair::Legacy;
             state.client = Arc::new(info);
         }
-        let call = Call::new(id, Method::Initialize, text.clone(), None);
         if let Ok(envelope) = Envelope::read(&message) {
             self.send_call(&call, &envelope).await;
         }
@@ -111,17 +110,14 @@ impl Session {
 
     pub(crate) async fn legacy_request(
         self: &Arc<Self>,
-        text: &Bytes,
+        call: Arc<Call>,
         envelope: &Envelope<'_>,
-        id: RawId,
-        method: Method,
         params: &str,
     ) {
-        if method == Method::CallTool && self.is_resume(params) {
-            return self.resume(id, params);
+        if call.method == Method::CallTool && self.is_resume(params) {
+            return self.resume(call, params);
         }
-        let call = Call::new(id, method, text.clone(), token_in(params).as_deref());
-        if method == Method::CallTool && self.needs_approval() {
+        if call.method == Method::CallTool && self.needs_approval() {
             return self.approve_then(&call, params, true);
         }
         self.send_call(&call, envelope).await;
@@ -131,7 +127,7 @@ impl Session {
     pub(crate) async fn send_call(&self, call: &Arc<Call>, envelope: &Envelope<'_>) {
         match self.register(call, envelope) {
             Ok(message) => self.upstream.send(message).await,
-            Err(busy) => self.client.push(busy.to_message(&call.id)),
+            Err(busy) => call.client.respond(busy.to_message(&call.id)),
         }
     }
 
@@ -145,7 +141,7 @@ impl Session {
             (Method::Initialize, Some(result), _) => self.initialized(result),
             (Method::Initialize, None, Some(error)) => self.try_raised(call, error),
             (Method::ListTools, Some(result), _) => self
-                .with_resume_tool(result)
+                .with_resume_tool(self.client_info().capabilities, result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result))),
             (method, None, Some(error)) if method.may_ask() => self.visit_required(call, error),
             _ => Change::Pass,
@@ -238,6 +234,7 @@ impl Session {
                 linkable,
                 cancelled: withdrawn.clone(),
             });
+            let _waiting = session.keep_server_waiting(&params);
             let reply = match Question::read(&params) {
                 Ok(question) => answer(&face, &question).await,
                 Err(error) => error,
@@ -255,13 +252,28 @@ impl Session {
         });
     }
 
+    /// Reports progress on a question to the server, if it asked for that, until the guard is
+    /// dropped: a server's own clock may be short.
+    pub(crate) fn keep_server_waiting(self: &Arc<Self>, params: &str) -> Option<AbortOnDrop> {
+        let token = token_in(params)?;
+        let session = self.clone();
+        Some(AbortOnDrop::spawn(async move {
+            for progress in 1_u64.. {
+                session.sleep(session.settings().progress_every).await;
+                let params = format!(r#"{{"progressToken":{token},"progress":{progress}}}"#);
+                let message = envelope::notification("notifications/progress", &params);
+                session.upstream.send(message).await;
+            }
+        }))
+    }
+
     /// Answers with the client's roots and the configured ones.
     fn list_roots(self: &Arc<Self>, id: RawId) {
         let session = self.clone();
         self.spawn(async move {
             let mut roots = Vec::new();
             if session.client_info().capabilities.roots
-                && let Reply::Result(result) = session.ask_client(ROOTS, "{}").await
+                && let Reply::Result(result) = session.ask_client(None, ROOTS, "{}").await
                 && let Ok(Value::Object(mut result)) = serde_json::from_str(&result)
                 && let Some(Value::Array(own)) = result.remove("roots")
             {
@@ -393,10 +405,10 @@ impl Session {
     }
 
     /// Adds the tool that resumes calls to the last page of a list, for clients that may need it.
-    pub(crate) fn with_resume_tool(&self, result: &str) -> Option<String> {
+    pub(crate) fn with_resume_tool(&self, shows: Capabilities, result: &str) -> Option<String> {
         let may_link = self.settings().fulfils
             && self.gateway.desk.has_pages()
-            && (!self.client_info().capabilities.shows_everything() || self.needs_approval());
+            && (!shows.shows_everything() || self.needs_approval());
         if !may_link {
             return None;
         }

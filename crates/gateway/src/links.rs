@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::json;
 
-use crate::call::{Call, Link, Method, Resumed};
-use crate::envelope::{Envelope, RawId};
+use crate::call::{Call, Link, Resumed};
+use crate::envelope::Envelope;
 use crate::json::RawObject;
 use crate::reply::{Reply, tool_text};
 use crate::session::{Pair, Session};
@@ -37,7 +36,7 @@ impl Session {
         }
         let result = Reply::Result(tool_text(&text, false, self.is_modern_client()));
         self.forget_id(call);
-        self.client.push(result.to_message(&call.id));
+        call.client.respond(result.to_message(&call.id));
     }
 
     pub(crate) fn new_handle(&self) -> String {
@@ -68,7 +67,7 @@ impl Session {
 
     /// Answers a call of the tool: with the result of the call behind the link, with its next link,
     /// or with the same link after a while.
-    pub(crate) fn resume(self: &Arc<Self>, id: RawId, params: &str) {
+    pub(crate) fn resume(self: &Arc<Self>, waiting: Arc<Call>, params: &str) {
         let arguments = RawObject::parse(params);
         let handle = arguments
             .as_ref()
@@ -81,17 +80,16 @@ impl Session {
                 .find(|(known, _)| *known == handle)
                 .map(|(_, call)| call.clone())
         };
-        let waiting = Call::new(id, Method::Other, Bytes::new(), None);
         let Some(call) = found else {
             let text = format!(
                 "There is no waiting question `{handle}`. Its result may already have been \
                  fetched; call the tool that asked it again."
             );
             let reply = Reply::Result(tool_text(&text, true, self.is_modern_client()));
-            return self.client.push(reply.to_message(&waiting.id));
+            return waiting.client.respond(reply.to_message(&waiting.id));
         };
         if let Err(busy) = self.note_call(&waiting) {
-            return self.client.push(busy.to_message(&waiting.id));
+            return waiting.client.respond(busy.to_message(&waiting.id));
         }
         let session = self.clone();
         self.spawn(async move {

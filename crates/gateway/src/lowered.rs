@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use entreat_core::schema::Era;
 use entreat_wire::message::{CREATE, ElicitRequest, ROOTS, SAMPLE};
 use futures_util::future::join_all;
@@ -15,12 +14,11 @@ use serde_json::{Value, json};
 
 use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
-use crate::capability;
+use crate::capability::{self, Capabilities};
 use crate::envelope::{self, RawId};
 use crate::face::{Face, PushedFace};
 use crate::flow::{Flow, binding};
 use crate::json::{RawObject, quoted};
-use crate::legacy::token_in;
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
@@ -130,37 +128,35 @@ impl Session {
         Reply::Result(found.to_string())
     }
 
-    pub(crate) async fn lowered_request(
-        self: &Arc<Self>,
-        text: &Bytes,
-        id: RawId,
-        kind: Method,
-        method: &str,
-        params: &str,
-    ) {
-        let call = Call::new(id, kind, text.clone(), token_in(params).as_deref());
+    pub(crate) fn lowered_request(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
         let declared = declared(params);
-        match kind {
+        match call.method {
             Method::Discover => {
                 let reply = self.discovered().to_message(&call.id);
-                self.client.push(reply);
+                call.client.respond(reply);
             }
-            Method::Listen => self.listen(&call, params).await,
+            Method::Listen => self.listen(call, params),
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
-                if self.continues_flow(&call, declared, params) {
+                if self.continues_flow(call, declared, params) {
                     return;
                 }
-                if kind == Method::CallTool && self.needs_approval() {
-                    return self.approve_then(&call, params, false);
+                if has_state(params) {
+                    // A server of 2025 has none, and ours is not this: never a fresh start.
+                    let refused =
+                        Reply::error(code::INVALID_PARAMS, "the request state is not valid");
+                    return call.client.respond(refused.to_message(&call.id));
                 }
-                self.park_call(&call, params);
+                if call.method == Method::CallTool && self.needs_approval() {
+                    return self.approve_then(call, params, false);
+                }
+                self.park_call(call, params);
             }
-            _ if is_gone(method) => self.client.push(no_method().to_message(&call.id)),
+            _ if is_gone(method) => call.client.respond(no_method().to_message(&call.id)),
             _ => {
-                if let Err(busy) = self.note_call(&call) {
-                    return self.client.push(busy.to_message(&call.id));
+                if let Err(busy) = self.note_call(call) {
+                    return call.client.respond(busy.to_message(&call.id));
                 }
-                let (session, method) = (self.clone(), method.to_owned());
+                let (session, call, method) = (self.clone(), call.clone(), method.to_owned());
                 let params = meta::stripped(params);
                 self.spawn(async move {
                     let reply = tokio::select! {
@@ -168,7 +164,7 @@ impl Session {
                         () = call.cancelled.cancelled() => return,
                         reply = session.request(&method, &params) => reply,
                     };
-                    let reply = session.modernised(&method, reply);
+                    let reply = session.modernised(declared, &method, reply);
                     session.respond(&call, reply.to_message(&call.id).into());
                 });
             }
@@ -180,7 +176,7 @@ impl Session {
     pub(crate) fn park_call(self: &Arc<Self>, call: &Arc<Call>, params: &str) {
         let flow = match self.begin_flow(call.method, declared(params)) {
             Ok(flow) => flow,
-            Err(busy) => return self.client.push(busy.to_message(&call.id)),
+            Err(busy) => return call.client.respond(busy.to_message(&call.id)),
         };
         let object = RawObject::parse(params).unwrap_or_default();
         let binding = binding(call.method.name(), &object);
@@ -200,7 +196,7 @@ impl Session {
             tokio::select! {
                 biased;
                 reply = session.call_parked(&driven, method, &params) => {
-                    driven.finish(session.modernised(method, reply));
+                    driven.finish(session.modernised(driven.capabilities(), method, reply));
                 }
                 () = driven.cancelled.cancelled() => {}
             }
@@ -370,6 +366,7 @@ impl Session {
                     cancelled: withdrawn.clone(),
                 }),
             };
+            let _waiting = session.keep_server_waiting(&params);
             let asking = async {
                 match Question::read(&params) {
                     Ok(question) => answer(&face, &question).await,
@@ -417,7 +414,8 @@ impl Session {
             _ => {
                 let listeners = self.lowered.listeners.lock();
                 for listener in listeners.values().filter(|it| it.wants(method, params)) {
-                    self.client.push(listener.message(method, params));
+                    let client = &listener.call.client;
+                    client.push(listener.message(method, params));
                 }
             }
         }
@@ -451,7 +449,7 @@ impl Session {
         }
         report.set("progressToken", token.into_string());
         let message = envelope::notification("notifications/progress", &report.to_string());
-        self.client.send(message).await;
+        call.client.send(message).await;
     }
 
     /// Delivers a log message to the call that it belongs to, if that asked for it.
@@ -460,20 +458,20 @@ impl Session {
         let Some(flow) = exact.or(oldest) else {
             return;
         };
-        let is_held = {
+        let held = {
             let mut reports = self.lowered.reports.lock();
             let Some(reports) = reports.get_mut(&flow.handle) else {
                 return;
             };
-            let is_held = flow.held().is_some();
-            if !is_held && reports.logs.len() < MAX_LOGS {
+            let held = flow.held();
+            if held.is_none() && reports.logs.len() < MAX_LOGS {
                 reports.logs.push(params.to_owned());
             }
-            is_held
+            held
         };
-        if is_held {
+        if let Some(call) = held {
             let message = envelope::notification("notifications/message", params);
-            self.client.send(message).await;
+            call.client.send(message).await;
         }
     }
 
@@ -488,7 +486,7 @@ impl Session {
         };
         for log in logs {
             let message = envelope::notification("notifications/message", &log);
-            self.client.push(message);
+            call.client.push(message);
         }
         if let Some(progress) = progress
             && let Some(token) = call.token()
@@ -496,20 +494,20 @@ impl Session {
         {
             report.set("progressToken", token.into_string());
             let message = envelope::notification("notifications/progress", &report.to_string());
-            self.client.push(message);
+            call.client.push(message);
         }
     }
 
     // ---- streams of notifications
 
     /// Opens a stream: the server's notifications are passed to it from now on.
-    async fn listen(self: &Arc<Self>, call: &Arc<Call>, params: &str) {
+    fn listen(self: &Arc<Self>, call: &Arc<Call>, params: &str) {
         if let Err(busy) = self.note_call(call) {
-            return self.client.push(busy.to_message(&call.id));
+            return call.client.respond(busy.to_message(&call.id));
         }
         let init = self.lowered.init.get().map_or("{}", String::as_str);
         let listener = Listener::new(call, params, init);
-        self.client.push(listener.message(
+        call.client.push(listener.message(
             "notifications/subscriptions/acknowledged",
             &listener.acknowledged(),
         ));
@@ -558,11 +556,11 @@ impl Session {
     }
 
     /// Turns a reply of a server of 2025 into one of 2026-07-28.
-    fn modernised(&self, method: &str, reply: Reply) -> Reply {
+    fn modernised(&self, shows: Capabilities, method: &str, reply: Reply) -> Reply {
         match reply {
             Reply::Result(result) => {
                 let result = if method == "tools/list" {
-                    self.with_resume_tool(&result).unwrap_or(result)
+                    self.with_resume_tool(shows, &result).unwrap_or(result)
                 } else {
                     result
                 };
@@ -726,6 +724,11 @@ fn lowered_params(params: &str, call: &Call, handle: &str) -> String {
         object.set("_meta", meta);
     }
     object.to_string()
+}
+
+/// Whether a request claims to go on with a call.
+fn has_state(params: &str) -> bool {
+    RawObject::parse(params).is_some_and(|params| params.get("requestState").is_some())
 }
 
 /// Methods that 2026-07-28 no longer has.

@@ -3,18 +3,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use entreat_core::schema::Era;
 use entreat_wire::message::{CREATE, ElicitMode};
 
 use crate::ask::Question;
 use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
-use crate::envelope::{Envelope, RawId};
+use crate::envelope::Envelope;
 use crate::face::Face;
 use crate::flow::binding;
 use crate::json::{RawObject, quoted};
-use crate::legacy::token_in;
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp};
 use crate::reply::{Reply, code};
 use crate::rounds::{Round, drive};
@@ -26,39 +24,32 @@ impl Session {
     /// answers it.
     pub(crate) async fn first_modern(
         self: &Arc<Self>,
-        text: &Bytes,
-        id: RawId,
-        kind: Method,
+        call: Arc<Call>,
         method: &str,
         params: &str,
     ) {
         let declared = declared(params);
-        self.state.lock().shows_everything = declared.shows_everything();
         let mut stamp = stamp_of(params);
         if self.adds_elicitation(declared) {
             let capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
             stamp.capabilities = capability::with_elicitation(&capabilities);
         }
-        let call = Call::new(id, kind, text.clone(), None);
         match self.discover(&stamp).await {
             Some(found) => {
                 self.note_modern(&found);
                 self.state.lock().pair = Pair::Modern;
-                if kind == Method::Discover {
+                if call.method == Method::Discover {
                     let reply = Reply::Result(found).to_message(&call.id);
-                    return self.client.push(reply);
+                    return call.client.respond(reply);
                 }
-                if let Ok(envelope) = Envelope::read(text) {
-                    self.modern_request(text, &envelope, call.id.clone(), kind, params)
-                        .await;
+                let message = call.message.clone();
+                if let Ok(envelope) = Envelope::read(&message) {
+                    self.modern_request(call, &envelope, params).await;
                 }
             }
             None => match self.lower(&stamp).await {
-                Ok(()) => {
-                    self.lowered_request(text, call.id.clone(), kind, method, params)
-                        .await;
-                }
-                Err(error) => self.client.push(error.to_message(&call.id)),
+                Ok(()) => self.lowered_request(&call, method, params),
+                Err(error) => call.client.respond(error.to_message(&call.id)),
             },
         }
     }
@@ -101,18 +92,15 @@ impl Session {
 
     pub(crate) async fn modern_request(
         self: &Arc<Self>,
-        text: &Bytes,
+        call: Arc<Call>,
         envelope: &Envelope<'_>,
-        id: RawId,
-        method: Method,
         params: &str,
     ) {
         let declared = declared(params);
-        let call = Call::new(id, method, text.clone(), token_in(params).as_deref());
-        if method.may_ask() && self.continues_flow(&call, declared, params) {
+        if call.method.may_ask() && self.continues_flow(&call, declared, params) {
             return;
         }
-        if method == Method::CallTool && self.needs_approval() {
+        if call.method == Method::CallTool && self.needs_approval() {
             return self.approve_then(&call, params, false);
         }
         self.send_modern(&call, envelope, params, declared).await;
@@ -153,12 +141,12 @@ impl Session {
             None => return false,
             Some(Ok(retry)) => retry,
             Some(Err(refused)) => {
-                self.client.push(refused.to_message(&call.id));
+                call.client.respond(refused.to_message(&call.id));
                 return true;
             }
         };
         if let Err(busy) = self.note_call(call) {
-            self.client.push(busy.to_message(&call.id));
+            call.client.respond(busy.to_message(&call.id));
             return true;
         }
         let (session, call) = (self.clone(), call.clone());
@@ -182,7 +170,7 @@ impl Session {
             .and_then(|arguments| arguments.string("question"))
             .unwrap_or_default();
         let Some(flow) = self.flows.get(&handle) else {
-            return self.resume(call.id.clone(), &params.to_string());
+            return self.resume(call.clone(), &params.to_string());
         };
         let mut binding = binding("resume", params);
         binding.target = format!("resume {handle}");
@@ -199,7 +187,7 @@ impl Session {
         is_first: bool,
     ) {
         if let Err(busy) = self.note_call(call) {
-            return self.client.push(busy.to_message(&call.id));
+            return call.client.respond(busy.to_message(&call.id));
         }
         let (session, flow, call) = (self.clone(), flow.clone(), call.clone());
         self.spawn(async move {
@@ -219,8 +207,10 @@ impl Session {
             return Change::Pass;
         };
         if call.method == Method::ListTools {
+            let envelope = Envelope::read(&call.message).ok();
+            let params = envelope.and_then(|envelope| envelope.params());
             return self
-                .with_resume_tool(result)
+                .with_resume_tool(declared(params.unwrap_or("{}")), result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
         }
         if !call.method.may_ask() || !self.settings().fulfils || !self.gateway.desk.has_pages() {

@@ -18,7 +18,6 @@ use crate::capability;
 use crate::envelope::{self, RawId};
 use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
-use crate::legacy::token_in;
 use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp};
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::drive;
@@ -129,25 +128,17 @@ impl Session {
         Reply::Result(result.to_string())
     }
 
-    pub(crate) async fn raised_request(
-        self: &Arc<Self>,
-        text: &Bytes,
-        id: RawId,
-        kind: Method,
-        method: &str,
-        params: &str,
-    ) {
-        let call = Call::new(id, kind, text.clone(), token_in(params).as_deref());
+    pub(crate) fn raised_request(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
         if let Some(reply) = self.answer_here(method, params) {
-            return self.client.push(reply.to_message(&call.id));
+            return call.client.respond(reply.to_message(&call.id));
         }
-        if kind == Method::CallTool && self.is_resume(params) {
-            return self.resume(call.id.clone(), params);
+        if call.method == Method::CallTool && self.is_resume(params) {
+            return self.resume(call.clone(), params);
         }
-        if kind == Method::CallTool && self.needs_approval() {
-            return self.approve_then(&call, params, true);
+        if call.method == Method::CallTool && self.needs_approval() {
+            return self.approve_then(call, params, true);
         }
-        self.drive_raised(&call, method, params);
+        self.drive_raised(call, method, params);
     }
 
     /// Answers what only a session can: 2026-07-28 has none.
@@ -176,7 +167,7 @@ impl Session {
     /// Sends a request through its rounds, while the client waits.
     pub(crate) fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
         if let Err(busy) = self.note_call(call) {
-            return self.client.push(busy.to_message(&call.id));
+            return call.client.respond(busy.to_message(&call.id));
         }
         let (session, call) = (self.clone(), call.clone());
         let method = method.to_owned();
@@ -222,7 +213,9 @@ impl Session {
                 object.retain(|name| !matches!(name, "resultType" | "ttlMs" | "cacheScope"));
                 crate::meta::strip(&mut object);
                 let result = object.to_string();
-                let listed = (method == "tools/list").then(|| self.with_resume_tool(&result));
+                let shows = self.client_info().capabilities;
+                let listed =
+                    (method == "tools/list").then(|| self.with_resume_tool(shows, &result));
                 Reply::Result(listed.flatten().unwrap_or(result))
             }
             Reply::Error(error) => {
@@ -238,7 +231,7 @@ impl Session {
         }
     }
 
-    pub(crate) async fn raised_notification(self: &Arc<Self>, method: &str, _: Option<&str>) {
+    pub(crate) fn raised_notification(self: &Arc<Self>, method: &str) {
         // The others have no counterpart: changed roots are listed anew in each round.
         if method == "notifications/initialized" {
             let session = self.clone();

@@ -13,7 +13,6 @@ pub(crate) mod code {
     pub(crate) const INVALID_PARAMS: i32 = -32602;
     pub(crate) const INTERNAL: i32 = -32603;
     pub(crate) const RESOURCE_NOT_FOUND: i32 = -32002;
-    pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
     pub(crate) const URL_REQUIRED: i32 = -32042;
 }
 
@@ -50,14 +49,6 @@ impl Reply {
         match self {
             Self::Result(result) => envelope::result(id, result),
             Self::Error(error) => envelope::error(id, error),
-        }
-    }
-
-    /// The code of an error.
-    pub(crate) fn error_code(&self) -> Option<i64> {
-        match self {
-            Self::Result(_) => None,
-            Self::Error(error) => error_code(error),
         }
     }
 }

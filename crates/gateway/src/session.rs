@@ -22,15 +22,17 @@ use tokio_util::task::TaskTracker;
 
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
+use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::flow::Flows;
 use crate::gateway::Gateway;
 use crate::json::{RawObject, quoted};
+use crate::legacy::token_in;
 use crate::lowered::Lowered;
 use crate::raised::Raised;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
-use crate::side::lines::{Line, LineSource, Outbox, Overlong};
+use crate::side::lines::{Line, LineSource, Overlong};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 
 /// The maximum number of requests of a client that are open at once.
@@ -43,7 +45,8 @@ const MAX_TASK_TOKENS: usize = 1_000;
 /// A client in front of an upstream.
 pub(crate) struct Session {
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) client: Outbox,
+    /// Where messages go that belong to no request of the client.
+    pub(crate) client: ClientSender,
     pub(crate) upstream: UpstreamSender,
     pub(crate) upstream_url: Option<String>,
     /// What the upstream is called until it says its name.
@@ -122,8 +125,6 @@ pub(crate) struct State {
     /// Visits of URLs that were reported before somebody waited for them.
     completed: VecDeque<String>,
     visits: HashMap<String, oneshot::Sender<()>>,
-    /// Whether the client of 2026-07-28 declared that it shows every question.
-    pub(crate) shows_everything: bool,
     /// The name of the tool that resumes calls, once it was offered.
     pub(crate) resume: Option<&'static str>,
     /// Calls behind links, by handle and in their order.
@@ -154,7 +155,7 @@ pub(crate) enum Ended {
 impl Session {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
-        client: Outbox,
+        client: ClientSender,
         upstream: UpstreamSender,
         name: &str,
         url: Option<String>,
@@ -190,7 +191,7 @@ impl Session {
         let client = async {
             loop {
                 match source.next().await {
-                    Ok(Some(Line::Message(text))) => self.from_client(text).await,
+                    Ok(Some(Line::Message(text))) => self.from_client(text, &self.client).await,
                     Ok(Some(Line::TooLong { head, tail })) => {
                         self.refuse_long(&Overlong::read(&head, &tail)).await;
                     }
@@ -202,22 +203,24 @@ impl Session {
                 }
             }
         };
-        let upstream = async {
-            loop {
-                match receiver.next().await {
-                    UpstreamEvent::Message { text, via } => self.from_upstream(text, via).await,
-                    UpstreamEvent::Failed { id, failure } => {
-                        tracing::warn!(%failure, "a request got no response");
-                        self.upstream_replied(&id, failure.into()).await;
-                    }
-                    UpstreamEvent::Renewed => self.upstream_renewed().await,
-                    UpstreamEvent::Closed(closed) => return Ended::ByUpstream(closed),
-                }
-            }
-        };
         tokio::select! {
             ended = client => ended,
-            ended = upstream => ended,
+            closed = self.read_upstream(receiver) => Ended::ByUpstream(closed),
+        }
+    }
+
+    /// Takes what the upstream sends, until it ends.
+    pub(crate) async fn read_upstream(self: &Arc<Self>, receiver: &mut UpstreamReceiver) -> Closed {
+        loop {
+            match receiver.next().await {
+                UpstreamEvent::Message { text, via } => self.from_upstream(text, via).await,
+                UpstreamEvent::Failed { id, failure } => {
+                    tracing::warn!(%failure, "a request got no response");
+                    self.upstream_replied(&id, failure.into()).await;
+                }
+                UpstreamEvent::Renewed => self.upstream_renewed().await,
+                UpstreamEvent::Closed(closed) => return closed,
+            }
         }
     }
 
@@ -301,12 +304,13 @@ impl Session {
 
     // ---- from the client
 
-    async fn from_client(self: &Arc<Self>, text: Bytes) {
+    /// Takes a message of the client; `via` is where the response to a request goes.
+    pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
         if ValueCounter::check(&text).is_err() {
             let id = Overlong::read(&text, &[]).id;
             let id = id.unwrap_or_else(|| RawId::new("null"));
             let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
-            return self.client.push(error.to_message(&id));
+            return via.respond(error.to_message(&id));
         }
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
@@ -315,7 +319,7 @@ impl Session {
             }
             Err(NotAMessage::NotRpc) => {
                 let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                return self.client.push(error.to_message(&RawId::new("null")));
+                return via.respond(error.to_message(&RawId::new("null")));
             }
         };
         match &envelope.kind {
@@ -327,40 +331,38 @@ impl Session {
             Kind::Notification { method, params } if method == "notifications/cancelled" => {
                 self.client_cancelled(*params).await;
             }
-            Kind::Notification { method, params } => {
+            Kind::Notification { method, .. } => {
                 let pair = self.state.lock().pair;
                 match pair {
                     Pair::Undecided | Pair::Legacy | Pair::Modern => {
                         self.upstream.send(text.to_vec()).await;
                     }
-                    Pair::Raised => self.raised_notification(method, *params).await,
+                    Pair::Raised => self.raised_notification(method),
                     Pair::Lowered => {}
                 }
             }
             Kind::Request { id, method, params } => {
-                let id = RawId::new(id);
                 let params = params.unwrap_or("{}");
-                let kind = Method::of(method);
+                let token = token_in(params);
+                let call = Call::new(
+                    RawId::new(id),
+                    Method::of(method),
+                    text.clone(),
+                    token.as_deref(),
+                    via.clone(),
+                );
                 let pair = self.state.lock().pair;
-                match (pair, kind) {
-                    (_, Method::Initialize) => self.initialize(&text, &envelope, id, params).await,
+                match (pair, call.method) {
+                    (_, Method::Initialize) => self.initialize(call, &envelope, params).await,
                     (Pair::Undecided, _) if crate::meta::is_modern(params) => {
-                        self.first_modern(&text, id, kind, method, params).await;
+                        self.first_modern(call, method, params).await;
                     }
                     (Pair::Undecided | Pair::Legacy, _) => {
-                        self.legacy_request(&text, &envelope, id, kind, params)
-                            .await;
+                        self.legacy_request(call, &envelope, params).await;
                     }
-                    (Pair::Modern, _) => {
-                        self.modern_request(&text, &envelope, id, kind, params)
-                            .await;
-                    }
-                    (Pair::Raised, _) => {
-                        self.raised_request(&text, id, kind, method, params).await;
-                    }
-                    (Pair::Lowered, _) => {
-                        self.lowered_request(&text, id, kind, method, params).await;
-                    }
+                    (Pair::Modern, _) => self.modern_request(call, &envelope, params).await,
+                    (Pair::Raised, _) => self.raised_request(&call, method, params),
+                    (Pair::Lowered, _) => self.lowered_request(&call, method, params),
                 }
             }
         }
@@ -526,7 +528,7 @@ impl Session {
             Change::Pass | Change::Held => reply.with_id(&call.id),
         };
         if let Some(message) = call.finish(message.into()) {
-            self.client.send(message.into()).await;
+            call.client.send_response(message.into()).await;
         }
     }
 
@@ -557,7 +559,7 @@ impl Session {
     pub(crate) fn respond(&self, call: &Arc<Call>, message: Bytes) {
         self.close_call_of(call);
         if let Some(message) = call.finish(message) {
-            self.client.push(message.into());
+            call.client.respond(message.into());
         }
     }
 
@@ -638,7 +640,15 @@ impl Session {
 
     /// Sends a request of ours to the client and waits for its response. Dropping the future
     /// cancels it, so that a dialog closes.
-    pub(crate) async fn ask_client(&self, method: &str, params: &str) -> Reply {
+    ///
+    /// Over HTTP it leaves on the stream of the call that it belongs to.
+    pub(crate) async fn ask_client(
+        &self,
+        call: Option<&Arc<Call>>,
+        method: &str,
+        params: &str,
+    ) -> Reply {
+        let client = call.map_or(&self.client, |call| &call.client);
         let (sender, response) = oneshot::channel();
         let id = RawId::text(&self.new_id());
         self.state
@@ -647,10 +657,10 @@ impl Session {
             .insert(id.clone(), Push::Own(sender));
         let mut guard = PushGuard {
             session: self,
+            client,
             id: Some(id.clone()),
         };
-        self.client
-            .push_first(envelope::request(&id, method, params));
+        client.push_first(envelope::request(&id, method, params));
         let reply = response.await;
         guard.id = None;
         reply.unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
@@ -813,6 +823,7 @@ impl Drop for RequestGuard<'_> {
 /// Withdraws a request to the client when dropped.
 struct PushGuard<'a> {
     session: &'a Session,
+    client: &'a ClientSender,
     id: Option<RawId>,
 }
 
@@ -824,7 +835,7 @@ impl Drop for PushGuard<'_> {
         if self.session.state.lock().pushes.remove(&id).is_some() {
             let params = format!(r#"{{"requestId":{id}}}"#);
             let message = envelope::notification("notifications/cancelled", &params);
-            self.session.client.push(message);
+            self.client.push(message);
         }
     }
 }

@@ -1,0 +1,56 @@
+//! Where messages for a client go: its connection, or one of its streams over HTTP.
+
+use crate::front::Stream;
+use crate::side::lines::Outbox;
+
+/// Sends messages to a client. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) enum ClientSender {
+    /// A connection, for all messages.
+    Lines(Outbox),
+    /// A stream over HTTP: that of one POST, or the general one of a session.
+    Stream(Stream),
+}
+
+impl ClientSender {
+    /// Sends a message. On a connection, waits while the client reads too slowly; a stream keeps
+    /// what has to arrive and drops what need not, since others depend on the sender too.
+    pub(crate) async fn send(&self, message: Vec<u8>) {
+        match self {
+            Self::Lines(outbox) => outbox.send(message).await,
+            Self::Stream(stream) => stream.push(message),
+        }
+    }
+
+    /// Sends a message without waiting.
+    pub(crate) fn push(&self, message: Vec<u8>) {
+        match self {
+            Self::Lines(outbox) => outbox.push(message),
+            Self::Stream(stream) => stream.push(message),
+        }
+    }
+
+    /// Sends a message without waiting, before all others that have not left.
+    pub(crate) fn push_first(&self, message: Vec<u8>) {
+        match self {
+            Self::Lines(outbox) => outbox.push_first(message),
+            Self::Stream(stream) => stream.push_first(message),
+        }
+    }
+
+    /// Sends the response to a request, after which the stream of its POST ends.
+    pub(crate) fn respond(&self, response: Vec<u8>) {
+        match self {
+            Self::Lines(outbox) => outbox.push(response),
+            Self::Stream(stream) => stream.respond(response),
+        }
+    }
+
+    /// Sends a response as [`respond`](Self::respond) does, and waits as [`send`](Self::send) does.
+    pub(crate) async fn send_response(&self, response: Vec<u8>) {
+        match self {
+            Self::Lines(outbox) => outbox.send(response).await,
+            Self::Stream(stream) => stream.respond(response),
+        }
+    }
+}

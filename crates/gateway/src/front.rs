@@ -1,0 +1,5 @@
+//! The side of clients over Streamable HTTP.
+
+mod stream;
+
+pub(crate) use stream::Stream;
