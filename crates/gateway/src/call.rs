@@ -101,6 +101,8 @@ pub(crate) struct Link {
 struct Progress {
     /// The token, as the client wrote it.
     token: Option<Box<str>>,
+    /// The token at the upstream, if it is another.
+    upstream_token: Option<Box<str>>,
     last: f64,
     is_over: bool,
 }
@@ -133,8 +135,7 @@ impl Call {
             stage: Mutex::new(Stage::Open),
             progress: Mutex::new(Progress {
                 token: token.map(Into::into),
-                last: 0.0,
-                is_over: false,
+                ..Progress::default()
             }),
             changed: Notify::new(),
         })
@@ -143,6 +144,15 @@ impl Call {
     /// The token of its progress reports, as the client wrote it.
     pub(crate) fn token(&self) -> Option<Box<str>> {
         self.progress.lock().token.clone()
+    }
+
+    /// The token of its progress reports at the upstream, if that is not the client's.
+    pub(crate) fn upstream_token(&self) -> Option<Box<str>> {
+        self.progress.lock().upstream_token.clone()
+    }
+
+    pub(crate) fn set_upstream_token(&self, token: &str) {
+        self.progress.lock().upstream_token = Some(token.into());
     }
 
     /// Whether it goes on as a task after its response.

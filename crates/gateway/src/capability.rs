@@ -6,7 +6,7 @@ use entreat_core::schema::Era;
 use crate::json::RawObject;
 
 /// What a client declares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Capabilities {
     /// Shows forms.
     pub(crate) form: bool,

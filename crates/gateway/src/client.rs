@@ -53,4 +53,20 @@ impl ClientSender {
             Self::Stream(stream) => stream.respond(response),
         }
     }
+
+    /// Whether somebody reads, or may.
+    pub(crate) fn is_read(&self) -> bool {
+        match self {
+            Self::Lines(_) => true,
+            Self::Stream(stream) => stream.is_read(),
+        }
+    }
+
+    /// Resolves when the client has closed a stream whose end cancels its call.
+    pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        match self {
+            Self::Lines(_) => None,
+            Self::Stream(stream) => stream.abandoned(),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::secrets;
+use crate::session::Person;
 
 /// Opens a page in the browser of this machine.
 pub(crate) type Opener = Arc<dyn Fn(&str) + Send + Sync>;
@@ -25,6 +26,8 @@ pub(crate) struct Desk {
     pub(crate) asker: Asker,
     pub(crate) links: Option<Arc<dyn Links>>,
     pub(crate) browser: Option<Opener>,
+    /// Who answers, where people have names.
+    pub(crate) respondent: Option<String>,
 }
 
 /// A question for a page.
@@ -65,6 +68,21 @@ pub(crate) enum Decided {
 }
 
 impl Desk {
+    /// The desk of one person: their questions are nobody else's.
+    pub(crate) fn for_person(&self, person: &Person) -> Self {
+        let is_own = *person == Person::here();
+        Self {
+            asker: if is_own {
+                self.asker.clone()
+            } else {
+                self.asker.on_behalf_of(&person.principal)
+            },
+            links: self.links.clone(),
+            browser: self.browser.clone().filter(|_| person.is_here),
+            respondent: person.respondent.clone(),
+        }
+    }
+
     /// Whether there are pages at all.
     pub(crate) fn has_pages(&self) -> bool {
         self.links.is_some()
@@ -89,6 +107,9 @@ impl Desk {
             .channel(channel);
         if !sheet.message.trim().is_empty() {
             ask = ask.message(&sheet.message);
+        }
+        if let Some(respondent) = &self.respondent {
+            ask = ask.respondent(respondent);
         }
         if sheet.is_linked {
             let longest = self.asker.timeout_config(Mode::Form).max_ms;

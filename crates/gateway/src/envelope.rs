@@ -152,6 +152,14 @@ impl<'a> Envelope<'a> {
         Ok(Self { text, kind })
     }
 
+    /// Returns the id of a request or response.
+    pub fn id(&self) -> Option<RawId> {
+        match self.kind {
+            Kind::Request { id, .. } | Kind::Response { id, .. } => Some(RawId::new(id)),
+            Kind::Notification { .. } | Kind::Batch => None,
+        }
+    }
+
     /// Returns the parameters of a request or notification.
     pub fn params(&self) -> Option<&'a str> {
         match self.kind {

@@ -114,7 +114,7 @@ impl Face {
     }
 
     pub(crate) fn desk(&self) -> &Desk {
-        &self.session().gateway.desk
+        &self.session().desk
     }
 
     pub(crate) fn server(&self) -> String {

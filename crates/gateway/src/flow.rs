@@ -29,8 +29,8 @@ use crate::settings::GatewaySettings;
 const TICKET: &str = "entreat1.";
 /// How long the outcome of a call is kept for a repetition of its last round.
 const KEPT: Duration = Duration::from_secs(300);
-/// The principal of a client on its own connection.
-const LOCAL: &str = "local";
+/// How long a call is kept whose stream the client has closed.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 /// The calls of a session that take several rounds.
 pub(crate) struct Flows {
@@ -72,6 +72,10 @@ struct FlowState {
     is_held: bool,
     /// When the newest request was let go.
     let_go: Option<UnixTime>,
+    /// Whether that was because the client closed its stream.
+    was_let_go: bool,
+    /// Whether the client has a ticket to go on with.
+    has_ticket: bool,
 }
 
 struct Ask {
@@ -126,6 +130,37 @@ impl Flows {
         });
     }
 
+    /// Whether calls go on.
+    pub(crate) fn has_open(&self) -> bool {
+        let flows = self.flows.lock();
+        flows.values().any(|flow| flow.state.lock().end.is_none())
+    }
+
+    /// The stream of a request was closed: without any ticket, nobody can go on with the call; else
+    /// somebody may soon.
+    pub(crate) fn let_go(&self, call: &Arc<Call>) {
+        let mut flows = self.flows.lock();
+        let is_it = |flow: &Flow| {
+            let state = flow.state.lock();
+            let is_held = state
+                .held
+                .as_ref()
+                .is_some_and(|held| Arc::ptr_eq(held, call));
+            (is_held && state.end.is_none()).then_some(state.has_ticket)
+        };
+        let found = flows
+            .values()
+            .find_map(|flow| Some((flow.clone(), is_it(flow)?)));
+        match found {
+            Some((flow, false)) => {
+                flow.cancelled.cancel();
+                flows.remove(&flow.handle);
+            }
+            Some((flow, true)) => flow.change(|state| state.was_let_go = true),
+            None => {}
+        }
+    }
+
     fn insert(&self, flow: &Arc<Flow>) -> Result<(), Reply> {
         let mut flows = self.flows.lock();
         if flows.len() >= self.limit {
@@ -172,6 +207,23 @@ impl Session {
         Ok(flow)
     }
 
+    /// What the rounds of a call are bound to.
+    pub(crate) fn binding(&self, method: &str, params: &RawObject<'_>) -> Binding {
+        let name = params.get("name").or_else(|| params.get("uri"));
+        let mut arguments = params.clone();
+        arguments.retain(|name| !matches!(name, "_meta" | "inputResponses" | "requestState"));
+        let arguments = serde_json::from_str(&arguments.to_string()).unwrap_or_default();
+        Binding {
+            principal: self.person.principal.clone(),
+            target: format!(
+                "{} {method} {}",
+                self.fallback_name,
+                name.unwrap_or_default()
+            ),
+            arguments: Digest::of(&arguments),
+        }
+    }
+
     /// Finds the call that a request goes on with; `None` if it has no ticket of ours.
     pub(crate) fn retry_of(
         &self,
@@ -202,19 +254,6 @@ impl Session {
             inputs: Digest::of(&inputs),
             responses,
         }))
-    }
-}
-
-/// What the rounds of a call are bound to.
-pub(crate) fn binding(method: &str, params: &RawObject<'_>) -> Binding {
-    let name = params.get("name").or_else(|| params.get("uri"));
-    let mut arguments = params.clone();
-    arguments.retain(|name| !matches!(name, "_meta" | "inputResponses" | "requestState"));
-    let arguments = serde_json::from_str(&arguments.to_string()).unwrap_or_default();
-    Binding {
-        principal: LOCAL.to_owned(),
-        target: format!("{method} {}", name.unwrap_or_default()),
-        arguments: Digest::of(&arguments),
     }
 }
 
@@ -261,8 +300,13 @@ impl Retry {
         };
         self.flow.take(&self.responses);
         let reply = self.flow.attend(call, binding, false).await;
-        if let Some(reply) = &reply {
-            sender.send_replace(Some(reply.clone()));
+        match &reply {
+            Some(reply) => drop(sender.send_replace(Some(reply.clone()))),
+            // Nobody got an outcome, so the state is good once more.
+            None => self.flow.change(|state| {
+                state.used = None;
+                state.round = self.round;
+            }),
         }
         reply
     }
@@ -359,6 +403,7 @@ impl Flow {
         self.change(|state| {
             state.held = Some(call.clone());
             state.is_held = true;
+            state.was_let_go = false;
         });
         self.session.deliver_reports(self, call);
         let reply = tokio::select! {
@@ -454,9 +499,14 @@ impl Flow {
     }
 
     fn ticket(&self, binding: &Binding) -> String {
+        let round = {
+            let mut state = self.state.lock();
+            state.has_ticket = true;
+            state.round
+        };
         let ticket = Ticket {
             handle: self.handle.clone(),
-            round: self.state.lock().round,
+            round,
         };
         let lifetime = self.session.settings().park;
         let expires = self.session.engine().now().after(lifetime);
@@ -476,6 +526,7 @@ impl Flow {
                 let settings = self.session.settings();
                 let park = match state.end {
                     Some(_) => settings.park.min(KEPT),
+                    None if state.was_let_go => settings.park.min(ABANDONED),
                     None => settings.park,
                 };
                 let idle = state.let_go.unwrap_or(began);

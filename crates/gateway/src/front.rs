@@ -1,5 +1,12 @@
 //! The side of clients over Streamable HTTP.
 
+mod circuit;
+mod http;
+mod live;
+mod modern_headers;
 mod stream;
+
+pub use http::Front;
+pub use live::{Connect, FrontSettings, Route};
 
 pub(crate) use stream::Stream;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
-use crate::session::{Ended, Session};
+use crate::session::{Ended, Person, Session};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
@@ -52,6 +52,7 @@ impl Gateway {
                 asker,
                 links: None,
                 browser: None,
+                respondent: None,
             },
             settings: GatewaySettings::default(),
         }
@@ -75,7 +76,8 @@ impl Gateway {
             ClientSender::Lines(client.clone()),
             upstream.sender.clone(),
             &upstream.name,
-            upstream.url,
+            upstream.url.clone(),
+            Person::here(),
         );
         let source = LineSource::new(reader, MAX_MESSAGE);
         let ended = session.run(source, &mut upstream.receiver).await;
@@ -83,19 +85,24 @@ impl Gateway {
         client.flush_and_close().await;
         match ended {
             Ended::ByUpstream(closed) => closed,
-            Ended::ByClient => {
-                let receiver = &mut upstream.receiver;
-                let closed = async {
-                    loop {
-                        if let UpstreamEvent::Closed(closed) = receiver.next().await {
-                            return closed;
-                        }
-                    }
-                };
-                let ((), closed) = tokio::join!(upstream.sender.close(), closed);
-                closed
-            }
+            Ended::ByClient => upstream.close().await,
         }
+    }
+}
+
+impl Upstream {
+    /// Ends the connection, and waits until the server is gone.
+    pub(crate) async fn close(self) -> Closed {
+        let mut receiver = self.receiver;
+        let closed = async {
+            loop {
+                if let UpstreamEvent::Closed(closed) = receiver.next().await {
+                    return closed;
+                }
+            }
+        };
+        let ((), closed) = tokio::join!(self.sender.close(), closed);
+        closed
     }
 }
 

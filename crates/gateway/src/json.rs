@@ -43,6 +43,17 @@ impl<'a> RawObject<'a> {
         RawObject::parse(self.get(name)?)
     }
 
+    /// Returns a copy that borrows nothing.
+    pub fn into_owned(self) -> RawObject<'static> {
+        let members = self.0.into_iter();
+        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        RawObject(
+            members
+                .map(|(name, value)| (owned(name), owned(value)))
+                .collect(),
+        )
+    }
+
     /// Iterates over the members.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let members = self.0.iter();

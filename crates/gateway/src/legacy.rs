@@ -16,6 +16,7 @@ use crate::envelope::{self, Envelope, RawId};
 use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
 use crate::links;
+use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::{Reply, code, error_code};
 use crate::session::{Change, ClientInfo, Pair, Push, Session};
 use crate::tasks::AbortOnDrop;
@@ -67,7 +68,7 @@ impl Session {
         };
         let declared = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         let asks = self.settings().fulfils
-            && self.gateway.desk.has_pages()
+            && self.desk.has_pages()
             && !client.capabilities.shows_everything();
         let mut capabilities = asks.then(|| capability::with_elicitation(&declared));
         if !self.settings().roots.is_empty() && !client.capabilities.roots {
@@ -152,7 +153,7 @@ impl Session {
     fn visit_required(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
         let is_required = error_code(error) == Some(i64::from(code::URL_REQUIRED));
         let can_ask = self.settings().fulfils
-            && self.gateway.desk.has_pages()
+            && self.desk.has_pages()
             && !self.client_info().capabilities.url;
         if !is_required || !can_ask {
             return Change::Pass;
@@ -205,7 +206,9 @@ impl Session {
                     state.pushes.insert(client_id.clone(), Push::Upstream(id));
                     client_id
                 };
-                self.client.send(envelope.with_id(&client_id)).await;
+                let (_, call) = self.attribute(via.as_ref());
+                let client = call.map_or_else(|| self.general_client(), |it| it.client.clone());
+                client.send(envelope.with_id(&client_id)).await;
             }
         }
     }
@@ -213,7 +216,7 @@ impl Session {
     /// Whether questions of the server are the gateway's business.
     fn asks_itself(&self) -> bool {
         let client = self.client_info();
-        client.era.is_some() && self.settings().fulfils && self.gateway.desk.has_pages()
+        client.era.is_some() && self.settings().fulfils && self.desk.has_pages()
     }
 
     /// Asks a question of the upstream, and answers it.
@@ -310,10 +313,42 @@ impl Session {
             (_, "notifications/progress") => self.pass_progress(text, params).await,
             (_, "notifications/cancelled") => self.upstream_cancelled(params).await,
             (_, "notifications/elicitation/complete") => self.pass_completion(text, params).await,
+            (Pair::Modern, _) if self.pass_to_listener(text, params).await => {}
             (Pair::Undecided | Pair::Legacy | Pair::Modern, _) => {
-                self.client.send(text.to_vec()).await;
+                self.client_of(via).send(text.to_vec()).await;
             }
         }
+    }
+
+    /// Passes a notification of a stream that the client listens on, under the client's own id.
+    /// Returns whether it is one.
+    async fn pass_to_listener(&self, text: &Bytes, params: &str) -> bool {
+        if memmem::find(params.as_bytes(), SUBSCRIPTION_ID.as_bytes()).is_none() {
+            return false;
+        }
+        let Some(mut params) = RawObject::parse(params) else {
+            return false;
+        };
+        let Some(mut meta) = params.object("_meta").map(RawObject::into_owned) else {
+            return false;
+        };
+        let Some(id) = meta.get(SUBSCRIPTION_ID).map(RawId::new) else {
+            return false;
+        };
+        let Some(call) = self.call_at_upstream(&id) else {
+            return false;
+        };
+        if call.id == id {
+            call.client.send(text.to_vec()).await;
+            return true;
+        }
+        meta.set(SUBSCRIPTION_ID, call.id.as_str().to_owned());
+        params.set("_meta", meta.to_string());
+        if let Ok(envelope) = Envelope::read(text) {
+            let message = envelope.with_params(&params.to_string());
+            call.client.send(message).await;
+        }
+        true
     }
 
     /// Passes a progress report, above those that the gateway made itself.
@@ -328,18 +363,25 @@ impl Session {
         let (Some(mut report), Some(call), Some(value)) = (report, call, value) else {
             return tracing::debug!("dropped a progress report of no open call");
         };
-        if call.is_task() {
-            return self.client.send(text.to_vec()).await;
-        }
-        match call.note_progress(value) {
-            ProgressNote::Pass => self.client.send(text.to_vec()).await,
-            ProgressNote::Raise(value) => {
+        let note = if call.is_task() {
+            ProgressNote::Pass
+        } else {
+            call.note_progress(value)
+        };
+        let minted = call.upstream_token().and(call.token());
+        match (note, minted) {
+            (ProgressNote::Drop, _) => return,
+            (ProgressNote::Pass, None) => return call.client.send(text.to_vec()).await,
+            (ProgressNote::Pass, Some(token)) => report.set("progressToken", token.into_string()),
+            (ProgressNote::Raise(value), token) => {
                 report.set("progress", value.to_string());
-                let message = envelope::notification("notifications/progress", &report.to_string());
-                self.client.send(message).await;
+                if let Some(token) = token {
+                    report.set("progressToken", token.into_string());
+                }
             }
-            ProgressNote::Drop => {}
         }
+        let message = envelope::notification("notifications/progress", &report.to_string());
+        call.client.send(message).await;
     }
 
     /// The upstream has cancelled a request of its own.
@@ -407,7 +449,7 @@ impl Session {
     /// Adds the tool that resumes calls to the last page of a list, for clients that may need it.
     pub(crate) fn with_resume_tool(&self, shows: Capabilities, result: &str) -> Option<String> {
         let may_link = self.settings().fulfils
-            && self.gateway.desk.has_pages()
+            && self.desk.has_pages()
             && (!shows.shows_everything() || self.needs_approval());
         if !may_link {
             return None;

@@ -15,7 +15,7 @@ mod downgrade;
 pub mod envelope;
 mod face;
 mod flow;
-mod front;
+pub mod front;
 mod gateway;
 pub mod json;
 mod legacy;
@@ -34,4 +34,5 @@ mod tasks;
 mod visits;
 
 pub use gateway::{Builder, Gateway, Upstream};
+pub use session::Person;
 pub use settings::{GatewaySettings, Root};

@@ -17,7 +17,7 @@ use crate::call::{Call, Method, ProgressNote};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, RawId};
 use crate::face::{Face, PushedFace};
-use crate::flow::{Flow, binding};
+use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
@@ -129,6 +129,9 @@ impl Session {
     }
 
     pub(crate) fn lowered_request(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
+        if let Some(refusal) = meta::unsupported(params) {
+            return call.client.respond(refusal.to_message(&call.id));
+        }
         let declared = declared(params);
         match call.method {
             Method::Discover => {
@@ -179,7 +182,7 @@ impl Session {
             Err(busy) => return call.client.respond(busy.to_message(&call.id)),
         };
         let object = RawObject::parse(params).unwrap_or_default();
-        let binding = binding(call.method.name(), &object);
+        let binding = self.binding(call.method.name(), &object);
         let wants_logs = object
             .object("_meta")
             .is_some_and(|meta| meta.get(LOG_LEVEL).is_some());

@@ -1,6 +1,9 @@
 //! What every request of 2026-07-28 says of the client: members of `_meta`.
 
+use serde_json::json;
+
 use crate::json::{RawObject, quoted};
+use crate::reply::{Reply, code};
 
 /// The version itself.
 pub(crate) const VERSION: &str = "2026-07-28";
@@ -29,6 +32,21 @@ pub(crate) fn is_modern(params: &str) -> bool {
             .as_ref()
             .and_then(|params| params.object("_meta"))
             .is_some_and(|meta| meta.get(PROTOCOL).is_some())
+}
+
+/// The error for a request that names a version which is not spoken here.
+pub(crate) fn unsupported(params: &str) -> Option<Reply> {
+    let params = RawObject::parse(params)?;
+    let requested = params.object("_meta")?.string(PROTOCOL)?;
+    if requested == VERSION {
+        return None;
+    }
+    let error = json!({
+        "code": code::UNSUPPORTED_VERSION,
+        "message": "Unsupported protocol version",
+        "data": {"supported": [VERSION], "requested": requested},
+    });
+    Some(Reply::Error(error.to_string()))
 }
 
 /// Returns parameters without the members of `_meta` that are for one hop.

@@ -11,7 +11,6 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
-use crate::flow::binding;
 use crate::json::{RawObject, quoted};
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp};
 use crate::reply::{Reply, code};
@@ -87,7 +86,7 @@ impl Session {
 
     /// Whether the upstream is told that questions can be shown which this client cannot show.
     pub(crate) fn adds_elicitation(&self, declared: Capabilities) -> bool {
-        self.settings().fulfils && self.gateway.desk.has_pages() && !declared.shows_everything()
+        self.settings().fulfils && self.desk.has_pages() && !declared.shows_everything()
     }
 
     pub(crate) async fn modern_request(
@@ -136,7 +135,7 @@ impl Session {
             self.resume_flow(call, declared, &object);
             return true;
         }
-        let binding = binding(call.method.name(), &object);
+        let binding = self.binding(call.method.name(), &object);
         let retry = match self.retry_of(&object, &binding) {
             None => return false,
             Some(Ok(retry)) => retry,
@@ -172,7 +171,7 @@ impl Session {
         let Some(flow) = self.flows.get(&handle) else {
             return self.resume(call.clone(), &params.to_string());
         };
-        let mut binding = binding("resume", params);
+        let mut binding = self.binding("resume", params);
         binding.target = format!("resume {handle}");
         flow.declare(declared);
         self.attend(&flow, call, binding, false);
@@ -213,7 +212,7 @@ impl Session {
                 .with_resume_tool(declared(params.unwrap_or("{}")), result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
         }
-        if !call.method.may_ask() || !self.settings().fulfils || !self.gateway.desk.has_pages() {
+        if !call.method.may_ask() || !self.settings().fulfils || !self.desk.has_pages() {
             return Change::Pass;
         }
         let Some(round) = Round::of(result) else {
@@ -244,7 +243,7 @@ impl Session {
     ) -> Result<(), Reply> {
         let flow = self.begin_flow(call.method, declared)?;
         let object = RawObject::parse(params).unwrap_or_default();
-        let binding = binding(call.method.name(), &object);
+        let binding = self.binding(call.method.name(), &object);
         let params = if self.adds_elicitation(declared) {
             with_added(params)
         } else {

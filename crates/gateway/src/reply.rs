@@ -8,10 +8,15 @@ use crate::side::Failure;
 
 /// The error codes that the gateway itself uses.
 pub(crate) mod code {
+    pub(crate) const PARSE_ERROR: i32 = -32700;
     pub(crate) const INVALID_REQUEST: i32 = -32600;
     pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
     pub(crate) const INVALID_PARAMS: i32 = -32602;
     pub(crate) const INTERNAL: i32 = -32603;
+    pub(crate) const SESSION_NOT_FOUND: i32 = -32001;
+    pub(crate) const HEADER_MISMATCH: i32 = -32020;
+    pub(crate) const MISSING_CAPABILITY: i32 = -32021;
+    pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
     pub(crate) const RESOURCE_NOT_FOUND: i32 = -32002;
     pub(crate) const URL_REQUIRED: i32 = -32042;
 }

@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
+use crate::desk::Desk;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::flow::Flows;
 use crate::gateway::Gateway;
@@ -42,6 +43,28 @@ const MAX_COMPLETED: usize = 256;
 /// How many progress tokens are remembered for calls that outlive their response.
 const MAX_TASK_TOKENS: usize = 1_000;
 
+/// Who is behind a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// Who calls, by key or by being on this machine: everything of a session belongs to it.
+    pub principal: String,
+    /// Who answers questions, where people have names.
+    pub respondent: Option<String>,
+    /// Whether the person is at this machine, so that its browser is theirs.
+    pub is_here: bool,
+}
+
+impl Person {
+    /// The person whose program this is: the client has started it, or runs beside it.
+    pub fn here() -> Self {
+        Self {
+            principal: "local".to_owned(),
+            respondent: None,
+            is_here: true,
+        }
+    }
+}
+
 /// A client in front of an upstream.
 pub(crate) struct Session {
     pub(crate) gateway: Arc<Gateway>,
@@ -50,7 +73,13 @@ pub(crate) struct Session {
     pub(crate) upstream: UpstreamSender,
     pub(crate) upstream_url: Option<String>,
     /// What the upstream is called until it says its name.
-    fallback_name: String,
+    pub(crate) fallback_name: String,
+    /// Who is behind the client.
+    pub(crate) person: Person,
+    /// Where this person is asked what the client cannot show.
+    pub(crate) desk: Desk,
+    /// Held while it is found out which versions both sides speak.
+    negotiating: tokio::sync::Mutex<()>,
     /// Makes ids of requests to the client unlike those of the upstream.
     prefix: String,
     counter: AtomicU64,
@@ -159,6 +188,7 @@ impl Session {
         upstream: UpstreamSender,
         name: &str,
         url: Option<String>,
+        person: Person,
     ) -> Arc<Self> {
         let mut random = [0; 8];
         gateway.desk.asker.engine().fill_random(&mut random);
@@ -169,6 +199,9 @@ impl Session {
             upstream,
             upstream_url: url,
             fallback_name: name.to_owned(),
+            desk: gateway.desk.for_person(&person),
+            person,
+            negotiating: tokio::sync::Mutex::default(),
             prefix: format!("e-{digits}-"),
             counter: AtomicU64::new(0),
             state: Mutex::default(),
@@ -240,6 +273,16 @@ impl Session {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+
+    /// Whether anything is open that somebody waits for, or may come back to.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        let has_open = !state.requests.is_empty()
+            || !state.by_client_id.is_empty()
+            || !state.asks.is_empty()
+            || !state.links.is_empty();
+        has_open || self.flows.has_open()
     }
 
     pub(crate) fn settings(&self) -> &GatewaySettings {
@@ -351,7 +394,15 @@ impl Session {
                     token.as_deref(),
                     via.clone(),
                 );
-                let pair = self.state.lock().pair;
+                self.end_with_its_stream(&call);
+                let mut pair = self.state.lock().pair;
+                let negotiating = if pair == Pair::Undecided {
+                    let guard = self.negotiating.lock().await;
+                    pair = self.state.lock().pair;
+                    Some(guard)
+                } else {
+                    None
+                };
                 match (pair, call.method) {
                     (_, Method::Initialize) => self.initialize(call, &envelope, params).await,
                     (Pair::Undecided, _) if crate::meta::is_modern(params) => {
@@ -364,6 +415,7 @@ impl Session {
                     (Pair::Raised, _) => self.raised_request(&call, method, params),
                     (Pair::Lowered, _) => self.lowered_request(&call, method, params),
                 }
+                drop(negotiating);
             }
         }
     }
@@ -419,25 +471,48 @@ impl Session {
         self.flows.cancel(&id);
         let calls = self.state.lock().by_client_id.remove(&id);
         for (seq, call) in calls.into_iter().flatten() {
-            // Withdraws its questions first, then tells the upstream.
-            call.cancelled.cancel();
-            // A cancelled request gets no response, and late ones are dropped.
-            drop(call.finish(Bytes::new()));
-            let upstream_id = call.upstream_id.lock().take();
-            {
-                let mut state = self.state.lock();
-                if let Some(upstream_id) = &upstream_id {
-                    state.requests.remove(upstream_id);
-                }
-                state.close(&call, seq);
-            }
-            if let Some(upstream_id) = upstream_id {
-                let mut params = params.clone();
-                params.set("requestId", upstream_id.as_str().to_owned());
-                self.cancel_upstream(&upstream_id, &params.to_string())
-                    .await;
-            }
+            self.cancel_call(&call, seq, params.clone()).await;
         }
+    }
+
+    /// Cancels a call here and at the upstream, which gets these parameters with its own id.
+    async fn cancel_call(&self, call: &Arc<Call>, seq: u64, mut params: RawObject<'_>) {
+        // Withdraws its questions first, then tells the upstream.
+        call.cancelled.cancel();
+        // A cancelled request gets no response, and late ones are dropped.
+        drop(call.finish(Bytes::new()));
+        let upstream_id = call.upstream_id.lock().take();
+        {
+            let mut state = self.state.lock();
+            if let Some(upstream_id) = &upstream_id {
+                state.requests.remove(upstream_id);
+            }
+            state.close(call, seq);
+        }
+        if let Some(upstream_id) = upstream_id {
+            params.set("requestId", upstream_id.as_str().to_owned());
+            self.cancel_upstream(&upstream_id, &params.to_string())
+                .await;
+        }
+    }
+
+    /// Cancels a call when its stream is closed, where that is how calls are cancelled.
+    fn end_with_its_stream(self: &Arc<Self>, call: &Arc<Call>) {
+        let Some(abandoned) = call.client.abandoned() else {
+            return;
+        };
+        let (session, call) = (Arc::downgrade(self), Arc::downgrade(call));
+        self.spawn(async move {
+            abandoned.await;
+            let (Some(session), Some(call)) = (session.upgrade(), call.upgrade()) else {
+                return;
+            };
+            session.flows.let_go(&call);
+            let seq = session.state.lock().seq_of(&call);
+            if let Some(seq) = seq {
+                session.cancel_call(&call, seq, RawObject::default()).await;
+            }
+        });
     }
 
     /// Tells the upstream that a request is cancelled, in the way of its era.
@@ -541,12 +616,15 @@ impl Session {
         call: &Arc<Call>,
         envelope: &Envelope<'_>,
     ) -> Result<Vec<u8>, Reply> {
-        let mut state = self.state.lock();
-        let id = state.open(call)?;
-        Ok(if id == call.id {
+        let id = self.state.lock().open(call)?;
+        let message = if id == call.id {
             envelope.text.as_bytes().to_vec()
         } else {
             envelope.with_id(&id)
+        };
+        Ok(match call.upstream_token() {
+            Some(token) => with_token(&message, &token).unwrap_or(message),
+            None => message,
         })
     }
 
@@ -573,11 +651,7 @@ impl Session {
 
     fn close_call_of(&self, call: &Arc<Call>) {
         let mut state = self.state.lock();
-        let calls = state.by_client_id.get(&call.id);
-        let mut calls = calls.into_iter().flatten();
-        let seq = calls.find(|(_, other)| Arc::ptr_eq(other, call));
-        let seq = seq.map(|(seq, _)| *seq);
-        if let Some(seq) = seq {
+        if let Some(seq) = state.seq_of(call) {
             state.close(call, seq);
         }
     }
@@ -597,6 +671,14 @@ impl Session {
         match (calls.next(), calls.next()) {
             (Some(call), None) => (Some(call.clone()), Some(call.clone())),
             (oldest, _) => (None, oldest.cloned()),
+        }
+    }
+
+    /// The open call of the client with this id at the upstream.
+    pub(crate) fn call_at_upstream(&self, id: &RawId) -> Option<Arc<Call>> {
+        match self.state.lock().requests.get(id)? {
+            Pending::Client(call, _) => Some(call.clone()),
+            Pending::Own(_) => None,
         }
     }
 
@@ -648,7 +730,10 @@ impl Session {
         method: &str,
         params: &str,
     ) -> Reply {
-        let client = call.map_or(&self.client, |call| &call.client);
+        let client = &match call {
+            Some(call) => call.client.clone(),
+            None => self.general_client(),
+        };
         let (sender, response) = oneshot::channel();
         let id = RawId::text(&self.new_id());
         self.state
@@ -680,6 +765,26 @@ impl Session {
         false
     }
 
+    /// Where a message of the upstream goes that came on the stream of a request.
+    pub(crate) fn client_of(&self, via: Option<&RawId>) -> ClientSender {
+        let state = self.state.lock();
+        match via.and_then(|id| state.requests.get(id)) {
+            Some(Pending::Client(call, _)) => call.client.clone(),
+            Some(Pending::Own(_)) | None => self.client.clone(),
+        }
+    }
+
+    /// Where a message goes that belongs to no call: over HTTP, a client may read no stream but those
+    /// of its calls.
+    pub(crate) fn general_client(&self) -> ClientSender {
+        if self.client.is_read() {
+            return self.client.clone();
+        }
+        let state = self.state.lock();
+        let oldest = state.asking.values().next();
+        oldest.map_or_else(|| self.client.clone(), |call| call.client.clone())
+    }
+
     /// Waits for the report that a URL was visited, which may have come before.
     pub(crate) fn visited(&self, id: &str) -> oneshot::Receiver<()> {
         let (sender, visited) = oneshot::channel();
@@ -699,6 +804,17 @@ impl Session {
         let message = envelope::notification("notifications/elicitation/complete", &params);
         self.client.push(message);
     }
+}
+
+/// Returns a request with another token for progress reports.
+fn with_token(message: &[u8], token: &str) -> Option<Vec<u8>> {
+    let envelope = Envelope::read(message).ok()?;
+    let mut params = RawObject::parse(envelope.params()?)?;
+    let mut meta = params.object("_meta")?;
+    meta.set("progressToken", token.to_owned());
+    let meta = meta.to_string();
+    params.set("_meta", meta);
+    Some(envelope.with_params(&params.to_string()))
 }
 
 /// What becomes of a response of the upstream.
@@ -722,6 +838,12 @@ impl State {
         }
     }
 
+    fn seq_of(&self, call: &Arc<Call>) -> Option<u64> {
+        let mut calls = self.by_client_id.get(&call.id)?.iter();
+        let found = calls.find(|(_, other)| Arc::ptr_eq(other, call));
+        found.map(|(seq, _)| *seq)
+    }
+
     fn note(&mut self, call: &Arc<Call>) -> Result<u64, Reply> {
         if self.requests.len() >= MAX_OPEN {
             return Err(Reply::failed("too many requests are open", "busy"));
@@ -734,6 +856,15 @@ impl State {
             self.asking.insert(seq, call.clone());
         }
         if let Some(token) = call.token() {
+            // Several clients of one session may choose the same token.
+            let is_free = !self.tokens.contains_key(&token) && call.client.abandoned().is_none();
+            let token = if is_free {
+                token
+            } else {
+                let minted: Box<str> = quoted(&format!("e-{seq}")).into();
+                call.set_upstream_token(&minted);
+                minted
+            };
             self.tokens.insert(token, call.clone());
         }
         Ok(seq)
@@ -751,10 +882,7 @@ impl State {
 
     /// Sends a call to the upstream once more, under a new id.
     pub(crate) fn reopen(&mut self, call: &Arc<Call>) -> RawId {
-        let calls = self.by_client_id.get(&call.id);
-        let mut calls = calls.into_iter().flatten();
-        let seq = calls.find(|(_, other)| Arc::ptr_eq(other, call));
-        let seq = seq.map_or(0, |(seq, _)| *seq);
+        let seq = self.seq_of(call).unwrap_or(0);
         let id = self.mint();
         *call.upstream_id.lock() = Some(id.clone());
         self.requests
@@ -770,7 +898,7 @@ impl State {
                 self.by_client_id.remove(&call.id);
             }
         }
-        let Some(token) = call.token() else {
+        let Some(token) = call.upstream_token().or_else(|| call.token()) else {
             return;
         };
         if call.is_task() {

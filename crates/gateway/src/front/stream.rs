@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::envelope::{Envelope, Kind};
 use crate::json::RawObject;
@@ -30,6 +31,8 @@ struct Shared {
     queue: Mutex<Queue>,
     /// Notified when there is something to read, or the stream has ended.
     changed: Notify,
+    /// Fires when the client closes the stream, where that is how it cancels.
+    abandoned: Option<CancellationToken>,
 }
 
 #[derive(Debug, Default)]
@@ -64,21 +67,34 @@ pub(crate) enum Next {
 impl Stream {
     /// A stream that ends after this many responses.
     pub(crate) fn new(responses: usize) -> Self {
-        Self::with(Some(responses))
+        Self::with(Some(responses), None)
+    }
+
+    /// A stream that takes nothing: a client without sessions has no general one.
+    pub(crate) fn closed() -> Self {
+        let stream = Self::new(0);
+        stream.change(|queue| queue.is_closed = true);
+        stream
+    }
+
+    /// A stream for one response, whose call is cancelled when the client closes it.
+    pub(crate) fn cancelling() -> Self {
+        Self::with(Some(1), Some(CancellationToken::new()))
     }
 
     /// The general stream of a session.
     pub(crate) fn general() -> Self {
-        Self::with(None)
+        Self::with(None, None)
     }
 
-    fn with(open: Option<usize>) -> Self {
+    fn with(open: Option<usize>, abandoned: Option<CancellationToken>) -> Self {
         Self(Arc::new(Shared {
             queue: Mutex::new(Queue {
                 open,
                 ..Queue::default()
             }),
             changed: Notify::new(),
+            abandoned,
         }))
     }
 
@@ -111,21 +127,27 @@ impl Stream {
         queue.is_closed || queue.open == Some(0) && queue.waiting.is_empty()
     }
 
+    /// Resolves when a body stops reading before the stream has ended, if that cancels.
+    pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let abandoned = self.0.abandoned.clone()?;
+        Some(async move { abandoned.cancelled().await })
+    }
+
     /// Whether a body reads it.
     pub(crate) fn is_read(&self) -> bool {
         self.0.queue.lock().reader % 2 == 1
     }
 
-    /// Begins to read: after the message of this number if it is known, else with what nobody has
+    /// Begins to read: from the message of this number on if it is known, else with what nobody has
     /// read. Whoever reads now ends.
-    pub(crate) fn read(&self, after: Option<u64>) -> Reader {
+    pub(crate) fn read(&self, from: Option<u64>) -> Reader {
         let mut number = 0;
         self.change(|queue| {
             // Odd while somebody reads.
             queue.reader = (queue.reader | 1) + if queue.reader % 2 == 1 { 2 } else { 0 };
             number = queue.reader;
-            if let Some(after) = after {
-                queue.rewind(after);
+            if let Some(from) = from {
+                queue.rewind(from);
             }
         });
         Reader {
@@ -205,10 +227,8 @@ impl Queue {
         true
     }
 
-    /// Takes back what was read after a message.
-    fn rewind(&mut self, after: u64) {
-        let end = self.first + self.kept.len() as u64;
-        let from = after.saturating_add(1).clamp(self.first, end);
+    /// Takes back what was read, from a message on.
+    fn rewind(&mut self, from: u64) {
         while self.first + (self.kept.len() as u64) > from
             && let Some(message) = self.kept.pop_back()
         {
@@ -268,18 +288,21 @@ impl Reader {
             changed.await;
         }
     }
-
-    /// The stream that it reads.
-    pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
-    }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
         let mut queue = self.stream.0.queue.lock();
-        if queue.reader == self.number {
-            queue.reader += 1;
+        if queue.reader != self.number {
+            return;
+        }
+        queue.reader += 1;
+        let is_over = queue.is_closed || queue.open == Some(0);
+        drop(queue);
+        if let Some(abandoned) = &self.stream.0.abandoned
+            && !is_over
+        {
+            abandoned.cancel();
         }
     }
 }
@@ -331,7 +354,7 @@ mod tests {
         assert_eq!(text(&first).await, "a");
         assert_eq!(text(&first).await, "b");
         stream.respond(b"c".to_vec());
-        let second = stream.read(Some(0));
+        let second = stream.read(Some(1));
         assert_eq!(first.next().await, Next::Replaced);
         for expected in ["b", "c", "End"] {
             assert_eq!(text(&second).await, expected);

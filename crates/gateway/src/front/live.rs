@@ -1,0 +1,397 @@
+//! Sessions of clients over HTTP, each with an upstream of its own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::UnixTime;
+use entreat_engine::shares::{Full, Permit, Shares};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::circuit::Circuit;
+use super::stream::Stream;
+use crate::capability::Capabilities;
+use crate::client::ClientSender;
+use crate::gateway::{Gateway, Upstream};
+use crate::reply::Reply;
+use crate::session::{Person, Session};
+
+/// Connects to an upstream server, or starts it.
+pub type Connect = Arc<dyn Fn() -> io::Result<Upstream> + Send + Sync>;
+
+/// How many streams of a session are kept for a client that comes back to read the rest.
+const MAX_KEPT_STREAMS: usize = 32;
+
+/// An upstream server behind a path.
+#[derive(Clone)]
+pub struct Route {
+    /// Its name, which is the last segment of its path.
+    pub name: String,
+    /// Connects to it.
+    pub connect: Connect,
+    /// The maximum number of connections of one principal at once.
+    pub per_principal: usize,
+}
+
+/// Limits on the clients of a gateway over HTTP.
+#[derive(Clone, Debug)]
+pub struct FrontSettings {
+    /// The maximum number of sessions, in all.
+    pub sessions: usize,
+    /// The maximum number of sessions of one principal.
+    pub sessions_per_principal: usize,
+    /// How long a session of 2025 may be idle.
+    pub idle: Duration,
+    /// How long a connection to an upstream is kept for clients of 2026-07-28.
+    pub pooled: Duration,
+    /// The longest message of a client, in bytes.
+    pub max_message: usize,
+}
+
+impl Default for FrontSettings {
+    fn default() -> Self {
+        Self {
+            sessions: 10_000,
+            sessions_per_principal: 64,
+            idle: Duration::from_secs(30 * 60),
+            pooled: Duration::from_secs(5 * 60),
+            max_message: crate::side::lines::MAX_MESSAGE,
+        }
+    }
+}
+
+/// All sessions.
+pub(super) struct Sessions {
+    gateway: Arc<Gateway>,
+    pub(super) settings: FrontSettings,
+    /// By id.
+    legacy: Mutex<HashMap<Box<str>, Arc<Live>>>,
+    /// Clients of 2026-07-28 have none: those that are alike share one.
+    modern: Mutex<HashMap<Class, Arc<Live>>>,
+    shares: Shares<String>,
+    circuits: Mutex<HashMap<String, Circuit>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// Which clients of 2026-07-28 an upstream cannot tell apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Class {
+    pub(super) route: String,
+    pub(super) principal: String,
+    pub(super) capabilities: Capabilities,
+}
+
+/// A session, while it lasts.
+pub(super) struct Live {
+    pub(super) id: Box<str>,
+    pub(super) route: String,
+    pub(super) person: Person,
+    pub(super) session: Arc<Session>,
+    /// For what belongs to no request.
+    pub(super) general: Stream,
+    streams: Mutex<Streams>,
+    used: Mutex<UnixTime>,
+    stop: CancellationToken,
+    _permit: Permit<String>,
+}
+
+#[derive(Default)]
+struct Streams {
+    next: u64,
+    open: BTreeMap<u64, Stream>,
+}
+
+impl Sessions {
+    pub(super) fn new(gateway: Arc<Gateway>, settings: FrontSettings) -> Self {
+        Self {
+            shares: Shares::new(settings.sessions, settings.sessions_per_principal),
+            gateway,
+            settings,
+            legacy: Mutex::default(),
+            modern: Mutex::default(),
+            circuits: Mutex::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Finds a session. For another principal or on another route, it doesn't exist.
+    pub(super) fn find(&self, id: &str, route: &str, person: &Person) -> Option<Arc<Live>> {
+        let live = self.legacy.lock().get(id).cloned()?;
+        (live.route == route && live.person.principal == person.principal).then(|| {
+            live.touch(self.now());
+            live
+        })
+    }
+
+    fn now(&self) -> UnixTime {
+        self.gateway.desk.asker.engine().now()
+    }
+
+    /// Begins a session of 2025.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        route: &Route,
+        person: &Person,
+    ) -> Result<Arc<Live>, Reply> {
+        let mut random = [0; 32];
+        self.gateway.desk.asker.engine().fill_random(&mut random);
+        let id: String = random.iter().flat_map(hex).collect();
+        let live = self.start(
+            route,
+            person,
+            id.into(),
+            Stream::general(),
+            self.settings.idle,
+        )?;
+        self.legacy.lock().insert(live.id.clone(), live.clone());
+        Ok(live)
+    }
+
+    /// The session that requests of 2026-07-28 of a class share.
+    pub(super) fn shared(
+        self: &Arc<Self>,
+        route: &Route,
+        person: &Person,
+        capabilities: Capabilities,
+    ) -> Result<Arc<Live>, Reply> {
+        let class = Class {
+            route: route.name.clone(),
+            principal: person.principal.clone(),
+            capabilities,
+        };
+        let mut modern = self.modern.lock();
+        if let Some(live) = modern.get(&class)
+            && !live.stop.is_cancelled()
+        {
+            live.touch(self.now());
+            return Ok(live.clone());
+        }
+        let live = self.start(
+            route,
+            person,
+            "".into(),
+            Stream::closed(),
+            self.settings.pooled,
+        )?;
+        modern.insert(class, live.clone());
+        Ok(live)
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        route: &Route,
+        person: &Person,
+        id: Box<str>,
+        general: Stream,
+        idle: Duration,
+    ) -> Result<Arc<Live>, Reply> {
+        let name = &route.name;
+        if !self
+            .circuits
+            .lock()
+            .entry(name.clone())
+            .or_default()
+            .admits(self.now())
+        {
+            let message = format!("the server {name:?} keeps ending; try again in a minute");
+            return Err(Reply::failed(&message, "upstream_down"));
+        }
+        let permit = self.permit(route, person)?;
+        let upstream = (route.connect)().map_err(|error| {
+            tracing::warn!(server = %name, %error, "the server cannot be started");
+            self.note_end(name);
+            let message = format!("the server {name:?} cannot be started: {error}");
+            Reply::failed(&message, "upstream_unreachable")
+        })?;
+        let session = Session::new(
+            self.gateway.clone(),
+            ClientSender::Stream(general.clone()),
+            upstream.sender.clone(),
+            name,
+            upstream.url.clone(),
+            person.clone(),
+        );
+        let live = Arc::new(Live {
+            id,
+            route: name.clone(),
+            person: person.clone(),
+            session,
+            general,
+            streams: Mutex::default(),
+            used: Mutex::new(self.now()),
+            stop: self.stop.child_token(),
+            _permit: permit,
+        });
+        let (sessions, running) = (self.clone(), live.clone());
+        self.tasks
+            .spawn(async move { sessions.run(running, upstream, idle).await });
+        Ok(live)
+    }
+
+    /// Reserves a session for a principal; the longest idle one of its own gives way.
+    fn permit(&self, route: &Route, person: &Person) -> Result<Permit<String>, Reply> {
+        let principal = &person.principal;
+        let on_route = |live: &&Arc<Live>| {
+            live.person.principal == *principal && live.route == route.name && !live.is_ending()
+        };
+        if self.all().iter().filter(on_route).count() >= route.per_principal
+            && !self.evict(|live| on_route(&live))
+        {
+            let name = &route.name;
+            let message =
+                format!("too many connections to the server {name:?} are in use; try again later");
+            return Err(Reply::failed(&message, "busy"));
+        }
+        self.shares.take(principal.clone()).or_else(|full| {
+            let is_own = |live: &Arc<Live>| live.person.principal == *principal;
+            let may_retry = matches!(full, Full::Share { .. }) && self.evict(is_own);
+            // What gave way is freed when it has ended, which takes a moment.
+            let again = may_retry.then(|| self.shares.take(principal.clone()).ok());
+            again
+                .flatten()
+                .ok_or_else(|| Reply::failed("too many sessions are open; try again later", "busy"))
+        })
+    }
+
+    fn all(&self) -> Vec<Arc<Live>> {
+        let mut all: Vec<_> = self.legacy.lock().values().cloned().collect();
+        // Held by `shared` while it starts one.
+        if let Some(modern) = self.modern.try_lock() {
+            all.extend(modern.values().cloned());
+        }
+        all
+    }
+
+    /// Ends the longest idle session of those that a predicate accepts. Returns whether there was
+    /// one.
+    fn evict(&self, is_candidate: impl Fn(&Arc<Live>) -> bool) -> bool {
+        let all = self.all();
+        let idle = all
+            .iter()
+            .filter(|live| is_candidate(live) && !live.is_ending() && !live.is_busy())
+            .min_by_key(|live| *live.used.lock());
+        match idle {
+            Some(live) => {
+                live.end();
+                true
+            }
+            None => false,
+        }
+    }
+
+    async fn run(self: Arc<Self>, live: Arc<Live>, mut upstream: Upstream, idle: Duration) {
+        let ended = tokio::select! {
+            biased;
+            () = live.stop.cancelled() => None,
+            closed = live.session.read_upstream(&mut upstream.receiver) => Some(closed),
+            () = self.idle(&live, idle) => None,
+        };
+        live.stop.cancel();
+        self.legacy.lock().remove(&live.id);
+        self.modern
+            .lock()
+            .retain(|_, other| !Arc::ptr_eq(other, &live));
+        live.session.end().await;
+        live.general.end();
+        for stream in live.streams.lock().open.values() {
+            stream.end();
+        }
+        if ended.is_some() {
+            self.note_end(&live.route);
+        } else {
+            upstream.close().await;
+        }
+    }
+
+    /// Waits until a session has been idle for long enough. One that does something never is.
+    async fn idle(&self, live: &Live, idle: Duration) {
+        loop {
+            let rest = live.used.lock().after(idle).since(self.now());
+            if rest.is_zero() {
+                return;
+            }
+            self.gateway.desk.asker.engine().sleep(rest).await;
+            if live.is_busy() {
+                live.touch(self.now());
+            }
+        }
+    }
+
+    fn note_end(&self, route: &str) {
+        let now = self.now();
+        self.circuits
+            .lock()
+            .entry(route.to_owned())
+            .or_default()
+            .note_end(now);
+    }
+
+    /// Ends all sessions, and waits until their servers are gone.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+fn hex(byte: &u8) -> [char; 2] {
+    [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'))
+}
+
+impl Live {
+    fn touch(&self, now: UnixTime) {
+        *self.used.lock() = now;
+    }
+
+    fn is_busy(&self) -> bool {
+        self.session.is_busy() || self.general.is_read()
+    }
+
+    fn is_ending(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Ends the session.
+    pub(super) fn end(&self) {
+        self.stop.cancel();
+    }
+
+    /// Keeps a stream for a client that comes back, and numbers it.
+    pub(super) fn keep(&self, stream: &Stream) -> u64 {
+        let mut streams = self.streams.lock();
+        streams.next += 1;
+        let number = streams.next;
+        streams.open.insert(number, stream.clone());
+        while streams.open.len() > MAX_KEPT_STREAMS {
+            // Those that were read to their end, oldest first.
+            let over = streams.open.iter().find(|(_, stream)| stream.is_over());
+            let Some(over) = over.map(|(number, _)| *number) else {
+                break;
+            };
+            streams.open.remove(&over);
+        }
+        number
+    }
+
+    /// Finds a stream by its number; the general one has number 0.
+    pub(super) fn stream(&self, number: u64) -> Option<Stream> {
+        if number == 0 {
+            return Some(self.general.clone());
+        }
+        self.streams.lock().open.get(&number).cloned()
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Route")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
