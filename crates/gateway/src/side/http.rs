@@ -96,7 +96,8 @@ impl Http {
             client = client.environment_proxies();
         }
         let (inbox, outlet) = inbox::inbox();
-        let connection = Connection::new(client.build()?, target.headers, target.max_message, inbox);
+        let connection =
+            Connection::new(client.build()?, target.headers, target.max_message, inbox);
         let handle = Arc::new(Handle(connection));
         let receiver = HttpReceiver {
             outlet,

@@ -1,1 +1,9 @@
 //! Tests of the gateway over real sides.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: a panic is a failed test"
+)]
+
+mod http_server;
+mod http_upstream;

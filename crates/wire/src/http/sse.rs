@@ -235,14 +235,13 @@ impl EventParser {
         };
         let text = || String::from_utf8_lossy(&value).into_owned();
         match field {
-            Field::Data | Field::Ignored => {}
             Field::Event => self.event.kind = Some(text()),
             Field::Id if value.contains(&0) => {}
             Field::Id => self.event.id = Some(text()),
             Field::Retry if value.iter().all(u8::is_ascii_digit) => {
                 self.event.retry = text().parse().ok().or(self.event.retry);
             }
-            Field::Retry => {}
+            Field::Data | Field::Retry | Field::Ignored => {}
         }
         None
     }

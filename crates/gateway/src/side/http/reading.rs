@@ -120,7 +120,10 @@ impl Events {
                 if let Some(retry) = event.retry {
                     self.place.retry = Some(Duration::from_millis(retry));
                 }
-                let is_message = event.kind.as_deref().is_none_or(|kind| matches!(kind, "message" | ""));
+                let is_message = event
+                    .kind
+                    .as_deref()
+                    .is_none_or(|kind| matches!(kind, "message" | ""));
                 match (event.data, event.kind) {
                     // It only has an id, from which to go on.
                     (None, _) => {}

@@ -1,9 +1,9 @@
 //! What the head of a response means.
 
+use entreat_core::url::Url;
 use entreat_wire::http::{ExchangeError, Response};
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, StatusCode};
-use url::Url;
 
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::json::RawObject;
@@ -94,7 +94,10 @@ pub(super) fn error_in(body: &[u8]) -> Option<String> {
 /// Whether a response is one to this request: some servers write ids in their own way, and errors
 /// may have none.
 pub(super) fn responds_to(envelope: &Envelope<'_>, id: &RawId) -> bool {
-    let Kind::Response { id: found, error, .. } = envelope.kind else {
+    let Kind::Response {
+        id: found, error, ..
+    } = envelope.kind
+    else {
         return false;
     };
     let is_same = || {
@@ -144,7 +147,11 @@ fn media_type(response: &Response) -> Option<String> {
 
 /// Cuts a text of the server, and leaves out what terminals would take for commands.
 fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().filter(|it| !it.is_control()).take(EXCERPT).collect();
+    let mut short: String = text
+        .chars()
+        .filter(|it| !it.is_control())
+        .take(EXCERPT)
+        .collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -179,7 +186,13 @@ mod tests {
         ] {
             assert_eq!(error_in(body.as_bytes()).as_deref(), Some(error));
         }
-        for body in [r#"{"error":"no"}"#, r#"{"error":{"message":"m"}}"#, "", "<p>", "[]"] {
+        for body in [
+            r#"{"error":"no"}"#,
+            r#"{"error":{"message":"m"}}"#,
+            "",
+            "<p>",
+            "[]",
+        ] {
             assert_eq!(error_in(body.as_bytes()), None, "{body}");
         }
     }
@@ -188,7 +201,10 @@ mod tests {
     fn bodies_are_quoted_briefly() {
         let long = "x\u{1b}[2J".repeat(1_000);
         let failure = refused(StatusCode::BAD_REQUEST, long.as_bytes()).to_string();
-        assert!(failure.len() < 300 && !failure.contains('\u{1b}'), "{failure}");
+        assert!(
+            failure.len() < 300 && !failure.contains('\u{1b}'),
+            "{failure}"
+        );
         let page = refused(StatusCode::NOT_FOUND, b"<!doctype html>").to_string();
         assert_eq!(page, "the server responded with HTTP 404 (Not Found)");
         let busy = refused(StatusCode::BAD_GATEWAY, b"x");
