@@ -191,6 +191,19 @@ impl<'a> Envelope<'a> {
         }
     }
 
+    /// Returns a response with another result: every other byte stays.
+    pub fn with_result(&self, new: &str) -> Vec<u8> {
+        match self.kind {
+            Kind::Response {
+                result: Some(old), ..
+            } => self.spliced(old, new),
+            Kind::Request { .. }
+            | Kind::Notification { .. }
+            | Kind::Response { .. }
+            | Kind::Batch => self.text.as_bytes().to_vec(),
+        }
+    }
+
     /// Returns the message with another text in place of `old`, which is a part of it.
     fn spliced(&self, old: &str, new: &str) -> Vec<u8> {
         let start = old.as_ptr() as usize - self.text.as_ptr() as usize;

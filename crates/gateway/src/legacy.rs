@@ -426,9 +426,15 @@ impl Session {
     }
 
     /// The upstream has begun a new session: its lists may have changed.
-    pub(crate) async fn upstream_renewed(&self) {
+    pub(crate) async fn upstream_renewed(self: &Arc<Self>) {
+        let is_lowered = self.state.lock().pair == Pair::Lowered;
         for list in ["tools", "prompts", "resources"] {
             let method = format!("notifications/{list}/list_changed");
+            if is_lowered {
+                // For those streams that asked for it.
+                self.lowered_notified(&method, "{}", None).await;
+                continue;
+            }
             self.client
                 .send(envelope::notification(&method, "{}"))
                 .await;

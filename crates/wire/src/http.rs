@@ -5,10 +5,12 @@
 
 mod events;
 mod exchange;
+pub mod sse;
 
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Method, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -21,6 +23,8 @@ pub use events::{Event, EventError, EventStream};
 pub use exchange::{ExchangeError, Request, Response};
 
 const MAX_REDIRECTS: usize = 5;
+/// How long connections are kept for further requests by default.
+const LONGEST_IDLE: Duration = Duration::from_secs(90);
 
 /// A client of one URL. Clones share connections.
 #[derive(Clone)]
@@ -57,7 +61,8 @@ impl Client {
             url,
             tls: None,
             addresses: None,
-            has_pool: false,
+            idle: None,
+            connect_timeout: None,
             has_proxies: false,
             redirects: Policy::none(),
         }
@@ -82,7 +87,8 @@ pub struct ClientBuilder<'a> {
     url: &'a str,
     tls: Option<ClientConfig>,
     addresses: Option<Vec<SocketAddr>>,
-    has_pool: bool,
+    idle: Option<Duration>,
+    connect_timeout: Option<Duration>,
     has_proxies: bool,
     redirects: Policy,
 }
@@ -101,8 +107,21 @@ impl ClientBuilder<'_> {
     }
 
     /// Keeps connections open for further requests.
-    pub fn reusing_connections(mut self) -> Self {
-        self.has_pool = true;
+    pub fn reusing_connections(self) -> Self {
+        self.reusing_connections_for(LONGEST_IDLE)
+    }
+
+    /// Keeps connections open for further requests, as long as they are idle for no longer than
+    /// this. A request on one that the server is about to close fails, and nobody knows whether the
+    /// server got it: stay below the time after which servers do.
+    pub fn reusing_connections_for(mut self, idle: Duration) -> Self {
+        self.idle = Some(idle);
+        self
+    }
+
+    /// Limits the time that connecting may take, TLS included.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = Some(timeout);
         self
     }
 
@@ -136,8 +155,12 @@ impl ClientBuilder<'_> {
             .user_agent(concat!("entreat/", env!("CARGO_PKG_VERSION")))
             .referer(false)
             .redirect(self.redirects);
-        if !self.has_pool {
-            builder = builder.pool_max_idle_per_host(0);
+        builder = match self.idle {
+            Some(idle) => builder.pool_idle_timeout(idle),
+            None => builder.pool_max_idle_per_host(0),
+        };
+        if let Some(timeout) = self.connect_timeout {
+            builder = builder.connect_timeout(timeout);
         }
         if !has_proxies {
             builder = builder.no_proxy();

@@ -1,5 +1,12 @@
 //! Tests of the gateway over real sides.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: a panic is a failed test"
+)]
+
+mod http_server;
+mod http_upstream;
 mod legacy;
 mod lowered;
 mod modern;

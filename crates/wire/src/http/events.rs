@@ -1,13 +1,13 @@
-//! Server-sent events, of bounded length.
+//! Server-sent events of a response, as rmcp takes them.
 
 use std::io;
 
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
-use sse_stream::SseStream;
+use futures_util::stream::{BoxStream, try_unfold};
+use futures_util::{Stream, StreamExt as _};
 
 use super::exchange::ExchangeError;
+use super::sse::{Data, EventParser, ServerEvent};
 use crate::MAX_MESSAGE;
 
 pub use sse_stream::{Error as EventError, Sse as Event};
@@ -18,85 +18,60 @@ pub type EventStream = BoxStream<'static, Result<Event, EventError>>;
 pub(super) fn events(
     chunks: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
 ) -> EventStream {
-    let chunks = chunks.map_err(|error| io::Error::other(ExchangeError::from(error)));
-    SseStream::from_bytes_stream(limited(chunks)).boxed()
+    let parser = EventParser::new(MAX_MESSAGE);
+    let start = (Box::pin(chunks), parser, Bytes::new());
+    let events = try_unfold(start, async |(mut chunks, mut parser, mut chunk)| {
+        loop {
+            if let Some(event) = parser.read(&mut chunk) {
+                return Ok(Some((converted(event)?, (chunks, parser, chunk))));
+            }
+            match chunks.next().await {
+                Some(next) => chunk = next.map_err(|error| failed(error.into()))?,
+                None => return Ok(None),
+            }
+        }
+    });
+    events.boxed()
 }
 
-/// Fails if an event gets too long.
-fn limited(
-    chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
-) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let mut event = EventLength::default();
-    chunks.map(move |chunk| {
-        let chunk = chunk?;
-        event.read(&chunk);
-        if event.length > MAX_MESSAGE {
-            return Err(io::Error::other(ExchangeError::TooLong(MAX_MESSAGE)));
-        }
-        Ok(chunk)
+fn converted(event: ServerEvent) -> Result<Event, EventError> {
+    let data = match event.data {
+        None => None,
+        Some(Data::Whole(data)) => Some(String::from_utf8_lossy(&data).into_owned()),
+        Some(Data::TooLong { .. }) => return Err(failed(ExchangeError::TooLong(MAX_MESSAGE))),
+    };
+    Ok(Event {
+        event: event.kind,
+        data,
+        id: event.id,
+        retry: event.retry,
     })
 }
 
-/// Measures the current event, which ends with an empty line.
-#[derive(Default)]
-struct EventLength {
-    length: usize,
-    line: usize,
-    last: u8,
-}
-
-impl EventLength {
-    fn read(&mut self, chunk: &[u8]) {
-        for byte in chunk {
-            self.length += 1;
-            match (self.last, byte) {
-                // The second byte of a line ending.
-                (b'\r', b'\n') => {}
-                (_, b'\r' | b'\n') => {
-                    if self.line == 0 {
-                        self.length = 0;
-                    }
-                    self.line = 0;
-                }
-                _ => self.line += 1,
-            }
-            self.last = *byte;
-        }
-    }
+fn failed(error: ExchangeError) -> EventError {
+    EventError::Body(Box::new(io::Error::other(error)))
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream;
+
     use super::*;
 
-    #[test]
-    fn an_event_ends_with_an_empty_line_however_lines_end() {
-        for end in ["\n", "\r\n", "\r"] {
-            let text = format!("data: a{end}data: b{end}{end}data: c{end}");
-            let left = format!("data: c{end}").len();
-            for cut in 0..text.len() {
-                let mut event = EventLength::default();
-                event.read(&text.as_bytes()[..cut]);
-                event.read(&text.as_bytes()[cut..]);
-                let slack = end.len() - 1;
-                assert!(
-                    (left..=left + slack).contains(&event.length),
-                    "{end:?} {cut}"
-                );
-            }
-        }
-    }
-
     #[tokio::test]
-    async fn an_event_of_any_number_of_lines_is_cut_off() {
+    async fn an_event_that_is_too_long_ends_the_stream_with_an_error() {
         let line = Bytes::from(format!("data: {}\n", "x".repeat(1 << 20)));
-        let endless = futures_util::stream::repeat_with(move || Ok(line.clone()));
-        let mut taken = 0;
-        let mut events = std::pin::pin!(limited(endless));
-        while let Some(Ok(chunk)) = events.next().await {
-            taken += chunk.len();
-            assert!(taken <= 2 * MAX_MESSAGE, "it is never cut off");
-        }
-        assert!(taken > MAX_MESSAGE / 2);
+        let long = stream::iter(std::iter::repeat_n(line, MAX_MESSAGE / (1 << 20) + 1));
+        let rest = stream::once(async { Bytes::from_static(b"\ndata: a\n\n") });
+        let before = stream::once(async { Bytes::from_static(b"id: 1\ndata: b\n\n") });
+        let mut events = events(before.chain(long).chain(rest).map(Ok));
+        let first = events.next().await.unwrap().unwrap();
+        assert_eq!(
+            (first.id.as_deref(), first.data.as_deref()),
+            (Some("1"), Some("b"))
+        );
+        let error = events.next().await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("bytes"), "{error}");
+        assert!(events.next().await.is_none());
     }
 }

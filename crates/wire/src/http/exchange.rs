@@ -28,14 +28,19 @@ pub enum ExchangeError {
 
 impl From<reqwest::Error> for ExchangeError {
     fn from(error: reqwest::Error) -> Self {
+        // The URL may contain secrets.
+        let error = error.without_url();
         // The layers above the last cause name parts of the library.
         let mut cause: &dyn Error = &error;
         while let Some(source) = cause.source() {
             cause = source;
         }
         match cause.to_string() {
-            _ if error.is_timeout() => Self::Timeout,
+            _ if error.is_connect() && error.is_timeout() => {
+                Self::Connect("connecting took too long".to_owned())
+            }
             cause if error.is_connect() => Self::Connect(cause),
+            _ if error.is_timeout() => Self::Timeout,
             cause => Self::Broken(cause),
         }
     }

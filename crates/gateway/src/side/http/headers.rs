@@ -5,22 +5,23 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use memchr::memmem;
 
 use super::tools::ToolHeaders;
 use crate::json::RawObject;
+use crate::meta::PROTOCOL;
 
 pub(super) const SESSION: &str = "mcp-session-id";
 pub(super) const LAST_EVENT_ID: &str = "last-event-id";
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The member of `_meta` that every request of 2026-07-28 has, and no older one.
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-
 /// Returns the protocol version that a message itself names, as those of 2026-07-28 do.
-pub(super) fn named_version(params: &RawObject<'_>) -> Option<String> {
-    params.object("_meta")?.string(META_VERSION)
+pub(super) fn named_version(params: &str) -> Option<String> {
+    // Older ones are not read as a whole.
+    memmem::find(params.as_bytes(), PROTOCOL.as_bytes())?;
+    RawObject::parse(params)?.object("_meta")?.string(PROTOCOL)
 }
 
 /// Adds the version that a session has agreed on.
@@ -63,7 +64,9 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 fn encoded(value: &str) -> Cow<'_, str> {
     let is_padded = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
     let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
-    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    let is_plain = value
+        .bytes()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     if is_plain && !is_padded && !looks_encoded {
         return Cow::Borrowed(value);
     }
@@ -82,10 +85,7 @@ mod tests {
             ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
             (" padded ", "=?base64?IHBhZGRlZCA=?="),
             ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
-            (
-                "=?base64?literal?=",
-                "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
-            ),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
             ("a\tb c", "a\tb c"),
             ("", ""),
         ] {

@@ -223,7 +223,9 @@ mod tests {
     fn values(headers: &ToolHeaders, arguments: &str) -> Vec<(String, String)> {
         let arguments = RawObject::parse(arguments).unwrap();
         let values = headers.values("a", &arguments).into_iter();
-        values.map(|(name, value)| (name.to_string(), value)).collect()
+        values
+            .map(|(name, value)| (name.to_string(), value))
+            .collect()
     }
 
     #[test]
@@ -235,8 +237,15 @@ mod tests {
             "b":{"type":"boolean","x-mcp-header":"B"},
             "other":{"type":"string","description":"not x-mcp-header"}}}"#;
         assert_eq!(headers.learn(&list(schema)), None);
-        let found = values(&headers, r#"{"s":"a\"b","n":{"i":42.0},"b":true,"other":"x"}"#);
-        let expected = [("mcp-param-region", "a\"b"), ("mcp-param-i", "42"), ("mcp-param-b", "true")];
+        let found = values(
+            &headers,
+            r#"{"s":"a\"b","n":{"i":42.0},"b":true,"other":"x"}"#,
+        );
+        let expected = [
+            ("mcp-param-region", "a\"b"),
+            ("mcp-param-i", "42"),
+            ("mcp-param-b", "true"),
+        ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(found, expected);
         assert!(values(&headers, r#"{"s":null,"n":{}}"#).is_empty());
@@ -260,7 +269,11 @@ mod tests {
         ] {
             let headers = ToolHeaders::default();
             let left = headers.learn(&list(schema));
-            assert_eq!(left.as_deref(), Some(r#"{"tools":[{"name":"b"}],"x":1.0}"#), "{schema}");
+            assert_eq!(
+                left.as_deref(),
+                Some(r#"{"tools":[{"name":"b"}],"x":1.0}"#),
+                "{schema}"
+            );
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Reads bodies: single messages, and streams of events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use entreat_wire::http::sse::{Data, EventParser};
+use entreat_wire::http::{ExchangeError, Response};
+use http::HeaderValue;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::side::lines::Overlong;
+
+/// A message that is longer than this takes one of the slots while it is received.
+const SHORT: usize = 64 << 10;
+/// How many messages that are not short may be received at once.
+const SLOTS: usize = 8;
+
+/// How long a stream may stay open after its response.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How much it may still send.
+const DRAINED: usize = 64 << 10;
+
+/// What bounds the memory for messages that are being received.
+#[derive(Debug)]
+pub(super) struct Slots(Arc<Semaphore>);
+
+impl Slots {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(SLOTS)))
+    }
+
+    async fn take(&self) -> Option<OwnedSemaphorePermit> {
+        // Never closed.
+        self.0.clone().acquire_owned().await.ok()
+    }
+
+    /// Reads a body up to `limit` bytes.
+    pub(super) async fn body(
+        &self,
+        mut response: Response,
+        limit: usize,
+    ) -> Result<Bytes, ExchangeError> {
+        let mut body = BytesMut::new();
+        let mut slot = None;
+        while let Some(chunk) = response.chunk().await? {
+            if chunk.len() > limit - body.len() {
+                return Err(ExchangeError::TooLong(limit));
+            }
+            if slot.is_none() && body.len() + chunk.len() > SHORT {
+                slot = self.take().await;
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+}
+
+/// Something on a stream that has data.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// A message, if it is one.
+    Message(Bytes),
+    /// A message that was too long.
+    TooLong(Overlong),
+    /// An event of another kind.
+    Other(String),
+}
+
+/// The events of a response.
+#[derive(Debug)]
+pub(super) struct Events {
+    response: Response,
+    parser: EventParser,
+    chunk: Bytes,
+    slot: Option<OwnedSemaphorePermit>,
+    slots: Arc<Semaphore>,
+    place: Place,
+}
+
+/// Where a stream is, and how to go on from there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    /// The last event's id.
+    pub(super) last_id: Option<HeaderValue>,
+    /// How long to wait before going on, as the server says.
+    pub(super) retry: Option<Duration>,
+    /// Whether something came since the stream was opened.
+    pub(super) has_moved: bool,
+}
+
+impl Events {
+    /// Reads a response from this place on.
+    pub(super) fn new(response: Response, longest: usize, slots: &Slots, place: Place) -> Self {
+        Self {
+            response,
+            parser: EventParser::new(longest),
+            chunk: Bytes::new(),
+            slot: None,
+            slots: slots.0.clone(),
+            place: Place {
+                has_moved: false,
+                ..place
+            },
+        }
+    }
+
+    /// Returns the next item; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Item>, ExchangeError> {
+        loop {
+            while let Some(event) = self.parser.read(&mut self.chunk) {
+                self.slot = None;
+                self.place.has_moved = true;
+                if let Some(id) = event.id {
+                    // An empty one takes back those before.
+                    let id = (!id.is_empty()).then(|| HeaderValue::from_str(&id).ok());
+                    self.place.last_id = id.flatten();
+                }
+                if let Some(retry) = event.retry {
+                    self.place.retry = Some(Duration::from_millis(retry));
+                }
+                let is_message = event
+                    .kind
+                    .as_deref()
+                    .is_none_or(|kind| matches!(kind, "message" | ""));
+                match (event.data, event.kind) {
+                    // It only has an id, from which to go on.
+                    (None, _) => {}
+                    (Some(Data::Whole(data)), _) if data.trim_ascii().is_empty() => {}
+                    (Some(_), Some(kind)) if !is_message => return Ok(Some(Item::Other(kind))),
+                    (Some(Data::Whole(data)), _) => return Ok(Some(Item::Message(data))),
+                    (Some(Data::TooLong { head, tail }), _) => {
+                        return Ok(Some(Item::TooLong(Overlong::read(&head, &tail))));
+                    }
+                }
+            }
+            let Some(chunk) = self.response.chunk().await? else {
+                return Ok(None);
+            };
+            if self.slot.is_none() && self.parser.kept() + chunk.len() > SHORT {
+                // Never closed.
+                self.slot = self.slots.clone().acquire_owned().await.ok();
+            }
+            self.chunk = chunk;
+        }
+    }
+
+    /// Where the stream is.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Reads to the end, so that the connection can be used again. Gives up soon.
+    pub(super) async fn drain(mut self) {
+        drop(self.slot.take());
+        let mut left = DRAINED.saturating_sub(self.chunk.len());
+        let end = async {
+            while let Ok(Some(chunk)) = self.response.chunk().await {
+                left = left.saturating_sub(chunk.len());
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        // Dropping the response closes the connection.
+        let _ = timeout(DRAIN_TIMEOUT, end).await;
+    }
+}

@@ -1,0 +1,191 @@
+//! Clients of both generations in front of servers of both, over HTTP.
+
+use std::sync::Arc;
+
+use axum::response::IntoResponse as _;
+use entreat_core::schema::Era;
+use entreat_engine::Engine;
+use entreat_gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
+use entreat_gateway::{Gateway, Upstream};
+use entreat_testkit::mcp::{Client, Kind, accept};
+use http::StatusCode;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::DuplexStream;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::http_server::{
+    Seen, Server, accepted, error_of, event, in_session, initialized, json_of, result_of, soon,
+    streamed, until, with_status,
+};
+
+/// Stands between a client on the returned stream and a server.
+async fn wrap(server: &Server) -> (DuplexStream, JoinHandle<Closed>) {
+    let (sender, receiver) = server.connect();
+    let upstream = Upstream {
+        sender: UpstreamSender::Http(sender),
+        receiver: UpstreamReceiver::Http(receiver),
+        name: "scripted".to_owned(),
+        url: Some(server.url()),
+    };
+    let engine = Engine::builder().start().await.unwrap();
+    let gateway = Gateway::builder(engine.asker("gateway")).build();
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(theirs);
+    let wrapped = tokio::spawn(async move { gateway.wrap(reader, writer, upstream).await });
+    (ours, wrapped)
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// A server of 2025 whose calls ask a form on their own stream.
+async fn asking() -> Server {
+    let answers: Arc<Mutex<Option<Value>>> = Arc::default();
+    let answered = Arc::new(Notify::new());
+    Server::start(move |seen| {
+        let (answers, answered) = (answers.clone(), answered.clone());
+        async move {
+            match seen.what().as_str() {
+                "initialize" => in_session("s", initialized(&seen)),
+                "response" => {
+                    *answers.lock() = Some(seen.message["result"].clone());
+                    answered.notify_one();
+                    accepted()
+                }
+                "tools/list" => json_of(&result_of(&seen, json!({"tools": []}))),
+                "tools/call" => {
+                    let schema = json!({"type": "object",
+                        "properties": {"name": {"type": "string"}}, "required": ["name"]});
+                    let ask = json!({"jsonrpc": "2.0", "id": 0, "method": "elicitation/create",
+                        "params": {"message": "Who?", "requestedSchema": schema}});
+                    let ask = futures_util::stream::iter([event(&ask).into()]);
+                    let rest = futures_util::stream::once(async move {
+                        answered.notified().await;
+                        let answer = answers.lock().take().unwrap();
+                        event(&result_of(&seen, text(&answer.to_string()))).into()
+                    });
+                    streamed(futures_util::StreamExt::chain(ask, rest))
+                }
+                // A server that speaks only the newest version says more than that.
+                "server/discover" => {
+                    let error = error_of(&seen, -32000, "Bad Request: Server not initialized");
+                    with_status(400, "application/json", error.to_string())
+                }
+                "GET" => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+                _ => accepted(),
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn clients_of_every_version_answer_what_a_server_of_2025_asks() {
+    for era in [Era::V2025_06_18, Era::V2025_11_25, Era::V2026_07_28] {
+        let server = asking().await;
+        let (stream, wrapped) = wrap(&server).await;
+        let mut client = soon(Client::connect(Kind::form(era), stream)).await;
+        let answer = |_: &_| accept(json!({"name": "Ada"}));
+        let reply = soon(client.call("greet", json!({}), answer)).await;
+        let answer: Value = serde_json::from_str(reply.text()).unwrap();
+        assert_eq!(answer, accept(json!({"name": "Ada"})), "{era:?}");
+        assert_eq!(server.count("tools/call"), 1);
+        drop(client);
+        assert_eq!(soon(wrapped).await.unwrap(), Closed::Here);
+        assert_eq!(server.whats().last().unwrap(), "DELETE");
+    }
+}
+
+/// A server of 2026-07-28, and nothing else.
+async fn modern_only() -> Server {
+    Server::start(async |seen: Seen| {
+        let is_modern = seen.header("mcp-protocol-version") == Some("2026-07-28");
+        if !is_modern {
+            let data = json!({"supported": ["2026-07-28"], "requested": ""});
+            let mut error = error_of(&seen, -32022, "Unsupported protocol version");
+            error["error"]["data"] = data;
+            return with_status(400, "application/json", error.to_string());
+        }
+        assert_eq!(seen.header("mcp-method"), Some(seen.what().as_str()));
+        let result = match seen.what().as_str() {
+            "server/discover" => json!({"resultType": "complete", "capabilities": {"tools": {}},
+                "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "m", "version": "1"}}}),
+            "tools/list" => json!({"resultType": "complete", "tools": [], "ttlMs": 0,
+                "cacheScope": "private"}),
+            "tools/call" => match &seen.message["params"]["inputResponses"]["q"] {
+                Value::Null => json!({"resultType": "input_required", "requestState": "s",
+                    "inputRequests": {"q": {"method": "elicitation/create", "params": {
+                        "mode": "form", "message": "Who?", "requestedSchema": {"type": "object",
+                        "properties": {"name": {"type": "string"}}}}}}}),
+                answer => {
+                    let mut result = text(&answer.to_string());
+                    result["resultType"] = json!("complete");
+                    result
+                }
+            },
+            _ => {
+                return with_status(
+                    404,
+                    "application/json",
+                    error_of(&seen, -32601, "no").to_string(),
+                );
+            }
+        };
+        json_of(&result_of(&seen, result))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn clients_of_every_version_answer_what_a_server_of_2026_asks() {
+    for era in [Era::V2025_06_18, Era::V2025_11_25, Era::V2026_07_28] {
+        let server = modern_only().await;
+        let (stream, wrapped) = wrap(&server).await;
+        let mut client = soon(Client::connect(Kind::form(era), stream)).await;
+        let answer = |_: &_| accept(json!({"name": "Ada"}));
+        let reply = soon(client.call("greet", json!({}), answer)).await;
+        let answer: Value = serde_json::from_str(reply.text()).unwrap();
+        assert_eq!(answer["content"], json!({"name": "Ada"}), "{era:?}");
+        assert_eq!(server.count("tools/call"), 2);
+        drop(client);
+        assert_eq!(soon(wrapped).await.unwrap(), Closed::Here);
+        assert_eq!(server.count("DELETE"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_client_hears_that_lists_may_have_changed_with_a_new_session() {
+    let server = Server::legacy(async |seen| match seen.header("mcp-session-id") {
+        Some("s1") if seen.what() == "tools/call" => StatusCode::NOT_FOUND.into_response(),
+        _ => json_of(&result_of(&seen, text("done"))),
+    })
+    .await;
+    let (stream, _wrapped) = wrap(&server).await;
+    let mut client = soon(Client::connect(Kind::form(Era::V2025_11_25), stream)).await;
+    let reply = soon(client.call("a", json!({}), |_: &_| accept(json!({})))).await;
+    assert_eq!(reply.text(), "done");
+    soon(client.hear("notifications/tools/list_changed")).await;
+    assert_eq!(server.count("tools/call"), 2);
+}
+
+#[tokio::test]
+async fn a_client_learns_whether_a_failed_call_may_have_run() {
+    let server = Server::legacy(async |_| with_status(502, "text/html", "<p>Bad Gateway")).await;
+    let (stream, _wrapped) = wrap(&server).await;
+    let mut client = soon(Client::connect(Kind::form(Era::V2025_11_25), stream)).await;
+    client.start("a", json!({})).await;
+    let reply = soon(client.any_reply()).await;
+    let entreat_testkit::mcp::Reply::Error(error) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(error["code"], -32603);
+    assert_eq!(
+        error["data"],
+        json!({"reason": "upstream_busy", "mayHaveRun": true})
+    );
+    until(|| server.count("tools/call") == 1).await;
+}
