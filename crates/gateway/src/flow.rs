@@ -27,7 +27,7 @@ use crate::settings::GatewaySettings;
 /// What our states begin with: an upstream's own states pass through the same member.
 const TICKET: &str = "entreat1.";
 /// The principal of a client on its own connection.
-const LOCAL: &str = "local";
+pub(crate) const LOCAL: &str = "local";
 
 /// The calls of a session that take several rounds.
 pub(crate) struct Flows {

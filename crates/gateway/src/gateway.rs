@@ -7,6 +7,7 @@ use entreat_engine::{Asker, Links};
 use entreat_wire::seal::Sealer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::approvals::Approved;
 use crate::desk::{Desk, Opener};
 use crate::session::{Ended, Session};
 use crate::settings::GatewaySettings;
@@ -21,6 +22,7 @@ pub struct Gateway {
     pub(crate) desk: Desk,
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
+    pub(crate) approved: Approved,
 }
 
 /// Builds a [`Gateway`].
@@ -131,6 +133,7 @@ impl Builder {
             desk: self.desk,
             settings: self.settings,
             sealer,
+            approved: Approved::default(),
         })
     }
 }

@@ -121,8 +121,8 @@ impl Session {
             return self.resume(id, params);
         }
         let call = Call::new(id, method, text.clone(), token_in(params).as_deref());
-        if method == Method::CallTool && self.needs_approval() {
-            return self.approve_then(&call, params, true);
+        if method == Method::CallTool && self.holds_for_approval(&call, params) {
+            return;
         }
         self.send_call(&call, envelope).await;
     }
@@ -394,6 +394,7 @@ impl Session {
 
     /// Adds the tool that resumes calls to the last page of a list, for clients that may need it.
     pub(crate) fn with_resume_tool(&self, result: &str) -> Option<String> {
+        self.note_tools(result);
         let may_link = self.settings().fulfils
             && self.gateway.desk.has_pages()
             && (!self.client_info().capabilities.shows_everything() || self.needs_approval());

@@ -31,5 +31,8 @@ pub mod side;
 mod tasks;
 mod visits;
 
+pub use approvals::{
+    ApprovalAction, ApprovalRule, Glob, InvalidCondition, InvalidGlob, Validity, When,
+};
 pub use gateway::{Builder, Gateway, Upstream};
 pub use settings::{GatewaySettings, Root};

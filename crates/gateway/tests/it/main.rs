@@ -1,1 +1,4 @@
 //! Tests of the gateway over real sides.
+
+mod approvals;
+mod world;
