@@ -318,6 +318,15 @@ pub(crate) async fn ask_on_page(
     form: Form,
     text: String,
 ) -> Result<Decided, NotAsked> {
+    ask_sheet(face, message, Sheet::of_server(face.server(), text, form)).await
+}
+
+/// Asks a question on our page; `message` is what the client shows with its address.
+pub(crate) async fn ask_sheet(
+    face: &Face,
+    message: &str,
+    sheet: Sheet,
+) -> Result<Decided, NotAsked> {
     if !face.settings().fulfils {
         return Err(NotAsked::NoPages);
     }
@@ -328,11 +337,9 @@ pub(crate) async fn ask_on_page(
         return Err(NotAsked::NoPages);
     }
     let sheet = Sheet {
-        server: face.server(),
-        message: text,
-        form,
         // The client may give up long before the person answers.
         is_linked: can_link && !by_client,
+        ..sheet
     };
     let mut page = face.desk().ask(sheet, face.cancelled()).await?;
     if by_client {

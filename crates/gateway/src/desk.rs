@@ -1,6 +1,7 @@
 //! Asks a person on Entreat's own pages what a client cannot show.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use entreat_core::schema::import_as;
 use entreat_core::url_guard::{Action, Card, Warning, inspect};
@@ -32,13 +33,33 @@ pub(crate) struct Desk {
 
 /// A question for a page.
 pub(crate) struct Sheet {
-    /// Who asks.
+    /// Who asks, by its own name.
     pub(crate) server: String,
-    /// The server's words.
     pub(crate) message: String,
     pub(crate) form: Form,
     /// Whether nobody waits for it but the person's next call.
     pub(crate) is_linked: bool,
+    pub(crate) format: TextFormat,
+    /// Who has to answer; `None` is whoever opens the page.
+    pub(crate) respondent: Option<String>,
+    /// How long it stays open; `None` is the usual time.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Sheet {
+    /// A question in a server's words.
+    pub(crate) fn of_server(server: String, message: String, form: Form) -> Self {
+        Self {
+            server,
+            message,
+            form,
+            is_linked: false,
+            // The server did not write for Entreat.
+            format: TextFormat::Plain,
+            respondent: None,
+            timeout: None,
+        }
+    }
 }
 
 /// Why a question reached nobody.
@@ -101,20 +122,23 @@ impl Desk {
             Channel::Page
         };
         let mut ask = Ask::form(sheet.form)
-            // The server did not write for Entreat.
-            .text_format(TextFormat::Plain)
+            .text_format(sheet.format)
             .introduced_as(&sheet.server)
             .channel(channel);
         if !sheet.message.trim().is_empty() {
             ask = ask.message(&sheet.message);
         }
-        if let Some(respondent) = &self.respondent {
+        if let Some(respondent) = sheet.respondent.as_ref().or(self.respondent.as_ref()) {
             ask = ask.respondent(respondent);
         }
-        if sheet.is_linked {
-            let longest = self.asker.timeout_config(Mode::Form).max_ms;
+        let timeout = sheet.timeout.map(|time| {
+            let millis = time.as_millis();
+            u64::try_from(millis).unwrap_or(u64::MAX)
+        });
+        if let Some(timeout) = timeout.or(sheet.is_linked.then_some(DAY_MS)) {
+            let bounds = self.asker.timeout_config(Mode::Form);
             ask = ask.timeout(Timeout {
-                initial: Some(DAY_MS.min(longest)),
+                initial: Some(timeout.clamp(bounds.min_ms, bounds.max_ms)),
                 ..Timeout::default()
             });
         }

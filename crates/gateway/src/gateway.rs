@@ -7,6 +7,7 @@ use entreat_engine::{Asker, Links};
 use entreat_wire::seal::Sealer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::approvals::Approved;
 use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
 use crate::session::{Ended, Person, Session};
@@ -22,6 +23,7 @@ pub struct Gateway {
     pub(crate) desk: Desk,
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
+    pub(crate) approved: Approved,
 }
 
 /// Builds a [`Gateway`].
@@ -139,6 +141,7 @@ impl Builder {
             desk: self.desk,
             settings: self.settings,
             sealer,
+            approved: Approved::default(),
         })
     }
 }

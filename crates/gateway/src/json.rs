@@ -21,6 +21,19 @@ impl<'a> RawObject<'a> {
         (!object.has_duplicates()).then_some(object)
     }
 
+    /// Parses the members of an object, of which several may have one name; `None` if it is not one.
+    pub(crate) fn members(text: &'a str) -> Option<Vec<(Cow<'a, str>, &'a str)>> {
+        let object: Self = serde_json::from_str(text).ok()?;
+        let borrowed = |value| match value {
+            Cow::Borrowed(text) => Some(text),
+            Cow::Owned(_) => None,
+        };
+        let members = object.0.into_iter();
+        members
+            .map(|(name, value)| Some((name, borrowed(value)?)))
+            .collect()
+    }
+
     fn has_duplicates(&self) -> bool {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_ref()).collect();
         names.sort_unstable();

@@ -118,8 +118,8 @@ impl Session {
         if call.method == Method::CallTool && self.is_resume(params) {
             return self.resume(call, params);
         }
-        if call.method == Method::CallTool && self.needs_approval() {
-            return self.approve_then(&call, params, true);
+        if call.method == Method::CallTool && self.holds_for_approval(&call, params) {
+            return;
         }
         self.send_call(&call, envelope).await;
     }
@@ -454,6 +454,7 @@ impl Session {
 
     /// Adds the tool that resumes calls to the last page of a list, for clients that may need it.
     pub(crate) fn with_resume_tool(&self, shows: Capabilities, result: &str) -> Option<String> {
+        self.note_tools(result);
         let may_link = self.settings().fulfils
             && self.desk.has_pages()
             && (!shows.shows_everything() || self.needs_approval());

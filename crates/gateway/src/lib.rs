@@ -33,6 +33,9 @@ pub mod side;
 mod tasks;
 mod visits;
 
+pub use approvals::{
+    ApprovalAction, ApprovalRule, Glob, InvalidCondition, InvalidGlob, Validity, When,
+};
 pub use gateway::{Builder, Gateway, Upstream};
 pub use session::Person;
 pub use settings::{GatewaySettings, Root};

@@ -60,7 +60,7 @@ impl Session {
         self.state.lock().resume.unwrap_or(RESUME)
     }
 
-    fn is_modern_client(&self) -> bool {
+    pub(crate) fn is_modern_client(&self) -> bool {
         let pair = self.state.lock().pair;
         matches!(pair, Pair::Modern | Pair::Lowered)
     }

@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use crate::approvals::Gate;
 use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
 use crate::capability::{self, Capabilities};
@@ -149,10 +150,10 @@ impl Session {
                         Reply::error(code::INVALID_PARAMS, "the request state is not valid");
                     return call.client.respond(refused.to_message(&call.id));
                 }
-                if call.method == Method::CallTool && self.needs_approval() {
-                    return self.approve_then(call, params, false);
+                if call.method == Method::CallTool && self.holds_for_approval(call, params) {
+                    return;
                 }
-                self.park_call(call, params);
+                self.park_call(call, params, None);
             }
             _ if is_gone(method) => call.client.respond(no_method().to_message(&call.id)),
             _ => {
@@ -176,7 +177,7 @@ impl Session {
 
     /// Runs a call on the server, and holds the client's request until it has a result or
     /// questions.
-    pub(crate) fn park_call(self: &Arc<Self>, call: &Arc<Call>, params: &str) {
+    pub(crate) fn park_call(self: &Arc<Self>, call: &Arc<Call>, params: &str, gate: Option<Gate>) {
         let flow = match self.begin_flow(call.method, declared(params)) {
             Ok(flow) => flow,
             Err(busy) => return call.client.respond(busy.to_message(&call.id)),
@@ -196,9 +197,17 @@ impl Session {
         let params = lowered_params(params, call, &flow.handle);
         let (session, driven, method) = (self.clone(), flow.clone(), call.method.name());
         self.spawn(async move {
+            let work = async {
+                if let Some(gate) = gate
+                    && let Err(refusal) = gate.pass(&Face::Rounds(driven.clone())).await
+                {
+                    return refusal;
+                }
+                session.call_parked(&driven, method, &params).await
+            };
             tokio::select! {
                 biased;
-                reply = session.call_parked(&driven, method, &params) => {
+                reply = work => {
                     driven.finish(session.modernised(driven.capabilities(), method, reply));
                 }
                 () = driven.cancelled.cancelled() => {}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use entreat_core::schema::Era;
 use entreat_wire::message::{CREATE, ElicitMode};
 
+use crate::approvals::Gate;
 use crate::ask::Question;
 use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
@@ -99,8 +100,8 @@ impl Session {
         if call.method.may_ask() && self.continues_flow(&call, declared, params) {
             return;
         }
-        if call.method == Method::CallTool && self.needs_approval() {
-            return self.approve_then(&call, params, false);
+        if call.method == Method::CallTool && self.holds_for_approval(&call, params) {
+            return;
         }
         self.send_modern(&call, envelope, params, declared).await;
     }
@@ -227,7 +228,7 @@ impl Session {
         if round.questions().all(is_native) {
             return Change::Pass;
         }
-        match self.begin_rounds(call, declared, params, Some(round)) {
+        match self.begin_rounds(call, declared, params, Some(round), None) {
             Ok(()) => Change::Held,
             Err(busy) => Change::Reply(busy),
         }
@@ -240,6 +241,7 @@ impl Session {
         declared: Capabilities,
         params: &str,
         first: Option<Round>,
+        gate: Option<Gate>,
     ) -> Result<(), Reply> {
         let flow = self.begin_flow(call.method, declared)?;
         let object = RawObject::parse(params).unwrap_or_default();
@@ -253,9 +255,17 @@ impl Session {
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
             let face = Face::Rounds(driven.clone());
+            let work = async {
+                if let Some(gate) = gate
+                    && let Err(refusal) = gate.pass(&face).await
+                {
+                    return refusal;
+                }
+                drive(&session, &face, method, &params, first).await
+            };
             tokio::select! {
                 biased;
-                reply = drive(&session, &face, method, &params, first) => driven.finish(reply),
+                reply = work => driven.finish(reply),
                 () = driven.cancelled.cancelled() => {}
             }
         });

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::approvals::Gate;
 use crate::call::{Call, Method};
 use crate::capability;
 use crate::envelope::{self, RawId};
@@ -135,10 +136,10 @@ impl Session {
         if call.method == Method::CallTool && self.is_resume(params) {
             return self.resume(call.clone(), params);
         }
-        if call.method == Method::CallTool && self.needs_approval() {
-            return self.approve_then(call, params, true);
+        if call.method == Method::CallTool && self.holds_for_approval(call, params) {
+            return;
         }
-        self.drive_raised(call, method, params);
+        self.drive_raised(call, method, params, None);
     }
 
     /// Answers what only a session can: 2026-07-28 has none.
@@ -165,7 +166,13 @@ impl Session {
     }
 
     /// Sends a request through its rounds, while the client waits.
-    pub(crate) fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
+    pub(crate) fn drive_raised(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        method: &str,
+        params: &str,
+        gate: Option<Gate>,
+    ) {
         if let Err(busy) = self.note_call(call) {
             return call.client.respond(busy.to_message(&call.id));
         }
@@ -180,9 +187,17 @@ impl Session {
                     linkable: Some(call.clone()),
                     cancelled: call.cancelled.clone(),
                 });
+                let work = async {
+                    if let Some(gate) = gate
+                        && let Err(refusal) = gate.pass(&face).await
+                    {
+                        return refusal;
+                    }
+                    drive(&session, &face, &method, &params, None).await
+                };
                 tokio::select! {
                     biased;
-                    reply = drive(&session, &face, &method, &params, None) => reply,
+                    reply = work => reply,
                     () = call.cancelled.cancelled() => return,
                 }
             } else {

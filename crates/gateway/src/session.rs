@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::approvals::KnownTools;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
@@ -87,6 +88,7 @@ pub(crate) struct Session {
     pub(crate) flows: Flows,
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
+    pub(crate) tools: KnownTools,
     rate: Option<RateLimiter>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -208,6 +210,7 @@ impl Session {
             flows: Flows::new(&gateway.settings),
             raised: Raised::default(),
             lowered: Lowered::default(),
+            tools: KnownTools::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -366,6 +369,16 @@ impl Session {
             }
         };
         match &envelope.kind {
+            // Whose calls nobody would have approved.
+            Kind::Batch if self.needs_approval() => {
+                let error = Reply::error(code::INVALID_REQUEST, "batches are not accepted");
+                self.client.push(error.to_message(&RawId::new("null")));
+            }
+            Kind::Notification { method, .. }
+                if method == Method::CallTool.name() && self.needs_approval() =>
+            {
+                tracing::warn!("dropped a call without an id, which nobody can approve");
+            }
             Kind::Batch => self.upstream.send(text.to_vec()).await,
             Kind::Response { id, result, error } => {
                 self.client_replied(&RawId::new(id), &envelope, *result, *error)
@@ -667,7 +680,9 @@ impl Session {
         if let Some(Pending::Client(call, _)) = via.and_then(|id| state.requests.get(id)) {
             return (Some(call.clone()), Some(call.clone()));
         }
-        let mut calls = state.asking.values();
+        // Calls that wait for an approval are not open at the server yet.
+        let is_open = |call: &&Arc<Call>| call.upstream_id.lock().is_some();
+        let mut calls = state.asking.values().filter(is_open);
         match (calls.next(), calls.next()) {
             (Some(call), None) => (Some(call.clone()), Some(call.clone())),
             (oldest, _) => (None, oldest.cloned()),
@@ -888,6 +903,11 @@ impl State {
         self.requests
             .insert(id.clone(), Pending::Client(call.clone(), seq));
         id
+    }
+
+    /// Forgets a request that was not sent.
+    pub(crate) fn forget_request(&mut self, id: &RawId) {
+        self.requests.remove(id);
     }
 
     fn close(&mut self, call: &Arc<Call>, seq: u64) {

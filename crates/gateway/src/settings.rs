@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::approvals::ApprovalRule;
+
 /// Settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
@@ -37,6 +39,8 @@ pub struct GatewaySettings {
     pub rounds: u32,
     /// How many calls may be parked at once.
     pub parked: usize,
+    /// Which calls of tools a person has to approve. The first rule that matches decides.
+    pub approvals: Vec<ApprovalRule>,
     /// Root folders that are offered to servers in addition to the client's.
     pub roots: Vec<Root>,
 }
@@ -67,6 +71,7 @@ impl Default for GatewaySettings {
             attempts: 3,
             rounds: 10,
             parked: 10_000,
+            approvals: Vec::new(),
             roots: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@
     reason = "helpers of tests: a panic is a failed test"
 )]
 
+mod approvals;
 mod http_server;
 mod http_upstream;
 mod legacy;

@@ -1,0 +1,216 @@
+//! Asks a person about one call, and says in words for a model what they decided.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use entreat_core::UnixTime;
+use entreat_wire::digest::Digest;
+use entreat_wire::message::CREATE;
+
+use super::Validity;
+use super::question::{Decision, NativeAnswer, Question, decision, native_decision};
+use crate::ask::ask_sheet;
+use crate::desk::Decided;
+use crate::face::Face;
+use crate::reply::{Reply, tool_text};
+use crate::session::Session;
+
+/// What stands between a call and its server.
+pub(crate) struct Gate {
+    pub(super) session: Arc<Session>,
+    pub(super) tool: String,
+    pub(super) question: Question,
+    /// What the approval is for: the principal, server, tool and arguments.
+    pub(super) digest: Digest,
+    pub(super) valid: Validity,
+}
+
+/// How the question ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Decided(Decision),
+    /// Seen, and not decided.
+    Dismissed,
+    TimedOut,
+    /// Nobody waits for the decision any more.
+    Withdrawn,
+    /// There is no way to ask anybody.
+    Unasked(String),
+}
+
+impl Gate {
+    /// Returns once the call may run; the error is its result, if it may not.
+    pub(crate) async fn pass(self, face: &Face) -> Result<(), Reply> {
+        let verdict = {
+            let _alive = face.keep_alive();
+            self.ask(face).await
+        };
+        // Without the arguments and the reason.
+        let name = verdict.name();
+        tracing::info!(tool = %self.tool, decision = name, "a person was asked to approve a call");
+        let refusal = match verdict {
+            Verdict::Decided(Decision::Approved) => {
+                if let Validity::For(valid) = self.valid {
+                    let now = face.now();
+                    self.session.gateway.approved.note(self.digest, now, valid);
+                }
+                return Ok(());
+            }
+            verdict => self.words(&verdict),
+        };
+        let is_modern = self.session.is_modern_client();
+        Err(Reply::Result(tool_text(&refusal, true, is_modern)))
+    }
+
+    async fn ask(&self, face: &Face) -> Verdict {
+        let deadline = face.now().after(self.question.timeout);
+        let has_own_way = face.has_own_way();
+        // Only a page knows who answers.
+        let is_native =
+            face.capabilities().form && !face.distrusts_native() && self.question.who.is_none();
+        let native = is_native.then(|| self.question.native(!has_own_way));
+        let Some(params) = native.flatten() else {
+            return self.ask_on_page(face, deadline).await;
+        };
+        let mut native = std::pin::pin!(self.ask_native(face, &params, deadline));
+        if has_own_way && !face.has_answered() {
+            // It may have declared what it does not show: then a page opens too.
+            tokio::select! {
+                biased;
+                verdict = &mut native => match verdict {
+                    Ok(verdict) => return verdict,
+                    Err(_) => return self.ask_on_page(face, deadline).await,
+                },
+                () = face.sleep(face.settings().native_silence) => {}
+            }
+            let mut page = std::pin::pin!(self.ask_on_page(face, deadline));
+            tokio::select! {
+                biased;
+                verdict = &mut native => if let Ok(verdict) = verdict {
+                    return verdict;
+                },
+                verdict = &mut page => {
+                    face.distrust_native();
+                    return verdict;
+                }
+            }
+            return page.await;
+        }
+        match native.await {
+            Ok(verdict) => verdict,
+            Err(_) if has_own_way => self.ask_on_page(face, deadline).await,
+            Err(why) => Verdict::Unasked(why),
+        }
+    }
+
+    /// Has the client ask in its own form. An error says why its answer does not count.
+    async fn ask_native(
+        &self,
+        face: &Face,
+        params: &str,
+        deadline: UnixTime,
+    ) -> Result<Verdict, String> {
+        let asked = face.now();
+        let reply = tokio::select! {
+            biased;
+            reply = face.push(CREATE, params) => reply,
+            () = face.sleep(deadline.since(asked)) => return Ok(Verdict::TimedOut),
+        };
+        if face.cancelled().is_cancelled() {
+            return Ok(Verdict::Withdrawn);
+        }
+        let Reply::Result(result) = reply else {
+            face.distrust_native();
+            return Err("the client cannot show the question".to_owned());
+        };
+        // A round goes out when its questions are gathered.
+        let gather = if face.has_rounds() {
+            face.settings().gather
+        } else {
+            Duration::ZERO
+        };
+        if face.now().since(asked) < face.settings().reading_time + gather {
+            tracing::info!("the client answered faster than a person reads");
+            face.distrust_native();
+            return Err("the client answered faster than a person reads".to_owned());
+        }
+        match native_decision(&result) {
+            NativeAnswer::Decided(decision) => {
+                face.note_answered();
+                Ok(Verdict::Decided(decision))
+            }
+            NativeAnswer::Dismissed => {
+                face.note_answered();
+                Ok(Verdict::Dismissed)
+            }
+            NativeAnswer::Invalid => Err("the client's answer is not valid".to_owned()),
+        }
+    }
+
+    /// Asks on our page, which the person reaches by the first way that this client has.
+    async fn ask_on_page(&self, face: &Face, deadline: UnixTime) -> Verdict {
+        let left = deadline.since(face.now());
+        let Some(sheet) = self.question.sheet(left) else {
+            return Verdict::Unasked("the question cannot be shown".to_owned());
+        };
+        match ask_sheet(face, &self.question.title, sheet).await {
+            Ok(Decided::Answered(answers)) => {
+                decision(&answers).map_or(Verdict::Dismissed, Verdict::Decided)
+            }
+            Ok(Decided::Declined | Decided::Cancelled | Decided::Invalid) => Verdict::Dismissed,
+            Ok(Decided::TimedOut) => Verdict::TimedOut,
+            Ok(Decided::Withdrawn) => Verdict::Withdrawn,
+            Err(error) => {
+                tracing::warn!(%error, "an approval reached nobody");
+                Verdict::Unasked(error.to_string())
+            }
+        }
+    }
+
+    /// What a model reads of a call that does not run.
+    fn words(&self, verdict: &Verdict) -> String {
+        let tool = &self.tool;
+        let advice = "Do not repeat it unless the person asks you to.";
+        match verdict {
+            Verdict::Decided(Decision::Refused {
+                reason: Some(reason),
+            }) => format!(
+                "The call was not run: a person was asked to approve this call of `{tool}`, and \
+                 said no. Their reason: {reason}"
+            ),
+            Verdict::Decided(Decision::Refused { reason: None } | Decision::Approved) => format!(
+                "The call was not run: a person was asked to approve this call of `{tool}`, and \
+                 said no. {advice}"
+            ),
+            Verdict::Dismissed => format!(
+                "The call was not run: a person was asked to approve this call of `{tool}`, and \
+                 closed the question without a decision. {advice}"
+            ),
+            Verdict::TimedOut => format!(
+                "The call was not run: a person was asked to approve this call of `{tool}`, and \
+                 did not decide in time. {advice}"
+            ),
+            Verdict::Withdrawn => format!(
+                "The call was not run: the question whether to approve this call of `{tool}` was \
+                 withdrawn."
+            ),
+            Verdict::Unasked(why) => format!(
+                "The call was not run: this call of `{tool}` needs a person's approval, and nobody \
+                 could be asked: {why}."
+            ),
+        }
+    }
+}
+
+impl Verdict {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Decided(Decision::Approved) => "approved",
+            Self::Decided(Decision::Refused { .. }) => "refused",
+            Self::Dismissed => "dismissed",
+            Self::TimedOut => "timed_out",
+            Self::Withdrawn => "withdrawn",
+            Self::Unasked(_) => "not_asked",
+        }
+    }
+}
