@@ -107,6 +107,8 @@ pub mod answering;
 #[cfg(feature = "pages")]
 mod program;
 
+#[cfg(feature = "gateway")]
+pub use program::GatewayOptions;
 #[cfg(feature = "pages")]
 pub use program::{Builder, Entreat, EntreatError};
 

@@ -24,6 +24,8 @@ use tokio::task::JoinHandle;
 
 pub use builder::Builder;
 pub use error::EntreatError;
+#[cfg(feature = "gateway")]
+pub use gateway::GatewayOptions;
 
 /// Entreat embedded in a program: engine, store and service. Created by [`Entreat::builder`].
 ///
@@ -62,6 +64,8 @@ pub struct Entreat {
     http: entreat_service::http::HttpSettings,
     #[cfg(feature = "remote")]
     remote: Option<entreat_service::RemotePages>,
+    #[cfg(feature = "gateway")]
+    front: Option<entreat_gateway::front::Front>,
     #[cfg(feature = "embedded")]
     embedded: Option<std::sync::Arc<entreat_stores::EmbeddedStore>>,
 }
@@ -166,6 +170,11 @@ impl Entreat {
     pub async fn shutdown(self) {
         #[cfg(feature = "mcp")]
         self.mcp.shutdown().await;
+        // Before the server, whose streams end with the sessions.
+        #[cfg(feature = "gateway")]
+        if let Some(front) = self.front {
+            front.close().await;
+        }
         if let Some(server) = self.server {
             // Fails only if the server has already ended.
             let _ = server.end.send(());

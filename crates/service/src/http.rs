@@ -3,6 +3,7 @@
 //! Every resource a client can consume is bounded: header and body sizes, how long they may take,
 //! the number of connections. `guard.rs` decides who may ask.
 
+mod admitted;
 mod call;
 mod events;
 mod files;
@@ -31,6 +32,7 @@ use bytes::Bytes;
 use entreat_engine::LogThrottle;
 use tokio::net::TcpListener;
 
+pub use self::admitted::AdmittedCaller;
 pub use self::server::{Server, listen};
 
 use self::proxied::ProxiedRequests;
@@ -146,6 +148,8 @@ struct Shared {
     proxied_requests: Option<ProxiedRequests>,
     memory: MemoryQuota,
     readiness: tokio::sync::Mutex<()>,
+    /// Routes of others, for admitted callers.
+    admitted: Option<Router>,
     /// Also tracks WebSocket tasks and the task that fills the notification log.
     shutdown: Shutdown,
 }
@@ -172,6 +176,7 @@ impl Http {
             refusals: LogThrottle::default(),
             proxied_requests: None,
             readiness: tokio::sync::Mutex::default(),
+            admitted: None,
             shutdown: server.shutdown().clone(),
         };
         let shared = Arc::new(shared);
@@ -195,6 +200,16 @@ impl Http {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.proxied_requests = ProxiedRequests::new(identity, &shared.settings);
             shared.pages = Some(pages);
+        }
+        self
+    }
+
+    /// Serves a router beside the control API, for the same callers: only admitted requests reach
+    /// it, with an [`AdmittedCaller`] among their extensions.
+    #[must_use]
+    pub fn with_admitted(mut self, router: Router) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.admitted = Some(router);
         }
         self
     }
@@ -255,6 +270,13 @@ impl Http {
         let router = router.with_state(self.shared.clone());
         let router = match &self.shared.pages {
             Some(pages) => router.merge(pages.router()),
+            None => router,
+        };
+        let router = match &self.shared.admitted {
+            Some(admitted) => {
+                let admit = from_fn_with_state(self.shared.clone(), admitted::admit);
+                router.merge(admitted.clone().layer(admit))
+            }
             None => router,
         };
         let not_found = || async { text(StatusCode::NOT_FOUND, "Not found.\n") };

@@ -52,6 +52,10 @@ pub struct Builder {
     metrics: Option<Metrics>,
     #[cfg(feature = "mcp")]
     mcp: McpOptions,
+    #[cfg(feature = "gateway")]
+    gateway: Option<super::GatewayOptions>,
+    #[cfg(feature = "gateway")]
+    gateway_browser: Option<Arc<dyn Fn(&str) + Send + Sync>>,
 }
 
 /// An asker identified by a key.
@@ -281,6 +285,23 @@ impl Builder {
         self
     }
 
+    /// Serves a gateway to upstream MCP servers under `/mcp`, beside the control API and for the same
+    /// callers. Needs [`listen`](Self::listen).
+    #[cfg(feature = "gateway")]
+    #[must_use]
+    pub fn gateway(mut self, options: super::GatewayOptions) -> Self {
+        self.gateway = Some(options);
+        self
+    }
+
+    /// Sets how the gateway opens a page in the browser of this machine, for callers on it.
+    #[cfg(feature = "gateway")]
+    #[must_use]
+    pub fn gateway_browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.gateway_browser = Some(Arc::new(open));
+        self
+    }
+
     /// Starts everything on the current runtime.
     ///
     /// When this returns, the store is open, questions that expired in the meantime are settled,
@@ -320,6 +341,8 @@ impl Builder {
             http: self.http.clone(),
             #[cfg(feature = "remote")]
             remote,
+            #[cfg(feature = "gateway")]
+            front: None,
             #[cfg(feature = "embedded")]
             embedded,
             rpc,
@@ -370,6 +393,15 @@ impl Builder {
         let askers = build_askers(&engine, self.askers, needs_no_key);
         let http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
         let http = configure_http(http, self.tls, self.metrics, entreat.pages.clone());
+        #[cfg(feature = "gateway")]
+        let http = match self.gateway {
+            Some(options) => {
+                let (front, router) = entreat.gateway_front(options, self.gateway_browser);
+                entreat.front = Some(front);
+                http.with_admitted(router)
+            }
+            None => http,
+        };
         let (end, ended) = oneshot::channel();
         let serving = http.serve(listener, async {
             // Dropping the sender also stops the server.

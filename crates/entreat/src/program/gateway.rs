@@ -1,10 +1,32 @@
 //! A gateway whose questions are asked here.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use entreat_gateway::{Builder, Gateway};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use entreat_gateway::front::{Front, FrontSettings, Route};
+use entreat_gateway::{Builder, Gateway, GatewaySettings, Person};
+use entreat_service::Role;
+use entreat_service::http::AdmittedCaller;
 
 use super::{Entreat, long_waits};
+
+/// Upstream servers to serve over Streamable HTTP, beside the control API.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayOptions {
+    /// The upstream servers.
+    pub routes: Vec<Route>,
+    /// How long the gateway waits, and how much it allows.
+    pub settings: GatewaySettings,
+    /// Limits on its clients.
+    pub front: FrontSettings,
+    /// Who answers the questions of the clients with an asker's key, by the asker's name.
+    pub respondents: HashMap<String, String>,
+}
 
 impl Entreat {
     /// Prepares a gateway between MCP clients and servers: what a client cannot show is asked on
@@ -20,4 +42,42 @@ impl Entreat {
             None => gateway,
         }
     }
+
+    /// The front of a gateway, and its routes for admitted callers.
+    pub(super) fn gateway_front(
+        &self,
+        options: GatewayOptions,
+        browser: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    ) -> (Front, Router) {
+        let mut gateway = self.gateway().settings(options.settings);
+        if let Some(open) = browser {
+            gateway = gateway.browser(move |url| open(url));
+        }
+        let front = Front::new(gateway.build(), options.routes, options.front);
+        let name_person = from_fn_with_state(Arc::new(options.respondents), name_person);
+        let router = front.router().layer(name_person);
+        (front, router)
+    }
+}
+
+/// Says who is behind a request, to whom its sessions and questions belong.
+async fn name_person(
+    State(respondents): State<Arc<HashMap<String, String>>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let person = match request.extensions().get::<AdmittedCaller>() {
+        Some(caller) if caller.role == Role::Operator => {
+            return (StatusCode::FORBIDDEN, "An operator's key calls no tools.\n").into_response();
+        }
+        Some(caller) if caller.has_key => Person {
+            principal: caller.name.to_string(),
+            respondent: respondents.get(&*caller.name).cloned(),
+            is_here: false,
+        },
+        Some(_) => Person::here(),
+        None => return StatusCode::UNAUTHORIZED.into_response(),
+    };
+    request.extensions_mut().insert(person);
+    next.run(request).await
 }
