@@ -23,6 +23,8 @@ const PARTS: [(&str, &[&str]); 4] = [
             "docs/asking.md",
             "docs/clients.md",
             "docs/mcp.md",
+            "docs/gateway.md",
+            "docs/approvals.md",
             "docs/embedding.md",
             "docs/answering.md",
             "docs/terminal.md",

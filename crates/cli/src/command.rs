@@ -17,6 +17,7 @@ mod config;
 mod demo;
 mod doctor;
 mod form;
+mod gateway;
 mod inbox;
 mod launch;
 mod list;
@@ -90,6 +91,7 @@ enum Command {
     Rpc(rpc::Args),
     Mcp(mcp::Args),
     Wrap(wrap::Args),
+    Gateway(gateway::Args),
     #[command(name = LAUNCH, hide = true)]
     Launch(launch::Args),
     Setup(setup::Args),
@@ -131,6 +133,7 @@ impl Cli {
             Command::Rpc(args) => rpc::run(&args, context),
             Command::Mcp(args) => mcp::run(&args, context),
             Command::Wrap(args) => wrap::run(&args, context),
+            Command::Gateway(args) => gateway::run(&args, context, out),
             Command::Launch(args) => launch::run(&args),
             Command::Setup(args) => setup::run(&args, context, out),
             Command::Config(args) => config::run(&args, context, out),

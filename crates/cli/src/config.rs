@@ -11,6 +11,7 @@ mod pages;
 mod resolved;
 mod rules;
 mod setting;
+mod upstream;
 mod value;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ use self::file::File;
 pub(crate) use self::origin::{Origin, Source};
 pub(crate) use self::resolved::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 use self::setting::{SETTINGS, Setting};
+pub(crate) use self::upstream::{
+    UpstreamConfig, UpstreamTarget, headers as upstream_headers, secret as upstream_secret,
+};
 use crate::environment::Environment;
 use crate::output;
 
@@ -119,6 +123,7 @@ pub(crate) fn load(
             config.set(raw, &mut errors);
         }
         file_askers = contents.askers;
+        config.upstreams = contents.upstreams;
     }
     for setting in SETTINGS {
         let name = setting.variable();

@@ -49,6 +49,15 @@ pub(crate) async fn answer(face: &Face, question: &Question) -> Reply {
     if let Some(refusal) = face.admit() {
         return refusal;
     }
+    let policy = face.policy();
+    let is_allowed = match question.request.mode() {
+        Ok(ElicitMode::Form { .. }) => policy.may_ask_forms,
+        Ok(ElicitMode::Url { .. }) => policy.may_ask_urls,
+        Err(_) => true,
+    };
+    if !is_allowed {
+        return Reply::failed("this server may not ask that here", "not_allowed");
+    }
     let _alive = face.keep_alive();
     match question.request.mode() {
         Ok(ElicitMode::Form { schema }) => answer_form(face, question, schema).await,

@@ -12,6 +12,7 @@ use crate::capability::Capabilities;
 use crate::desk::Desk;
 use crate::flow::{Flow, PageGuard};
 use crate::json::{RawObject, quoted};
+use crate::policy::Policy;
 use crate::reply::Reply;
 use crate::session::Session;
 use crate::settings::GatewaySettings;
@@ -115,6 +116,11 @@ impl Face {
 
     pub(crate) fn desk(&self) -> &Desk {
         &self.session().desk
+    }
+
+    /// What the server may ask.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.session().policy
     }
 
     pub(crate) fn server(&self) -> String {

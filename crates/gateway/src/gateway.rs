@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::approvals::Approved;
 use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
+use crate::policy::Policy;
 use crate::session::{Ended, Person, Session};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
@@ -44,6 +45,8 @@ pub struct Upstream {
     pub name: String,
     /// Its URL, if it is not a child process.
     pub url: Option<String>,
+    /// What it may offer and ask.
+    pub policy: Policy,
 }
 
 impl Gateway {
@@ -80,6 +83,7 @@ impl Gateway {
             &upstream.name,
             upstream.url.clone(),
             Person::here(),
+            upstream.policy.clone(),
         );
         let source = LineSource::new(reader, MAX_MESSAGE);
         let ended = session.run(source, &mut upstream.receiver).await;

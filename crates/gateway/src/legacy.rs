@@ -454,14 +454,15 @@ impl Session {
 
     /// Adds the tool that resumes calls to the last page of a list, for clients that may need it.
     pub(crate) fn with_resume_tool(&self, shows: Capabilities, result: &str) -> Option<String> {
-        self.note_tools(result);
+        let filtered = self.take_tools(result);
+        let result = filtered.as_deref().unwrap_or(result);
         let may_link = self.settings().fulfils
             && self.desk.has_pages()
             && (!shows.shows_everything() || self.needs_approval());
         if !may_link {
-            return None;
+            return filtered;
         }
-        links::add_tool(self, result)
+        links::add_tool(self, result).or(filtered)
     }
 }
 

@@ -23,6 +23,8 @@ mod links;
 mod lowered;
 mod meta;
 mod modern;
+mod pins;
+mod policy;
 mod raised;
 mod reply;
 mod rounds;
@@ -37,5 +39,7 @@ pub use approvals::{
     ApprovalAction, ApprovalRule, Glob, InvalidCondition, InvalidGlob, Validity, When,
 };
 pub use gateway::{Builder, Gateway, Upstream};
+pub use pins::{PinMode, Pins, forget as forget_tools};
+pub use policy::Policy;
 pub use session::Person;
 pub use settings::{GatewaySettings, Root};

@@ -72,6 +72,12 @@ pub(crate) fn strip(params: &mut RawObject<'_>) {
     }
 }
 
+/// What the gateway says of itself where no client has.
+pub(crate) fn own_info() -> String {
+    let version = quoted(env!("CARGO_PKG_VERSION"));
+    format!(r#"{{"name":"entreat","version":{version}}}"#)
+}
+
 /// What a client of 2026-07-28 says of itself in each request.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamp {

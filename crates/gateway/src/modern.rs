@@ -12,8 +12,8 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
-use crate::json::{RawObject, quoted};
-use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp};
+use crate::json::RawObject;
+use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
 use crate::reply::{Reply, code};
 use crate::rounds::{Round, drive};
 use crate::secrets;
@@ -310,12 +310,7 @@ pub(crate) fn stamp_of(params: &str) -> Stamp {
     let meta = params.object("_meta").unwrap_or_default();
     let get = |name: &str| meta.get(name).map(str::to_owned);
     Stamp {
-        info: get(CLIENT_INFO).unwrap_or_else(|| {
-            format!(
-                r#"{{"name":"entreat","version":{}}}"#,
-                quoted(env!("CARGO_PKG_VERSION"))
-            )
-        }),
+        info: get(CLIENT_INFO).unwrap_or_else(own_info),
         capabilities: get(CLIENT_CAPABILITIES).unwrap_or_else(|| "{}".to_owned()),
         log_level: None,
     }

@@ -19,7 +19,7 @@ use crate::capability;
 use crate::envelope::{self, RawId};
 use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
-use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp};
+use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp, own_info};
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::drive;
 use crate::session::{Change, Pair, Session};
@@ -100,8 +100,9 @@ impl Session {
             object.set("roots", "{}");
             text = object.to_string();
         }
+        let info = client.raw_info.clone();
         Stamp {
-            info: client.raw_info.clone(),
+            info: if info.is_empty() { own_info() } else { info },
             capabilities: text,
             log_level: self.raised.log_level.lock().clone(),
         }

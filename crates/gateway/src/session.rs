@@ -3,10 +3,11 @@
 //! Two loops read, one from each side. What a message needs besides being passed on, such as a
 //! person, runs in tasks of the session.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod open;
+
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,11 +16,14 @@ use entreat_engine::Engine;
 use entreat_engine::rate::{Rate, RateLimiter};
 use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::open::Pending;
+pub(crate) use self::open::{Push, State};
 use crate::approvals::KnownTools;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
@@ -31,18 +35,15 @@ use crate::gateway::Gateway;
 use crate::json::{RawObject, quoted};
 use crate::legacy::token_in;
 use crate::lowered::Lowered;
+use crate::policy::Policy;
 use crate::raised::Raised;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource, Overlong};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 
-/// The maximum number of requests of a client that are open at once.
-const MAX_OPEN: usize = 10_000;
-/// How many finished URL visits are remembered until somebody asks for them.
-const MAX_COMPLETED: usize = 256;
-/// How many progress tokens are remembered for calls that outlive their response.
-const MAX_TASK_TOKENS: usize = 1_000;
+/// How many pages of a list of tools are read.
+const MAX_PAGES: usize = 100;
 
 /// Who is behind a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,10 @@ pub(crate) struct Session {
     pub(crate) person: Person,
     /// Where this person is asked what the client cannot show.
     pub(crate) desk: Desk,
+    /// What the upstream may offer and ask.
+    pub(crate) policy: Policy,
+    /// Whether a list of tools has gone by.
+    has_listed: AtomicBool,
     /// Held while it is found out which versions both sides speak.
     negotiating: tokio::sync::Mutex<()>,
     /// Makes ids of requests to the client unlike those of the upstream.
@@ -132,46 +137,14 @@ pub(crate) struct Trust {
     pub(crate) is_distrusted: bool,
 }
 
-#[derive(Default)]
-pub(crate) struct State {
-    pub(crate) pair: Pair,
-    pub(crate) client: Arc<ClientInfo>,
-    pub(crate) upstream_name: Option<String>,
-    pub(crate) upstream_era: Option<Era>,
-    trust: Trust,
-    /// Requests to the upstream that have no response.
-    requests: HashMap<RawId, Pending>,
-    /// Requests to the client that have no response.
-    pub(crate) pushes: HashMap<RawId, Push>,
-    /// The upstream's questions that are being asked, by its ids.
-    pub(crate) asks: HashMap<RawId, CancellationToken>,
-    /// Open calls on which a server may ask, in their order.
-    asking: BTreeMap<u64, Arc<Call>>,
-    /// Open calls by the client's id, which it may use twice.
-    by_client_id: HashMap<RawId, Vec<(u64, Arc<Call>)>>,
-    tokens: HashMap<Box<str>, Arc<Call>>,
-    /// Tokens of calls that go on as tasks.
-    task_tokens: VecDeque<Box<str>>,
-    next: u64,
-    /// Visits of URLs that were reported before somebody waited for them.
-    completed: VecDeque<String>,
-    visits: HashMap<String, oneshot::Sender<()>>,
-    /// The name of the tool that resumes calls, once it was offered.
-    pub(crate) resume: Option<&'static str>,
-    /// Calls behind links, by handle and in their order.
-    pub(crate) links: BTreeMap<u64, (String, Arc<Call>)>,
-}
-
-/// Whose request is open at the upstream.
-enum Pending {
-    Client(Arc<Call>, u64),
-    Own(oneshot::Sender<Reply>),
-}
-
-/// Whose request is open at the client.
-pub(crate) enum Push {
-    Upstream(RawId),
-    Own(oneshot::Sender<Reply>),
+/// What becomes of a response of the upstream.
+pub(crate) enum Change {
+    /// It passes as it came.
+    Pass,
+    /// The client gets this instead.
+    Reply(Reply),
+    /// The call goes on.
+    Held,
 }
 
 /// How a session ended.
@@ -191,11 +164,14 @@ impl Session {
         name: &str,
         url: Option<String>,
         person: Person,
+        policy: Policy,
     ) -> Arc<Self> {
         let mut random = [0; 8];
         gateway.desk.asker.engine().fill_random(&mut random);
         let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let rate = NonZeroU32::new(gateway.settings.questions_per_minute);
+        let per_minute = policy.questions_per_minute;
+        let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
+        let rate = NonZeroU32::new(per_minute);
         Arc::new(Self {
             client,
             upstream,
@@ -203,6 +179,8 @@ impl Session {
             fallback_name: name.to_owned(),
             desk: gateway.desk.for_person(&person),
             person,
+            policy,
+            has_listed: AtomicBool::new(false),
             negotiating: tokio::sync::Mutex::default(),
             prefix: format!("e-{digits}-"),
             counter: AtomicU64::new(0),
@@ -379,7 +357,7 @@ impl Session {
             {
                 tracing::warn!("dropped a call without an id, which nobody can approve");
             }
-            Kind::Batch => self.upstream.send(text.to_vec()).await,
+            Kind::Batch => self.batch(&text, envelope.text, via).await,
             Kind::Response { id, result, error } => {
                 self.client_replied(&RawId::new(id), &envelope, *result, *error)
                     .await;
@@ -416,6 +394,11 @@ impl Session {
                 } else {
                     None
                 };
+                if call.method == Method::CallTool
+                    && let Some(refusal) = self.refuse_call(pair, params).await
+                {
+                    return call.client.respond(refusal.to_message(&call.id));
+                }
                 match (pair, call.method) {
                     (_, Method::Initialize) => self.initialize(call, &envelope, params).await,
                     (Pair::Undecided, _) if crate::meta::is_modern(params) => {
@@ -430,6 +413,24 @@ impl Session {
                 }
                 drop(negotiating);
             }
+        }
+    }
+
+    /// Takes several messages at once. Where each has to be looked at, they go on one by one.
+    async fn batch(self: &Arc<Self>, text: &Bytes, array: &str, via: &ClientSender) {
+        let is_known = self.client_info().era.is_some();
+        if !is_known && !self.needs_approval() && self.policy.offers_all() {
+            return self.upstream.send(text.to_vec()).await;
+        }
+        let messages: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
+        for message in messages {
+            let message = message.get().as_bytes();
+            if message.starts_with(b"[") {
+                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
+                via.respond(error.to_message(&RawId::new("null")));
+                continue;
+            }
+            Box::pin(self.from_client(Bytes::copy_from_slice(message), via)).await;
         }
     }
 
@@ -507,6 +508,43 @@ impl Session {
             self.cancel_upstream(&upstream_id, &params.to_string())
                 .await;
         }
+    }
+
+    /// Refuses a call of a tool that the upstream must not offer.
+    async fn refuse_call(self: &Arc<Self>, pair: Pair, params: &str) -> Option<Reply> {
+        if self.policy.needs_list()
+            && pair != Pair::Undecided
+            && !self.has_listed.load(Ordering::Relaxed)
+        {
+            // The client knows the tools from before; what they are now is not known here.
+            self.list_tools(pair).await;
+        }
+        self.policy.refuse_call(&self.fallback_name, params)
+    }
+
+    async fn list_tools(self: &Arc<Self>, pair: Pair) {
+        let mut params = "{}".to_owned();
+        let modern = matches!(pair, Pair::Modern | Pair::Raised).then(|| self.stamp());
+        for _ in 0..MAX_PAGES {
+            let stamped = modern.as_ref().map(|stamp| stamp.on(&params));
+            let listing = self.request("tools/list", stamped.as_deref().unwrap_or(&params));
+            let Reply::Result(page) = listing.await else {
+                return;
+            };
+            self.take_tools(&page);
+            let cursor = RawObject::parse(&page).and_then(|page| page.string("nextCursor"));
+            let Some(cursor) = cursor else {
+                return;
+            };
+            params = format!(r#"{{"cursor":{}}}"#, quoted(&cursor));
+        }
+    }
+
+    /// Takes a page of the list of tools; returns it without those that are not offered.
+    pub(crate) fn take_tools(&self, result: &str) -> Option<String> {
+        self.note_tools(result);
+        self.has_listed.store(true, Ordering::Relaxed);
+        self.policy.filtered(&self.fallback_name, result)
     }
 
     /// Cancels a call when its stream is closed, where that is how calls are cancelled.
@@ -617,373 +655,6 @@ impl Session {
         };
         if let Some(message) = call.finish(message.into()) {
             call.client.send_response(message.into()).await;
-        }
-    }
-
-    // ---- tables
-
-    /// Registers a request of the client and returns its message for the upstream. Ids pass as they
-    /// are, unless one is in flight already or a peer might repeat it in another spelling.
-    pub(crate) fn register(
-        &self,
-        call: &Arc<Call>,
-        envelope: &Envelope<'_>,
-    ) -> Result<Vec<u8>, Reply> {
-        let id = self.state.lock().open(call)?;
-        let message = if id == call.id {
-            envelope.text.as_bytes().to_vec()
-        } else {
-            envelope.with_id(&id)
-        };
-        Ok(match call.upstream_token() {
-            Some(token) => with_token(&message, &token).unwrap_or(message),
-            None => message,
-        })
-    }
-
-    /// Notes a call that the gateway answers itself, so that the client can cancel it.
-    pub(crate) fn note_call(&self, call: &Arc<Call>) -> Result<u64, Reply> {
-        self.state.lock().note(call)
-    }
-
-    /// Answers a call, and forgets it.
-    pub(crate) fn respond(&self, call: &Arc<Call>, message: Bytes) {
-        self.close_call_of(call);
-        if let Some(message) = call.finish(message) {
-            call.client.respond(message.into());
-        }
-    }
-
-    /// Forgets a call that was answered with a link: its id is free again.
-    pub(crate) fn forget_id(&self, call: &Arc<Call>) {
-        let mut state = self.state.lock();
-        if let Some(calls) = state.by_client_id.get_mut(&call.id) {
-            calls.retain(|(_, other)| !Arc::ptr_eq(other, call));
-        }
-    }
-
-    fn close_call_of(&self, call: &Arc<Call>) {
-        let mut state = self.state.lock();
-        if let Some(seq) = state.seq_of(call) {
-            state.close(call, seq);
-        }
-    }
-
-    fn close_call(&self, call: &Arc<Call>, seq: u64) {
-        self.state.lock().close(call, seq);
-    }
-
-    /// The call that a question of the upstream belongs to, and the one whose result can have a
-    /// link.
-    pub(crate) fn attribute(&self, via: Option<&RawId>) -> (Option<Arc<Call>>, Option<Arc<Call>>) {
-        let state = self.state.lock();
-        if let Some(Pending::Client(call, _)) = via.and_then(|id| state.requests.get(id)) {
-            return (Some(call.clone()), Some(call.clone()));
-        }
-        // Calls that wait for an approval are not open at the server yet.
-        let is_open = |call: &&Arc<Call>| call.upstream_id.lock().is_some();
-        let mut calls = state.asking.values().filter(is_open);
-        match (calls.next(), calls.next()) {
-            (Some(call), None) => (Some(call.clone()), Some(call.clone())),
-            (oldest, _) => (None, oldest.cloned()),
-        }
-    }
-
-    /// The open call of the client with this id at the upstream.
-    pub(crate) fn call_at_upstream(&self, id: &RawId) -> Option<Arc<Call>> {
-        match self.state.lock().requests.get(id)? {
-            Pending::Client(call, _) => Some(call.clone()),
-            Pending::Own(_) => None,
-        }
-    }
-
-    /// The open calls of the client by the token of their progress reports.
-    pub(crate) fn call_of_token(&self, token: &str) -> Option<Arc<Call>> {
-        self.state.lock().tokens.get(token).cloned()
-    }
-
-    /// Sends a request of ours to the upstream and waits for its response. Dropping the future
-    /// cancels it.
-    pub(crate) async fn request(&self, method: &str, params: &str) -> Reply {
-        self.request_noting(method, params, |_| {}).await
-    }
-
-    /// Sends a request of ours, as [`request`](Self::request) does, and tells its id before that.
-    pub(crate) async fn request_noting(
-        &self,
-        method: &str,
-        params: &str,
-        note: impl FnOnce(&RawId) + Send,
-    ) -> Reply {
-        let (sender, response) = oneshot::channel();
-        let id = {
-            let mut state = self.state.lock();
-            let id = state.mint();
-            state.requests.insert(id.clone(), Pending::Own(sender));
-            id
-        };
-        note(&id);
-        let mut guard = RequestGuard {
-            session: self,
-            id: Some(id.clone()),
-        };
-        self.upstream
-            .send(envelope::request(&id, method, params))
-            .await;
-        let reply = response.await;
-        guard.id = None;
-        reply.unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
-    }
-
-    /// Sends a request of ours to the client and waits for its response. Dropping the future
-    /// cancels it, so that a dialog closes.
-    ///
-    /// Over HTTP it leaves on the stream of the call that it belongs to.
-    pub(crate) async fn ask_client(
-        &self,
-        call: Option<&Arc<Call>>,
-        method: &str,
-        params: &str,
-    ) -> Reply {
-        let client = &match call {
-            Some(call) => call.client.clone(),
-            None => self.general_client(),
-        };
-        let (sender, response) = oneshot::channel();
-        let id = RawId::text(&self.new_id());
-        self.state
-            .lock()
-            .pushes
-            .insert(id.clone(), Push::Own(sender));
-        let mut guard = PushGuard {
-            session: self,
-            client,
-            id: Some(id.clone()),
-        };
-        client.push_first(envelope::request(&id, method, params));
-        let reply = response.await;
-        guard.id = None;
-        reply.unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
-    }
-
-    /// Notes that a URL was visited, as its server reports. Returns whether somebody here waits
-    /// for it.
-    pub(crate) fn note_completed(&self, id: &str) -> bool {
-        let mut state = self.state.lock();
-        if let Some(waiting) = state.visits.remove(id) {
-            return waiting.send(()).is_ok();
-        }
-        if state.completed.len() == MAX_COMPLETED {
-            state.completed.pop_front();
-        }
-        state.completed.push_back(id.to_owned());
-        false
-    }
-
-    /// Where a message of the upstream goes that came on the stream of a request.
-    pub(crate) fn client_of(&self, via: Option<&RawId>) -> ClientSender {
-        let state = self.state.lock();
-        match via.and_then(|id| state.requests.get(id)) {
-            Some(Pending::Client(call, _)) => call.client.clone(),
-            Some(Pending::Own(_)) | None => self.client.clone(),
-        }
-    }
-
-    /// Where a message goes that belongs to no call: over HTTP, a client may read no stream but those
-    /// of its calls.
-    pub(crate) fn general_client(&self) -> ClientSender {
-        if self.client.is_read() {
-            return self.client.clone();
-        }
-        let state = self.state.lock();
-        let oldest = state.asking.values().next();
-        oldest.map_or_else(|| self.client.clone(), |call| call.client.clone())
-    }
-
-    /// Waits for the report that a URL was visited, which may have come before.
-    pub(crate) fn visited(&self, id: &str) -> oneshot::Receiver<()> {
-        let (sender, visited) = oneshot::channel();
-        let mut state = self.state.lock();
-        if let Some(index) = state.completed.iter().position(|done| done == id) {
-            state.completed.remove(index);
-            // The receiver is right here.
-            let _ = sender.send(());
-        } else {
-            state.visits.insert(id.to_owned(), sender);
-        }
-        visited
-    }
-
-    pub(crate) fn notify_complete(&self, id: &str) {
-        let params = format!(r#"{{"elicitationId":{}}}"#, quoted(id));
-        let message = envelope::notification("notifications/elicitation/complete", &params);
-        self.client.push(message);
-    }
-}
-
-/// Returns a request with another token for progress reports.
-fn with_token(message: &[u8], token: &str) -> Option<Vec<u8>> {
-    let envelope = Envelope::read(message).ok()?;
-    let mut params = RawObject::parse(envelope.params()?)?;
-    let mut meta = params.object("_meta")?;
-    meta.set("progressToken", token.to_owned());
-    let meta = meta.to_string();
-    params.set("_meta", meta);
-    Some(envelope.with_params(&params.to_string()))
-}
-
-/// What becomes of a response of the upstream.
-pub(crate) enum Change {
-    /// It passes as it came.
-    Pass,
-    /// The client gets this instead.
-    Reply(Reply),
-    /// The call goes on.
-    Held,
-}
-
-impl State {
-    fn mint(&mut self) -> RawId {
-        loop {
-            self.next += 1;
-            let id = RawId::number(self.next);
-            if !self.requests.contains_key(&id) {
-                return id;
-            }
-        }
-    }
-
-    fn seq_of(&self, call: &Arc<Call>) -> Option<u64> {
-        let mut calls = self.by_client_id.get(&call.id)?.iter();
-        let found = calls.find(|(_, other)| Arc::ptr_eq(other, call));
-        found.map(|(seq, _)| *seq)
-    }
-
-    fn note(&mut self, call: &Arc<Call>) -> Result<u64, Reply> {
-        if self.requests.len() >= MAX_OPEN {
-            return Err(Reply::failed("too many requests are open", "busy"));
-        }
-        self.next += 1;
-        let seq = self.next;
-        let calls = self.by_client_id.entry(call.id.clone()).or_default();
-        calls.push((seq, call.clone()));
-        if call.method.may_ask() {
-            self.asking.insert(seq, call.clone());
-        }
-        if let Some(token) = call.token() {
-            // Several clients of one session may choose the same token.
-            let is_free = !self.tokens.contains_key(&token) && call.client.abandoned().is_none();
-            let token = if is_free {
-                token
-            } else {
-                let minted: Box<str> = quoted(&format!("e-{seq}")).into();
-                call.set_upstream_token(&minted);
-                minted
-            };
-            self.tokens.insert(token, call.clone());
-        }
-        Ok(seq)
-    }
-
-    fn open(&mut self, call: &Arc<Call>) -> Result<RawId, Reply> {
-        let seq = self.note(call)?;
-        let passes = call.id.is_plain() && !self.requests.contains_key(&call.id);
-        let id = if passes { call.id.clone() } else { self.mint() };
-        *call.upstream_id.lock() = Some(id.clone());
-        self.requests
-            .insert(id.clone(), Pending::Client(call.clone(), seq));
-        Ok(id)
-    }
-
-    /// Sends a call to the upstream once more, under a new id.
-    pub(crate) fn reopen(&mut self, call: &Arc<Call>) -> RawId {
-        let seq = self.seq_of(call).unwrap_or(0);
-        let id = self.mint();
-        *call.upstream_id.lock() = Some(id.clone());
-        self.requests
-            .insert(id.clone(), Pending::Client(call.clone(), seq));
-        id
-    }
-
-    /// Forgets a request that was not sent.
-    pub(crate) fn forget_request(&mut self, id: &RawId) {
-        self.requests.remove(id);
-    }
-
-    fn close(&mut self, call: &Arc<Call>, seq: u64) {
-        self.asking.remove(&seq);
-        if let Some(calls) = self.by_client_id.get_mut(&call.id) {
-            calls.retain(|(other, _)| *other != seq);
-            if calls.is_empty() {
-                self.by_client_id.remove(&call.id);
-            }
-        }
-        let Some(token) = call.upstream_token().or_else(|| call.token()) else {
-            return;
-        };
-        if call.is_task() {
-            // A task reports progress after the response to its call.
-            if self.task_tokens.len() == MAX_TASK_TOKENS
-                && let Some(oldest) = self.task_tokens.pop_front()
-            {
-                self.tokens.remove(&oldest);
-            }
-            self.task_tokens.push_back(token);
-        } else if self
-            .tokens
-            .get(&token)
-            .is_some_and(|it| Arc::ptr_eq(it, call))
-        {
-            self.tokens.remove(&token);
-        }
-    }
-}
-
-/// Cancels a request to the upstream when dropped.
-struct RequestGuard<'a> {
-    session: &'a Session,
-    id: Option<RawId>,
-}
-
-impl Drop for RequestGuard<'_> {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else {
-            return;
-        };
-        if self.session.state.lock().requests.remove(&id).is_none() {
-            return;
-        }
-        let pair = self.session.state.lock().pair;
-        let is_modern = matches!(pair, Pair::Modern | Pair::Raised);
-        if is_modern && self.session.upstream_url.is_some() {
-            self.session.upstream.abandon(&id);
-        } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let upstream = self.session.upstream.clone();
-            runtime.spawn(async move {
-                let params = format!(r#"{{"requestId":{id}}}"#);
-                let message = envelope::notification("notifications/cancelled", &params);
-                upstream.send(message).await;
-            });
-        }
-    }
-}
-
-/// Withdraws a request to the client when dropped.
-struct PushGuard<'a> {
-    session: &'a Session,
-    client: &'a ClientSender,
-    id: Option<RawId>,
-}
-
-impl Drop for PushGuard<'_> {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else {
-            return;
-        };
-        if self.session.state.lock().pushes.remove(&id).is_some() {
-            let params = format!(r#"{{"requestId":{id}}}"#);
-            let message = envelope::notification("notifications/cancelled", &params);
-            self.client.push(message);
         }
     }
 }

@@ -116,6 +116,12 @@ fn whole(float: f64) -> Option<i64> {
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
 }
 
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

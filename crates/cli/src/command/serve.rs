@@ -1,6 +1,7 @@
 //! `entreat serve`: serves the control API over HTTP until a signal.
 
 use anyhow::Context as _;
+use entreat::Builder;
 
 use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
@@ -50,13 +51,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let location = config
         .store_location()?
         .map(|location| args.new_store.allow(location));
-    runtime::block_on_all(serve(&config, location, context))
+    runtime::block_on_all(serve(&config, location, context, |builder| builder, ""))
 }
 
-async fn serve(
+/// Serves until a signal. `add` adds to what is served, and `path` is where clients find that.
+pub(super) async fn serve(
     config: &Config,
     location: Option<StoreLocation>,
     context: &mut Context,
+    add: impl FnOnce(Builder) -> Builder,
+    path: &str,
 ) -> anyhow::Result<Exit> {
     let telemetry = service::start_logging(config, context)?;
     let mut http = config.http.clone();
@@ -92,12 +96,12 @@ async fn serve(
                 .key_with_role(key, &asker.name, settings, asker.role)
                 .brand(&asker.name, asker.brand.clone());
         }
-        builder
+        add(builder)
     })
     .await?;
     if let Some(url) = service.entreat.listening_url() {
         service.announce(&url);
-        context.say(format_args!("listening on {url}"));
+        context.say(format_args!("listening on {url}{path}"));
         let has_pages = service.entreat.pages().is_some() && !config.reach().rejects_everyone();
         if has_pages {
             // Not the link itself: it lets people in, and stderr is often a log.

@@ -8,7 +8,7 @@ use entreat::gateway::side::child::{Child, ChildCommand};
 use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::lines::stdio;
 use entreat::gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
-use entreat::gateway::{GatewaySettings, Root, Upstream};
+use entreat::gateway::{GatewaySettings, Policy, Root, Upstream};
 use http::HeaderMap;
 use url::Url;
 
@@ -149,6 +149,7 @@ fn connect(args: &Args) -> anyhow::Result<Upstream> {
             receiver: UpstreamReceiver::Http(receiver),
             name: name.unwrap_or_else(|| url.clone()),
             url: Some(url.clone()),
+            policy: Policy::default(),
         });
     }
     let Some((program, arguments)) = args.command.split_first() else {
@@ -165,6 +166,7 @@ fn connect(args: &Args) -> anyhow::Result<Upstream> {
         receiver: UpstreamReceiver::Child(receiver),
         name,
         url: None,
+        policy: Policy::default(),
     })
 }
 

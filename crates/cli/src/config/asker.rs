@@ -27,12 +27,15 @@ pub(super) const OWN_KEYS: &[&str] = &[
     ROLE,
     DISPLAY_NAME,
     COLOR,
+    RESPONDENT,
 ];
 /// What the key's holder may do.
 const ROLE: &str = "role";
 /// The asker's name and colour as shown on pages.
 const DISPLAY_NAME: &str = "display_name";
 const COLOR: &str = "color";
+/// Who answers the questions of the gateway's clients that have this key.
+const RESPONDENT: &str = "respondent";
 /// The asker name of local programs without a key.
 pub(crate) const LOCAL: &str = "local";
 /// A shorter key could be guessed.
@@ -61,6 +64,8 @@ pub(crate) struct AskerConfig {
     pub(crate) role: Role,
     /// How it is shown on pages.
     pub(crate) brand: Brand,
+    /// Who answers what the gateway asks for this asker.
+    pub(crate) respondent: Option<String>,
     /// Settings of this asker alone: name, value, origin.
     pub(crate) own: Vec<(&'static str, String, Origin)>,
     origin: Origin,
@@ -124,7 +129,10 @@ fn conflict(asker: &AskerConfig, other: &AskerConfig) -> Option<String> {
         ));
     }
     // Two keys for one asker are allowed: that is how keys are rotated.
-    let rules = |of: &AskerConfig| (of.settings.clone(), of.brand.clone(), of.role);
+    let rules = |of: &AskerConfig| {
+        let settings = (of.settings.clone(), of.brand.clone());
+        (settings, of.role, of.respondent.clone())
+    };
     let are_equal = rules(asker) == rules(other);
     (same_name && !are_equal).then(|| {
         format!(
@@ -173,6 +181,13 @@ fn read(
     let name = read_name(&mut texts, &origin, errors);
     let role = find_role(&mut texts, &mut own, errors);
     let brand = find_brand(&mut texts, &mut own, errors);
+    let respondent = texts.remove(RESPONDENT).map(|(name, value_origin)| {
+        if let Err(rejection) = check_shown(&name) {
+            errors.reject(&value_origin, RESPONDENT, rejection);
+        }
+        own.push((RESPONDENT, name.to_string(), value_origin));
+        name.to_string()
+    });
     let key = find_key(texts, &origin, &folder, environment, errors);
     let settings = match rules.settings() {
         Ok(settings) => Some(settings),
@@ -198,6 +213,7 @@ fn read(
         settings: settings?,
         role: role?,
         brand,
+        respondent,
         own,
         origin,
     })

@@ -14,6 +14,7 @@ use super::asker::{self, AskerTable};
 use super::errors::ConfigErrors;
 use super::origin::Origin;
 use super::setting::{SETTINGS, Setting};
+use super::upstream::{self, UpstreamConfig};
 use super::value::RawValue;
 use crate::output;
 
@@ -21,6 +22,8 @@ use crate::output;
 const MAX_BYTES: usize = 1 << 20;
 /// The key of the asker tables.
 const ASKER: &str = "asker";
+/// The key of the tables of servers behind the gateway.
+const UPSTREAM: &str = "upstream";
 
 /// A configuration file that exists.
 pub(super) struct File {
@@ -41,6 +44,7 @@ struct Group<'a> {
 pub(super) struct Contents {
     pub(super) values: Vec<RawValue>,
     pub(super) askers: Vec<AskerTable>,
+    pub(super) upstreams: Vec<UpstreamConfig>,
 }
 
 impl File {
@@ -84,6 +88,7 @@ impl File {
         let mut contents = Contents {
             values: Vec::new(),
             askers: Vec::new(),
+            upstreams: Vec::new(),
         };
         let (table, syntax_errors) = DeTable::parse_recoverable(&self.text);
         for error in &syntax_errors {
@@ -94,10 +99,13 @@ impl File {
         if !syntax_errors.is_empty() {
             return contents;
         }
-        let known = names(|_| true, &[ASKER]);
+        let known = names(|_| true, &[ASKER, UPSTREAM]);
         for (key, value) in table.get_ref() {
             if key.get_ref() == ASKER {
                 contents.askers = self.askers(value, errors);
+            } else if key.get_ref() == UPSTREAM {
+                let origin = |offset| self.origin(offset);
+                contents.upstreams = upstream::read(value, &self.folder, &origin, errors);
             } else {
                 let mut group = Group {
                     known: &known,

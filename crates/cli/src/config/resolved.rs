@@ -1,6 +1,6 @@
 //! The resolved configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ use super::origin::Origin;
 use super::pages::Pages;
 use super::rules::Rules;
 use super::setting::{Kind, SETTINGS, Setting};
+use super::upstream::UpstreamConfig;
 use super::value::{RawValue, Rejection};
 use crate::environment::Environment;
 use crate::log::Filter;
@@ -71,6 +72,8 @@ pub(crate) struct Config {
     /// The trace collector.
     pub(crate) otlp_endpoint: Option<String>,
     pub(crate) askers: Vec<AskerConfig>,
+    /// The servers behind the gateway.
+    pub(crate) upstreams: Vec<UpstreamConfig>,
     /// Remarks to print at start.
     pub(crate) remarks: Vec<String>,
     rules: Rules,
@@ -164,6 +167,7 @@ impl Config {
             loopback_callbacks: false,
             otlp_endpoint: None,
             askers: Vec::new(),
+            upstreams: Vec::new(),
             remarks: Vec::new(),
             rules: Rules::default(),
             default_settings: AskerSettings::default(),
@@ -259,6 +263,22 @@ impl Config {
         };
         let location = StoreLocation::new(named, self.keys.as_deref(), self.data_folder.as_deref());
         location.map(Some)
+    }
+
+    /// Returns the path of a file of the service's data, which is beside the store.
+    pub(crate) fn data_file(&self, name: &str) -> Option<PathBuf> {
+        let store = self.store_location().ok().flatten();
+        let folder = store.and_then(|location| Some(location.store().parent()?.to_owned()));
+        let folder = folder.or_else(|| self.data_folder.clone())?;
+        Some(folder.join(name))
+    }
+
+    /// Returns who answers for the holders of keys, by the asker's name.
+    pub(crate) fn respondents(&self) -> HashMap<String, String> {
+        let askers = self.askers.iter();
+        let named =
+            askers.filter_map(|asker| Some((asker.name.clone(), asker.respondent.clone()?)));
+        named.collect()
     }
 
     /// Returns the folder of uploads, configured or beside the store; `None` is a temporary folder.

@@ -216,6 +216,7 @@ impl Sessions {
             name,
             upstream.url.clone(),
             person.clone(),
+            upstream.policy.clone(),
         );
         let live = Arc::new(Live {
             id,

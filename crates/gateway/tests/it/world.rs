@@ -6,7 +6,7 @@ use std::time::Duration;
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::{Elicitation, Engine, Links};
 use entreat_gateway::side::pipe;
-use entreat_gateway::{Builder, Gateway, GatewaySettings, Upstream};
+use entreat_gateway::{Builder, Gateway, GatewaySettings, Policy, Upstream};
 use entreat_testkit::VirtualClock;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -88,6 +88,7 @@ impl World {
             receiver,
             name: "server".to_owned(),
             url: None,
+            policy: Policy::default(),
         };
         let gateway = self.gateway.clone();
         let running = tokio::spawn(async move {

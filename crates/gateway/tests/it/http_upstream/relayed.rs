@@ -28,6 +28,7 @@ async fn wrap(server: &Server) -> (DuplexStream, JoinHandle<Closed>) {
         receiver: UpstreamReceiver::Http(receiver),
         name: "scripted".to_owned(),
         url: Some(server.url()),
+        policy: entreat_gateway::Policy::default(),
     };
     let engine = Engine::builder().start().await.unwrap();
     let gateway = Gateway::builder(engine.asker("gateway")).build();

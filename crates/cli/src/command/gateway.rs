@@ -1,0 +1,260 @@
+//! `entreat gateway`: serves several MCP servers to any client.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use entreat::gateway::front::{Connect, FrontSettings, Route};
+use entreat::gateway::side::child::{Child, ChildCommand};
+use entreat::gateway::side::http::{Http, HttpTarget};
+use entreat::gateway::side::{UpstreamReceiver, UpstreamSender};
+use entreat::gateway::{GatewaySettings, Pins, Policy, Upstream, forget_tools};
+use entreat::{Builder, GatewayOptions};
+
+use super::serve;
+use crate::config::{
+    self, Config, ConfigArgs, ConfigLocation, ServeArgs, UpstreamConfig, UpstreamTarget,
+};
+use crate::context::{Context, Exit};
+use crate::store::NewStoreArgs;
+use crate::{browser, output, runtime};
+
+/// Serve MCP servers to any client over Streamable HTTP, and ask what the clients can't show
+///
+/// The servers are in `[[upstream]]` tables of the configuration. Each is at /mcp/NAME. It is
+/// `entreat serve` with a gateway beside it: the same address, keys, pages and store.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<GatewayCommand>,
+    #[command(flatten)]
+    serve: ServeArgs,
+    #[command(flatten)]
+    shared: ConfigArgs,
+    #[command(flatten)]
+    new_store: NewStoreArgs,
+}
+
+#[derive(Subcommand)]
+enum GatewayCommand {
+    /// Connect to each server and say what it offers
+    Check(ServerArgs),
+    /// Approve the tools of a server as they are now, where `pin` watches them
+    ApproveTools(ServerArgs),
+}
+
+#[derive(clap::Args)]
+struct ServerArgs {
+    /// The name of a server; all without it
+    name: Option<String>,
+    #[command(flatten)]
+    shared: ConfigArgs,
+}
+
+const AFTER_HELP: &str = "\
+Example of a configuration, entreat.toml:
+
+  [[upstream]]
+  name = 'files'
+  command = ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/files']
+  tools.deny = ['write_*']
+
+  [[upstream]]
+  name = 'tickets'
+  url = 'https://tickets.example.com/mcp'
+  header_files = { Authorization = 'tickets.token' }
+  pin = 'block'
+
+  [[rule]]
+  action = 'ask'
+  server = 'tickets'
+  tool = 'delete_*'
+
+Clients on this machine need no key; others use that of an [[asker]].
+
+Exit codes: 0 shut down normally, all servers answer; 1 a server doesn't answer (check); 2 wrong
+usage or settings, a store or address that can't be used; above 128: ended by a second signal.";
+
+pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    match &args.command {
+        Some(GatewayCommand::Check(args)) => check::run(args, context, out),
+        Some(GatewayCommand::ApproveTools(args)) => approve_tools(args, context, out),
+        None => serve(args, context),
+    }
+}
+
+fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+    let config = config::load(
+        &args.shared,
+        &args.serve,
+        ConfigLocation::WorkingFolder,
+        context.environment(),
+    )?;
+    if config.upstreams.is_empty() {
+        bail!(
+            "there are no servers: name them in [[upstream]] tables of the configuration; \
+             `entreat gateway --help` has an example"
+        );
+    }
+    let location = config
+        .store_location()?
+        .map(|location| args.new_store.allow(location));
+    let options = GatewayOptions {
+        routes: routes(&config)?,
+        settings: GatewaySettings {
+            ..GatewaySettings::default()
+        },
+        front: FrontSettings::default(),
+        respondents: config.respondents(),
+    };
+    let has_browser = browser::may_open(context);
+    let add = move |builder: Builder| {
+        let builder = builder.gateway(options);
+        if !has_browser {
+            return builder;
+        }
+        builder.gateway_browser(|url| {
+            if let Err(error) = browser::open(url) {
+                tracing::warn!(%error, "the browser did not open");
+            }
+        })
+    };
+    runtime::block_on_all(serve::serve(&config, location, context, add, "/mcp"))
+}
+
+/// The routes to all servers.
+fn routes(config: &Config) -> anyhow::Result<Vec<Route>> {
+    let pins = pins_file(config)?;
+    let route = |upstream: &UpstreamConfig| {
+        let per_principal = match upstream.target {
+            UpstreamTarget::Command { .. } => 4,
+            UpstreamTarget::Url { .. } => 64,
+        };
+        Route {
+            name: upstream.name.clone(),
+            connect: connect(upstream.clone(), policy(upstream, &pins)),
+            per_principal,
+        }
+    };
+    Ok(config.upstreams.iter().map(route).collect())
+}
+
+/// The file of approved tools, beside the store.
+fn pins_file(config: &Config) -> anyhow::Result<PathBuf> {
+    config
+        .data_file("tools.json")
+        .context("there is no folder for the file of approved tools")
+}
+
+fn policy(upstream: &UpstreamConfig, pins: &std::path::Path) -> Policy {
+    Policy {
+        allow: upstream.allow.clone(),
+        deny: upstream.deny.clone(),
+        may_ask_forms: upstream.may_ask_forms,
+        may_ask_urls: upstream.may_ask_urls,
+        questions_per_minute: upstream.questions_per_minute,
+        pins: upstream.pin.map(|mode| Pins::new(pins, mode)),
+    }
+}
+
+/// Connects to a server, or starts it.
+fn connect(upstream: UpstreamConfig, policy: Policy) -> Connect {
+    Arc::new(move || {
+        let started = start(&upstream).map_err(|error| std::io::Error::other(format!("{error:#}")));
+        let (sender, receiver, url) = started?;
+        Ok(Upstream {
+            sender,
+            receiver,
+            name: upstream.name.clone(),
+            url,
+            policy: policy.clone(),
+        })
+    })
+}
+
+type Started = (UpstreamSender, UpstreamReceiver, Option<String>);
+
+fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
+    match &upstream.target {
+        UpstreamTarget::Command {
+            program,
+            arguments,
+            folder,
+            environment,
+            environment_files,
+        } => {
+            let mut command = ChildCommand::new(program);
+            command.arguments.clone_from(arguments);
+            command.directory.clone_from(folder);
+            command.launcher = std::env::current_exe().ok();
+            for (name, value) in environment {
+                command.environment.push((name.into(), value.into()));
+            }
+            for (name, file) in environment_files {
+                let value = config::upstream_secret(file)?;
+                command.environment.push((name.into(), value.into()));
+            }
+            let (sender, receiver) = Child::start(command)?;
+            Ok((
+                UpstreamSender::Child(sender),
+                UpstreamReceiver::Child(receiver),
+                None,
+            ))
+        }
+        UpstreamTarget::Url { url, header_files } => {
+            let headers = config::upstream_headers(header_files)?;
+            let (sender, receiver) = Http::connect(HttpTarget::new(url, headers))?;
+            Ok((
+                UpstreamSender::Http(sender),
+                UpstreamReceiver::Http(receiver),
+                Some(url.clone()),
+            ))
+        }
+    }
+}
+
+/// The configuration, and the servers of a name or all.
+fn selected(args: &ServerArgs, context: &Context) -> anyhow::Result<(Config, Vec<UpstreamConfig>)> {
+    let config = config::load(
+        &args.shared,
+        &ServeArgs::default(),
+        ConfigLocation::WorkingFolder,
+        context.environment(),
+    )?;
+    let mut upstreams = config.upstreams.clone();
+    if let Some(name) = &args.name {
+        upstreams.retain(|upstream| upstream.name == *name);
+        if upstreams.is_empty() {
+            bail!("there is no server {}", output::sanitize(name));
+        }
+    }
+    Ok((config, upstreams))
+}
+
+fn approve_tools(
+    args: &ServerArgs,
+    context: &Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let (config, upstreams) = selected(args, context)?;
+    let file = pins_file(&config)?;
+    for upstream in upstreams.iter().filter(|upstream| upstream.pin.is_some()) {
+        let forgot = forget_tools(&file, &upstream.name)
+            .with_context(|| format!("cannot change {}", file.display()))?;
+        let said = if forgot {
+            "its tools are approved as it lists them next"
+        } else {
+            "no tools were noted yet"
+        };
+        writeln!(out, "{}: {said}", upstream.name)?;
+    }
+    if upstreams.iter().all(|upstream| upstream.pin.is_none()) {
+        bail!("no server has `pin`, so nothing is to be approved");
+    }
+    Ok(Exit::Success)
+}
+
+mod check;

@@ -1,0 +1,423 @@
+//! What is open in a session: requests of either side, and what is known of each.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use entreat_core::schema::Era;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{ClientInfo, Pair, Session, Trust};
+use crate::call::Call;
+use crate::client::ClientSender;
+use crate::envelope::{self, Envelope, RawId};
+use crate::json::{RawObject, quoted};
+use crate::reply::Reply;
+
+/// The maximum number of requests of a client that are open at once.
+const MAX_OPEN: usize = 10_000;
+/// How many finished URL visits are remembered until somebody asks for them.
+const MAX_COMPLETED: usize = 256;
+/// How many progress tokens are remembered for calls that outlive their response.
+const MAX_TASK_TOKENS: usize = 1_000;
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) pair: Pair,
+    pub(crate) client: Arc<ClientInfo>,
+    pub(crate) upstream_name: Option<String>,
+    pub(crate) upstream_era: Option<Era>,
+    pub(super) trust: Trust,
+    /// Requests to the upstream that have no response.
+    pub(super) requests: HashMap<RawId, Pending>,
+    /// Requests to the client that have no response.
+    pub(crate) pushes: HashMap<RawId, Push>,
+    /// The upstream's questions that are being asked, by its ids.
+    pub(crate) asks: HashMap<RawId, CancellationToken>,
+    /// Open calls on which a server may ask, in their order.
+    pub(super) asking: BTreeMap<u64, Arc<Call>>,
+    /// Open calls by the client's id, which it may use twice.
+    pub(super) by_client_id: HashMap<RawId, Vec<(u64, Arc<Call>)>>,
+    pub(super) tokens: HashMap<Box<str>, Arc<Call>>,
+    /// Tokens of calls that go on as tasks.
+    pub(super) task_tokens: VecDeque<Box<str>>,
+    pub(super) next: u64,
+    /// Visits of URLs that were reported before somebody waited for them.
+    pub(super) completed: VecDeque<String>,
+    pub(super) visits: HashMap<String, oneshot::Sender<()>>,
+    /// The name of the tool that resumes calls, once it was offered.
+    pub(crate) resume: Option<&'static str>,
+    /// Calls behind links, by handle and in their order.
+    pub(crate) links: BTreeMap<u64, (String, Arc<Call>)>,
+}
+
+/// Whose request is open at the upstream.
+pub(super) enum Pending {
+    Client(Arc<Call>, u64),
+    Own(oneshot::Sender<Reply>),
+}
+
+/// Whose request is open at the client.
+pub(crate) enum Push {
+    Upstream(RawId),
+    Own(oneshot::Sender<Reply>),
+}
+
+impl Session {
+    /// Registers a request of the client and returns its message for the upstream. Ids pass as they
+    /// are, unless one is in flight already or a peer might repeat it in another spelling.
+    pub(crate) fn register(
+        &self,
+        call: &Arc<Call>,
+        envelope: &Envelope<'_>,
+    ) -> Result<Vec<u8>, Reply> {
+        let id = self.state.lock().open(call)?;
+        let message = if id == call.id {
+            envelope.text.as_bytes().to_vec()
+        } else {
+            envelope.with_id(&id)
+        };
+        Ok(match call.upstream_token() {
+            Some(token) => with_token(&message, &token).unwrap_or(message),
+            None => message,
+        })
+    }
+
+    /// Notes a call that the gateway answers itself, so that the client can cancel it.
+    pub(crate) fn note_call(&self, call: &Arc<Call>) -> Result<u64, Reply> {
+        self.state.lock().note(call)
+    }
+
+    /// Answers a call, and forgets it.
+    pub(crate) fn respond(&self, call: &Arc<Call>, message: Bytes) {
+        self.close_call_of(call);
+        if let Some(message) = call.finish(message) {
+            call.client.respond(message.into());
+        }
+    }
+
+    /// Forgets a call that was answered with a link: its id is free again.
+    pub(crate) fn forget_id(&self, call: &Arc<Call>) {
+        let mut state = self.state.lock();
+        if let Some(calls) = state.by_client_id.get_mut(&call.id) {
+            calls.retain(|(_, other)| !Arc::ptr_eq(other, call));
+        }
+    }
+
+    fn close_call_of(&self, call: &Arc<Call>) {
+        let mut state = self.state.lock();
+        if let Some(seq) = state.seq_of(call) {
+            state.close(call, seq);
+        }
+    }
+
+    fn close_call(&self, call: &Arc<Call>, seq: u64) {
+        self.state.lock().close(call, seq);
+    }
+
+    /// The call that a question of the upstream belongs to, and the one whose result can have a
+    /// link.
+    pub(crate) fn attribute(&self, via: Option<&RawId>) -> (Option<Arc<Call>>, Option<Arc<Call>>) {
+        let state = self.state.lock();
+        if let Some(Pending::Client(call, _)) = via.and_then(|id| state.requests.get(id)) {
+            return (Some(call.clone()), Some(call.clone()));
+        }
+        // Calls that wait for an approval are not open at the server yet.
+        let is_open = |call: &&Arc<Call>| call.upstream_id.lock().is_some();
+        let mut calls = state.asking.values().filter(is_open);
+        match (calls.next(), calls.next()) {
+            (Some(call), None) => (Some(call.clone()), Some(call.clone())),
+            (oldest, _) => (None, oldest.cloned()),
+        }
+    }
+
+    /// The open call of the client with this id at the upstream.
+    pub(crate) fn call_at_upstream(&self, id: &RawId) -> Option<Arc<Call>> {
+        match self.state.lock().requests.get(id)? {
+            Pending::Client(call, _) => Some(call.clone()),
+            Pending::Own(_) => None,
+        }
+    }
+
+    /// The open calls of the client by the token of their progress reports.
+    pub(crate) fn call_of_token(&self, token: &str) -> Option<Arc<Call>> {
+        self.state.lock().tokens.get(token).cloned()
+    }
+
+    /// Sends a request of ours to the upstream and waits for its response. Dropping the future
+    /// cancels it.
+    pub(crate) async fn request(&self, method: &str, params: &str) -> Reply {
+        self.request_noting(method, params, |_| {}).await
+    }
+
+    /// Sends a request of ours, as [`request`](Self::request) does, and tells its id before that.
+    pub(crate) async fn request_noting(
+        &self,
+        method: &str,
+        params: &str,
+        note: impl FnOnce(&RawId) + Send,
+    ) -> Reply {
+        let (sender, response) = oneshot::channel();
+        let id = {
+            let mut state = self.state.lock();
+            let id = state.mint();
+            state.requests.insert(id.clone(), Pending::Own(sender));
+            id
+        };
+        note(&id);
+        let mut guard = RequestGuard {
+            session: self,
+            id: Some(id.clone()),
+        };
+        self.upstream
+            .send(envelope::request(&id, method, params))
+            .await;
+        let reply = response.await;
+        guard.id = None;
+        reply.unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+    }
+
+    /// Sends a request of ours to the client and waits for its response. Dropping the future
+    /// cancels it, so that a dialog closes.
+    ///
+    /// Over HTTP it leaves on the stream of the call that it belongs to.
+    pub(crate) async fn ask_client(
+        &self,
+        call: Option<&Arc<Call>>,
+        method: &str,
+        params: &str,
+    ) -> Reply {
+        let client = &match call {
+            Some(call) => call.client.clone(),
+            None => self.general_client(),
+        };
+        let (sender, response) = oneshot::channel();
+        let id = RawId::text(&self.new_id());
+        self.state
+            .lock()
+            .pushes
+            .insert(id.clone(), Push::Own(sender));
+        let mut guard = PushGuard {
+            session: self,
+            client,
+            id: Some(id.clone()),
+        };
+        client.push_first(envelope::request(&id, method, params));
+        let reply = response.await;
+        guard.id = None;
+        reply.unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+    }
+
+    /// Notes that a URL was visited, as its server reports. Returns whether somebody here waits
+    /// for it.
+    pub(crate) fn note_completed(&self, id: &str) -> bool {
+        let mut state = self.state.lock();
+        if let Some(waiting) = state.visits.remove(id) {
+            return waiting.send(()).is_ok();
+        }
+        if state.completed.len() == MAX_COMPLETED {
+            state.completed.pop_front();
+        }
+        state.completed.push_back(id.to_owned());
+        false
+    }
+
+    /// Where a message of the upstream goes that came on the stream of a request.
+    pub(crate) fn client_of(&self, via: Option<&RawId>) -> ClientSender {
+        let state = self.state.lock();
+        match via.and_then(|id| state.requests.get(id)) {
+            Some(Pending::Client(call, _)) => call.client.clone(),
+            Some(Pending::Own(_)) | None => self.client.clone(),
+        }
+    }
+
+    /// Where a message goes that belongs to no call: over HTTP, a client may read no stream but those
+    /// of its calls.
+    pub(crate) fn general_client(&self) -> ClientSender {
+        if self.client.is_read() {
+            return self.client.clone();
+        }
+        let state = self.state.lock();
+        let oldest = state.asking.values().next();
+        oldest.map_or_else(|| self.client.clone(), |call| call.client.clone())
+    }
+
+    /// Waits for the report that a URL was visited, which may have come before.
+    pub(crate) fn visited(&self, id: &str) -> oneshot::Receiver<()> {
+        let (sender, visited) = oneshot::channel();
+        let mut state = self.state.lock();
+        if let Some(index) = state.completed.iter().position(|done| done == id) {
+            state.completed.remove(index);
+            // The receiver is right here.
+            let _ = sender.send(());
+        } else {
+            state.visits.insert(id.to_owned(), sender);
+        }
+        visited
+    }
+
+    pub(crate) fn notify_complete(&self, id: &str) {
+        let params = format!(r#"{{"elicitationId":{}}}"#, quoted(id));
+        let message = envelope::notification("notifications/elicitation/complete", &params);
+        self.client.push(message);
+    }
+}
+
+/// Returns a request with another token for progress reports.
+fn with_token(message: &[u8], token: &str) -> Option<Vec<u8>> {
+    let envelope = Envelope::read(message).ok()?;
+    let mut params = RawObject::parse(envelope.params()?)?;
+    let mut meta = params.object("_meta")?;
+    meta.set("progressToken", token.to_owned());
+    let meta = meta.to_string();
+    params.set("_meta", meta);
+    Some(envelope.with_params(&params.to_string()))
+}
+
+impl State {
+    pub(super) fn mint(&mut self) -> RawId {
+        loop {
+            self.next += 1;
+            let id = RawId::number(self.next);
+            if !self.requests.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    pub(super) fn seq_of(&self, call: &Arc<Call>) -> Option<u64> {
+        let mut calls = self.by_client_id.get(&call.id)?.iter();
+        let found = calls.find(|(_, other)| Arc::ptr_eq(other, call));
+        found.map(|(seq, _)| *seq)
+    }
+
+    pub(super) fn note(&mut self, call: &Arc<Call>) -> Result<u64, Reply> {
+        if self.requests.len() >= MAX_OPEN {
+            return Err(Reply::failed("too many requests are open", "busy"));
+        }
+        self.next += 1;
+        let seq = self.next;
+        let calls = self.by_client_id.entry(call.id.clone()).or_default();
+        calls.push((seq, call.clone()));
+        if call.method.may_ask() {
+            self.asking.insert(seq, call.clone());
+        }
+        if let Some(token) = call.token() {
+            // Several clients of one session may choose the same token.
+            let is_free = !self.tokens.contains_key(&token) && call.client.abandoned().is_none();
+            let token = if is_free {
+                token
+            } else {
+                let minted: Box<str> = quoted(&format!("e-{seq}")).into();
+                call.set_upstream_token(&minted);
+                minted
+            };
+            self.tokens.insert(token, call.clone());
+        }
+        Ok(seq)
+    }
+
+    pub(super) fn open(&mut self, call: &Arc<Call>) -> Result<RawId, Reply> {
+        let seq = self.note(call)?;
+        let passes = call.id.is_plain() && !self.requests.contains_key(&call.id);
+        let id = if passes { call.id.clone() } else { self.mint() };
+        *call.upstream_id.lock() = Some(id.clone());
+        self.requests
+            .insert(id.clone(), Pending::Client(call.clone(), seq));
+        Ok(id)
+    }
+
+    /// Sends a call to the upstream once more, under a new id.
+    pub(crate) fn reopen(&mut self, call: &Arc<Call>) -> RawId {
+        let seq = self.seq_of(call).unwrap_or(0);
+        let id = self.mint();
+        *call.upstream_id.lock() = Some(id.clone());
+        self.requests
+            .insert(id.clone(), Pending::Client(call.clone(), seq));
+        id
+    }
+
+    /// Forgets a request that was not sent.
+    pub(crate) fn forget_request(&mut self, id: &RawId) {
+        self.requests.remove(id);
+    }
+
+    pub(super) fn close(&mut self, call: &Arc<Call>, seq: u64) {
+        self.asking.remove(&seq);
+        if let Some(calls) = self.by_client_id.get_mut(&call.id) {
+            calls.retain(|(other, _)| *other != seq);
+            if calls.is_empty() {
+                self.by_client_id.remove(&call.id);
+            }
+        }
+        let Some(token) = call.upstream_token().or_else(|| call.token()) else {
+            return;
+        };
+        if call.is_task() {
+            // A task reports progress after the response to its call.
+            if self.task_tokens.len() == MAX_TASK_TOKENS
+                && let Some(oldest) = self.task_tokens.pop_front()
+            {
+                self.tokens.remove(&oldest);
+            }
+            self.task_tokens.push_back(token);
+        } else if self
+            .tokens
+            .get(&token)
+            .is_some_and(|it| Arc::ptr_eq(it, call))
+        {
+            self.tokens.remove(&token);
+        }
+    }
+}
+
+/// Cancels a request to the upstream when dropped.
+struct RequestGuard<'a> {
+    session: &'a Session,
+    id: Option<RawId>,
+}
+
+impl Drop for RequestGuard<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else {
+            return;
+        };
+        if self.session.state.lock().requests.remove(&id).is_none() {
+            return;
+        }
+        let pair = self.session.state.lock().pair;
+        let is_modern = matches!(pair, Pair::Modern | Pair::Raised);
+        if is_modern && self.session.upstream_url.is_some() {
+            self.session.upstream.abandon(&id);
+        } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let upstream = self.session.upstream.clone();
+            runtime.spawn(async move {
+                let params = format!(r#"{{"requestId":{id}}}"#);
+                let message = envelope::notification("notifications/cancelled", &params);
+                upstream.send(message).await;
+            });
+        }
+    }
+}
+
+/// Withdraws a request to the client when dropped.
+struct PushGuard<'a> {
+    session: &'a Session,
+    client: &'a ClientSender,
+    id: Option<RawId>,
+}
+
+impl Drop for PushGuard<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else {
+            return;
+        };
+        if self.session.state.lock().pushes.remove(&id).is_some() {
+            let params = format!(r#"{{"requestId":{id}}}"#);
+            let message = envelope::notification("notifications/cancelled", &params);
+            self.client.push(message);
+        }
+    }
+}
