@@ -327,7 +327,9 @@ impl Connection {
         all.insert(ACCEPT, BOTH);
         all.insert(CONTENT_TYPE, JSON);
         if let Some(session) = session {
-            headers::add_version(&mut all, &session.version);
+            if !session.version.is_empty() {
+                headers::add_version(&mut all, &session.version);
+            }
             if let Some(id) = &session.id {
                 all.insert(HeaderName::from_static(headers::SESSION), id.clone());
             }

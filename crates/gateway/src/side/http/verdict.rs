@@ -147,12 +147,9 @@ fn media_type(response: &Response) -> Option<String> {
 
 /// Cuts a text of the server, and leaves out what terminals would take for commands.
 fn shortened(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .filter(|it| !it.is_control())
-        .take(EXCERPT)
-        .collect();
-    if short.len() < text.len() {
+    let mut shown = text.chars().filter(|it| !it.is_control());
+    let mut short: String = shown.by_ref().take(EXCERPT).collect();
+    if shown.next().is_some() {
         short.push('…');
     }
     short
