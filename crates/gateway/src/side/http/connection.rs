@@ -13,13 +13,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::exchange::Request;
 use super::headers;
 use super::inbox::Inbox;
-use super::lane::Lane;
+use super::lane::{Lane, Turn};
 use super::reading::Slots;
 use super::session::{Session, Sessions};
 use super::tools::ToolHeaders;
@@ -252,6 +252,11 @@ impl Connection {
             .await
             .ok();
         [count, bytes]
+    }
+
+    /// Makes the messages that follow wait until the guard is dropped, as long as messages wait.
+    pub(super) fn lane_turn(&self) -> (Turn, DropGuard) {
+        self.lane.join()
     }
 
     /// Posts a message that gets no response. An answer, which somebody may have typed, is sent

@@ -13,7 +13,9 @@ use super::headers;
 use super::listen::ResumePauses;
 use super::reading::{Body, Events, Item, Place};
 use super::session::Session;
-use super::verdict::{Verdict, error_in, failure, judge, refused, responds_to, too_long};
+use super::verdict::{
+    Verdict, error_in, failure, is_unknown_session, judge, refused, responds_to, too_long,
+};
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::json::{RawObject, quoted};
 use crate::reply::{Reply, error_code};
@@ -24,8 +26,6 @@ use crate::side::{Failure, UpstreamEvent};
 const HEADER_MISMATCH: i64 = -32020;
 /// How many pages of a list of tools are read to find out which headers a call has to have.
 const MAX_PAGES: usize = 64;
-/// The codes that servers use for a session that they do not know, with HTTP 400.
-const SESSION_CODES: std::ops::RangeInclusive<i64> = -32001..=-32000;
 
 /// A request for the server.
 #[derive(Clone, Debug)]
@@ -478,16 +478,4 @@ fn is_mismatch(request: &Request, text: &[u8]) -> bool {
         }) => error_code(error) == Some(HEADER_MISMATCH),
         _ => false,
     }
-}
-
-/// Whether a server says with HTTP 400 that it does not know the session, as many examples do.
-fn is_unknown_session(status: StatusCode, error: &str) -> bool {
-    let says_so = || {
-        let error = RawObject::parse(error)?;
-        let message = error.string("message")?.to_ascii_lowercase();
-        Some(message.contains("session"))
-    };
-    status == StatusCode::BAD_REQUEST
-        && error_code(error).is_some_and(|code| SESSION_CODES.contains(&code))
-        && says_so() == Some(true)
 }

@@ -7,6 +7,7 @@ use http::{HeaderValue, StatusCode};
 
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::json::RawObject;
+use crate::reply::error_code;
 use crate::side::Failure;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -14,6 +15,8 @@ pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stre
 pub(super) const BOTH: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
+/// The codes that servers use for a session that they do not know, with HTTP 400.
+const SESSION_CODES: std::ops::RangeInclusive<i64> = -32001..=-32000;
 /// How much of a body is quoted in an error.
 const EXCERPT: usize = 200;
 
@@ -89,6 +92,18 @@ pub(super) fn error_in(body: &[u8]) -> Option<String> {
     let error = object.object("error")?;
     error.get("code")?.parse::<i64>().ok()?;
     Some(error.to_string())
+}
+
+/// Whether a server says with HTTP 400 that it does not know the session, as many examples do.
+pub(super) fn is_unknown_session(status: StatusCode, error: &str) -> bool {
+    let says_so = || {
+        let error = RawObject::parse(error)?;
+        let message = error.string("message")?.to_ascii_lowercase();
+        Some(message.contains("session"))
+    };
+    status == StatusCode::BAD_REQUEST
+        && error_code(error).is_some_and(|code| SESSION_CODES.contains(&code))
+        && says_so() == Some(true)
 }
 
 /// Whether a response is one to this request: some servers write ids in their own way, and errors

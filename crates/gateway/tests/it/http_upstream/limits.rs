@@ -27,11 +27,11 @@ async fn a_message_that_is_too_long_fails_its_request_and_no_other() {
                 events(format!("data: {text}\n\n"))
             }
             Some(4) => {
-                let log = json!({"jsonrpc": "2.0", "method": "m", "params": long});
+                let note = json!({"jsonrpc": "2.0", "method": "m", "params": long});
                 let ask = json!({"jsonrpc": "2.0", "id": 9, "method": "m", "params": long});
                 let ask = ask.to_string();
                 let short = result_of(&seen, json!({"a": 1}));
-                events(event(&log) + &format!("data: {ask}\n\n") + &event(&short))
+                events(event(&note) + &format!("data: {ask}\n\n") + &event(&short))
             }
             _ => open_events(event(&notification("notifications/progress"))),
         }
