@@ -373,7 +373,7 @@ impl Session {
 
     /// The upstream's questions are gone with its session: nobody waits for their answers, and
     /// those of the new session may have the same ids.
-    pub(crate) async fn withdraw_questions(&self) {
+    async fn withdraw_questions(&self) {
         let mut withdrawn = Vec::new();
         {
             let mut state = self.state.lock();
@@ -397,6 +397,7 @@ impl Session {
 
     /// The upstream has begun a new session: its lists may have changed.
     pub(crate) async fn upstream_renewed(self: &Arc<Self>) {
+        self.withdraw_questions().await;
         let is_lowered = self.state.lock().pair == Pair::Lowered;
         for list in ["tools", "prompts", "resources"] {
             let method = format!("notifications/{list}/list_changed");

@@ -210,10 +210,7 @@ impl Session {
                         tracing::warn!(%failure, "a request got no response");
                         self.upstream_replied(&id, failure.into()).await;
                     }
-                    UpstreamEvent::Renewed => {
-                        self.withdraw_questions().await;
-                        self.upstream_renewed().await;
-                    }
+                    UpstreamEvent::Renewed => self.upstream_renewed().await,
                     UpstreamEvent::Closed(closed) => return Ended::ByUpstream(closed),
                 }
             }

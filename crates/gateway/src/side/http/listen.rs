@@ -160,6 +160,7 @@ impl Connection {
         }
         let response = match self.get(headers).await {
             Ok(response) => response,
+            Err(Failure::Connect(why)) => return Opened::Later(why),
             Err(failure) => return Opened::Later(failure.to_string()),
         };
         let status = response.status();
