@@ -425,8 +425,33 @@ impl Session {
         }
     }
 
+    /// The upstream's questions are gone with its session: nobody waits for their answers, and
+    /// those of the new session may have the same ids.
+    async fn withdraw_questions(&self) {
+        let mut withdrawn = Vec::new();
+        {
+            let mut state = self.state.lock();
+            for asking in state.asks.drain().map(|(_, asking)| asking) {
+                asking.cancel();
+            }
+            state.pushes.retain(|client_id, push| match push {
+                Push::Upstream(_) => {
+                    withdrawn.push(client_id.clone());
+                    false
+                }
+                Push::Own(_) => true,
+            });
+        }
+        for id in withdrawn {
+            let params = format!(r#"{{"requestId":{id},"reason":"The server has restarted"}}"#);
+            let message = envelope::notification("notifications/cancelled", &params);
+            self.client.send(message).await;
+        }
+    }
+
     /// The upstream has begun a new session: its lists may have changed.
     pub(crate) async fn upstream_renewed(self: &Arc<Self>) {
+        self.withdraw_questions().await;
         let is_lowered = self.state.lock().pair == Pair::Lowered;
         for list in ["tools", "prompts", "resources"] {
             let method = format!("notifications/{list}/list_changed");

@@ -169,6 +169,10 @@ pub(crate) fn json_of(message: &Value) -> Response {
     with_status(200, "application/json", message.to_string())
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it reads better where it is called"
+)]
 pub(crate) fn result_of(seen: &Seen, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": seen.id(), "result": result})
 }

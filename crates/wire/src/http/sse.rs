@@ -289,8 +289,8 @@ mod tests {
         events
     }
 
-    fn data(text: &str) -> Option<Data> {
-        Some(Data::Whole(Bytes::copy_from_slice(text.as_bytes())))
+    fn data(text: &str) -> Data {
+        Data::Whole(Bytes::copy_from_slice(text.as_bytes()))
     }
 
     #[test]
@@ -301,12 +301,12 @@ mod tests {
         let expected = [
             ServerEvent {
                 kind: Some("message".into()),
-                data: data("a\nb\n"),
+                data: Some(data("a\nb\n")),
                 id: Some("2".into()),
                 retry: Some(10),
             },
             ServerEvent {
-                data: data(" c "),
+                data: Some(data(" c ")),
                 id: Some(String::new()),
                 ..ServerEvent::default()
             },
@@ -348,7 +348,7 @@ mod tests {
             assert_eq!(head.len(), HEAD);
             assert!(tail.ends_with(b"xxx\n\"end\"}"));
             assert_eq!(tail.len(), TAIL);
-            assert_eq!(second.data, data("a"));
+            assert_eq!(second.data, Some(data("a")));
         }
     }
 

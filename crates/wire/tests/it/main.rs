@@ -87,6 +87,32 @@ async fn an_exchange_ends_at_its_timeout_with_or_without_a_head() {
 }
 
 #[tokio::test]
+async fn a_connection_that_takes_too_long_has_carried_nothing() {
+    // It takes connections, but does not speak TLS.
+    let server = Server::start("").await;
+    let (certificate, _) = identity("hooks.example");
+    let url = format!("https://{}/", server.address);
+    let client = Client::builder(&url)
+        .tls(client_tls(certificate))
+        .connect_timeout(Duration::from_millis(50));
+    let error = get(&client.build().unwrap()).await.unwrap_err();
+    let expected = "connecting took too long";
+    assert!(
+        matches!(&error, ExchangeError::Connect(why) if why == expected),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn errors_do_not_name_the_url() {
+    let url = "http://hush@127.0.0.1:9/hush?key=hush";
+    let client = Client::builder(url).build().unwrap();
+    let request = client.request(Method::GET).header("bad header", "x");
+    let error = request.send().await.unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
+}
+
+#[tokio::test]
 async fn a_body_is_read_up_to_its_limit() {
     let server = Server::start(OK).await;
     let response = async || server.client().request(Method::GET).send().await.unwrap();

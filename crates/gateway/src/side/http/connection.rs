@@ -13,13 +13,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::exchange::Request;
 use super::headers;
 use super::inbox::Inbox;
-use super::lane::Lane;
+use super::lane::{Lane, Turn};
 use super::reading::Slots;
 use super::session::{Session, Sessions};
 use super::tools::ToolHeaders;
@@ -254,6 +254,11 @@ impl Connection {
         [count, bytes]
     }
 
+    /// Makes the messages that follow wait until the guard is dropped, as long as messages wait.
+    pub(super) fn lane_turn(&self) -> (Turn, DropGuard) {
+        self.lane.join()
+    }
+
     /// Posts a message that gets no response. An answer, which somebody may have typed, is sent
     /// again while there is no connection.
     pub(super) async fn hand_over(
@@ -327,7 +332,9 @@ impl Connection {
         all.insert(ACCEPT, BOTH);
         all.insert(CONTENT_TYPE, JSON);
         if let Some(session) = session {
-            headers::add_version(&mut all, &session.version);
+            if !session.version.is_empty() {
+                headers::add_version(&mut all, &session.version);
+            }
             if let Some(id) = &session.id {
                 all.insert(HeaderName::from_static(headers::SESSION), id.clone());
             }

@@ -6,13 +6,16 @@ use bytes::Bytes;
 use entreat_wire::http::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::connection::{Connection, EXCERPT};
 use super::headers;
 use super::listen::ResumePauses;
-use super::reading::{Events, Item, Place};
+use super::reading::{Body, Events, Item, Place};
 use super::session::Session;
-use super::verdict::{Verdict, error_in, failure, judge, refused, responds_to, too_long};
+use super::verdict::{
+    Verdict, error_in, failure, is_unknown_session, judge, refused, responds_to, too_long,
+};
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::json::{RawObject, quoted};
 use crate::reply::{Reply, error_code};
@@ -23,8 +26,6 @@ use crate::side::{Failure, UpstreamEvent};
 const HEADER_MISMATCH: i64 = -32020;
 /// How many pages of a list of tools are read to find out which headers a call has to have.
 const MAX_PAGES: usize = 64;
-/// The codes that servers use for a session that they do not know, with HTTP 400.
-const SESSION_CODES: std::ops::RangeInclusive<i64> = -32001..=-32000;
 
 /// A request for the server.
 #[derive(Clone, Debug)]
@@ -42,8 +43,10 @@ pub(super) struct Answer {
     pub(super) text: Bytes,
     /// The session that came with it.
     pub(super) session_id: Option<HeaderValue>,
-    /// The rest of the stream on which it came.
+    /// The stream on which it came.
     rest: Option<Events>,
+    /// The slot of its body.
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 /// Why there is no response.
@@ -130,19 +133,23 @@ impl Connection {
         let headers = self.headers_of(request, session);
         let response = self.post(request.text.clone(), headers).await?;
         let session_id = response.headers().get(headers::SESSION).cloned();
+        let session_id = session_id.filter(|id| !id.is_empty());
         let has_session = session.is_some_and(|session| session.id.is_some());
-        let (text, rest) = match judge(&response, has_session) {
+        let (mut rest, mut slot) = (None, None);
+        let text = match judge(&response, has_session) {
             Verdict::Events => {
                 let events = Events::new(response, self.longest, &self.slots, Place::default());
-                let (text, rest) = self.follow(request, session, events).await?;
-                (text, Some(rest))
+                let (text, events) = self.follow(request, session, events).await?;
+                rest = Some(events);
+                text
             }
             Verdict::Message => {
                 let body = self.slots.body(response, self.longest).await;
                 let body = body.map_err(failure)?;
-                (self.response_in(request, &body).await?, None)
+                slot = body.slot;
+                self.response_in(request, &body.text).await?
             }
-            Verdict::Refused => (self.refused(request, session, response).await?, None),
+            Verdict::Refused => self.refused(request, session, response).await?,
             Verdict::SessionLost => return Err(TalkError::SessionLost),
             Verdict::Failed(failure) => return Err(failure.into()),
         };
@@ -150,6 +157,7 @@ impl Connection {
             text,
             session_id,
             rest,
+            _slot: slot,
         })
     }
 
@@ -241,7 +249,7 @@ impl Connection {
     ) -> Result<Bytes, Failure> {
         let status = response.status();
         let body = self.slots.body(response, self.longest).await;
-        let body = body.unwrap_or_default();
+        let body = body.unwrap_or_default().text;
         if let Some(error) = error_in(&body) {
             if let Some(session) = session.filter(|it| it.id.is_some())
                 && is_unknown_session(status, &error)
@@ -431,14 +439,11 @@ impl Connection {
                 }
             }
             Verdict::Message => {
-                let text = self
-                    .slots
-                    .body(response, self.longest)
-                    .await
-                    .map_err(failure)?;
-                self.inbox
-                    .push(UpstreamEvent::Message { text, via: None })
-                    .await;
+                let body = self.slots.body(response, self.longest).await;
+                let Body { text, slot } = body.map_err(failure)?;
+                let event = UpstreamEvent::Message { text, via: None };
+                self.inbox.push(event).await;
+                drop(slot);
             }
             Verdict::Refused | Verdict::SessionLost => {
                 let body = response.body(EXCERPT).await.unwrap_or_default();
@@ -473,16 +478,4 @@ fn is_mismatch(request: &Request, text: &[u8]) -> bool {
         }) => error_code(error) == Some(HEADER_MISMATCH),
         _ => false,
     }
-}
-
-/// Whether a server says with HTTP 400 that it does not know the session, as many examples do.
-fn is_unknown_session(status: StatusCode, error: &str) -> bool {
-    let says_so = || {
-        let error = RawObject::parse(error)?;
-        let message = error.string("message")?.to_ascii_lowercase();
-        Some(message.contains("session"))
-    };
-    status == StatusCode::BAD_REQUEST
-        && error_code(error).is_some_and(|code| SESSION_CODES.contains(&code))
-        && says_so() == Some(true)
 }

@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::headers;
 use super::reading::{Events, Item, Place};
 use super::session::Session;
-use super::verdict::{EVENTS, is_stream};
+use super::verdict::{EVENTS, error_in, is_stream, is_unknown_session};
 use crate::envelope::RawId;
 use crate::side::{Failure, UpstreamEvent};
 
@@ -160,6 +160,7 @@ impl Connection {
         }
         let response = match self.get(headers).await {
             Ok(response) => response,
+            Err(Failure::Connect(why)) => return Opened::Later(why),
             Err(failure) => return Opened::Later(failure.to_string()),
         };
         let status = response.status();
@@ -171,6 +172,14 @@ impl Connection {
                 Opened::Later(format!("HTTP {}", status.as_u16()))
             }
             StatusCode::NOT_IMPLEMENTED => Opened::None(status),
+            StatusCode::BAD_REQUEST if session.id.is_some() => {
+                let body = response.body(EXCERPT).await.unwrap_or_default();
+                let error = error_in(&body);
+                if error.is_some_and(|error| is_unknown_session(status, &error)) {
+                    return Opened::Lost;
+                }
+                Opened::None(status)
+            }
             _ if status.is_server_error() => Opened::Later(format!("HTTP {}", status.as_u16())),
             _ => Opened::None(status),
         }

@@ -41,7 +41,7 @@ impl Slots {
         &self,
         mut response: Response,
         limit: usize,
-    ) -> Result<Bytes, ExchangeError> {
+    ) -> Result<Body, ExchangeError> {
         let mut body = BytesMut::new();
         let mut slot = None;
         while let Some(chunk) = response.chunk().await? {
@@ -53,8 +53,18 @@ impl Slots {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(body.freeze())
+        Ok(Body {
+            text: body.freeze(),
+            slot,
+        })
     }
+}
+
+/// A body, and its slot for as long as nobody else keeps count of it.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    pub(super) text: Bytes,
+    pub(super) slot: Option<OwnedSemaphorePermit>,
 }
 
 /// Something on a stream that has data.
@@ -106,11 +116,14 @@ impl Events {
         }
     }
 
-    /// Returns the next item; `None` at the end.
+    /// Returns the next item; `None` at the end. Ask for it when the one before was passed on: its
+    /// slot is given back.
     pub(super) async fn next(&mut self) -> Result<Option<Item>, ExchangeError> {
         loop {
-            while let Some(event) = self.parser.read(&mut self.chunk) {
+            if self.parser.kept() == 0 {
                 self.slot = None;
+            }
+            while let Some(event) = self.parser.read(&mut self.chunk) {
                 self.place.has_moved = true;
                 if let Some(id) = event.id {
                     // An empty one takes back those before.

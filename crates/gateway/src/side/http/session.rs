@@ -176,19 +176,13 @@ impl Connection {
         if let Some(failure) = self.sessions.lost(lost) {
             return Err(failure);
         }
-        let renewed = timeout(RENEW_TIMEOUT, self.renew()).await;
-        let renewed = renewed.unwrap_or_else(|_| {
-            let why = "it has lost the session and begins no other";
-            Err(Failure::Broken(why.to_owned()))
-        });
-        if let Err(failure) = renewed {
+        if let Err(failure) = self.renew().await {
             let note = (lost.number, failure.clone(), Instant::now());
             self.sessions.state.lock().lost = Some(note);
             return Err(failure);
         }
         drop(one_at_a_time);
         tracing::info!("the server had lost the session; another one has begun");
-        self.inbox.push(UpstreamEvent::Renewed).await;
         Ok(())
     }
 
@@ -211,10 +205,13 @@ impl Connection {
             method: "initialize".to_owned(),
             version: None,
         };
-        let answer = self
-            .talk(&request, None)
-            .await
-            .map_err(TalkError::into_failure)?;
+        // What is sent meanwhile waits for the new session, as far as it comes soon.
+        let (_, ready) = self.lane_turn();
+        let Ok(answer) = timeout(RENEW_TIMEOUT, self.talk(&request, None)).await else {
+            let why = "it has lost the session and begins no other";
+            return Err(Failure::Broken(why.to_owned()));
+        };
+        let answer = answer.map_err(TalkError::into_failure)?;
         let text = answer.text.clone();
         let session_id = answer.session_id.clone();
         answer.finish().await;
@@ -228,16 +225,24 @@ impl Connection {
         let session = self
             .sessions
             .begin(self.next_number(), &handshake, result, session_id);
+        // Before anything of the new session.
+        self.inbox.push(UpstreamEvent::Renewed).await;
         let initialized = envelope::notification("notifications/initialized", "{}");
         self.hand_over(&initialized.into(), Some(&session)).await?;
         self.open_stream(&session).await;
-        if let Some(level) = log_level {
-            self.restore(&session, "logging/setLevel", &level).await;
+        let restoring = async {
+            if let Some(level) = log_level {
+                self.restore(&session, "logging/setLevel", &level).await;
+            }
+            for uri in uris {
+                let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
+                self.restore(&session, "resources/subscribe", &params).await;
+            }
+        };
+        if timeout(RENEW_TIMEOUT, restoring).await.is_err() {
+            tracing::warn!("the new session knows no more than some of the subscriptions");
         }
-        for uri in uris {
-            let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
-            self.restore(&session, "resources/subscribe", &params).await;
-        }
+        drop(ready);
         Ok(())
     }
 

@@ -127,7 +127,6 @@ fn read_schema(
     }
     for (keyword, value) in schema.iter() {
         match keyword {
-            ANNOTATION => {}
             "properties" => {
                 let Some(properties) = RawObject::parse(value) else {
                     continue;
@@ -139,7 +138,7 @@ fn read_schema(
                 }
             }
             // Data, in which the word means nothing.
-            "default" | "const" | "enum" | "examples" | "title" | "description" => {}
+            ANNOTATION | "default" | "const" | "enum" | "examples" | "title" | "description" => {}
             _ if has_annotation(value, 0) => {
                 return Err("`x-mcp-header` is not reachable through `properties` alone");
             }

@@ -7,6 +7,7 @@ use http::{HeaderValue, StatusCode};
 
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::json::RawObject;
+use crate::reply::error_code;
 use crate::side::Failure;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -14,6 +15,8 @@ pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stre
 pub(super) const BOTH: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
+/// The codes that servers use for a session that they do not know, with HTTP 400.
+const SESSION_CODES: std::ops::RangeInclusive<i64> = -32001..=-32000;
 /// How much of a body is quoted in an error.
 const EXCERPT: usize = 200;
 
@@ -91,6 +94,18 @@ pub(super) fn error_in(body: &[u8]) -> Option<String> {
     Some(error.to_string())
 }
 
+/// Whether a server says with HTTP 400 that it does not know the session, as many examples do.
+pub(super) fn is_unknown_session(status: StatusCode, error: &str) -> bool {
+    let says_so = || {
+        let error = RawObject::parse(error)?;
+        let message = error.string("message")?.to_ascii_lowercase();
+        Some(message.contains("session"))
+    };
+    status == StatusCode::BAD_REQUEST
+        && error_code(error).is_some_and(|code| SESSION_CODES.contains(&code))
+        && says_so() == Some(true)
+}
+
 /// Whether a response is one to this request: some servers write ids in their own way, and errors
 /// may have none.
 pub(super) fn responds_to(envelope: &Envelope<'_>, id: &RawId) -> bool {
@@ -147,12 +162,9 @@ fn media_type(response: &Response) -> Option<String> {
 
 /// Cuts a text of the server, and leaves out what terminals would take for commands.
 fn shortened(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .filter(|it| !it.is_control())
-        .take(EXCERPT)
-        .collect();
-    if short.len() < text.len() {
+    let mut shown = text.chars().filter(|it| !it.is_control());
+    let mut short: String = shown.by_ref().take(EXCERPT).collect();
+    if shown.next().is_some() {
         short.push('…');
     }
     short

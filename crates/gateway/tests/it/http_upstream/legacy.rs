@@ -323,6 +323,37 @@ async fn a_session_that_http_400_does_not_know_is_renewed_for_those_that_follow(
 }
 
 #[tokio::test]
+async fn a_session_whose_stream_is_unknown_is_renewed_before_the_next_call() {
+    let server = Server::start(async |seen| {
+        let is_first = seen.header("mcp-session-id") == Some("s1");
+        match (seen.what().as_str(), is_first) {
+            ("initialize", _) if *seen.id() == 0 => in_session("s1", initialized(&seen)),
+            ("initialize", _) => in_session("s2", initialized(&seen)),
+            ("GET", true) if seen.header("last-event-id").is_none() => {
+                events("retry: 50\nid: e\ndata:\n\n")
+            }
+            ("GET", true) => {
+                let error = json!({"jsonrpc": "2.0", "error": {"code": -32000,
+                    "message": "Bad Request: No valid session ID provided"}});
+                crate::http_server::with_status(400, "application/json", error.to_string())
+            }
+            ("GET", false) => open_events(""),
+            ("tools/call", _) => json_of(&result_of(&seen, json!({"first": is_first}))),
+            _ => accepted(),
+        }
+    })
+    .await;
+    let (sender, mut receiver) = server.connect();
+    handshake(&sender, &mut receiver).await;
+    assert!(matches!(
+        soon(receiver.next()).await,
+        UpstreamEvent::Renewed
+    ));
+    send(&sender, request(1, "tools/call")).await;
+    assert_eq!(result(&mut receiver, 1).await, json!({"first": false}));
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_is_taken_up_after_its_last_event() {
     let server = Server::start(async |seen| {
         let change = event(&notification("notifications/progress"));
@@ -383,7 +414,7 @@ async fn the_stream_of_a_cancelled_call_is_closed_after_the_server_was_told() {
         let held = held.clone();
         async move {
             let chunks = futures_util::stream::poll_fn(move |_| {
-                let _held = &held;
+                let _: &Arc<()> = &held;
                 std::task::Poll::Pending
             });
             crate::http_server::streamed(chunks)

@@ -180,7 +180,7 @@ async fn endless() -> (Server, Arc<()>) {
             let ack = event(&notification("notifications/subscriptions/acknowledged"));
             let mut ack = Some(ack.into());
             streamed(futures_util::stream::poll_fn(move |_| {
-                let _held = &held;
+                let _: &Arc<()> = &held;
                 match ack.take() {
                     Some(ack) => std::task::Poll::Ready(Some(ack)),
                     None => std::task::Poll::Pending,

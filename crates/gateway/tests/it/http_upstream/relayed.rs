@@ -174,6 +174,45 @@ async fn a_client_hears_that_lists_may_have_changed_with_a_new_session() {
 }
 
 #[tokio::test]
+async fn a_question_of_a_lost_session_is_withdrawn_and_its_answer_goes_nowhere() {
+    let server = Server::start(async |seen| {
+        let is_first = seen.header("mcp-session-id") == Some("s1");
+        match (seen.what().as_str(), &seen.message["params"]["name"]) {
+            ("initialize", _) => {
+                let session = if *seen.id() == 1 { "s1" } else { "s2" };
+                in_session(session, initialized(&seen))
+            }
+            // The connection stays, as with a proxy before a server that restarts.
+            ("tools/call", name) if *name == "ask" => {
+                let ask = json!({"jsonrpc": "2.0", "id": 0, "method": "elicitation/create",
+                    "params": {"message": "Who?", "requestedSchema": {"type": "object",
+                    "properties": {}}}});
+                crate::http_server::open_events(event(&ask))
+            }
+            ("tools/call", _) if is_first => StatusCode::NOT_FOUND.into_response(),
+            ("tools/call", _) => json_of(&result_of(&seen, text("done"))),
+            ("GET", _) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+            _ => accepted(),
+        }
+    })
+    .await;
+    let (stream, _wrapped) = wrap(&server).await;
+    let mut client = soon(Client::connect(Kind::form(Era::V2025_11_25), stream)).await;
+    client.start("ask", json!({})).await;
+    let (id, _) = soon(client.question()).await;
+    client.start("other", json!({})).await;
+    let reply = soon(client.any_reply()).await;
+    assert_eq!(reply.text(), "done");
+    let withdrawn = soon(client.hear("notifications/cancelled")).await;
+    assert_eq!(withdrawn["requestId"], id);
+    // It was too late to be stopped.
+    client.answer(id, accept(json!({}))).await;
+    client.start("other", json!({})).await;
+    assert_eq!(soon(client.any_reply()).await.text(), "done");
+    assert_eq!(server.count("response"), 0);
+}
+
+#[tokio::test]
 async fn a_client_learns_whether_a_failed_call_may_have_run() {
     let server = Server::legacy(async |_| with_status(502, "text/html", "<p>Bad Gateway")).await;
     let (stream, _wrapped) = wrap(&server).await;
