@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::KnownTools;
+use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
@@ -56,7 +56,7 @@ pub(crate) struct Session {
     pub(crate) flows: Flows,
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
-    pub(crate) tools: KnownTools,
+    pub(crate) approvals: Approvals,
     rate: Option<RateLimiter>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -176,7 +176,7 @@ impl Session {
             flows: Flows::new(&gateway.settings),
             raised: Raised::default(),
             lowered: Lowered::default(),
-            tools: KnownTools::default(),
+            approvals: Approvals::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
