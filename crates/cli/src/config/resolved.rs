@@ -12,6 +12,7 @@ use entreat::service::http::HttpSettings;
 use entreat::service::{Exposure, Role, SigningSecret, Uploads};
 use entreat::{AskerSettings, EngineSettings};
 
+use super::approvals::RuleConfig;
 use super::asker::{self, AskerConfig, AskerTable};
 use super::errors::ConfigErrors;
 use super::origin::Origin;
@@ -71,6 +72,8 @@ pub(crate) struct Config {
     /// The trace collector.
     pub(crate) otlp_endpoint: Option<String>,
     pub(crate) askers: Vec<AskerConfig>,
+    /// Which calls of tools `entreat wrap` asks about, in their order.
+    pub(crate) approvals: Vec<RuleConfig>,
     /// Remarks to print at start.
     pub(crate) remarks: Vec<String>,
     rules: Rules,
@@ -164,6 +167,7 @@ impl Config {
             loopback_callbacks: false,
             otlp_endpoint: None,
             askers: Vec::new(),
+            approvals: Vec::new(),
             remarks: Vec::new(),
             rules: Rules::default(),
             default_settings: AskerSettings::default(),
