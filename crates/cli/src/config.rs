@@ -3,6 +3,7 @@
 //! `setting.rs` is the single table of settings. Every layer provides texts and the table parses
 //! them, so a value means the same in every layer, and errors name the place of the value.
 
+mod approvals;
 mod asker;
 mod errors;
 mod file;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
+pub(crate) use self::approvals::RuleConfig;
 pub(crate) use self::asker::{AskerConfig, KeySource, LOCAL};
 pub(crate) use self::errors::ConfigErrors;
 use self::file::File;
@@ -115,7 +117,7 @@ pub(crate) fn load(
     });
     let name = file.as_ref().map(|file| file.name().to_owned());
     let mut config = Config::new(name, environment.data_folder.clone());
-    let mut file_askers = Vec::new();
+    let (mut file_askers, mut file_rules) = (Vec::new(), Vec::new());
     if let Some(file) = &file {
         config.path = Some(file.path().to_owned());
         let contents = file.read(&mut errors);
@@ -124,6 +126,7 @@ pub(crate) fn load(
         }
         file_askers = contents.askers;
         config.upstreams = contents.upstreams;
+        file_rules = contents.rules;
     }
     for setting in SETTINGS {
         let name = setting.variable();
@@ -147,6 +150,7 @@ pub(crate) fn load(
         }
     }
     config.finish(file_askers, environment, &mut errors);
+    config.approvals = approvals::resolve(file_rules, &mut errors);
     errors.check()?;
     config.remarks = remarks(&config, environment);
     let is_named = shared.config.is_some() || environment.variable(CONFIG_VARIABLE).is_some();

@@ -128,7 +128,7 @@ impl Entry {
 impl Extras {
     fn weight(&self) -> usize {
         let trees = [&self.metadata, &self.script].into_iter().flatten();
-        let message = self.message.as_ref().map_or(0, |text| text.len());
+        let message = self.message().map_or(0, str::len);
         trees.map(weight).sum::<usize>() + message
     }
 }

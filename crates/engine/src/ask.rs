@@ -3,7 +3,7 @@
 use entreat_core::{Form, Mode, Problems, Script, TextFormat, Timeout, Unknown};
 use serde_json::{Value, json};
 
-use crate::record::{Channel, Extras, Principal, Subject};
+use crate::record::{Channel, Extras, Principal, Subject, Unwritten};
 
 /// A question and the terms on which it is asked.
 ///
@@ -107,6 +107,17 @@ impl Ask {
     #[must_use]
     pub fn message(mut self, message: &str) -> Self {
         self.extras().message = Some(message.into());
+        self
+    }
+
+    /// Sets a message that no store may write down, in place of one set before: it stays in this
+    /// process, and is gone after a restart. For messages that quote the data of others, such as
+    /// the arguments of a call.
+    #[must_use]
+    pub fn confidential_message(mut self, message: &str) -> Self {
+        let extras = self.extras();
+        extras.message = None;
+        extras.confidential_message = Some(Unwritten::new(message));
         self
     }
 

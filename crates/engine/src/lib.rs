@@ -65,7 +65,7 @@ pub use operator::Operator;
 pub use rate::{Rate, RateLimiter};
 pub use record::{
     AnswerState, Channel, Delivery, Entry, Extras, Payload, Principal, Record, Request, Subject,
-    Version,
+    Unwritten, Version,
 };
 pub use resolver::{
     Lookup, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, VettedUrl,

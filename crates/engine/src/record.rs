@@ -176,6 +176,10 @@ pub struct Extras {
     /// Tells the respondent why this is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<str>>,
+    /// A message that no store writes down; see
+    /// [`Ask::confidential_message`](crate::Ask::confidential_message).
+    #[serde(skip)]
+    pub confidential_message: Option<Unwritten>,
     /// How the message and the descriptions in the form are formatted.
     #[serde(skip_serializing_if = "TextFormat::is_markdown")]
     pub text_format: TextFormat,
@@ -203,6 +207,37 @@ pub struct Extras {
     /// Its memory permit; set by the engine.
     #[serde(skip)]
     pub memory: MemoryPermit,
+}
+
+impl Extras {
+    /// Returns what tells the respondent why this is asked. A confidential message is gone after a
+    /// restart.
+    pub fn message(&self) -> Option<&str> {
+        let confidential = self.confidential_message.as_ref();
+        let message = confidential.map(Unwritten::expose);
+        message.or(self.message.as_deref())
+    }
+}
+
+/// A text that stays in memory: no store writes it, no log shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Unwritten(Box<str>);
+
+impl Unwritten {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unwritten").finish_non_exhaustive()
+    }
 }
 
 /// On whose behalf an asker asks. Never shown or logged: it may be the digest of a token.

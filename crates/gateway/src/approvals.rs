@@ -19,6 +19,7 @@ use std::time::Duration;
 use entreat_core::UnixTime;
 use entreat_wire::digest::{CanonicalBytes, Digest};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use self::arguments::{Tree, Unreadable};
 use self::question::{Asked, Question};
@@ -37,13 +38,15 @@ use crate::session::{Pair, Session};
 pub(crate) use self::gate::Gate;
 pub use self::glob::{Glob, InvalidGlob};
 pub use self::rule::{ApprovalAction, ApprovalRule, Validity};
-pub(crate) use self::tools::KnownTools;
+use self::tools::KnownTools;
 pub use self::when::{InvalidCondition, When};
 
 /// The largest call that a person is asked about, in bytes of its parameters.
 const MAX_CALL: usize = 1 << 20;
 /// The longest name of a tool, in characters.
 const MAX_NAME: usize = 256;
+/// The maximum number of calls of a session that wait at once: each may open a page.
+const MAX_WAITING: usize = 100;
 /// The maximum number of approvals that count for repetitions.
 const MAX_APPROVED: usize = 10_000;
 
@@ -71,6 +74,22 @@ impl Approved {
     }
 }
 
+/// What a session knows and allows of calls that wait.
+pub(crate) struct Approvals {
+    tools: KnownTools,
+    /// A place for each call that may wait.
+    places: Arc<Semaphore>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            tools: KnownTools::default(),
+            places: Arc::new(Semaphore::new(MAX_WAITING)),
+        }
+    }
+}
+
 /// What becomes of a call.
 enum Judgement {
     Passes,
@@ -88,7 +107,7 @@ impl Session {
     /// Notes what a list of tools says, for the questions about their calls.
     pub(crate) fn note_tools(&self, result: &str) {
         if self.needs_approval() {
-            self.tools.note(result);
+            self.approvals.tools.note(result);
         }
     }
 
@@ -131,7 +150,7 @@ impl Session {
         let own_name = state.upstream_name.clone();
         let client = state.client.name.clone();
         drop(state);
-        let tool = self.tools.get(&tool_name);
+        let tool = self.approvals.tools.get(&tool_name);
         let is_large = params.len() > MAX_CALL;
         let arguments = object.get("arguments").unwrap_or("{}");
         let call = Subject {
@@ -198,6 +217,12 @@ impl Session {
         if rule.valid != Validity::Once && self.gateway.approved.has(digest, self.engine().now()) {
             return Judgement::Passes;
         }
+        let Ok(place) = self.approvals.places.clone().try_acquire_owned() else {
+            return refused(
+                "The call was not run: too many calls wait for a person's approval already. Wait \
+                 for their results first.",
+            );
+        };
         let client = client.or_else(|| {
             let meta = object.object("_meta")?;
             capability::name_of(&meta.object(CLIENT_INFO)?)
@@ -216,6 +241,7 @@ impl Session {
         match question {
             Ok(question) => Judgement::Waits(Gate {
                 session: self.clone(),
+                _place: place,
                 tool: tool_name,
                 question,
                 digest,

@@ -36,6 +36,8 @@ pub(crate) struct Sheet {
     /// Who asks, by its own name.
     pub(crate) server: String,
     pub(crate) message: String,
+    /// Whether no store may write the message down.
+    pub(crate) is_confidential: bool,
     pub(crate) form: Form,
     /// Whether nobody waits for it but the person's next call.
     pub(crate) is_linked: bool,
@@ -52,6 +54,7 @@ impl Sheet {
         Self {
             server,
             message,
+            is_confidential: false,
             form,
             is_linked: false,
             // The server did not write for Entreat.
@@ -126,7 +129,11 @@ impl Desk {
             .introduced_as(&sheet.server)
             .channel(channel);
         if !sheet.message.trim().is_empty() {
-            ask = ask.message(&sheet.message);
+            ask = if sheet.is_confidential {
+                ask.confidential_message(&sheet.message)
+            } else {
+                ask.message(&sheet.message)
+            };
         }
         if let Some(respondent) = sheet.respondent.as_ref().or(self.respondent.as_ref()) {
             ask = ask.respondent(respondent);

@@ -18,13 +18,12 @@ use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::open::Pending;
 pub(crate) use self::open::{Push, State};
-use crate::approvals::KnownTools;
+use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
@@ -93,7 +92,7 @@ pub(crate) struct Session {
     pub(crate) flows: Flows,
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
-    pub(crate) tools: KnownTools,
+    pub(crate) approvals: Approvals,
     rate: Option<RateLimiter>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -188,7 +187,7 @@ impl Session {
             flows: Flows::new(&gateway.settings),
             raised: Raised::default(),
             lowered: Lowered::default(),
-            tools: KnownTools::default(),
+            approvals: Approvals::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),

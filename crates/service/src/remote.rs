@@ -84,8 +84,13 @@ impl RemotePages {
             "timeout": time, "durable": true, "idempotencyKey": id,
             "textFormat": request.text_format().as_str()});
         let extras = request.extras.as_ref();
-        if let Some(message) = extras.and_then(|it| it.message.as_deref()) {
+        if let Some(extras) = extras
+            && let Some(message) = extras.message()
+        {
             params["message"] = message.into();
+            if extras.confidential_message.is_some() {
+                params["messageConfidential"] = true.into();
+            }
         }
         if let Some(name) = extras.and_then(|it| it.introduced_as.as_deref()) {
             params["introducedAs"] = name.into();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::config::{
-    self, AskerConfig, Config, ConfigArgs, ConfigLocation, Origin, ServeArgs, Source,
+    self, AskerConfig, Config, ConfigArgs, ConfigLocation, Origin, RuleConfig, ServeArgs, Source,
 };
 use crate::context::{Context, Exit};
 use crate::output;
@@ -67,6 +67,8 @@ struct Document<'a> {
     file: Option<&'a str>,
     settings: Vec<Row>,
     askers: Vec<AskerRows<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<Vec<Row>>,
 }
 
 #[derive(Serialize)]
@@ -101,6 +103,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         file: config.file.as_deref(),
         settings: rows.collect(),
         askers: config.askers.iter().map(asker_rows).collect(),
+        rules: config.approvals.iter().map(rule_rows).collect(),
     };
     if args.json {
         output::document(out, &document)?;
@@ -131,6 +134,12 @@ fn asker_rows(asker: &AskerConfig) -> AskerRows<'_> {
     }
 }
 
+fn rule_rows(rule: &RuleConfig) -> Vec<Row> {
+    let rows = rule.rows.iter();
+    rows.map(|(name, value, origin)| row(name, Some(value.clone()), origin))
+        .collect()
+}
+
 /// Prints one line per value, in columns.
 fn print(document: &Document<'_>, config: &Config, out: &mut dyn Write) -> io::Result<()> {
     let file = config.file.as_deref().unwrap_or("none");
@@ -139,6 +148,10 @@ fn print(document: &Document<'_>, config: &Config, out: &mut dyn Write) -> io::R
     for asker in &document.askers {
         writeln!(out, "\n# asker {}", output::sanitize(asker.name))?;
         print_rows(std::iter::once(&asker.key).chain(&asker.settings), out)?;
+    }
+    for rule in &document.rules {
+        writeln!(out, "\n# rule")?;
+        print_rows(rule, out)?;
     }
     Ok(())
 }

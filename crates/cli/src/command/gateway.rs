@@ -105,6 +105,11 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let options = GatewayOptions {
         routes: routes(&config)?,
         settings: GatewaySettings {
+            approvals: config
+                .approvals
+                .iter()
+                .map(|rule| rule.rule.clone())
+                .collect(),
             ..GatewaySettings::default()
         },
         front: FrontSettings::default(),

@@ -7,6 +7,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 mod toml;
+mod wrap;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,7 +52,10 @@ pub(crate) struct Args {
     /// Another configuration file of the client
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "scope")]
     config: Option<PathBuf>,
-    /// Arguments for `entreat mcp`
+    /// Put `entreat wrap` in front of the server of this name, which the client has already
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "force"])]
+    wrap: Option<String>,
+    /// Arguments for `entreat mcp`, or with --wrap for `entreat wrap`
     #[arg(last = true, value_name = "ARGUMENTS", conflicts_with = "remove")]
     arguments: Vec<String>,
 }
@@ -66,11 +70,16 @@ Examples:
   entreat setup vscode --scope project
   entreat setup zed -- --service http://127.0.0.1:7171
   entreat setup zed --remove
+  entreat setup cursor --wrap github -- --approve 'delete_*'
+  entreat setup cursor --wrap github --remove
 
 Exit codes: 0 success, or nothing to do; 1 a different entry of that name is there, or the
 configuration can only be printed; 2 wrong usage, a file that can't be read or written.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    if let Some(name) = &args.wrap {
+        return wrap_server(args, name, context, out);
+    }
     check_arguments(&args.arguments)?;
     let format = args.client.format();
     let path = path(args, context.environment())?;
@@ -256,6 +265,104 @@ fn remove(args: &Args, path: &Path, context: &mut Context) -> anyhow::Result<Exi
     }
     context.say(format_args!("removed `{name}` from {}", file.name()));
     Ok(Exit::Success)
+}
+
+/// Puts `entreat wrap` in front of a server, or takes it out again.
+fn wrap_server(
+    args: &Args,
+    name: &str,
+    context: &mut Context,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    check_wrap_arguments(&args.arguments)?;
+    let format = args.client.format();
+    let path = path(args, context.environment())?;
+    let shown = output::sanitize(name).into_owned();
+    ensure!(
+        format.is_edited(),
+        "{} is YAML, which is not edited: write `entreat wrap --` in front of the command of \
+         `{shown}` yourself",
+        output::sanitize(&path.to_string_lossy())
+    );
+    let file = read(args, &path)?;
+    let found = find(format, &file, name)?;
+    let found = found.with_context(|| format!("{} has no `{shown}`", file.name()))?;
+    let Value::Object(entry) = &found.value else {
+        bail!("{}: `{shown}` is not an object", file.name());
+    };
+    let cannot = || format!("cannot change `{shown}` in {}", file.name());
+    let is_wrapped = wrap::is_wrapped(entry);
+    if args.remove {
+        if !is_wrapped {
+            let file = file.name();
+            context.say(format_args!("`{shown}` in {file} is not wrapped"));
+            return Ok(Exit::Success);
+        }
+        let edit = wrap::unwrap(format, file.text(), name, entry).with_context(cannot)?;
+        return unwrap_server(&file, &shown, &edit, context);
+    }
+    if is_wrapped {
+        let file = file.name();
+        context.say(format_args!(
+            "`{shown}` in {file} is wrapped already; to change how, take it out first with --remove"
+        ));
+        return Ok(Exit::Success);
+    }
+    let command = command(args.scope, context.environment())?;
+    let options = ["--name".to_owned(), name.to_owned()];
+    let wrapper = wrap::Wrapper {
+        command: &command,
+        options: options
+            .into_iter()
+            .chain(args.arguments.iter().cloned())
+            .collect(),
+    };
+    let edit = wrap::wrap(format, file.text(), name, entry, &wrapper).with_context(cannot)?;
+    if args.print {
+        let file = file.name();
+        context.say(format_args!("This is what `{shown}` in {file} would be:"));
+        out.write_all(format.snippet(name, &edit.entry)?.as_bytes())?;
+        return Ok(Exit::Success);
+    }
+    let backup = file.change(&edit.text)?;
+    context.say(format_args!("wrapped `{shown}` in {}", file.name()));
+    if let Some(backup) = backup {
+        let backup = backup.to_string_lossy();
+        context.say(format_args!(
+            "the file before: {}",
+            output::sanitize(&backup)
+        ));
+    }
+    context.say(format_args!("Restart {} to use it.", args.client.title()));
+    Ok(Exit::Success)
+}
+
+fn unwrap_server(
+    file: &ConfigFile,
+    shown: &str,
+    edit: &wrap::Edit,
+    context: &mut Context,
+) -> anyhow::Result<Exit> {
+    match file.backup()? {
+        // Nothing else was changed since.
+        Some(backup) if backup.text() == edit.text => file.restore(&backup)?,
+        _ => drop(file.change(&edit.text)?),
+    }
+    context.say(format_args!("unwrapped `{shown}` in {}", file.name()));
+    Ok(Exit::Success)
+}
+
+/// Fails early where the client would fail later, out of sight.
+fn check_wrap_arguments(arguments: &[String]) -> anyhow::Result<()> {
+    let words = ["entreat", "wrap", "--name", "x"].into_iter();
+    let words = words.chain(arguments.iter().map(String::as_str));
+    if let Err(error) = Cli::try_parse_from(words.chain(["--", "x"])) {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        bail!("`entreat wrap` doesn't start with these arguments: {line}");
+    }
+    Ok(())
 }
 
 fn read(args: &Args, path: &Path) -> anyhow::Result<ConfigFile> {

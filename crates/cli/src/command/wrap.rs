@@ -1,14 +1,17 @@
 //! `entreat wrap`: stands between an MCP client and one server, neither of which knows.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
+use entreat::core::is_unsafe_to_display;
 use entreat::gateway::side::child::{Child, ChildCommand};
 use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::lines::stdio;
 use entreat::gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
-use entreat::gateway::{GatewaySettings, Policy, Root, Upstream};
+use entreat::gateway::{
+    ApprovalAction, ApprovalRule, GatewaySettings, Glob, Policy, Root, Upstream,
+};
 use http::HeaderMap;
 use url::Url;
 
@@ -16,6 +19,7 @@ use super::call;
 use super::mcp::{CONFIG_HELP, service_of};
 use crate::config::{self, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
+use crate::environment::Environment;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{browser, output, runtime, service};
@@ -44,10 +48,23 @@ pub(crate) struct Args {
     /// Ask nothing: questions that the client can't show are left to it
     #[arg(long)]
     no_fulfil: bool,
+    /// What to call the server, on pages and in rules [default: the command, or the URL's host]
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    name: Option<String>,
+    /// Ask you before calls of the tools whose names match, such as `delete_*`; may be repeated. `*`
+    /// stands for any characters, `?` for one
+    #[arg(long, value_name = "GLOB")]
+    approve: Vec<Glob>,
+    /// Ask you before every call of a tool
+    #[arg(long, conflicts_with = "approve")]
+    approve_all: bool,
     /// A header for each HTTP request, such as `Authorization: Bearer ...`. Other users of this
     /// machine can see flags
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = call::header)]
     headers: Vec<call::Header>,
+    /// An environment variable with a header, such as `Authorization: Bearer ...`
+    #[arg(long = "header-env", value_name = "VARIABLE")]
+    header_variables: Vec<String>,
     /// Ask through a running service, such as `http://127.0.0.1:7171`: its pages and its inbox. The
     /// key is taken from `$ENTREAT_API_KEY` or the file named by the setting `service_key_file`
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, conflicts_with = "store")]
@@ -58,14 +75,26 @@ pub(crate) struct Args {
     new_store: NewStoreArgs,
 }
 
+/// The longest name of a server, in characters.
+const MAX_NAME: usize = 64;
+
 const AFTER_HELP: &str = "\
 `entreat setup CLIENT --wrap NAME` puts it in front of a server that the client already has.
+
+With --approve, a call waits until you approve it. Rules in your settings say more:
+
+  [[rule]]
+  action = 'ask'            # or allow, or deny; the first rule that matches decides
+  server = 'files'          # * and ? stand for other characters
+  tool = 'write_*'
+  when = { operator = 'regex', field = 'path', value = '^/etc/' }
 
 An agent may start it in a folder with untrusted files, so it doesn't read entreat.toml there:
 settings come from your own file, from the environment and from flags.
 
 Examples:
   entreat wrap -- npx -y @modelcontextprotocol/server-everything
+  entreat wrap --approve 'delete_*' --approve 'drop_*' -- my-server
   entreat wrap --root ~/projects -- npx -y @modelcontextprotocol/server-filesystem
   entreat wrap https://example.com/mcp
 
@@ -95,11 +124,12 @@ async fn relay(
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let settings = GatewaySettings {
         fulfils: !args.no_fulfil,
+        approvals: approvals(config, args),
         roots: roots(&args.roots)?,
         ..GatewaySettings::default()
     };
     // First, because it takes longest.
-    let upstream = connect(args)?;
+    let upstream = connect(args, context.environment())?;
     let elsewhere = service_of(config, args.service.as_deref(), context)?;
     let has_browser = browser::may_open(context);
     let service = service::start(config, location, |builder| {
@@ -133,12 +163,42 @@ async fn relay(
     }
 }
 
+/// The rules of the settings, and those of flags, which only add to them.
+fn approvals(config: &config::Config, args: &Args) -> Vec<ApprovalRule> {
+    let ask = || ApprovalRule::new(ApprovalAction::Ask).added();
+    let rules = config.approvals.iter().map(|rule| rule.rule.clone());
+    let globs = args.approve.iter();
+    let globs = globs.map(|glob| ask().for_tool(glob.clone()));
+    let all = args.approve_all.then(ask);
+    rules.chain(globs).chain(all).collect()
+}
+
+/// Reads the name of a server, which pages show.
+fn server_name(name: &str) -> Result<String, &'static str> {
+    let length = name.chars().count();
+    let is_shown = !name.chars().any(is_unsafe_to_display);
+    if name.trim().is_empty() || length > MAX_NAME || !is_shown {
+        return Err("use 1 to 64 visible characters");
+    }
+    Ok(name.to_owned())
+}
+
 /// Starts the server, or prepares to call it.
-fn connect(args: &Args) -> anyhow::Result<Upstream> {
+fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
     if let Some(url) = &args.url {
         let mut headers = HeaderMap::new();
         for (name, value) in &args.headers {
             headers.append(name.clone(), value.clone());
+        }
+        for variable in &args.header_variables {
+            let shown = output::sanitize(variable);
+            let text = environment.variable(variable).and_then(OsStr::to_str);
+            let text = text.with_context(|| format!("--header-env {shown}: it is not set"))?;
+            // Without the value, which may be a secret.
+            let header = call::header(text);
+            let (name, value) =
+                header.map_err(|_| anyhow!("--header-env {shown}: it is not NAME: VALUE"))?;
+            headers.append(name, value);
         }
         let target = HttpTarget::new(url, headers);
         let (sender, receiver) = Http::connect(target)?;
@@ -147,7 +207,7 @@ fn connect(args: &Args) -> anyhow::Result<Upstream> {
         return Ok(Upstream {
             sender: UpstreamSender::Http(sender),
             receiver: UpstreamReceiver::Http(receiver),
-            name: name.unwrap_or_else(|| url.clone()),
+            name: args.name.clone().or(name).unwrap_or_else(|| url.clone()),
             url: Some(url.clone()),
             policy: Policy::default(),
         });
@@ -164,7 +224,7 @@ fn connect(args: &Args) -> anyhow::Result<Upstream> {
     Ok(Upstream {
         sender: UpstreamSender::Child(sender),
         receiver: UpstreamReceiver::Child(receiver),
-        name,
+        name: args.name.clone().unwrap_or(name),
         url: None,
         policy: Policy::default(),
     })

@@ -10,6 +10,7 @@ use entreat_core::closest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::approvals::{self, RuleTable};
 use super::asker::{self, AskerTable};
 use super::errors::ConfigErrors;
 use super::origin::Origin;
@@ -24,6 +25,8 @@ const MAX_BYTES: usize = 1 << 20;
 const ASKER: &str = "asker";
 /// The key of the tables of servers behind the gateway.
 const UPSTREAM: &str = "upstream";
+/// The key of the tables of rules.
+const RULE: &str = "rule";
 
 /// A configuration file that exists.
 pub(super) struct File {
@@ -45,6 +48,7 @@ pub(super) struct Contents {
     pub(super) values: Vec<RawValue>,
     pub(super) askers: Vec<AskerTable>,
     pub(super) upstreams: Vec<UpstreamConfig>,
+    pub(super) rules: Vec<RuleTable>,
 }
 
 impl File {
@@ -89,6 +93,7 @@ impl File {
             values: Vec::new(),
             askers: Vec::new(),
             upstreams: Vec::new(),
+            rules: Vec::new(),
         };
         let (table, syntax_errors) = DeTable::parse_recoverable(&self.text);
         for error in &syntax_errors {
@@ -99,10 +104,12 @@ impl File {
         if !syntax_errors.is_empty() {
             return contents;
         }
-        let known = names(|_| true, &[ASKER, UPSTREAM]);
+        let known = names(|_| true, &[ASKER, RULE, UPSTREAM]);
         for (key, value) in table.get_ref() {
             if key.get_ref() == ASKER {
                 contents.askers = self.askers(value, errors);
+            } else if key.get_ref() == RULE {
+                contents.rules = self.rules(value, errors);
             } else if key.get_ref() == UPSTREAM {
                 let origin = |offset| self.origin(offset);
                 contents.upstreams = upstream::read(value, &self.folder, &origin, errors);
@@ -149,6 +156,45 @@ impl File {
             });
         }
         askers
+    }
+
+    fn rules(&self, value: &Spanned<DeValue<'_>>, errors: &mut ConfigErrors) -> Vec<RuleTable> {
+        let expected = "define rules in [[rule]] tables";
+        let mut rules = Vec::new();
+        let Some(tables) = value.get_ref().as_array() else {
+            errors.report(&self.origin(value.span().start), expected);
+            return rules;
+        };
+        for table in tables {
+            let origin = self.origin(table.span().start);
+            let Some(members) = table.get_ref().as_table() else {
+                errors.report(&origin, expected);
+                continue;
+            };
+            let mut rule = RuleTable {
+                origin,
+                values: Vec::new(),
+                when: None,
+            };
+            for (key, value) in members {
+                if key.get_ref() == approvals::WHEN {
+                    let origin = self.origin(key.span().start);
+                    match approvals::condition(value.get_ref()) {
+                        Some(condition) => rule.when = Some((condition, origin)),
+                        None => errors.reject(&origin, approvals::WHEN, "a number is too large"),
+                    }
+                    continue;
+                }
+                let mut group = Group {
+                    known: approvals::KEYS,
+                    values: &mut rule.values,
+                    errors: &mut *errors,
+                };
+                self.collect("", key, value, &mut group);
+            }
+            rules.push(rule);
+        }
+        rules
     }
 
     /// Adds a value, or those of a table; reports unknown keys.

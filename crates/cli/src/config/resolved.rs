@@ -12,6 +12,7 @@ use entreat::service::http::HttpSettings;
 use entreat::service::{Exposure, Role, SigningSecret, Uploads};
 use entreat::{AskerSettings, EngineSettings};
 
+use super::approvals::RuleConfig;
 use super::asker::{self, AskerConfig, AskerTable};
 use super::errors::ConfigErrors;
 use super::origin::Origin;
@@ -74,6 +75,8 @@ pub(crate) struct Config {
     pub(crate) askers: Vec<AskerConfig>,
     /// The servers behind the gateway.
     pub(crate) upstreams: Vec<UpstreamConfig>,
+    /// Which calls of tools `entreat wrap` asks about, in their order.
+    pub(crate) approvals: Vec<RuleConfig>,
     /// Remarks to print at start.
     pub(crate) remarks: Vec<String>,
     rules: Rules,
@@ -168,6 +171,7 @@ impl Config {
             otlp_endpoint: None,
             askers: Vec::new(),
             upstreams: Vec::new(),
+            approvals: Vec::new(),
             remarks: Vec::new(),
             rules: Rules::default(),
             default_settings: AskerSettings::default(),

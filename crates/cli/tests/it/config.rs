@@ -94,6 +94,36 @@ fn a_file_sets_everything_and_keys_are_not_shown() {
 }
 
 #[test]
+fn the_example_on_the_page_about_approvals_holds() {
+    const PAGE: &str = include_str!("../../../../docs/approvals.md");
+    let example = PAGE.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let ground = Ground::with(example);
+    let run = ground.run(&["--json"], &[]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let rules = document["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 3);
+    let second: Vec<&str> = rules[1]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        second,
+        ["action", "server", "tool", "timeout", "valid", "when"]
+    );
+    assert_eq!(rules[2][1]["place"], "entreat.toml:15");
+    for row in rules.iter().flat_map(|rule| rule.as_array().unwrap()) {
+        let name = row["name"].as_str().unwrap();
+        assert!(PAGE.contains(&format!("| `{name}` |")), "{name}");
+    }
+    let shown = ground.run(&[], &[]).stdout;
+    assert_eq!(shown.matches("# rule\n").count(), 3, "{shown}");
+}
+
+#[test]
 fn the_page_about_the_service_knows_every_setting_and_its_example_holds() {
     const PAGE: &str = include_str!("../../../../docs/service.md");
     let example = PAGE.split("```toml\n").nth(1).unwrap();
@@ -238,6 +268,46 @@ fn what_is_wrong_is_told_with_its_place() {
         (
             "[[asker]]\nname='a'\nkey='0123456789abcdef'\n[[asker]]\nname='a'\nkey='another-another-'\nretry_limit=1",
             "entreat.toml:4: this asker has the same name as the one at entreat.toml:1",
+        ),
+        (
+            "[rule]\naction = 'ask'",
+            "entreat.toml:1: define rules in [[rule]] tables",
+        ),
+        (
+            "[[rule]]\ntool = '*'",
+            "entreat.toml:1: this rule has no `action`: ask, allow or deny",
+        ),
+        (
+            "[[rule]]\naction = 'maybe'",
+            "entreat.toml:2: `action` is invalid: it must be ask, allow or deny",
+        ),
+        (
+            "[[rule]]\naction = 'ask'\ntol = '*'",
+            "entreat.toml:3: there is no setting `tol`; did you mean `tool`?",
+        ),
+        (
+            "[[rule]]\naction = 'ask'\ntool = ''",
+            "entreat.toml:3: `tool` is invalid: it is empty",
+        ),
+        (
+            "[[rule]]\naction = 'allow'\ndestructive = true",
+            "entreat.toml:3: `destructive` is invalid: what a server says of its tools",
+        ),
+        (
+            "[[rule]]\naction = 'ask'\nvalid = 'always'",
+            "entreat.toml:3: `valid` is invalid: it must be \"once\" or a time",
+        ),
+        (
+            "[[rule]]\naction = 'ask'\ntimeout = '0s'",
+            "entreat.toml:3: `timeout` is invalid",
+        ),
+        (
+            "[[rule]]\naction = 'ask'\nwhen = {operator = 'likes', field = 'x', value = 1}",
+            "entreat.toml:3: `when` is invalid: at /operator: `likes` is not an operator",
+        ),
+        (
+            "[[rule]]\naction = 'ask'\nwhen = 'always'",
+            "entreat.toml:3: `when` is invalid",
         ),
     ] {
         let told = Ground::with(config).refused(&[], &[]);

@@ -50,6 +50,7 @@ mod telemetry;
 #[cfg(unix)]
 mod terminal;
 mod url_check;
+mod wrap;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

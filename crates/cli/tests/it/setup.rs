@@ -503,3 +503,275 @@ fn the_page_about_clients_shows_what_is_printed() {
         );
     }
 }
+
+// ---- in front of servers that a client has
+
+/// The name of the server in each of [`CLIENTS`], and what starts it behind `entreat wrap`.
+const WRAPPED: [(&str, &str, &[&str]); 8] = [
+    ("claude-code", "github", &["https://example.com/mcp"]),
+    ("claude-desktop", "filesystem", &["--", "npx", "-y", "x"]),
+    (
+        "vscode",
+        "playwright",
+        &["--", "npx", "-y", "@playwright/mcp@latest"],
+    ),
+    ("cursor", "a", &["http://127.0.0.1:1/"]),
+    ("zed", "local", &["--", "some-command", "arg-1"]),
+    ("codex", "docs", &["--", "npx", "-y", "x"]),
+    ("gemini", "x", &["u"]),
+    ("windsurf", "x", &["u"]),
+];
+
+/// The entry of a server, whatever the format of the file.
+fn entry(client: &str, text: &str, name: &str) -> Value {
+    let text = text.trim_start_matches('\u{feff}');
+    if client == "codex" {
+        let table: toml::Table = text.parse().expect("TOML");
+        return serde_json::to_value(&table["mcp_servers"][name]).expect("JSON");
+    }
+    let options = jsonc_parser::ParseOptions::default();
+    let value: Value = jsonc_parser::parse_to_serde_value(text, &options).expect("JSON");
+    let key = ["mcpServers", "servers", "context_servers"];
+    let key = key.into_iter().find(|key| value.get(key).is_some());
+    value[key.expect("servers")][name].clone()
+}
+
+#[test]
+fn a_server_of_every_client_is_wrapped_and_restored_to_the_byte() {
+    for ((client, file, before), (_, name, started)) in CLIENTS.into_iter().zip(WRAPPED) {
+        let home = Home::with(file, before);
+        let said = home.done(&[client, "--wrap", name]);
+        assert!(said.contains("wrapped"), "{client}: {said}");
+        let wrapped = home.read(file);
+        let found = entry(client, &wrapped, name);
+        assert_eq!(found["command"], binary(), "{client}: {wrapped}");
+        let args = ["wrap", "--name", name].iter().chain(started);
+        assert_eq!(
+            found["args"],
+            json!(args.collect::<Vec<_>>()),
+            "{client}: {wrapped}"
+        );
+        assert!(
+            found.get("url").is_none() && found.get("httpUrl").is_none(),
+            "{wrapped}"
+        );
+
+        // Once more changes nothing.
+        let files = home.files();
+        let said = home.done(&[client, "--wrap", name]);
+        assert!(said.contains("wrapped already"), "{said}");
+        assert_eq!(home.files(), files, "{client}");
+
+        // Without the backup too, as after another change.
+        let backup = home.path(&format!("{file}.entreat-backup"));
+        let kept = fs::read(&backup).expect("a backup");
+        assert_eq!(kept, before.as_bytes());
+        fs::remove_file(&backup).expect("it can be removed");
+        home.done(&[client, "--wrap", name, "--remove"]);
+        assert_eq!(home.read(file), before, "{client}");
+        let said = home.done(&[client, "--wrap", name, "--remove"]);
+        assert!(said.contains("is not wrapped"), "{said}");
+
+        // With the backup, nothing is left behind.
+        let home = Home::with(file, before);
+        let files = home.files();
+        home.done(&[client, "--wrap", name]);
+        home.done(&[client, "--wrap", name, "--remove"]);
+        assert_eq!(home.files(), files, "{client}");
+    }
+}
+
+#[test]
+fn a_wrapped_entry_keeps_its_environment_comments_and_order() {
+    let before = "{\n  \"mcpServers\": {\n    // Mine\n    \"files\": {\n      \"env\": {\"A\": \"1\"},\n      \
+                  \"command\": \"npx\", // the newest\n      \"args\": [\n        // always\n        \
+                  \"-y\", \"files\"\n      ],\n      \"disabled\": false\n    }\n  }\n}\n";
+    let home = Home::with(".cursor/mcp.json", before);
+    home.done(&["cursor", "--wrap", "files", "--", "--approve", "delete_*"]);
+    let wrapped = home.read(".cursor/mcp.json");
+    let expected = before
+        .replace("\"npx\"", &format!("\"{}\"", binary()))
+        .replace(
+            "\"-y\"",
+            "\"wrap\", \"--name\", \"files\", \"--approve\", \"delete_*\", \"--\", \"npx\", \"-y\"",
+        );
+    assert_eq!(wrapped, expected);
+    // Changes since survive.
+    let changed = wrapped.replace("\"disabled\": false", "\"disabled\": true");
+    fs::write(home.path(".cursor/mcp.json"), changed).expect("it can be written");
+    home.done(&["cursor", "--wrap", "files", "--remove"]);
+    let restored = before.replace("\"disabled\": false", "\"disabled\": true");
+    assert_eq!(home.read(".cursor/mcp.json"), restored);
+}
+
+#[test]
+fn a_command_without_arguments_is_wrapped_and_restored() {
+    for (client, file, before) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\"mcpServers\": {\"s\": {\"command\": \"s\"}}}",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\r\n\t\"mcpServers\": {\r\n\t\t\"s\": {\r\n\t\t\t\"command\": \"s\", // it\r\n\t\t}\r\n\t}\r\n}",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\"mcpServers\":{\"s\":{\"args\":[ ],\"command\":\"s\"}}}",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.s]\ncommand = 's' # it\nenabled = true\n",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "mcp_servers.s = { command = \"s\" }",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.s]\r\ncommand = \"s\"",
+        ),
+    ] {
+        let home = Home::with(file, before);
+        home.done(&[client, "--wrap", "s"]);
+        let found = entry(client, &home.read(file), "s");
+        assert_eq!(
+            found["args"],
+            json!(["wrap", "--name", "s", "--", "s"]),
+            "{before}"
+        );
+        fs::remove_file(home.path(&format!("{file}.entreat-backup"))).expect("a backup");
+        home.done(&[client, "--wrap", "s", "--remove"]);
+        assert_eq!(home.read(file), before);
+    }
+}
+
+#[test]
+fn headers_of_a_url_are_no_arguments() {
+    let before = "{\"servers\": {\"s\": {\"type\": \"http\", \"url\": \"https://example.com/mcp\",\n\
+                  \"headers\": {\"Authorization\": \"Bearer ${input:token}\", \"X-A\": \"1\"}, \"x\": 1}}}";
+    let home = Home::with(".config/Code/User/mcp.json", before);
+    home.done(&["vscode", "--wrap", "s"]);
+    let found = entry("vscode", &home.read(".config/Code/User/mcp.json"), "s");
+    assert_eq!(found["type"], "stdio");
+    assert_eq!(found["x"], 1);
+    assert_eq!(
+        found["args"],
+        json!([
+            "wrap",
+            "--name",
+            "s",
+            "--header-env",
+            "WRAPPED_HEADER_1",
+            "--header-env",
+            "WRAPPED_HEADER_2",
+            "https://example.com/mcp"
+        ])
+    );
+    assert_eq!(
+        found["env"]["WRAPPED_HEADER_1"],
+        "Authorization: Bearer ${input:token}"
+    );
+    assert_eq!(found["env"]["WRAPPED_HEADER_2"], "X-A: 1");
+    fs::remove_file(home.path(".config/Code/User/mcp.json.entreat-backup")).expect("a backup");
+    home.done(&["vscode", "--wrap", "s", "--remove"]);
+    assert_eq!(home.read(".config/Code/User/mcp.json"), before);
+}
+
+#[test]
+fn a_wrapped_entry_can_be_printed_instead() {
+    let (client, file, before) = CLIENTS[1];
+    let home = Home::with(file, before);
+    let run = home.setup(&[
+        client,
+        "--wrap",
+        "filesystem",
+        "--print",
+        "--",
+        "--approve-all",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let printed: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(
+        printed["mcpServers"]["filesystem"]["args"],
+        json!([
+            "wrap",
+            "--name",
+            "filesystem",
+            "--approve-all",
+            "--",
+            "npx",
+            "-y",
+            "x"
+        ])
+    );
+    assert_eq!(home.read(file), before);
+}
+
+#[test]
+fn what_cannot_be_wrapped_is_said_and_left_alone() {
+    for (client, file, text, args, expected) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{}",
+            &["--wrap", "s"][..],
+            "has no `s`",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            r#"{"mcpServers": {"s": {"type": "sse", "url": "https://example.com"}}}"#,
+            &["--wrap", "s"],
+            "HTTP+SSE",
+        ),
+        (
+            "zed",
+            ".config/zed/settings.json",
+            r#"{"context_servers": {"s": {"command": {"path": "x"}}}}"#,
+            &["--wrap", "s"],
+            "the `command` of `s` is not a text",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.s]\nurl = \"https://example.com\"\n",
+            &["--wrap", "s"],
+            "write the entry yourself",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            r#"{"mcpServers": {"s": {"command": "s"}}}"#,
+            &["--wrap", "s", "--", "--aprove", "x"],
+            "`entreat wrap` doesn't start with these arguments",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            r#"{"mcpServers": {"s": {"command": "entreat", "args": ["wrap", "https://x"]}}}"#,
+            &["--wrap", "s", "--remove"],
+            "does not say what it was before",
+        ),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "",
+            &["--wrap", "s"],
+            "YAML",
+        ),
+    ] {
+        let home = Home::with(file, text);
+        let files = home.files();
+        let run = home.setup(&[&[client], args].concat());
+        assert_eq!(run.code, 2, "{client}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{client}: {}", run.stderr);
+        assert_eq!(home.files(), files, "{client}");
+    }
+}

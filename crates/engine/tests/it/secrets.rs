@@ -31,7 +31,8 @@ struct Witness {
 impl Witness {
     fn see(&self, record: &Record) {
         let held = serde_json::to_string(&record.answer_state.as_deref()).unwrap();
-        write!(self.seen.lock().unwrap(), "{record:?} {held}").unwrap();
+        let extras = serde_json::to_string(&record.request.extras.as_deref()).unwrap();
+        write!(self.seen.lock().unwrap(), "{record:?} {held} {extras}").unwrap();
     }
 }
 
@@ -136,6 +137,29 @@ async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
     assert!(!told.contains(CANARY), "in what others see");
     let stored = witness.seen.lock().unwrap().clone();
     assert!(stored.contains("target"));
+    assert!(!stored.contains(CANARY), "in the store");
+}
+
+#[tokio::test]
+async fn a_confidential_message_is_shown_and_written_nowhere() {
+    let witness = Witness::default();
+    let world = World::with(witness.clone(), unlimited()).await;
+    let ask = Ask::form(form())
+        .message("replaced")
+        .confidential_message(CANARY);
+    assert!(!format!("{ask:?}").contains(CANARY));
+    let question = world.asker.ask(ask).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    let shown = host.status().await.unwrap();
+    let extras = shown.record().request.extras.as_ref().unwrap();
+    assert_eq!(extras.message(), Some(CANARY));
+    assert!(!format!("{shown:?}").contains(CANARY));
+    assert!(!serde_json::to_string(&shown).unwrap().contains(CANARY));
+    // It counts towards the memory that questions may take.
+    assert!(shown.record().weight() >= CANARY.len());
+    host.submit(&answer()).await.unwrap();
+    let stored = witness.seen.lock().unwrap().clone();
+    assert!(stored.contains("staging"));
     assert!(!stored.contains(CANARY), "in the store");
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use entreat_core::UnixTime;
 use entreat_wire::digest::Digest;
 use entreat_wire::message::CREATE;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Validity;
 use super::question::{Decision, NativeAnswer, Question, decision, native_decision};
@@ -18,6 +19,8 @@ use crate::session::Session;
 /// What stands between a call and its server.
 pub(crate) struct Gate {
     pub(super) session: Arc<Session>,
+    /// Its place among the calls that may wait.
+    pub(super) _place: OwnedSemaphorePermit,
     pub(super) tool: String,
     pub(super) question: Question,
     /// What the approval is for: the principal, server, tool and arguments.

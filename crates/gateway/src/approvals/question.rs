@@ -157,6 +157,8 @@ impl Question {
                 .clone()
                 .unwrap_or_else(|| "an MCP client".to_owned()),
             message,
+            // It has the arguments.
+            is_confidential: true,
             form: Form::from_value(&form).ok()?,
             is_linked: false,
             format,

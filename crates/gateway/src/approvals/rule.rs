@@ -32,8 +32,8 @@ pub enum Validity {
 /// passes.
 ///
 /// What a server says of itself adds approvals and never spares one. Rules with
-/// [`is_destructive`](Self::is_destructive) are therefore judged apart from the others, and the
-/// stricter of both decisions holds. A name that a server gives itself matches rules that ask or
+/// [`is_destructive`](Self::is_destructive) or [`is_added`](Self::is_added) are therefore judged
+/// apart from the others, and the stricter of both decisions holds. A name that a server gives itself matches rules that ask or
 /// deny, and none that allows.
 #[derive(Clone, Debug)]
 pub struct ApprovalRule {
@@ -46,6 +46,9 @@ pub struct ApprovalRule {
     /// Whether it is only for tools that may destroy something, by what the server says of them: a
     /// tool counts as destructive unless its hints deny it.
     pub is_destructive: bool,
+    /// Whether it adds to what other rules decide: the stricter of both decisions holds, whatever
+    /// their order.
+    pub is_added: bool,
     /// A condition over the arguments. An argument of another type than it tests counts against the
     /// call: the rule then matches unless it allows.
     pub when: Option<When>,
@@ -78,6 +81,7 @@ impl ApprovalRule {
             server: None,
             tool: None,
             is_destructive: false,
+            is_added: false,
             when: None,
             who: None,
             timeout: TIMEOUT,
@@ -90,6 +94,18 @@ impl ApprovalRule {
     pub fn for_tool(mut self, tool: Glob) -> Self {
         self.tool = Some(tool);
         self
+    }
+
+    /// Makes it a rule that adds to what other rules decide.
+    #[must_use]
+    pub fn added(mut self) -> Self {
+        self.is_added = true;
+        self
+    }
+
+    /// Whether it is judged apart from the others.
+    fn stands_apart(&self) -> bool {
+        self.is_added || self.is_destructive
     }
 
     fn matches(&self, call: &Subject<'_>) -> bool {
@@ -121,14 +137,14 @@ pub(super) fn decide<'r>(
     rules: &'r [ApprovalRule],
     call: &Subject<'_>,
 ) -> Option<&'r ApprovalRule> {
-    let first = |hinted: bool| {
-        let mut rules = rules.iter().filter(|rule| rule.is_destructive == hinted);
+    let first = |apart: bool| {
+        let mut rules = rules.iter().filter(|rule| rule.stands_apart() == apart);
         rules.find(|rule| rule.matches(call))
     };
     let strictness = |rule: Option<&ApprovalRule>| rule.map(|rule| rule.action);
-    let (plain, hinted) = (first(false), first(true));
-    let decisive = if strictness(hinted) > strictness(plain) {
-        hinted
+    let (plain, added) = (first(false), first(true));
+    let decisive = if strictness(added) > strictness(plain) {
+        added
     } else {
         plain
     };
@@ -182,6 +198,10 @@ mod tests {
         assert_eq!(decided(&rules, &made), Some(Deny));
         made.is_destructive = false;
         assert_eq!(decided(&rules, &made), Some(Deny));
+        let flags = [rule(Allow, "*"), rule(Ask, "write").added()];
+        assert_eq!(decided(&flags, &call("write", "{}")), Some(Ask));
+        let flags = [rule(Deny, "*"), rule(Ask, "write").added()];
+        assert_eq!(decided(&flags, &call("write", "{}")), Some(Deny));
         let mut made = call("write", "{}");
         assert_eq!(decided(&rules, &made), Some(Ask));
         made.is_destructive = false;

@@ -20,7 +20,7 @@ const MAX_DESCRIPTION: usize = 2_000;
 
 /// The tools of one server.
 #[derive(Default)]
-pub(crate) struct KnownTools(Mutex<HashMap<String, Arc<Tool>>>);
+pub(super) struct KnownTools(Mutex<HashMap<String, Arc<Tool>>>);
 
 /// A tool in its server's words.
 #[derive(Debug, Default)]

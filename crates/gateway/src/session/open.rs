@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use entreat_core::schema::Era;
@@ -113,7 +112,7 @@ impl Session {
         }
     }
 
-    fn close_call(&self, call: &Arc<Call>, seq: u64) {
+    pub(super) fn close_call(&self, call: &Arc<Call>, seq: u64) {
         self.state.lock().close(call, seq);
     }
 

@@ -363,7 +363,7 @@ async fn a_page_shows_who_calls_what_with_which_arguments() {
     let extras = request.extras.as_ref().expect("a message");
     assert_eq!(extras.introduced_as.as_deref(), Some("client"));
     assert_eq!(
-        extras.message.as_deref(),
+        extras.message(),
         Some(
             "**Server:** server \\(it calls itself “files”\\)\n\
              **Tool:** delete\\_file\n\
@@ -798,6 +798,26 @@ async fn calls_that_nobody_can_check_are_refused() {
     }
     caller.pair.server.nothing().await;
     world.nothing_opened().await;
+}
+
+#[tokio::test]
+async fn calls_that_wait_are_bounded() {
+    let world = world(Ways::None, vec![ask("*")]).await;
+    let mut caller = Caller::new(&world, Eras::Legacy, forms()).await;
+    let mut waiting = Vec::new();
+    for n in 0..100 {
+        caller.call("t", json!({"n": n})).await;
+        waiting.push(caller.question(&world).await);
+    }
+    caller.call("t", json!({"n": 100})).await;
+    assert!(refusal(&caller.result().await).contains("too many calls"));
+    // A decision makes room.
+    world.pass(READ).await;
+    caller.answer(&waiting[0], "t", json!({}), no("")).await;
+    refusal(&caller.result().await);
+    caller.call("t", json!({"n": 101})).await;
+    caller.question(&world).await;
+    caller.pair.server.nothing().await;
 }
 
 #[tokio::test]

@@ -86,8 +86,9 @@ pub(super) struct FieldContext<'a> {
     pub(super) yes_no: Option<usize>,
 }
 
-/// The index of the only question of a form, if it is a required boolean: it has two buttons, of
-/// which one press answers.
+/// The index of the last question of a form, if it is a required boolean: it has two buttons, of
+/// which one press answers. Nothing else may be asked but one optional text above it, such as a
+/// reason.
 pub(super) fn yes_no(form: &Form) -> Option<usize> {
     let is_asked = |field: &Field| !field.rendering().hidden && !field.rendering().readonly;
     let mut asked = form
@@ -95,14 +96,25 @@ pub(super) fn yes_no(form: &Form) -> Option<usize> {
         .iter()
         .enumerate()
         .filter(|(_, field)| is_asked(field));
-    let (Some((place, field)), None) = (asked.next(), asked.next()) else {
-        return None;
+    let (place, field) = match (asked.next(), asked.next(), asked.next()) {
+        (Some(only), None, None) => only,
+        (Some((_, note)), Some(last), None) if is_note(note) => last,
+        _ => return None,
     };
     let is_yes_no = matches!(field.kind(), Kind::Boolean)
         && field.is_required()
         && field.active_when().is_empty()
         && field.shown_when().is_empty();
     is_yes_no.then_some(place)
+}
+
+/// Whether a field is a text that may be left empty whatever else is answered.
+fn is_note(field: &Field) -> bool {
+    matches!(field.kind(), Kind::Text(_))
+        && !field.is_required()
+        && !field.is_sensitive()
+        && field.active_when().is_empty()
+        && field.shown_when().is_empty()
 }
 
 impl<'a> FieldView<'a> {

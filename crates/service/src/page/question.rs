@@ -184,7 +184,7 @@ pub(super) async fn page_with(
         asker: AskerView::new(site, &record.request.asker),
         title: form.title(),
         message: extras
-            .and_then(|extras| form.rest_of_message(extras.message.as_deref()?))
+            .and_then(|extras| form.rest_of_message(extras.message()?))
             .map(|message| Prose::new(message, format)),
         description: form
             .description()
@@ -195,7 +195,8 @@ pub(super) async fn page_with(
         csrf: visit.csrf(),
         poll: site.settings.poll.as_millis(),
         primary: if rendered.is_yes_no {
-            ""
+            // Enter in a note answers nothing.
+            "save"
         } else if rendered.answerable > 1 {
             "review"
         } else {

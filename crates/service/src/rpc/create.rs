@@ -93,6 +93,11 @@ pub(super) const CREATE: &[Param] = &[
         "Why you ask, shown to the respondent.",
     ),
     Param::optional(
+        "messageConfidential",
+        Shape::Flag,
+        "Whether the message stays in memory: no store writes it, and it is gone after a restart.",
+    ),
+    Param::optional(
         "textFormat",
         Shape::Word(text_formats),
         "How the message and the form's descriptions are formatted; `markdown` by default.",
@@ -248,7 +253,11 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
 
 fn with_extras(mut ask: Ask, params: &Params<'_>) -> Ask {
     if let Some(message) = params.text("message") {
-        ask = ask.message(&message);
+        ask = if params.flag("messageConfidential") {
+            ask.confidential_message(&message)
+        } else {
+            ask.message(&message)
+        };
     }
     let format = params.text("textFormat");
     if let Some(format) = format.and_then(|name| TextFormat::from_name(&name)) {

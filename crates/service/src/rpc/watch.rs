@@ -52,8 +52,8 @@ pub(super) fn question(call: &Call<'_>) -> Result<Work, RpcError> {
             Subject::Url(url) => asked["url"] = (&**url).into(),
         }
         if let Some(extras) = &request.extras {
-            if let Some(message) = &extras.message {
-                asked["message"] = (&**message).into();
+            if let Some(message) = extras.message() {
+                asked["message"] = message.into();
             }
             if let Some(script) = &extras.script {
                 asked["script"] = script.clone();

@@ -109,6 +109,43 @@ async fn a_question_with_more_to_answer_has_no_yes_and_no_buttons() {
 }
 
 #[tokio::test]
+async fn a_note_may_stand_above_yes_and_no() {
+    let site = Site::new().await;
+    let boolean = json!({"id": "go", "type": "boolean", "label": "Go?", "required": true});
+    let note = json!({"id": "why", "type": "text", "label": "Why?", "rendering": {"rows": 2}});
+    let (id, visitor) = site.visit_form(fields(&json!([note, boolean]))).await;
+    let page = site.page(&visitor, "").await;
+    assert!(page.contains("name=\"f.why\""), "{page}");
+    assert!(!page.contains("value=\"review\""), "{page}");
+    // Enter in the note saves it, and answers nothing.
+    assert!(page.contains("<button class=\"default\" name=\"_do\" value=\"save\""));
+    let typed = [("_f", "0"), ("f.why", "Not on Friday"), ("_f", "1")];
+    site.post(&visitor, &[&typed[..], &[("_do", "save")]].concat())
+        .await;
+    assert_eq!(site.draft(id).await.get("go"), None);
+    assert_eq!(site.draft(id).await["why"], "Not on Friday");
+    site.post(&visitor, &[&typed[..], &[("_do", "send.no")]].concat())
+        .await;
+    let answers = json!({"why": "Not on Friday", "go": false});
+    assert_eq!(site.result(id).await, Some(answers));
+
+    let two = json!({"id": "more", "type": "text", "label": "More?"});
+    let required = json!({"id": "why", "type": "text", "label": "Why?", "required": true});
+    let secret = json!({"id": "why", "type": "text", "label": "Why?", "sensitive": true});
+    for asked in [
+        json!([note, two, boolean]),
+        json!([required, boolean]),
+        json!([secret, boolean]),
+    ] {
+        let (_, visitor) = site.visit_form(fields(&asked)).await;
+        assert!(
+            !site.page(&visitor, "").await.contains("send.yes"),
+            "{asked}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn neither_declining_nor_waiting_says_no() {
     let site = Site::new().await;
     let (id, visitor) = site.visit_form(yes_no()).await;

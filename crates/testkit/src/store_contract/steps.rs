@@ -63,6 +63,8 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         introduced_as: Some("An agent".into()),
         text_format: TextFormat::Plain,
         message: Some("Why \"this\" is asked".into()),
+        // No store keeps it.
+        confidential_message: None,
         respondent: Some("ada@example.com".into()),
         callback: Some("https://example.com/callback".into()),
         metadata: Some(json!({

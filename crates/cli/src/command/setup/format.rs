@@ -7,6 +7,7 @@
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Map, Value};
 
+use super::wrap::Places;
 use super::{json, toml};
 
 /// The format of a configuration, with the key whose members are the servers.
@@ -109,6 +110,30 @@ impl Format {
         self.ensure_meaning(text, changed, name, None)
     }
 
+    /// Where the parts of an entry are that is there.
+    pub(super) fn places(self, text: &str, name: &str) -> anyhow::Result<Places> {
+        match self {
+            Self::Json { key } => json::Document::parse_strictly(text)?.places(key, name),
+            Self::Jsonc { key } => json::Document::parse(text)?.places(key, name),
+            Self::Toml { key } => toml::Document::parse(text)?.places(key, name),
+            Self::Yaml { .. } => bail!("YAML is not edited"),
+        }
+    }
+
+    /// A member with a value that is written already.
+    pub(super) fn member(self, name: &str, value: &str) -> String {
+        match self {
+            Self::Json { .. } | Self::Jsonc { .. } => format!("{}: {value}", Value::from(name)),
+            Self::Toml { .. } => format!("{name} = {value}"),
+            Self::Yaml { .. } => format!("{name}: {value}"),
+        }
+    }
+
+    /// What an entry says that is written in one piece.
+    pub(super) fn value(self, text: &str) -> anyhow::Result<Map<String, Value>> {
+        self.meaning(text)
+    }
+
     /// A whole configuration with this entry alone.
     pub(super) fn snippet(self, name: &str, entry: &Map<String, Value>) -> anyhow::Result<String> {
         match self {
@@ -118,7 +143,7 @@ impl Format {
     }
 
     /// Fails unless the change did to the meaning of the text what it was made for.
-    fn ensure_meaning(
+    pub(super) fn ensure_meaning(
         self,
         before: &str,
         after: String,

@@ -10,6 +10,7 @@ use jsonc_parser::{
 use serde_json::{Map, Value};
 
 use super::format::{Found, line_end, position};
+use super::wrap::{ArgumentPlaces, Places};
 
 /// What people indent by when a file does not say.
 const INDENT: &str = "  ";
@@ -170,6 +171,46 @@ impl<'a> Document<'a> {
             text.replace_range(inside, "");
         }
         Ok(text)
+    }
+
+    /// Where the parts of an entry are.
+    pub(super) fn places(&self, key: &str, name: &str) -> anyhow::Result<Places> {
+        let (_, entry) = self.entry(key, name)?;
+        let Node::Object(members) = &entry.value else {
+            let place = position(self.text, entry.value.start());
+            bail!("{place}: `{name}` must be an object");
+        };
+        let command = self.member(members, "command")?;
+        let arguments = match self.member(members, "args")? {
+            Some(ObjectProp {
+                value: Node::Array(list),
+                ..
+            }) => Some(ArgumentPlaces {
+                list: span(list.range),
+                items: list
+                    .elements
+                    .iter()
+                    .map(|item| span(item.range()))
+                    .collect(),
+            }),
+            _ => None,
+        };
+        let behind_command = command.map(|command| {
+            let indent = self.indent_before(command.start());
+            let starts_line = self.line_start(command.start()) + indent.len() == command.start();
+            let between = if starts_line {
+                format!(",{}{indent}", line_end(self.text))
+            } else {
+                ", ".to_owned()
+            };
+            (command.value.end(), between)
+        });
+        Ok(Places {
+            entry: Some(span(entry.value.range())),
+            command: command.map(|command| span(command.value.range())),
+            arguments,
+            behind_command,
+        })
     }
 
     /// The object of servers.

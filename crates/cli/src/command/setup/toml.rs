@@ -10,6 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Map, Value};
 
 use super::format::{Found, line_end, position};
+use super::wrap::{ArgumentPlaces, Places};
 
 /// A parsed text that knows the place of everything in it.
 pub(super) struct Document<'a> {
@@ -114,6 +115,43 @@ impl<'a> Document<'a> {
             text.replace_range(start..section.end, "");
         }
         Ok(text)
+    }
+
+    /// Where the parts of an entry are.
+    pub(super) fn places(&self, key: &str, name: &str) -> anyhow::Result<Places> {
+        let (entry, named) = self.entry(key, name)?.context("there is no such entry")?;
+        let DeValue::Table(table) = entry.get_ref() else {
+            let place = position(self.text, named.start);
+            bail!("{place}: `{key}.{name}` must be a table");
+        };
+        let is_inline = self.text[entry.span()].starts_with('{');
+        let command = member(table, "command").map(|(_, command)| command.span());
+        let arguments = match member(table, "args") {
+            Some((_, list)) => match list.get_ref() {
+                DeValue::Array(items) => Some(ArgumentPlaces {
+                    list: list.span(),
+                    items: items.iter().map(Spanned::span).collect(),
+                }),
+                _ => None,
+            },
+            None => None,
+        };
+        let behind_command = command.as_ref().map(|command| {
+            if is_inline {
+                return (command.end, ", ".to_owned());
+            }
+            // Behind a comment on its line.
+            let rest = &self.text[command.end..];
+            let line = rest.lines().next().unwrap_or_default();
+            (command.end + line.len(), line_end(self.text).to_owned())
+        });
+        Ok(Places {
+            // A new one would be written at the end.
+            entry: None,
+            command,
+            arguments,
+            behind_command,
+        })
     }
 
     fn entry(

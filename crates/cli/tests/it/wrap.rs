@@ -1,0 +1,88 @@
+//! `entreat wrap`: a real client side in front of a real server.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::ChildStdout;
+
+use serde_json::{Value, json};
+
+use crate::command;
+use crate::http::Page;
+use crate::session::Session;
+
+/// A client of 2025 without elicitation, in front of `entreat mcp`.
+struct Client {
+    session: Session,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Client {
+    fn start(options: &[&str]) -> Self {
+        let server = ["--", env!("CARGO_BIN_EXE_entreat"), "mcp"];
+        let mut session = Session::spawn(command(&[&["wrap"], options, &server].concat()));
+        let stdout = session.child.stdout.take().expect("stdout is a pipe");
+        let lines = BufReader::new(stdout).lines();
+        let mut client = Self { session, lines };
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "agent", "version": "1"}});
+        client.request("initialize", hello);
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        client.session.type_line(&initialized.to_string());
+        client.request("tools/list", json!({}));
+        client
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.session.type_line(&request.to_string());
+        let line = self.lines.next().expect("there is an answer");
+        let answer: Value = serde_json::from_str(&line.expect("text")).expect("JSON");
+        answer["result"].clone()
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// The page of a question, and what resumes its call.
+    fn asked(&mut self, tool: &str, arguments: Value) -> (Page, String) {
+        let linked = self.call(tool, arguments);
+        let said = text(&linked).to_owned();
+        let handle = said.split('"').nth(3).expect("a handle").to_owned();
+        let link = said.split_whitespace().find(|it| it.starts_with("http://"));
+        (Page::open(link.expect("a link")), handle)
+    }
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_call_waits_for_its_approval_on_a_page() {
+    let mut client = Client::start(&["--name", "people", "--approve", "ask_status"]);
+    let arguments = json!({"id": "<b>\u{202e}x</b>"});
+    let (page, handle) = client.asked("ask_status", arguments.clone());
+    let html = String::from_utf8_lossy(&page.checked().body).into_owned();
+    assert!(html.contains("Run ask_status on people?"), "{html}");
+    assert!(
+        html.contains("send.yes") && html.contains("send.no"),
+        "{html}"
+    );
+    assert!(
+        html.contains("&lt;b&gt;\\u{202e}x&lt;/b&gt;") || html.contains("&#60;b&#62;"),
+        "{html}"
+    );
+    page.post("_f=0&f.reason=Not+today&_f=1", "send.no");
+    let refused = client.call("resume_question", json!({"question": handle}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(
+        text(&refused).contains("Their reason: Not today"),
+        "{refused}"
+    );
+
+    let (page, handle) = client.asked("ask_status", arguments);
+    page.post("_f=0&f.reason=&_f=1", "send.yes");
+    let ran = client.call("resume_question", json!({"question": handle}));
+    // What the server itself says.
+    assert!(!text(&ran).contains("was not run"), "{ran}");
+}
