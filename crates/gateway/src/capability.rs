@@ -7,6 +7,10 @@ use crate::json::RawObject;
 
 /// What a client declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a capability of its own"
+)]
 pub(crate) struct Capabilities {
     /// Shows forms.
     pub(crate) form: bool,

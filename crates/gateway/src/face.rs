@@ -215,7 +215,7 @@ impl Face {
         match self {
             Self::Pushed(face) => {
                 if let Some(call) = &face.linkable {
-                    face.session.answer_with_link(call, link);
+                    face.session.answer_with_link(call, &link);
                 }
             }
             Self::Rounds(flow) => flow.offer(link),

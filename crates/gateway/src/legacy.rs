@@ -160,15 +160,12 @@ impl Session {
         }
         let (session, call, error) = (self.clone(), call.clone(), error.to_owned());
         self.spawn(async move {
-            let reply = crate::visits::visit(&session, &call, &error).await;
-            match reply {
-                Some(reply) => session.respond(&call, reply.to_message(&call.id).into()),
-                None => {
-                    let id = session.state.lock().reopen(&call);
-                    if let Ok(envelope) = Envelope::read(&call.message) {
-                        session.upstream.send(envelope.with_id(&id)).await;
-                    }
-                }
+            if let Some(reply) = crate::visits::visit(&session, &call, &error).await {
+                return session.respond(&call, reply.to_message(&call.id).into());
+            }
+            let id = session.state.lock().reopen(&call);
+            if let Ok(envelope) = Envelope::read(&call.message) {
+                session.upstream.send(envelope.with_id(&id)).await;
             }
         });
         Change::Held

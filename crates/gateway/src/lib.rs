@@ -26,6 +26,7 @@ mod modern;
 mod pins;
 mod policy;
 mod raised;
+mod random;
 mod reply;
 mod rounds;
 mod secrets;

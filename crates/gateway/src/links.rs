@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::call::{Call, Link, Resumed};
 use crate::envelope::Envelope;
 use crate::json::RawObject;
+use crate::random;
 use crate::reply::{Reply, tool_text};
 use crate::session::{Pair, Session};
 
@@ -19,12 +20,12 @@ const MAX_LINKS: usize = 1_000;
 
 impl Session {
     /// Answers a call with the link to a page; the call goes on behind it.
-    pub(crate) fn answer_with_link(&self, call: &Arc<Call>, link: Link) {
+    pub(crate) fn answer_with_link(&self, call: &Arc<Call>, link: &Link) {
         if !call.link(link.clone()) {
             return;
         }
         let handle = self.new_handle();
-        let text = self.link_text(&link, &handle);
+        let text = self.link_text(link, &handle);
         {
             let mut state = self.state.lock();
             let key = state.links.last_key_value().map_or(0, |(key, _)| key + 1);
@@ -40,9 +41,7 @@ impl Session {
     }
 
     pub(crate) fn new_handle(&self) -> String {
-        let mut random = [0; 10];
-        self.engine().fill_random(&mut random);
-        random.iter().map(|byte| format!("{byte:02x}")).collect()
+        random::name::<10>(self.engine())
     }
 
     /// What a model reads that has to send a person to a link.

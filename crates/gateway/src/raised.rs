@@ -32,6 +32,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What a session in this pair of eras keeps.
+#[derive(Default)]
 pub(crate) struct Raised {
     /// What the server says of itself.
     found: Mutex<String>,
@@ -42,18 +43,6 @@ pub(crate) struct Raised {
     stream: Mutex<Option<RawId>>,
     /// Woken when the newest stream is acknowledged.
     acknowledged: watch::Sender<Option<RawId>>,
-}
-
-impl Default for Raised {
-    fn default() -> Self {
-        Self {
-            found: Mutex::default(),
-            log_level: Mutex::default(),
-            uris: watch::Sender::default(),
-            stream: Mutex::default(),
-            acknowledged: watch::Sender::default(),
-        }
-    }
 }
 
 impl Session {
@@ -67,16 +56,13 @@ impl Session {
         self.spawn(async move {
             // Requests go out in its way from now on; if it is none, nothing else was sent.
             session.state.lock().pair = Pair::Raised;
-            let reply = match session.discover(&session.stamp()).await {
-                Some(found) => {
-                    session.note_modern(&found);
-                    *session.raised.found.lock() = found;
-                    session.handshake()
-                }
-                None => {
-                    session.state.lock().pair = Pair::Legacy;
-                    original
-                }
+            let reply = if let Some(found) = session.discover(&session.stamp()).await {
+                session.note_modern(&found);
+                *session.raised.found.lock() = found;
+                session.handshake()
+            } else {
+                session.state.lock().pair = Pair::Legacy;
+                original
             };
             session.respond(&call, reply.to_message(&call.id).into());
         });

@@ -36,6 +36,7 @@ use crate::legacy::token_in;
 use crate::lowered::Lowered;
 use crate::policy::Policy;
 use crate::raised::Raised;
+use crate::random;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource, Overlong};
@@ -165,9 +166,7 @@ impl Session {
         person: Person,
         policy: Policy,
     ) -> Arc<Self> {
-        let mut random = [0; 8];
-        gateway.desk.asker.engine().fill_random(&mut random);
-        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = random::name::<8>(gateway.desk.asker.engine());
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
         let rate = NonZeroU32::new(per_minute);

@@ -185,12 +185,14 @@ pub(super) fn decision(answers: &Map<String, Value>) -> Option<Decision> {
     let reason = answers.get(REASON).and_then(Value::as_str);
     let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
     // Nothing but `true` approves.
-    match answers.get(APPROVE)?.as_bool()? {
-        true => Some(Decision::Approved),
-        false => Some(Decision::Refused {
+    let approves = answers.get(APPROVE)?.as_bool()?;
+    Some(if approves {
+        Decision::Approved
+    } else {
+        Decision::Refused {
             reason: reason.map(|reason| reason.chars().take(MAX_REASON).collect()),
-        }),
-    }
+        }
+    })
 }
 
 /// Reads a client's answer: whether it accepts, and what its form says.

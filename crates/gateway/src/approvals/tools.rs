@@ -34,6 +34,7 @@ pub(super) struct Tool {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the protocol")]
 struct Hints {
     read_only_hint: Option<bool>,
     destructive_hint: Option<bool>,

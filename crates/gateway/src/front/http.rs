@@ -173,7 +173,7 @@ impl Front {
         };
         let version = match header_text(headers, &modern_headers::VERSION) {
             Ok(version) => version,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let names_modern = envelope.params().is_some_and(meta::is_modern);
         if names_modern || version == Some(meta::VERSION) {
@@ -242,11 +242,11 @@ impl Front {
         }
         let live = match self.session(route, person, headers) {
             Ok(live) => live,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let messages = match parts(envelope, body) {
             Ok(messages) => messages,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let requests = messages
             .iter()
@@ -315,10 +315,11 @@ impl Front {
         route: &Route,
         person: &Person,
         headers: &HeaderMap,
-    ) -> Result<Arc<Live>, Response> {
+    ) -> Result<Arc<Live>, Box<Response>> {
         let Some(id) = header_text(headers, &SESSION)? else {
             let text = "Mcp-Session-Id is missing: begin with `initialize`";
-            return Err(failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text));
+            let refusal = failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text);
+            return Err(Box::new(refusal));
         };
         // Somebody else's session does not exist for this principal.
         self.0
@@ -326,7 +327,7 @@ impl Front {
             .find(id, &route.name, person)
             .ok_or_else(|| {
                 let text = "there is no such session: begin anew with `initialize`";
-                failed(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, text)
+                Box::new(failed(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, text))
             })
     }
 
@@ -342,11 +343,11 @@ impl Front {
         }
         let live = match self.session(route, person, headers) {
             Ok(live) => live,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let last = match header_text(headers, &LAST_EVENT_ID) {
             Ok(last) => last.map(event_id),
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let (number, from) = match last {
             None => (0, None),
@@ -357,7 +358,7 @@ impl Front {
             return refuse(StatusCode::NOT_FOUND, "that stream is gone");
         };
         let form = Form::legacy(headers, Some(number), false);
-        self.stream(stream.read(from), None, form)
+        stream_of(stream.read(from), None, form)
     }
 
     fn delete(&self, route: &Route, person: &Person, headers: &HeaderMap) -> Response {
@@ -369,7 +370,7 @@ impl Front {
                 live.end();
                 empty(StatusCode::NO_CONTENT)
             }
-            Err(response) => response,
+            Err(response) => *response,
         }
     }
 
@@ -381,14 +382,14 @@ impl Front {
         let may_stream = accepts(headers, "text/event-stream");
         let may_be_json = form.may_be_json() && accepts(headers, "application/json");
         if !may_be_json {
-            return self.stream(reader, None, form);
+            return stream_of(reader, None, form);
         }
         loop {
             let next = tokio::select! {
                 biased;
                 next = reader.next() => next,
                 () = tokio::time::sleep(PATIENCE), if may_stream => {
-                    return self.stream(reader, None, form);
+                    return stream_of(reader, None, form);
                 }
             };
             let (number, message) = match next {
@@ -403,46 +404,47 @@ impl Front {
             match status {
                 Some(status) => return json(status, message.to_vec()),
                 None if may_stream => {
-                    return self.stream(reader, Some((number, message)), form);
+                    return stream_of(reader, Some((number, message)), form);
                 }
                 // The client takes nothing but the response.
                 None => {}
             }
         }
     }
+}
 
-    fn stream(&self, reader: Reader, first: Option<(u64, Arc<Vec<u8>>)>, form: Form) -> Response {
-        let mut begin = Vec::new();
-        if let Some(id) = form.priming() {
-            begin.extend_from_slice(format!("id: {id}\ndata: \n\n").as_bytes());
-        }
-        if let Some((number, message)) = &first {
-            write_event(&mut begin, form.event_id(*number), message);
-        }
-        if begin.is_empty() {
-            // Whoever is between passes the headers on when there is something behind them.
-            begin.extend_from_slice(b": waiting\n\n");
-        }
-        let frames = stream::unfold((reader, Some(begin)), move |(reader, begin)| async move {
-            if let Some(begin) = begin {
-                return Some((Ok::<_, Infallible>(Bytes::from(begin)), (reader, None)));
-            }
-            let frame = tokio::select! {
-                biased;
-                next = reader.next() => match next {
-                    Next::Message(number, message) => {
-                        let mut frame = Vec::with_capacity(message.len() + 32);
-                        write_event(&mut frame, form.event_id(number), &message);
-                        frame
-                    }
-                    Next::End | Next::Replaced => return None,
-                },
-                () = tokio::time::sleep(HEARTBEAT) => b": waiting\n\n".to_vec(),
-            };
-            Some((Ok(Bytes::from(frame)), (reader, None)))
-        });
-        event_stream(Body::from_stream(frames))
+/// Responds with a stream, which begins with a message that was read already.
+fn stream_of(reader: Reader, first: Option<(u64, Arc<Vec<u8>>)>, form: Form) -> Response {
+    let mut begin = Vec::new();
+    if let Some(id) = form.priming() {
+        begin.extend_from_slice(format!("id: {id}\ndata: \n\n").as_bytes());
     }
+    if let Some((number, message)) = first {
+        write_event(&mut begin, form.event_id(number), &message);
+    }
+    if begin.is_empty() {
+        // Whoever is between passes the headers on when there is something behind them.
+        begin.extend_from_slice(b": waiting\n\n");
+    }
+    let frames = stream::unfold((reader, Some(begin)), move |(reader, begin)| async move {
+        if let Some(begin) = begin {
+            return Some((Ok::<_, Infallible>(Bytes::from(begin)), (reader, None)));
+        }
+        let frame = tokio::select! {
+            biased;
+            next = reader.next() => match next {
+                Next::Message(number, message) => {
+                    let mut frame = Vec::with_capacity(message.len() + 32);
+                    write_event(&mut frame, form.event_id(number), &message);
+                    frame
+                }
+                Next::End | Next::Replaced => return None,
+            },
+            () = tokio::time::sleep(HEARTBEAT) => b": waiting\n\n".to_vec(),
+        };
+        Some((Ok(Bytes::from(frame)), (reader, None)))
+    });
+    event_stream(Body::from_stream(frames))
 }
 
 /// Passes messages to a session, which goes on with them if the request is dropped: whether that
@@ -554,8 +556,8 @@ fn event_id(text: &str) -> Option<(u64, u64)> {
 }
 
 /// The messages of a body, and whether they are requests.
-fn parts(envelope: &Envelope<'_>, body: &Bytes) -> Result<Vec<(Bytes, bool)>, Response> {
-    let invalid = |text| failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text);
+fn parts(envelope: &Envelope<'_>, body: &Bytes) -> Result<Vec<(Bytes, bool)>, Box<Response>> {
+    let invalid = |text| Box::new(failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text));
     let is_request = |envelope: &Envelope<'_>| matches!(envelope.kind, Kind::Request { .. });
     if !matches!(envelope.kind, Kind::Batch) {
         return Ok(vec![(body.clone(), is_request(envelope))]);
@@ -599,15 +601,21 @@ fn write_event(frame: &mut Vec<u8>, id: Option<String>, message: &[u8]) {
 }
 
 /// The single value of a header.
-fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Response> {
+fn header_text<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a str>, Box<Response>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => value
             .to_str()
             .map(Some)
-            .map_err(|_| refuse(StatusCode::BAD_REQUEST, "a header is not readable")),
-        (Some(_), Some(_)) => Err(refuse(StatusCode::BAD_REQUEST, "a header is there twice")),
+            .map_err(|_| Box::new(refuse(StatusCode::BAD_REQUEST, "a header is not readable"))),
+        (Some(_), Some(_)) => Err(Box::new(refuse(
+            StatusCode::BAD_REQUEST,
+            "a header is there twice",
+        ))),
     }
 }
 

@@ -17,6 +17,7 @@ use super::stream::Stream;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::gateway::{Gateway, Upstream};
+use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
 
@@ -139,9 +140,7 @@ impl Sessions {
         route: &Route,
         person: &Person,
     ) -> Result<Arc<Live>, Reply> {
-        let mut random = [0; 32];
-        self.gateway.desk.asker.engine().fill_random(&mut random);
-        let id: String = random.iter().flat_map(hex).collect();
+        let id = random::name::<32>(self.gateway.desk.asker.engine());
         let live = self.start(
             route,
             person,
@@ -339,10 +338,6 @@ impl Sessions {
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
-
-fn hex(byte: &u8) -> [char; 2] {
-    [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'))
 }
 
 impl Live {

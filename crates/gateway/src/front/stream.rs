@@ -22,6 +22,8 @@ const MAX_BYTES: usize = 24 << 20;
 const KEPT_BYTES: usize = 256 << 10;
 const KEPT_MESSAGES: usize = 64;
 
+type Message = Arc<Vec<u8>>;
+
 /// A queue of messages that one response body at a time reads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream(Arc<Shared>);
@@ -40,9 +42,9 @@ struct Queue {
     /// The number of the first message in `kept`.
     first: u64,
     /// Messages that were read already.
-    kept: VecDeque<Arc<Vec<u8>>>,
+    kept: VecDeque<Message>,
     kept_bytes: usize,
-    waiting: VecDeque<Arc<Vec<u8>>>,
+    waiting: VecDeque<Message>,
     waiting_bytes: usize,
     /// How many responses are still to come; the general stream of a session never ends by itself.
     open: Option<usize>,
@@ -57,7 +59,7 @@ struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// A message, and its number in the stream.
-    Message(u64, Arc<Vec<u8>>),
+    Message(u64, Message),
     /// The stream has ended.
     End,
     /// Another body reads the stream now.
@@ -163,7 +165,7 @@ impl Stream {
 }
 
 impl Queue {
-    fn add(&mut self, message: Vec<u8>, add: fn(&mut VecDeque<Arc<Vec<u8>>>, Arc<Vec<u8>>)) {
+    fn add(&mut self, message: Vec<u8>, add: fn(&mut VecDeque<Message>, Message)) {
         if self.is_closed {
             return;
         }
@@ -238,7 +240,7 @@ impl Queue {
         }
     }
 
-    fn take(&mut self) -> Option<(u64, Arc<Vec<u8>>)> {
+    fn take(&mut self) -> Option<(u64, Message)> {
         let message = self.waiting.pop_front()?;
         self.waiting_bytes -= message.len();
         let number = self.first + self.kept.len() as u64;

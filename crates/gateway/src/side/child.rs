@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-pub use command::{ChildCommand, Stderr};
+pub use command::{ChildCommand, LogLine, Stderr};
 pub use launch::{LAUNCH, exec_bound_to_parent};
 
 use self::group::Group;

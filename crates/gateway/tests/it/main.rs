@@ -6,6 +6,7 @@
 )]
 
 mod approvals;
+mod front;
 mod http_server;
 mod http_upstream;
 mod legacy;

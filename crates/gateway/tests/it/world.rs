@@ -264,7 +264,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    fn new(stream: DuplexStream) -> Self {
+    pub(crate) fn new(stream: DuplexStream) -> Self {
         let (reader, writer) = split(stream);
         Self {
             reader: BufReader::new(reader),

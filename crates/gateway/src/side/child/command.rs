@@ -38,6 +38,9 @@ pub struct ChildCommand {
     pub launcher: Option<PathBuf>,
 }
 
+/// Takes a log line of a server.
+pub type LogLine = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
 /// Where the log lines of a server go.
 #[derive(Clone, Default)]
 pub enum Stderr {
@@ -45,7 +48,7 @@ pub enum Stderr {
     #[default]
     Inherit,
     /// To a function, line by line. It must not block.
-    Lines(Arc<dyn Fn(&[u8]) + Send + Sync>),
+    Lines(LogLine),
 }
 
 impl ChildCommand {

@@ -1,0 +1,505 @@
+//! Clients over Streamable HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, BodyDataStream};
+use axum::http::{Request, Response, StatusCode};
+use entreat_gateway::front::{Front, FrontSettings, Route};
+use entreat_gateway::side::pipe;
+use entreat_gateway::{Person, Policy, Upstream};
+use futures_util::StreamExt as _;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::split;
+use tower::ServiceExt as _;
+
+use crate::world::{Peer, Ways, World, modern, name_form, settle, text};
+
+const L11: &str = "2025-11-25";
+const M: &str = "2026-07-28";
+
+/// A gateway with routes to two scripted servers, `one` and `two`.
+struct Web {
+    world: World,
+    router: Router,
+    /// The servers that were connected to, in their order.
+    servers: Arc<Mutex<Vec<Peer>>>,
+}
+
+impl Web {
+    async fn new(ways: Ways) -> Self {
+        Self::with(ways, FrontSettings::default()).await
+    }
+
+    async fn with(ways: Ways, settings: FrontSettings) -> Self {
+        let world = World::new(ways).await;
+        let servers: Arc<Mutex<Vec<Peer>>> = Arc::default();
+        let route = |name: &str| {
+            let (servers, name) = (servers.clone(), name.to_owned());
+            Route {
+                name: name.clone(),
+                connect: Arc::new(move || {
+                    let (server, theirs) = tokio::io::duplex(1 << 20);
+                    let (reader, writer) = split(theirs);
+                    let (sender, receiver) = pipe::connect(reader, writer);
+                    servers.lock().push(Peer::new(server));
+                    Ok(Upstream {
+                        sender,
+                        receiver,
+                        name: name.clone(),
+                        url: None,
+                        policy: Policy::default(),
+                    })
+                }),
+                per_principal: 3,
+            }
+        };
+        let routes = vec![route("one"), route("two")];
+        let front = Front::new(world.gateway.clone(), routes, settings);
+        Self {
+            world,
+            router: front.router(),
+            servers,
+        }
+    }
+
+    /// The server that was connected to last.
+    async fn server(&self) -> Peer {
+        settle().await;
+        self.servers.lock().pop().expect("a server")
+    }
+
+    async fn send(&self, who: &str, request: Request<Body>) -> Response<Body> {
+        let mut request = request;
+        let person = Person {
+            principal: who.to_owned(),
+            respondent: None,
+            is_here: true,
+        };
+        request.extensions_mut().insert(person);
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Sends a message of a session without waiting for the response.
+    fn post(&self, session: &Session, message: Value) -> tokio::task::JoinHandle<Reply> {
+        let request = session.request(message);
+        let (router, who) = (self.router.clone(), session.who.clone());
+        tokio::spawn(async move {
+            let mut request = request;
+            let person = Person {
+                principal: who,
+                respondent: None,
+                is_here: true,
+            };
+            request.extensions_mut().insert(person);
+            Reply::of(router.oneshot(request).await.unwrap())
+        })
+    }
+
+    /// Begins a session of 2025; returns it with its server.
+    async fn begin(&self, who: &str, capabilities: Value) -> (Session, Peer) {
+        let mut session = Session {
+            who: who.to_owned(),
+            path: "/mcp/one",
+            id: None,
+        };
+        let params = json!({"protocolVersion": L11, "capabilities": capabilities,
+            "clientInfo": {"name": "client", "version": "1"}});
+        let asked = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let waiting = self.post(&session, asked);
+        let mut server = self.server().await;
+        let told = server.next().await;
+        let result = json!({"protocolVersion": L11, "capabilities": {"tools": {}},
+            "serverInfo": {"name": "files", "version": "1"}});
+        server.reply(&told, result).await;
+        let reply = waiting.await.unwrap();
+        assert_eq!(reply.status, StatusCode::OK);
+        session.id = Some(reply.session.clone().expect("a session"));
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let reply = self.post(&session, initialized).await.unwrap();
+        assert_eq!(reply.status, StatusCode::ACCEPTED);
+        server.next().await;
+        (session, server)
+    }
+}
+
+#[derive(Clone)]
+struct Session {
+    who: String,
+    path: &'static str,
+    id: Option<String>,
+}
+
+impl Session {
+    fn request(&self, message: Value) -> Request<Body> {
+        let mut request = Request::post(self.path)
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json");
+        if let Some(id) = &self.id {
+            request = request
+                .header("mcp-session-id", id)
+                .header("mcp-protocol-version", L11);
+        }
+        request.body(Body::from(message.to_string())).unwrap()
+    }
+}
+
+/// A response whose body is read as it comes.
+struct Reply {
+    status: StatusCode,
+    session: Option<String>,
+    kind: String,
+    body: BodyDataStream,
+    read: String,
+}
+
+impl Reply {
+    fn of(response: Response<Body>) -> Self {
+        let header = |name: &str| {
+            let value = response.headers().get(name)?;
+            Some(value.to_str().unwrap().to_owned())
+        };
+        Self {
+            status: response.status(),
+            session: header("mcp-session-id"),
+            kind: header("content-type").unwrap_or_default(),
+            body: response.into_body().into_data_stream(),
+            read: String::new(),
+        }
+    }
+
+    async fn json(mut self) -> Value {
+        assert_eq!(self.kind, "application/json");
+        while let Some(chunk) = self.body.next().await {
+            self.read.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+        }
+        serde_json::from_str(&self.read).unwrap()
+    }
+
+    /// The next event with data: its id and its message. `None` at the end.
+    async fn event(&mut self) -> Option<(String, Value)> {
+        assert_eq!(self.kind, "text/event-stream");
+        loop {
+            while let Some((event, rest)) = self.read.split_once("\n\n") {
+                let field = |name: &str| {
+                    let mut lines = event.lines();
+                    lines.find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
+                };
+                let (id, data) = (field("id: "), field("data: "));
+                self.read = rest.to_owned();
+                if !data.is_empty() {
+                    return Some((id, serde_json::from_str(&data).unwrap()));
+                }
+            }
+            let chunk = self.body.next().await?;
+            self.read.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+        }
+    }
+}
+
+fn call(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": "t", "arguments": {}}})
+}
+
+#[tokio::test]
+async fn a_call_of_a_client_that_shows_nothing_is_asked_on_a_page() {
+    let web = Web::new(Ways::Browser).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let waiting = web.post(&session, call(1));
+    settle().await;
+    let asked = server.next().await;
+    server.request(0, "elicitation/create", name_form()).await;
+    let page = web.world.opened().await;
+    web.world.answer(&page, json!({"name": "Ada"})).await;
+    assert_eq!(server.next().await["result"]["content"]["name"], "Ada");
+    server.reply(&asked, text("done")).await;
+    let reply = waiting.await.unwrap();
+    assert_eq!(reply.json().await, json!({"jsonrpc": "2.0", "id": 1, "result": text("done")}));
+}
+
+#[tokio::test]
+async fn calls_with_one_id_get_their_own_results() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let first = web.post(&session, call(1));
+    settle().await;
+    let second = web.post(&session, call(1));
+    settle().await;
+    let asked = [server.next().await, server.next().await];
+    server.reply(&asked[1], text("second")).await;
+    server.reply(&asked[0], text("first")).await;
+    for (waiting, expected) in [(first, "first"), (second, "second")] {
+        let reply = waiting.await.unwrap().json().await;
+        assert_eq!((&reply["id"], &reply["result"]), (&json!(1), &text(expected)));
+    }
+}
+
+#[tokio::test]
+async fn a_form_rides_the_stream_of_its_own_call() {
+    let web = Web::new(Ways::Browser).await;
+    let (session, mut server) = web.begin("ada", json!({"elicitation": {}})).await;
+    let waiting = web.post(&session, call(1));
+    settle().await;
+    let asked = server.next().await;
+    server.request(0, "elicitation/create", name_form()).await;
+    let mut stream = waiting.await.unwrap();
+    let (_, form) = stream.event().await.unwrap();
+    assert_eq!((&form["method"], &form["params"]), (&json!("elicitation/create"), &name_form()));
+    web.world.clock.advance(Duration::from_secs(1));
+    let answer = json!({"jsonrpc": "2.0", "id": form["id"],
+        "result": {"action": "accept", "content": {"name": "Ada"}}});
+    let reply = web.post(&session, answer).await.unwrap();
+    assert_eq!(reply.status, StatusCode::ACCEPTED);
+    assert_eq!(server.next().await["result"]["content"], json!({"name": "Ada"}));
+    server.reply(&asked, text("done")).await;
+    assert_eq!(stream.event().await.unwrap().1["result"], text("done"));
+    assert!(stream.event().await.is_none());
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_its_principal_and_its_route() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let stranger = Session {
+        who: "bob".to_owned(),
+        ..session.clone()
+    };
+    let elsewhere = Session {
+        path: "/mcp/two",
+        ..session.clone()
+    };
+    let unknown = Session {
+        id: Some("0".repeat(64)),
+        ..session.clone()
+    };
+    for other in [stranger, elsewhere, unknown] {
+        let reply = web.post(&other, call(1)).await.unwrap();
+        assert_eq!(reply.status, StatusCode::NOT_FOUND);
+        for method in ["GET", "DELETE"] {
+            let request = Request::builder()
+                .method(method)
+                .uri(other.path)
+                .header("accept", "text/event-stream")
+                .header("mcp-session-id", other.id.as_deref().unwrap())
+                .body(Body::empty())
+                .unwrap();
+            let response = web.send(&other.who, request).await;
+            assert_eq!(response.status(), StatusCode::NOT_FOUND, "{method}");
+        }
+    }
+    let nobody = Session { id: None, ..session };
+    let reply = web.post(&nobody, call(1)).await.unwrap();
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+    server.nothing().await;
+}
+
+#[tokio::test]
+async fn a_client_that_loses_its_stream_comes_back_for_the_rest() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({"sampling": {}})).await;
+    let waiting = web.post(&session, call(1));
+    settle().await;
+    let asked = server.next().await;
+    server.request(0, "sampling/createMessage", json!({})).await;
+    let mut stream = waiting.await.unwrap();
+    let (id, _) = stream.event().await.unwrap();
+    // In 2025, a disconnect is not a cancel.
+    drop(stream);
+    server.reply(&asked, text("done")).await;
+    settle().await;
+    server.nothing().await;
+    let resume = |id: String| {
+        Request::get("/mcp/one")
+            .header("accept", "text/event-stream")
+            .header("mcp-session-id", session.id.as_deref().unwrap())
+            .header("last-event-id", id)
+            .body(Body::empty())
+            .unwrap()
+    };
+    let mut stream = Reply::of(web.send("ada", resume(id)).await);
+    assert_eq!(stream.event().await.unwrap().1["result"], text("done"));
+    assert!(stream.event().await.is_none());
+    let response = web.send("ada", resume("x".to_owned())).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_deleted_session_is_gone_with_its_server() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let request = Request::delete("/mcp/one")
+        .header("mcp-session-id", session.id.as_deref().unwrap())
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(web.send("ada", request).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(server.line().await, "", "its connection is closed");
+    let reply = web.post(&session, call(1)).await.unwrap();
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn an_idle_session_ends_and_a_busy_one_does_not() {
+    let web = Web::new(Ways::None).await;
+    let (idle, _server) = web.begin("ada", json!({})).await;
+    let (busy, mut server) = web.begin("ada", json!({})).await;
+    let waiting = web.post(&busy, call(1));
+    settle().await;
+    let asked = server.next().await;
+    web.world.pass(Duration::from_secs(31 * 60)).await;
+    let reply = web.post(&idle, call(1)).await.unwrap();
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    server.reply(&asked, text("done")).await;
+    assert_eq!(waiting.await.unwrap().json().await["result"], text("done"));
+}
+
+#[tokio::test]
+async fn beyond_its_share_a_principals_longest_idle_session_gives_way() {
+    let web = Web::new(Ways::None).await;
+    let (bobs, mut bobs_server) = web.begin("bob", json!({})).await;
+    let (first, _a) = web.begin("ada", json!({})).await;
+    web.world.clock.advance(Duration::from_secs(1));
+    let (second, mut server) = web.begin("ada", json!({})).await;
+    let (_third, _c) = web.begin("ada", json!({})).await;
+    web.world.clock.advance(Duration::from_secs(1));
+    let (_fourth, _d) = web.begin("ada", json!({})).await;
+    settle().await;
+    let reply = web.post(&first, call(1)).await.unwrap();
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    for (session, server) in [(&second, &mut server), (&bobs, &mut bobs_server)] {
+        let waiting = web.post(session, call(1));
+        settle().await;
+        let asked = server.next().await;
+        server.reply(&asked, text("done")).await;
+        assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
+    }
+}
+
+// ---- 2026-07-28
+
+fn modern_request(method: &str, name: Option<&str>, params: Value) -> Request<Body> {
+    let mut request = Request::post("/mcp/one")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", M)
+        .header("mcp-method", method);
+    if let Some(name) = name {
+        request = request.header("mcp-name", name);
+    }
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    request.body(Body::from(message.to_string())).unwrap()
+}
+
+impl Web {
+    fn send_modern(&self, request: Request<Body>) -> tokio::task::JoinHandle<Reply> {
+        let router = self.router.clone();
+        tokio::spawn(async move {
+            let mut request = request;
+            request.extensions_mut().insert(Person::here());
+            Reply::of(router.oneshot(request).await.unwrap())
+        })
+    }
+}
+
+async fn discover(server: &mut Peer) {
+    let asked = server.next().await;
+    assert_eq!(asked["method"], "server/discover", "{asked}");
+    server.reply(&asked, crate::world::discovered()).await;
+}
+
+#[tokio::test]
+async fn clients_without_sessions_share_a_connection_and_nothing_else() {
+    let web = Web::new(Ways::None).await;
+    let params = || modern(json!({"name": "t", "_meta": {"progressToken": "p"}}), json!({}));
+    let first = web.send_modern(modern_request("tools/call", Some("t"), params()));
+    let mut server = web.server().await;
+    discover(&mut server).await;
+    let asked = server.next().await;
+    let second = web.send_modern(modern_request("tools/call", Some("t"), params()));
+    settle().await;
+    let other = server.next().await;
+    assert!(web.servers.lock().is_empty());
+    assert_ne!(asked["id"], other["id"]);
+    let token = |asked: &Value| asked["params"]["_meta"]["progressToken"].clone();
+    assert_ne!(token(&asked), token(&other));
+    let progress = json!({"progressToken": token(&other), "progress": 1});
+    server.notify("notifications/progress", progress).await;
+    let mut second = second.await.unwrap();
+    let (_, report) = second.event().await.unwrap();
+    assert_eq!(report["params"], json!({"progressToken": "p", "progress": 1}));
+    let mut done = text("done");
+    done["resultType"] = json!("complete");
+    server.reply(&asked, done.clone()).await;
+    let reply = first.await.unwrap().json().await;
+    assert_eq!((&reply["id"], &reply["result"]), (&json!(1), &done));
+    // Closing its stream cancels a call.
+    drop(second);
+    settle().await;
+    let cancelled = server.next().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], other["id"]);
+}
+
+#[tokio::test]
+async fn headers_that_differ_from_the_body_are_refused() {
+    let web = Web::new(Ways::None).await;
+    let params = || modern(json!({"name": "t"}), json!({}));
+    let other_version = {
+        let mut params = params();
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
+        let mut request = modern_request("tools/call", Some("t"), params);
+        request.headers_mut().insert("mcp-protocol-version", "2099-01-01".parse().unwrap());
+        request
+    };
+    for (request, code) in [
+        (modern_request("tools/call", Some("u"), params()), -32020),
+        (modern_request("tools/call", None, params()), -32020),
+        (other_version, -32022),
+    ] {
+        let reply = web.send_modern(request).await.unwrap();
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+        assert_eq!(reply.json().await["error"]["code"], code);
+    }
+    assert!(web.servers.lock().is_empty(), "a server was connected to");
+}
+
+#[tokio::test]
+async fn a_method_that_does_not_exist_is_not_found() {
+    let web = Web::new(Ways::None).await;
+    let waiting = web.send_modern(modern_request("x/y", None, modern(json!({}), json!({}))));
+    let mut server = web.server().await;
+    discover(&mut server).await;
+    let asked = server.next().await;
+    server.fail(&asked, json!({"code": -32601, "message": "Method not found"})).await;
+    let reply = waiting.await.unwrap();
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    for method in ["GET", "DELETE", "PUT"] {
+        let request = Request::builder().method(method).uri("/mcp/one");
+        let response = web.send("ada", request.body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let huge = format!(r#"{{"id":1,"method":"{}"}}"#, "x".repeat(17 << 20));
+    for (body, status) in [
+        ("", 400),
+        ("{", 400),
+        ("1", 400),
+        ("[]", 400),
+        (r#"{"id":1}"#, 400),
+        (deep.as_str(), 400),
+        (huge.as_str(), 413),
+    ] {
+        let mut request = session.request(json!({}));
+        *request.body_mut() = Body::from(body.to_owned());
+        let response = web.send("ada", request).await;
+        assert_eq!(response.status(), status, "{}", &body[..body.len().min(40)]);
+    }
+    server.nothing().await;
+}
