@@ -114,7 +114,7 @@ fn read(table: RuleTable, errors: &mut ConfigErrors) -> Option<RuleConfig> {
             "once" => Validity::Once,
             text => Validity::For(
                 value::duration(text)
-                    .map_err(|_| "it must be \"once\" or a time, such as 10min".to_owned())?,
+                    .map_err(|_| "it must be \"once\" or a time, such as 10m".to_owned())?,
             ),
         };
         Ok(())

@@ -545,12 +545,8 @@ fn a_server_of_every_client_is_wrapped_and_restored_to_the_byte() {
         let wrapped = home.read(file);
         let found = entry(client, &wrapped, name);
         assert_eq!(found["command"], binary(), "{client}: {wrapped}");
-        let args = ["wrap", "--name", name].iter().chain(started);
-        assert_eq!(
-            found["args"],
-            json!(args.collect::<Vec<_>>()),
-            "{client}: {wrapped}"
-        );
+        let args = [&["wrap", "--name", name], started].concat();
+        assert_eq!(found["args"], json!(args), "{client}: {wrapped}");
         assert!(
             found.get("url").is_none() && found.get("httpUrl").is_none(),
             "{wrapped}"

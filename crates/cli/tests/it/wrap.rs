@@ -9,6 +9,9 @@ use crate::command;
 use crate::http::Page;
 use crate::session::Session;
 
+/// The tool that goes on with a call: `entreat mcp` has a `resume_question` of its own.
+const RESUME: &str = "entreat_resume_question";
+
 /// A client of 2025 without elicitation, in front of `entreat mcp`.
 struct Client {
     session: Session,
@@ -62,18 +65,16 @@ fn a_call_waits_for_its_approval_on_a_page() {
     let mut client = Client::start(&["--name", "people", "--approve", "ask_status"]);
     let arguments = json!({"id": "<b>\u{202e}x</b>"});
     let (page, handle) = client.asked("ask_status", arguments.clone());
-    let html = String::from_utf8_lossy(&page.checked().body).into_owned();
+    let html = page.checked().body;
     assert!(html.contains("Run ask_status on people?"), "{html}");
     assert!(
         html.contains("send.yes") && html.contains("send.no"),
         "{html}"
     );
-    assert!(
-        html.contains("&lt;b&gt;\\u{202e}x&lt;/b&gt;") || html.contains("&#60;b&#62;"),
-        "{html}"
-    );
-    page.post("_f=0&f.reason=Not+today&_f=1", "send.no");
-    let refused = client.call("resume_question", json!({"question": handle}));
+    let shown = "id: &#34;&#60;b&#62;\\u{202e}x&#60;/b&#62;&#34;";
+    assert!(html.contains(shown), "{html}");
+    page.post("f.reason=Not+today&_f=1", "send.no");
+    let refused = client.call(RESUME, json!({"question": handle}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(
         text(&refused).contains("Their reason: Not today"),
@@ -81,8 +82,8 @@ fn a_call_waits_for_its_approval_on_a_page() {
     );
 
     let (page, handle) = client.asked("ask_status", arguments);
-    page.post("_f=0&f.reason=&_f=1", "send.yes");
-    let ran = client.call("resume_question", json!({"question": handle}));
+    page.post("f.reason=&_f=1", "send.yes");
+    let ran = client.call(RESUME, json!({"question": handle}));
     // What the server itself says.
     assert!(!text(&ran).contains("was not run"), "{ran}");
 }
