@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let package = Package {
         root,
         folder: &folder,
-        version: &version(&metadata)?,
+        version: &binary(&metadata)?.version.to_string(),
         completions: &package::completions(&linux)?,
     };
     let archive = package.tarball(LINUX, &linux)?;
@@ -66,6 +66,12 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     package::checksums(&folder, &[&archive, &deb, &zip])?;
     bare_debian::try_out(&folder, &archive, &deb)?;
     say(&format!("made and tried, in {}", folder.display()));
+    if binary(&metadata)?.repository.is_none() {
+        say(
+            "`cargo binstall` can't find these archives yet: crates/cli/Cargo.toml has no \
+             `repository`",
+        );
+    }
     Ok(())
 }
 
@@ -89,13 +95,11 @@ fn build_command(root: &Path, target: &str) -> Command {
     command
 }
 
-fn version(metadata: &cargo_metadata::Metadata) -> Result<String> {
+/// The package of the binary.
+fn binary(metadata: &cargo_metadata::Metadata) -> Result<&cargo_metadata::Package> {
     let mut packages = metadata.packages.iter();
     let package = packages.find(|package| package.name.as_str() == "entreat-cli");
-    Ok(package
-        .context("the binary has a package")?
-        .version
-        .to_string())
+    package.context("the binary has a package")
 }
 
 #[cfg(test)]

@@ -153,8 +153,7 @@ pub(crate) fn load(
     config.approvals = approvals::resolve(file_rules, &mut errors);
     errors.check()?;
     config.remarks = remarks(&config, environment);
-    let is_named = shared.config.is_some() || environment.variable(CONFIG_VARIABLE).is_some();
-    if home == ConfigLocation::User && !is_named {
+    if home == ConfigLocation::User && !is_named(shared, environment) {
         config.remarks.extend(ignored_file(environment));
     }
     Ok(config)
@@ -193,6 +192,11 @@ fn find_file(
 fn user_file(environment: &Environment) -> Option<PathBuf> {
     let folder = environment.config_folder.as_ref()?;
     Some(folder.join(FOLDER).join(FILE))
+}
+
+/// Whether a flag or a variable names the configuration file.
+pub(crate) fn is_named(shared: &ConfigArgs, environment: &Environment) -> bool {
+    shared.config.is_some() || environment.variable(CONFIG_VARIABLE).is_some()
 }
 
 /// Warns about a file in the working folder that was not read, though it may have been meant.

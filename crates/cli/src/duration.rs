@@ -1,10 +1,10 @@
-//! Parses durations: `90`, `90s`, `500ms`, `5m`, `1h`.
+//! Parses durations: `90`, `90s`, `500ms`, `5m`, `1h`, `30d`.
 //!
 //! Enforces no maximum: that is the engine's.
 
 use std::time::Duration;
 
-/// Parses a whole number of milliseconds, seconds, minutes or hours; seconds without a unit.
+/// Parses a whole number of milliseconds, seconds, minutes, hours or days; seconds without a unit.
 ///
 /// Saturates at the longest duration that can be represented.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
@@ -15,6 +15,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         "" | "s" => 1000,
         "m" => 60_000,
         "h" => 3_600_000,
+        "d" => 86_400_000,
         _ => return Err(refusal()),
     };
     if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -26,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 }
 
 fn refusal() -> String {
-    "a duration is a whole number with ms, s, m or h, such as 90s or 5m".to_owned()
+    "a duration is a whole number with ms, s, m, h or d, such as 90s or 5m".to_owned()
 }
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ mod tests {
             ("500ms", 500),
             ("5m", 300_000),
             ("1h", 3_600_000),
+            ("30d", 2_592_000_000),
             ("0", 0),
             ("99999999999999999999h", u64::MAX),
         ] {
@@ -51,7 +53,7 @@ mod tests {
     #[test]
     fn what_is_no_duration_is_refused() {
         for text in [
-            "", "s", "-1", "+1", "1.5h", "1 h", "1d", "1H", "½h", "1h30m", "٣s",
+            "", "s", "-1", "+1", "1.5h", "1 h", "1w", "1H", "½h", "1h30m", "٣s",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

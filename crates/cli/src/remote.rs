@@ -80,7 +80,7 @@ impl Remote {
         environment: &Environment,
     ) -> anyhow::Result<Self> {
         let client = ControlClient::new(url, key.or_else(|| key_in(environment)));
-        let client = client.context("--url cannot be used")?;
+        let client = client.context("the URL of the service cannot be used")?;
         Ok(Self(client))
     }
 

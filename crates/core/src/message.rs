@@ -18,6 +18,7 @@ use unic_langid::LanguageIdentifier;
 
 use crate::condition::Comparison;
 use crate::form::{Form, Options};
+use crate::url_guard::Warning;
 use crate::violation::{Constraint, Expected, Violation};
 
 pub use size::readable_size;
@@ -206,6 +207,21 @@ impl Messages {
         Some(self.render(form, &violation))
     }
 
+    /// The sentence of a warning about a URL.
+    ///
+    /// ```
+    /// use entreat_core::Catalogue;
+    /// use entreat_core::url_guard::Warning;
+    ///
+    /// let german = Catalogue::default().messages(["de"]);
+    /// assert_eq!(german.url_warning(Warning::BadScheme), "Die Adresse ist keine Webadresse.");
+    /// ```
+    pub fn url_warning(&self, warning: Warning) -> String {
+        let key = format!("warning-{}", warning.code().replace('_', "-"));
+        let sentence = self.language.format(&key, &FluentArgs::new());
+        sentence.unwrap_or_else(|| warning.message().to_owned())
+    }
+
     /// Renders the message of a violation, using the author's message if there is one.
     pub(crate) fn render(&self, form: &Form, violation: &Violation) -> String {
         let field = violation.field.map(|index| &form.fields()[index]);
@@ -379,6 +395,18 @@ mod tests {
                     "{rule}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn every_warning_about_a_url_has_a_sentence_of_its_own_in_german() {
+        let catalogue = Catalogue::default();
+        let (english, german) = (catalogue.messages(["en"]), catalogue.messages(["de"]));
+        for warning in Warning::ALL {
+            let sentence = german.url_warning(*warning);
+            assert!(sentence.ends_with('.'), "{sentence}");
+            assert_ne!(sentence, warning.message());
+            assert_eq!(english.url_warning(*warning), warning.message());
         }
     }
 

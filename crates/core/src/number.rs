@@ -70,7 +70,13 @@ impl Number {
     }
 
     /// Converts a float; `None` unless it is finite.
+    ///
+    /// Zero has no sign. A JSON parser reads `-0` as a negative zero, and would have it written as
+    /// `-0.0`, while digits that a person typed are a whole number.
     pub fn from_f64(float: f64) -> Option<Self> {
+        if float == 0.0 && float.is_sign_negative() {
+            return Some(Self::int(0));
+        }
         float.is_finite().then_some(Self(Repr::Float(float)))
     }
 
@@ -343,6 +349,17 @@ mod tests {
         assert_eq!(number("-1.5E+3"), Number::from(-1500));
         // 40 digits: rejected, since it could only be stored rounded.
         assert_eq!(Number::parse(&"9".repeat(40)), None);
+    }
+
+    #[test]
+    fn zero_has_no_sign_however_it_is_written() {
+        for text in ["-0", "-0.0", "-0e5", "-1e-400"] {
+            let parsed: serde_json::Number = text.parse().unwrap();
+            for zero in [Number::parse(text), Number::from_json(&parsed)] {
+                assert_eq!(serde_json::to_string(&zero).unwrap(), "0", "{text}");
+                assert_eq!(zero.map(Number::as_i128), Some(Some(0)), "{text}");
+            }
+        }
     }
 
     #[test]

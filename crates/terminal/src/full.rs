@@ -181,12 +181,13 @@ impl Shell<'_> {
             }
             Effect::Fetch { index, path } => {
                 let form = self.question.form.clone();
+                let texts = &Texts::of(&self.question.messages).refusals;
                 let path = path::expand(&path, self.question.home.as_deref());
                 self.jobs.spawn_blocking(move || {
                     let entreat_core::Kind::File(rules) = form.fields()[index].kind() else {
                         return None;
                     };
-                    let fetched = fetch(rules, &path);
+                    let fetched = fetch(rules, &path, texts);
                     Some(Event::Fetched { index, fetched })
                 });
             }

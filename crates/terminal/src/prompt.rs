@@ -1,6 +1,6 @@
 //! Hints and parsing of typed lines, one file per field type.
 //!
-//! Each file has the hint beside the question and turns a typed line into a raw answer. Nothing
+//! Each file has the English hint beside the question and turns a typed line into a raw answer. Nothing
 //! here validates: input that does not parse is passed on unchanged, and the form reports the
 //! error.
 
@@ -15,11 +15,13 @@ mod select;
 mod text;
 mod url;
 
-use entreat_core::{Answer, Field, Kind};
+use entreat_core::{Answer, Field, Kind, Messages};
 use serde_json::Value;
 
+pub(crate) use choice::Ambiguity;
+
 /// Returns the hint on how to answer, as Entreat's own text; may be empty.
-pub(crate) fn hint(field: &Field) -> String {
+pub(crate) fn hint(field: &Field, messages: &Messages) -> String {
     match field.kind() {
         Kind::Text(rules) => text::hint(rules),
         Kind::Number(rules) => number::hint(rules),
@@ -28,12 +30,12 @@ pub(crate) fn hint(field: &Field) -> String {
         Kind::Select(_) => select::HINT.to_owned(),
         Kind::MultiSelect(rules) => multi_select::hint(rules),
         Kind::Url(rules) => url::hint(rules),
-        Kind::File(rules) => file::hint(rules),
+        Kind::File(rules) => file::hint(rules, messages),
     }
 }
 
-/// Parses typed text into a raw answer, or returns a message that explains why it cannot.
-pub(crate) fn read(field: &Field, typed: &str) -> Result<Value, String> {
+/// Parses typed text into a raw answer, if it matches at most one option.
+pub(crate) fn read(field: &Field, typed: &str) -> Result<Value, Ambiguity> {
     match field.kind() {
         Kind::Boolean => Ok(boolean::read(typed)),
         Kind::Select(options) => select::read(options, typed),

@@ -5,9 +5,14 @@
 
 mod de;
 mod de_hints;
+mod de_plain;
 mod en;
+mod en_plain;
+mod plain;
 
 use entreat_core::{Field, Messages};
+
+pub(crate) use plain::{Need, PlainTexts, RefusalTexts};
 
 /// All texts of a language.
 #[derive(Debug)]
@@ -58,7 +63,9 @@ pub(crate) struct Texts {
     pub(crate) months: [&'static str; 12],
     pub(crate) weekdays: &'static str,
     /// How to answer a field; may be empty.
-    pub(crate) hint: fn(&Field) -> String,
+    pub(crate) hint: fn(&Field, &Messages) -> String,
+    pub(crate) plain: PlainTexts,
+    pub(crate) refusals: RefusalTexts,
     pub(crate) help: HelpTexts,
     pub(crate) keys: KeyTexts,
     pub(crate) card: CardTexts,

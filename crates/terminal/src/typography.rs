@@ -10,6 +10,7 @@ use entreat_core::TextFormat;
 use textwrap::Options;
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::texts::Texts;
 use crate::{prose, safe_text};
 
 const BAR: &str = "│ ";
@@ -73,11 +74,6 @@ pub(crate) fn quoted_long(text: &str) -> String {
     quoted_up_to(text, LONG)
 }
 
-/// The heading of a section, as Entreat says it.
-pub(crate) fn section_line(heading: &str) -> String {
-    format!("Section {}", quoted_long(heading))
-}
-
 fn quoted_up_to(text: &str, limit: usize) -> String {
     let plain = safe_text::one_line(text).replace(['“', '”', '„', '‟'], "\"");
     match plain.char_indices().nth(limit) {
@@ -97,14 +93,12 @@ pub(crate) fn quoted_choice<'t>(texts: impl Iterator<Item = &'t str>) -> String 
 }
 
 /// Formats the time left, rounded up to a second.
-pub(crate) fn time_left(left: Duration) -> String {
+pub(crate) fn time_left(left: Duration, texts: &Texts) -> String {
     let seconds = left.as_millis().div_ceil(1000);
-    let (number, unit) = match seconds {
-        0..120 => (seconds, "second"),
-        _ => (seconds / 60, "minute"),
-    };
-    let s = if number == 1 { "" } else { "s" };
-    format!("{number} {unit}{s}")
+    match seconds {
+        0..120 => (texts.duration)(seconds, false),
+        _ => (texts.duration)(seconds / 60, true),
+    }
 }
 
 /// Converts text for an ASCII-only terminal. Entreat's marks have ASCII equivalents; any other
@@ -181,7 +175,10 @@ mod tests {
             (150_000, "2 minutes"),
             (599_990, "10 minutes"),
         ] {
-            assert_eq!(time_left(Duration::from_millis(millis)), words);
+            assert_eq!(
+                time_left(Duration::from_millis(millis), Texts::ENGLISH),
+                words
+            );
         }
     }
 

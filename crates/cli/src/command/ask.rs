@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// Without a default, nothing is preselected.
     #[arg(long = "default", value_name = "[ID=]VALUE", conflicts_with = "script")]
     defaults: Vec<String>,
-    /// How long to wait for the answer, such as 90s or 5m; 1s to 720h (30 days) [default: the form's
+    /// How long to wait for the answer, such as 90s or 5m; 1s to 30d [default: the form's
     /// timeout, or 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
@@ -171,7 +171,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
     if (MIN_WAIT..=MAX_WAIT).contains(&timeout) {
         Ok(timeout)
     } else {
-        Err("a person has 1s to 720h (30 days) to answer".to_owned())
+        Err("a person has 1s to 30d to answer".to_owned())
     }
 }
 

@@ -49,7 +49,8 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "\
 Each check is ok, a warning or a problem. Checks the configuration, the store with its folder and
 keys, the disk, the clock, the limit of open files, the address, insecure settings, and the forms.
-The service may be running. With --url, checks only whether that service answers and knows the key.
+The service may be running. If your settings name a service for `entreat mcp`, checks whether it
+answers and knows the key; with --url, checks only that, for the service named.
 
 Examples:
   entreat doctor
@@ -145,7 +146,19 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
     if let Some(folder) = &config.forms {
         findings.extend(forms::check(folder, &forms::gather(folder).await));
     }
+    findings.extend(service_of_agents(args, environment).await);
     Ok(findings)
+}
+
+/// Checks the service that `entreat mcp` asks through, with the configuration that it reads.
+async fn service_of_agents(args: &Args, environment: &Environment) -> Vec<Finding> {
+    let none = ServeArgs::default();
+    match config::load(&args.shared, &none, ConfigLocation::User, environment) {
+        Ok(config) => Vec::from_iter(service::of_agents(&config, environment).await),
+        // Its errors were reported with those of the service, which reads the same file.
+        Err(_) if config::is_named(&args.shared, environment) => Vec::new(),
+        Err(wrong) => wrong.iter().map(service::unreadable).collect(),
+    }
 }
 
 fn weak_settings(config: &Config) -> Vec<Finding> {

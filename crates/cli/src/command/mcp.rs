@@ -9,6 +9,7 @@ use entreat::service::{UploadSettings, http};
 use crate::browser;
 use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
 use crate::context::{Context, Exit};
+use crate::environment::Environment;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
 use crate::{remote, runtime, service};
@@ -90,7 +91,7 @@ async fn serve(
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
-    let elsewhere = service_of(config, args.service.as_deref(), context)?;
+    let elsewhere = service_of(config, args.service.as_deref(), context.environment())?;
     let service = service::start(config, location, |builder| {
         let builder = builder
             .listen((Ipv4Addr::LOCALHOST, 0))
@@ -164,7 +165,7 @@ async fn serve(
 pub(super) fn service_of(
     config: &Config,
     named: Option<&str>,
-    context: &Context,
+    environment: &Environment,
 ) -> anyhow::Result<Option<(String, Option<String>)>> {
     let Some(url) = named.map(str::to_owned).or_else(|| config.service.clone()) else {
         return Ok(None);
@@ -176,7 +177,7 @@ pub(super) fn service_of(
                 text.with_context(|| format!("cannot read the key in {}", file.display()))?;
             Some(text.trim().to_owned())
         }
-        None => remote::key_in(context.environment()).map(str::to_owned),
+        None => remote::key_in(environment).map(str::to_owned),
     };
     Ok(Some((url, key)))
 }

@@ -130,7 +130,7 @@ async fn relay(
     };
     // First, because it takes longest.
     let upstream = connect(args, context.environment())?;
-    let elsewhere = service_of(config, args.service.as_deref(), context)?;
+    let elsewhere = service_of(config, args.service.as_deref(), context.environment())?;
     let has_browser = browser::may_open(context);
     let service = service::start(config, location, |builder| {
         let builder = builder

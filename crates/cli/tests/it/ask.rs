@@ -222,15 +222,15 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["ask", "absent.json"], "cannot read absent.json"),
         (
             &["ask", "greeting.json", "--timeout", "1.5h"],
-            "a whole number with ms, s, m or h",
+            "a whole number with ms, s, m, h or d",
         ),
         (
             &["ask", "greeting.json", "--timeout", "500ms"],
-            "a person has 1s to 720h (30 days) to answer",
+            "a person has 1s to 30d to answer",
         ),
         (
             &["ask", "greeting.json", "--timeout", "721h"],
-            "a person has 1s to 720h (30 days) to answer",
+            "a person has 1s to 30d to answer",
         ),
         (&["ask"], "required arguments were not provided"),
         (

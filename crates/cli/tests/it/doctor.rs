@@ -213,6 +213,53 @@ fn a_running_service_is_fine() {
 }
 
 #[test]
+fn the_service_that_agents_ask_through_is_tried_with_its_key() {
+    let ground = Ground::new();
+    let asker = format!("local_without_key = false\n[[asker]]\nname = 'agent'\nkey = '{KEY}'\n");
+    ground.write("serve.toml", &asker, 0o600);
+    let service = Service::start(
+        ground.0.path(),
+        &["--store", "memory", "--config", "serve.toml"],
+    );
+    let url = format!("http://{}", service.address);
+    let key = ground.path("agent.key");
+    let key = shown(&key);
+    let settings = format!("service = '{url}'\nservice_key_file = '{key}'\n");
+    fs::create_dir_all(ground.path(".config/entreat")).unwrap();
+    ground.write(".config/entreat/entreat.toml", &settings, 0o600);
+
+    let (code, findings) = ground.findings(&[]);
+    assert_eq!(code, 1, "{:?}", findings.0);
+    findings.expect("mcp", "problem", "cannot read the key in");
+    findings.expect("mcp", "problem", "> correct the setting service_key_file");
+
+    ground.write("agent.key", "not-the-key-of-anyone", 0o600);
+    let (code, findings) = ground.findings(&[]);
+    assert_eq!(code, 1, "{:?}", findings.0);
+    findings.expect("mcp", "problem", "the key is missing or unknown");
+    findings.expect(
+        "mcp",
+        "problem",
+        "> write the key of one of its askers into",
+    );
+
+    ground.write("agent.key", &format!("{KEY}\n"), 0o600);
+    let (code, findings) = ground.findings(&[]);
+    assert_eq!(code, 0, "{:?}", findings.0);
+    findings.expect("mcp", "ok", &format!("{url}/ answers"));
+
+    assert_eq!(service.end().code, 0);
+    let (code, findings) = ground.findings(&[]);
+    assert_eq!(code, 1, "{:?}", findings.0);
+    findings.expect("mcp", "problem", "no response from the service at");
+
+    ground.write(".config/entreat/entreat.toml", "servce = 'x'\n", 0o600);
+    let (code, findings) = ground.findings(&[]);
+    assert_eq!(code, 1);
+    findings.expect("mcp", "problem", "did you mean `service`?");
+}
+
+#[test]
 fn a_port_of_another_program_is_a_problem_whatever_it_answers() {
     let ground = Ground::new();
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();

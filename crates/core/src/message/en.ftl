@@ -5,6 +5,9 @@
 # $example is an example of an answer, from the field's placeholder.
 # $count is a number of bytes.
 
+# `warning-` and the code of a URL guard's warning, with hyphens, is its sentence in another language:
+# `warning-long-url`. The English ones are the guard's own.
+
 decimal-mark = .
 size-bytes = { $count ->
     [one] { $count } byte

@@ -57,7 +57,9 @@ pub fn json_schema(form: &Form) -> Value {
     let mut all_of = Vec::new();
     for (index, field) in form.fields().iter().enumerate() {
         let mut property = annotations(field);
-        put(&mut property, "default", default_json(field));
+        if !may_be_left_out(form, field) {
+            put(&mut property, "default", default_json(field));
+        }
         if field.is_sensitive() {
             property.insert("writeOnly".into(), true.into());
         }
@@ -98,6 +100,12 @@ pub fn json_schema(form: &Form) -> Value {
 /// Whether an active field must be present in an answer.
 fn must_be_present(form: &Form, field: &Field) -> bool {
     field.is_required() && !field.is_fixed() && !form.allows_partial()
+}
+
+/// Whether a required field may stay without an answer, as `allow_partial` lets it. Its default is
+/// a suggestion for the person: readers of the schema would take it for the answer.
+fn may_be_left_out(form: &Form, field: &Field) -> bool {
+    field.is_required() && !field.is_fixed() && form.allows_partial()
 }
 
 /// Adds a conditional field, whose rules apply only while its conditions hold.

@@ -47,6 +47,23 @@ impl TerminalPresenter {
     }
 }
 
+impl TerminalPresenter {
+    /// The card of a URL in the person's language. The terminal itself says that an address cannot
+    /// be opened.
+    fn terminal_card(&self, card: &UrlCard) -> entreat_terminal::UrlCard {
+        let warnings = card.card.warnings.iter();
+        let warnings = warnings.map(|warning| self.messages.url_warning(*warning));
+        entreat_terminal::UrlCard {
+            asker: card.server.clone(),
+            message: card.message.clone(),
+            url: card.url.clone(),
+            host: card.card.highlight.clone().unwrap_or_default(),
+            warnings: warnings.collect(),
+            may_be_opened: card.may_be_opened(),
+        }
+    }
+}
+
 impl std::fmt::Debug for TerminalPresenter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TerminalPresenter").finish_non_exhaustive()
@@ -94,7 +111,7 @@ impl Presenter for TerminalPresenter {
                 .terminal
                 .lock()
                 .await
-                .card(&terminal_card(card))
+                .card(&self.terminal_card(card))
                 .await?;
             Ok(match reply {
                 CardReply::Open => Consent::Open,
@@ -123,7 +140,7 @@ impl Presenter for TerminalPresenter {
                 .terminal
                 .lock()
                 .await
-                .opened(&terminal_card(card))
+                .opened(&self.terminal_card(card))
                 .await?;
             Ok(match reply {
                 OpenedReply::Done => VisitReply::Done,
@@ -149,16 +166,5 @@ impl Presenter for TerminalPresenter {
         if self.terminal.try_lock().is_ok() {
             (self.progress)(Some(progress));
         }
-    }
-}
-
-fn terminal_card(card: &UrlCard) -> entreat_terminal::UrlCard {
-    entreat_terminal::UrlCard {
-        asker: card.server.clone(),
-        message: card.message.clone(),
-        url: card.url.clone(),
-        host: card.card.highlight.clone().unwrap_or_default(),
-        warnings: card.warnings().map(str::to_owned).collect(),
-        may_be_opened: card.may_be_opened(),
     }
 }

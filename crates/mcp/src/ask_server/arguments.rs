@@ -78,7 +78,7 @@ impl Arguments {
         if let Some(missing) = required.find(|name| !members.contains_key(*name)) {
             let about = properties[missing]["description"].as_str();
             return Err(format!(
-                "`{missing}` is required: {}",
+                "`{missing}` is required. {}",
                 about.unwrap_or_default()
             ));
         }

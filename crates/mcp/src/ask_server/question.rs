@@ -113,7 +113,13 @@ fn kind_of(arguments: &Arguments, question: Option<&str>) -> Result<QuestionKind
             return Ok(QuestionKind::Template(name.to_owned()));
         }
         Some("secret_to") => return secret_in(arguments).map(QuestionKind::Secret),
-        Some("choices") => choice_field(arguments)?,
+        Some("choices") => {
+            let field = choice_field(arguments)?;
+            if let Some(default) = default {
+                refuse_no_choice(&field, default)?;
+            }
+            field
+        }
         Some("confirm") => json!({"type": "boolean", "label": CONFIRM}),
         _ => json!({"type": "text", "label": "Answer"}),
     };
@@ -205,6 +211,36 @@ fn choice_field(arguments: &Arguments) -> Result<Value, Refusal> {
         field["description"] = descriptions.join("\n").into();
     }
     Ok(field)
+}
+
+/// How many choices an error lists.
+const SHOWN: usize = 10;
+
+/// Refuses a default that is not one of the choices.
+fn refuse_no_choice(field: &Value, default: &Value) -> Result<(), Refusal> {
+    let options = field["options"].as_array().into_iter().flatten();
+    let values: Vec<&str> = options
+        .filter_map(|option| option.get("value").unwrap_or(option).as_str())
+        .collect();
+    let is_choice = |value: &Value| value.as_str().is_some_and(|text| values.contains(&text));
+    let (is_valid, wanted) = if field["type"] == "multi_select" {
+        let chosen = default.as_array();
+        (
+            chosen.is_some_and(|chosen| chosen.iter().all(is_choice)),
+            "a list of values of `choices`",
+        )
+    } else {
+        (is_choice(default), "the value of one of the `choices`")
+    };
+    // A list without choices is refused for that.
+    if is_valid || values.is_empty() {
+        return Ok(());
+    }
+    let mut shown: Vec<String> = values.iter().take(SHOWN).map(|v| shortened(v)).collect();
+    if values.len() > SHOWN {
+        shown.push("…".to_owned());
+    }
+    Err(format!("`default` must be {wanted}: {}.", shown.join(", ")))
 }
 
 /// The value, title and description of a choice.

@@ -190,14 +190,14 @@ pub(super) fn timed_out() -> Map<String, Value> {
 /// Adds whether a person saw the question, and what that means.
 fn insert_shown(result: &mut Map<String, Value>, shown: Presented, note: &str) {
     let meaning = match shown {
-        Presented::Yes => None,
+        Presented::Yes => "`shown` is true: a person saw the question.",
         Presented::Unknown => {
-            Some("`shown` is \"unknown\": the client does not tell whether a person saw it.")
+            "`shown` is \"unknown\": the client does not tell whether a person saw it."
         }
-        Presented::No => Some(
+        Presented::No => {
             "`shown` is false: the reply came faster than a person can read, so probably the client \
-             replied by itself and nobody saw the question.",
-        ),
+             replied by itself and nobody saw the question."
+        }
     };
     let shown = match shown {
         Presented::Yes => json!(true),
@@ -205,9 +205,7 @@ fn insert_shown(result: &mut Map<String, Value>, shown: Presented, note: &str) {
         Presented::Unknown => json!("unknown"),
     };
     result.insert("shown".into(), shown);
-    let note = [Some(note), meaning];
-    let note: Vec<&str> = note.into_iter().flatten().collect();
-    result.insert("note".into(), note.join(" ").into());
+    result.insert("note".into(), format!("{note} {meaning}").into());
 }
 
 /// An error that the model can act on.

@@ -1,10 +1,13 @@
 //! The definitions of the tools, as a model reads them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use entreat_core::Kind;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
+
+use super::arguments::list;
 
 pub(super) const ASK_USER: &str = "ask_user";
 pub(super) const ASK_STATUS: &str = "ask_status";
@@ -40,13 +43,23 @@ impl Offer {
     }
 
     fn ask_user(&self) -> Tool {
-        let about = "Asks your user a question and waits for the answer. Use it when you need \
-            something that only your user knows or may decide. Give `question`, and at most one of \
-            `choices`, `confirm`, `form`, `schema`, `template` and `secret_to`; with none of them, \
-            the user answers with text. The result has a `status`: `completed` (with `answers`), \
-            `declined`, `cancelled` or `timeout`. Do not ask for passwords or API keys with a text \
-            question: you would receive nothing usable from a sensitive field, and a secret in \
-            plain text ends up in the conversation.";
+        let mut kinds = vec!["choices", "confirm", "form", "schema"];
+        kinds.extend((!self.templates.is_empty()).then_some("template"));
+        kinds.extend(self.saves_secrets.then_some("secret_to"));
+        let instead = if self.saves_secrets {
+            "; use `secret_to`"
+        } else {
+            ""
+        };
+        let about = format!(
+            "Asks your user a question and waits for the answer. Use it when you need something \
+             that only your user knows or may decide. Give `question`, and at most one of {}; with \
+             none of them, the user answers with text. The result has a `status`: `completed` \
+             (with `answers`), `declined`, `cancelled` or `timeout`. Do not ask for passwords or \
+             API keys with a text question: you would receive nothing usable from a sensitive \
+             field, and a secret in plain text ends up in the conversation{instead}.",
+            list(&kinds)
+        );
         let mut properties = json!({
             "question": {
                 "type": "string",
@@ -92,7 +105,8 @@ impl Offer {
             "secret_to": secret_schema(),
             "timeout_seconds": {
                 "type": "integer",
-                "description": "How long the user has to answer.",
+                "description": "How long the user has to answer: by default five minutes, and a \
+                    day with `wait: false`.",
                 "minimum": self.timeout_seconds.0,
                 "maximum": self.timeout_seconds.1,
             },
@@ -148,7 +162,12 @@ fn question_id() -> Value {
     json!({"type": "string", "description": "The id of the question, from the result of `ask_user`."})
 }
 
-fn tool(name: &'static str, about: &'static str, properties: &Value, required: &[&str]) -> Tool {
+fn tool(
+    name: &'static str,
+    about: impl Into<Cow<'static, str>>,
+    properties: &Value,
+    required: &[&str],
+) -> Tool {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     Tool::new(name, about, Arc::new(object(schema)))
 }

@@ -214,7 +214,12 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
         ),
         (
             json!({"question": "a", "choices": ["x"], "default": "y"}),
-            vec!["This question cannot be asked", "default"],
+            vec!["`default` must be the value of one of the `choices`: x."],
+        ),
+        (
+            json!({"question": "a", "choices": ["x", {"value": "y"}], "multiple": true,
+                   "default": ["y", "z"]}),
+            vec!["`default` must be a list of values of `choices`: x, y."],
         ),
         (
             json!({"question": "a", "confirm": true, "default": true}),

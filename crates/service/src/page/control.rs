@@ -7,7 +7,7 @@ use entreat_core::form::{
     DateRules, DisplayStyle, InputType, MultiSelectRules, NumberRules, Options, TextRules,
 };
 use entreat_core::url_guard::inspect;
-use entreat_core::{Field, Format, Kind, Number};
+use entreat_core::{Field, Format, Kind, Messages, Number};
 use serde_json::Value;
 
 use super::answer_text::{as_typed, is_empty, text_of};
@@ -86,7 +86,7 @@ pub(super) struct Verdict {
     pub(super) is_good: bool,
     pub(super) message: String,
     /// What the URL guard warns of.
-    pub(super) warnings: Vec<&'static str>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Verdict {
@@ -106,11 +106,13 @@ impl Verdict {
     }
 
     /// Adds the URL guard's warnings, which a terminal shows as well.
-    pub(super) fn with_warnings(self, url: &str, texts: &Texts) -> Self {
+    pub(super) fn with_warnings(self, url: &str, messages: &Messages) -> Self {
         let card = inspect(url, None);
-        let warnings = card.warnings.into_iter().map(texts.url_warning);
+        let warnings = card.warnings.into_iter();
         Self {
-            warnings: warnings.collect(),
+            warnings: warnings
+                .map(|warning| messages.url_warning(warning))
+                .collect(),
             ..self
         }
     }

@@ -396,7 +396,7 @@ impl QuestionVisit {
         }
         match self.visit.site.engine.check_url(&url, &rules.policy).await {
             Ok(cleared) if !cleared.addresses().is_empty() => {
-                Verdict::good(texts.test_good).with_warnings(&url, texts)
+                Verdict::good(texts.test_good).with_warnings(&url, &self.visit.messages)
             }
             Err(UrlError::Blocked(blocked)) => {
                 let blocked = [(field.id(), &*url, blocked)];
@@ -405,7 +405,9 @@ impl QuestionVisit {
                 let error = errors.into_iter().flatten().next();
                 Verdict::bad(&error.map_or_else(String::new, |error| error.message))
             }
-            Ok(_) | Err(_) => Verdict::good(texts.test_unknown).with_warnings(&url, texts),
+            Ok(_) | Err(_) => {
+                Verdict::good(texts.test_unknown).with_warnings(&url, &self.visit.messages)
+            }
         }
     }
 

@@ -9,7 +9,6 @@ mod en;
 use std::time::Duration;
 
 use entreat_core::Outcome;
-use entreat_core::url_guard::Warning;
 
 /// All texts of a language.
 pub(super) struct Texts {
@@ -129,7 +128,6 @@ pub(super) struct Texts {
     pub(super) characters_left: [&'static str; 4],
     pub(super) numbers: fn(&Bounds) -> String,
     pub(super) choices: fn(&Bounds) -> String,
-    pub(super) url_warning: fn(Warning) -> &'static str,
     pub(super) waiting: fn(usize) -> String,
     pub(super) outcome: fn(Outcome) -> &'static str,
     /// How dates are written, unless a field has its own format, see [`super::calendar`].
@@ -235,16 +233,6 @@ mod tests {
             let left = Duration::from_secs(seconds);
             assert_eq!((english.left)(left), in_english);
             assert_eq!((german.left)(left), in_german);
-        }
-    }
-
-    #[test]
-    fn every_warning_of_the_url_guard_is_a_sentence_in_every_language() {
-        for texts in Texts::ALL {
-            for warning in Warning::ALL {
-                let sentence = (texts.url_warning)(*warning);
-                assert!(sentence.ends_with('.'), "{sentence}");
-            }
         }
     }
 }

@@ -14,7 +14,7 @@ mod text;
 mod url;
 
 use entreat_core::jiff::civil::Date;
-use entreat_core::{Field, Kind};
+use entreat_core::{Field, Kind, Messages};
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
@@ -56,7 +56,7 @@ impl KeyOutcome {
 
 /// The style and space available to a field.
 #[derive(Clone, Copy)]
-pub(crate) struct DrawContext {
+pub(crate) struct DrawContext<'m> {
     pub(crate) theme: Theme,
     /// Columns for the answer.
     pub(crate) width: usize,
@@ -65,6 +65,7 @@ pub(crate) struct DrawContext {
     /// Rows that a list may take.
     pub(crate) max_rows: usize,
     pub(crate) texts: &'static Texts,
+    pub(crate) messages: &'m Messages,
     /// Whether a single question is drawn in place.
     pub(crate) is_inline: bool,
 }
@@ -96,7 +97,7 @@ pub(crate) trait Editor: Send {
 
     fn paste(&mut self, text: &str) -> KeyOutcome;
 
-    fn draw(&self, context: DrawContext) -> RenderedField;
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField;
 
     /// Called when the focus moves to another field.
     fn leave(&mut self) {}
@@ -152,7 +153,7 @@ fn padded(mut row: String, width: usize) -> String {
 }
 
 /// Draws a text with its cursor; of a long text, the part around the cursor.
-fn draw_edit(edit: &Edit, context: DrawContext, is_secret: bool) -> RenderedField {
+fn draw_edit(edit: &Edit, context: DrawContext<'_>, is_secret: bool) -> RenderedField {
     let mask = is_secret.then(|| context.theme.mask());
     let all = edit.rows(context.width, mask);
     let (row, column) = all.cursor;

@@ -20,6 +20,7 @@ use crate::inline;
 use crate::prompt;
 use crate::question::{FormReply, TerminalQuestion, TerminalStyle};
 use crate::texts::Texts;
+use crate::typography::time_left;
 
 #[expect(
     clippy::struct_excessive_bools,
@@ -482,14 +483,5 @@ impl Model {
             .filter(|(_, field)| !field.is_fixed() && progress.is_active(field.id()))
             .map(|(index, _)| index)
             .collect()
-    }
-}
-
-/// Formats the time left, rounded up to a second.
-fn time_left(left: Duration, texts: &Texts) -> String {
-    let seconds = left.as_millis().div_ceil(1000);
-    match seconds {
-        0..120 => (texts.duration)(seconds, false),
-        _ => (texts.duration)(seconds / 60, true),
     }
 }

@@ -16,6 +16,7 @@ use super::event::{Completion, Effect, Event, Key};
 use super::model::Model;
 use crate::prompt::file::fetch;
 use crate::question::{FormReply, Mode, TerminalQuestion, TerminalStyle};
+use crate::texts::Texts;
 
 /// A person at a screen.
 struct Sitting {
@@ -86,7 +87,7 @@ impl Sitting {
                         let Kind::File(rules) = self.form.fields()[index].kind() else {
                             panic!("only files are fetched");
                         };
-                        let fetched = fetch(rules, &path);
+                        let fetched = fetch(rules, &path, &Texts::ENGLISH.refusals);
                         events.push(Event::Fetched { index, fetched });
                     }
                     Effect::Done(filled) => self.done = Some(filled),

@@ -101,7 +101,6 @@ pub(crate) fn closing_line(model: &Model, reply: Option<&FormReply>) -> Line<'st
 fn answer(model: &Model, field: &Field) -> String {
     let progress = model.progress();
     let answer = progress.answer(field.id());
-    let texts = model.texts;
     match (answer, field.kind()) {
         (None, _) => String::new(),
         (Some(answer), Kind::Text(_) | Kind::Url(_)) if !field.is_sensitive() => {
@@ -112,7 +111,7 @@ fn answer(model: &Model, field: &Field) -> String {
             let titled = options.iter().find(|(other, _)| *other == value);
             one_line(titled.map_or(value, |(_, title)| title))
         }
-        (Some(answer), _) => review::in_language(texts, field, answer, review::in_brief),
+        (Some(answer), _) => review::in_brief(&model.messages, field, answer),
     }
 }
 
@@ -174,6 +173,7 @@ impl InlineView<'_> {
         let context = DrawContext {
             theme,
             texts: self.texts,
+            messages: &self.model.messages,
             width: self.width.saturating_sub(column).max(1),
             full_width: self.width,
             max_rows: self.model.size.1.saturating_sub(4).clamp(1, LIST_ROWS),
@@ -269,7 +269,7 @@ impl InlineView<'_> {
             // The options are listed, and the keys say the rest.
             Kind::Boolean | Kind::Select(_) | Kind::MultiSelect(_) => None,
             Kind::Text(_) | Kind::Number(_) | Kind::Date(_) | Kind::Url(_) | Kind::File(_) => {
-                Some((texts.hint)(field)).filter(|hint| !hint.is_empty())
+                Some((texts.hint)(field, &model.messages)).filter(|hint| !hint.is_empty())
             }
         };
         for words in [hint, example].into_iter().flatten() {

@@ -17,12 +17,14 @@ use super::writer::ConsoleWriter;
 use crate::prompt::line::Line;
 use crate::safe_text::one_line;
 use crate::sections::headings;
-use crate::typography::{quoted, section_line};
+use crate::texts::Texts;
+use crate::typography::{quoted, quoted_long};
 use crate::{Console, Reply, review};
 
 pub(crate) struct Dialogue<'d> {
     pub(super) form: &'d Form,
     pub(super) messages: &'d Messages,
+    pub(super) texts: &'static Texts,
     asker: Option<&'d str>,
     message: Option<&'d str>,
     pub(super) text_format: TextFormat,
@@ -59,11 +61,13 @@ impl<'d> Dialogue<'d> {
         console: &'d mut dyn Console,
         mut draft: Map<String, Value>,
     ) -> Self {
+        let texts = Texts::of(plain.messages);
         // The person could not fix an error in a value that is not asked here.
         draft.retain(|id, _| plain.form.field(id).is_some_and(|field| !field.is_fixed()));
         Self {
             form: plain.form,
             messages: plain.messages,
+            texts,
             asker: plain.asker,
             message: plain.message,
             text_format: plain.text_format,
@@ -71,7 +75,7 @@ impl<'d> Dialogue<'d> {
             shown: vec![false; plain.script.map_or(0, |script| script.steps().len())],
             notices: plain.notices,
             listener: plain.listener,
-            writer: ConsoleWriter::new(console),
+            writer: ConsoleWriter::new(console, &texts.plain),
             answers: draft.into(),
             settled: vec![false; plain.form.fields().len()],
             history: Vec::new(),
@@ -91,8 +95,11 @@ impl<'d> Dialogue<'d> {
     /// Shows who asks, why, and how to answer.
     pub(super) fn introduce(&mut self) -> io::Result<()> {
         match self.asker {
-            Some(name) => self.writer.write_own(&format!("{} asks:", quoted(name)))?,
-            None => self.writer.write_own("Question:")?,
+            Some(name) => {
+                let asks = (self.texts.asks)(&quoted(name));
+                self.writer.write_own(&format!("{asks}:"))?;
+            }
+            None => self.writer.write_own(self.texts.plain.question)?,
         }
         let title = one_line(self.form.title());
         // The title of a script's form is not the asker's text.
@@ -117,8 +124,7 @@ impl<'d> Dialogue<'d> {
             self.writer.write_own(&one_line(notice))?;
         }
         self.writer.blank()?;
-        self.writer
-            .write_own("Type each answer and press Enter, or type a command:")?;
+        self.writer.write_own(self.texts.plain.how_to_answer)?;
         self.writer.commands()
     }
 
@@ -130,9 +136,9 @@ impl<'d> Dialogue<'d> {
         for index in active {
             self.settled[index] = true;
         }
-        let to = self.asker.map(|asker| format!(" to {}", quoted(asker)));
-        let to = to.unwrap_or_default();
-        self.show_errors(&format!("The answers{to} were not accepted:"), errors)?;
+        let asker = self.asker.map(quoted);
+        let refused = (self.texts.plain.refused)(asker.as_deref());
+        self.show_errors(&refused, errors)?;
         self.reopen(errors);
         Ok(())
     }
@@ -224,8 +230,7 @@ impl<'d> Dialogue<'d> {
             }
         }
         self.next_up = Some(from);
-        self.writer
-            .write_own("There is no question before this one.")
+        self.writer.write_own(self.texts.plain.is_first)
     }
 
     /// Checks the answers as a whole; a reply ends the dialogue.
@@ -236,7 +241,7 @@ impl<'d> Dialogue<'d> {
         };
         if !errors.is_empty() {
             self.writer.blank()?;
-            self.show_errors("Some answers need correcting:", &errors)?;
+            self.show_errors(self.texts.plain.to_correct, &errors)?;
             if self.reopen(&errors) {
                 return Ok(None);
             }
@@ -285,7 +290,7 @@ impl<'d> Dialogue<'d> {
                     return Ok(None);
                 }
                 Line::Typed(typed) => match typed.trim().to_ascii_lowercase().as_str() {
-                    "y" | "yes" if may_send => return Ok(Some(Reply::Answered)),
+                    "y" | "yes" | "j" | "ja" if may_send => return Ok(Some(Reply::Answered)),
                     number => {
                         let number = number.parse().ok().and_then(|n: usize| n.checked_sub(1));
                         if let Some(index) = number.and_then(|n| questions.get(n)).copied() {
@@ -309,13 +314,14 @@ impl<'d> Dialogue<'d> {
     }
 
     fn closing_question(&self, may_send: bool, may_change: bool) -> String {
-        let mut question = match (may_send, self.asker) {
-            (true, Some(asker)) => format!("Send to {}? [Y]es / ", quoted(asker)),
-            (true, None) => "Send? [Y]es / ".to_owned(),
-            (false, _) => "This cannot be sent: ".to_owned(),
+        let texts = &self.texts.plain;
+        let mut question = if may_send {
+            (texts.send)(self.asker.map(quoted).as_deref())
+        } else {
+            texts.cannot_be_sent.to_owned()
         };
         if may_change {
-            question.push_str("number to change / ");
+            question.push_str(texts.change);
         }
         question + ":decline / :cancel"
     }
@@ -328,16 +334,16 @@ impl<'d> Dialogue<'d> {
         for field in progress.active() {
             let index = self.form.position(field.id());
             if let Some(heading) = index.and_then(|index| headings[index]) {
-                lines.push(section_line(heading));
+                lines.push((self.texts.plain.section)(&quoted_long(heading)));
             }
             let answer = progress.answer(field.id());
             let answer = answer.map_or_else(
-                || review::NO_ANSWER.to_owned(),
-                |answer| review::in_full(field, answer),
+                || self.texts.no_answer.to_owned(),
+                |answer| review::in_full(self.messages, field, answer),
             );
             let label = quoted(field.label());
             if field.is_fixed() {
-                lines.push(format!("{label}, read-only: {answer}"));
+                lines.push(format!("{label}, {}: {answer}", self.texts.read_only));
             } else {
                 number += 1;
                 lines.push(format!("{number}. {label}: {answer}"));
@@ -345,9 +351,9 @@ impl<'d> Dialogue<'d> {
         }
         drop(progress);
         if lines.is_empty() {
-            return self.writer.write_own("There is nothing to fill in.");
+            return self.writer.write_own(self.texts.nothing_to_fill_in);
         }
-        self.writer.write_own("Your answers:")?;
+        self.writer.write_own(self.texts.plain.your_answers)?;
         lines
             .iter()
             .try_for_each(|line| self.writer.write_own(line))

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::dialogue::{Dialogue, Turn, is_across_fields};
 use crate::prompt::file::{self, FetchedFile};
 use crate::prompt::line::Line;
-use crate::prompt::{self, hint};
+use crate::prompt::{self, Ambiguity};
+use crate::texts::Need;
 use crate::typography::quoted;
 use crate::{Reply, review};
 
@@ -38,15 +39,15 @@ impl Dialogue<'_> {
         let progress = self.progress();
         let answer = progress.answer(field.id());
         let answer = answer.map_or_else(
-            || review::NO_ANSWER.to_owned(),
-            |answer| review::in_full(field, answer),
+            || self.texts.no_answer.to_owned(),
+            |answer| review::in_full(self.messages, field, answer),
         );
         drop(progress);
         self.show_section(index)?;
         self.writer.blank()?;
-        self.writer.write_own("For your information (read-only):")?;
+        self.writer.write_own(self.texts.plain.read_only)?;
         self.show_description(index)?;
-        self.writer.write_own(&format!("It is {answer}."))
+        self.writer.write_own(&(self.texts.plain.it_is)(&answer))
     }
 
     /// Shows the heading of a field's section, unless the last field was in it too.
@@ -81,7 +82,7 @@ impl Dialogue<'_> {
             if errors.is_empty() {
                 return Ok(Turn::Done);
             }
-            self.show_errors("Not accepted:", &errors)?;
+            self.show_errors(self.texts.plain.not_accepted, &errors)?;
         }
     }
 
@@ -120,8 +121,12 @@ impl Dialogue<'_> {
                 }
                 match prompt::read(field, &typed) {
                     Ok(value) => Some(value),
-                    Err(words) => {
-                        self.writer.write_own(&words)?;
+                    Err(ambiguity) => {
+                        let texts = &self.texts.refusals;
+                        self.writer.write_own(match ambiguity {
+                            Ambiguity::NumberOrName => texts.number_or_name,
+                            Ambiguity::Several => texts.several_options,
+                        })?;
                         return Ok(LineOutcome::ReadMore);
                     }
                 }
@@ -136,22 +141,21 @@ impl Dialogue<'_> {
         let questions = self.questions();
         let number = questions.iter().position(|other| *other == index);
         let need = match (field.is_required(), self.form.allows_partial()) {
-            (true, false) => "required",
-            (true, true) => "required, but may be left for later",
-            (false, _) => "optional",
+            (true, false) => Need::Required,
+            (true, true) => Need::RequiredLater,
+            (false, _) => Need::Optional,
         };
         self.writer.blank()?;
-        self.writer.write_own(&format!(
-            "Question {} of {}, {need}:",
-            number.map_or(0, |number| number + 1),
-            questions.len()
-        ))?;
+        let number = number.map_or(0, |number| number + 1);
+        let heading = (self.texts.plain.question_of)(number, questions.len(), need);
+        self.writer.write_own(&heading)?;
         self.show_description(index)?;
         if let Some(placeholder) = &field.rendering().placeholder {
-            self.writer
-                .write_own(&format!("Example: {}.", quoted(placeholder)))?;
+            let example = (self.texts.example)(&quoted(placeholder));
+            self.writer.write_own(&example)?;
         }
-        self.writer.write_own(&hint(field))?;
+        self.writer
+            .write_own(&(self.texts.hint)(field, self.messages))?;
         if let Some(options) = field.kind().options() {
             for (number, (_, title)) in options.iter().enumerate() {
                 self.writer.write_quoted_item(number + 1, title)?;
@@ -182,34 +186,30 @@ impl Dialogue<'_> {
 
     /// Describes what Enter does.
     fn enter_hint(&self, field: &Field) -> String {
-        let what = match self.enter_action(field) {
+        let texts = &self.texts.plain;
+        match self.enter_action(field) {
             EnterAction::Keep if self.draft_value(field).is_some_and(Value::is_null) => {
-                return "Press Enter to leave it empty.".to_owned();
+                texts.enter_leaves_empty.to_owned()
             }
             EnterAction::Keep => {
                 let progress = self.progress();
                 let answer = progress.answer(field.id());
                 let answer = answer.map_or_else(
-                    || "your answer".to_owned(),
-                    |answer| review::in_brief(field, answer),
+                    || texts.your_answer.to_owned(),
+                    |answer| review::in_brief(self.messages, field, answer),
                 );
-                format!("Press Enter to keep {answer}")
+                (texts.enter_keeps)(&answer, field.is_required())
             }
             EnterAction::Default(_) => {
                 let default = field
                     .default()
-                    .map(|answer| review::in_brief(field, answer));
-                format!("Press Enter for {}", default.unwrap_or_default())
+                    .map(|answer| review::in_brief(self.messages, field, answer));
+                (texts.enter_takes)(&default.unwrap_or_default(), field.is_required())
             }
             EnterAction::NoAnswer if field.is_required() && !self.form.allows_partial() => {
-                return String::new();
+                String::new()
             }
-            EnterAction::NoAnswer => return "Press Enter to leave it empty.".to_owned(),
-        };
-        if field.is_required() {
-            what + "."
-        } else {
-            what + "; type :empty to clear it."
+            EnterAction::NoAnswer => texts.enter_leaves_empty.to_owned(),
         }
     }
 
@@ -268,7 +268,7 @@ impl Dialogue<'_> {
         typed: &str,
         files: &mut Vec<Value>,
     ) -> io::Result<LineOutcome> {
-        match file::fetch(rules, typed) {
+        match file::fetch(rules, typed, &self.texts.refusals) {
             Ok(FetchedFile::Whole(upload)) if !self.form.fields()[index].takes_many() => {
                 return Ok(LineOutcome::Answer(Some(upload)));
             }
@@ -279,14 +279,9 @@ impl Dialogue<'_> {
         if files.len() as u64 == rules.max_items {
             return Ok(LineOutcome::Answer(Some(std::mem::take(files).into())));
         }
-        match files.len() {
-            0 => {}
-            1 => self
-                .writer
-                .write_own("1 file so far. Type another path, or press Enter.")?,
-            count => self.writer.write_own(&format!(
-                "{count} files so far. Type another path, or press Enter."
-            ))?,
+        if !files.is_empty() {
+            let so_far = (self.texts.plain.files_so_far)(files.len());
+            self.writer.write_own(&so_far)?;
         }
         Ok(LineOutcome::ReadMore)
     }
@@ -309,11 +304,9 @@ impl Dialogue<'_> {
         errors.retain(|error| error.constraint == Constraint::MaxSize.key());
         if errors.is_empty() {
             // The rule is not active now; it still bounds what is read.
-            return self
-                .writer
-                .write_own("The file is too large for this question.");
+            return self.writer.write_own(self.texts.refusals.file_too_large);
         }
-        self.show_errors("Not accepted:", &errors)
+        self.show_errors(self.texts.plain.not_accepted, &errors)
     }
 }
 

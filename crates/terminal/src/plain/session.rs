@@ -4,7 +4,6 @@
 //! passes through here, and nothing does once this is dropped.
 
 use std::io;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +13,7 @@ use crate::console::{Output, PromptGuard};
 use crate::lines::{Line, LineReader};
 use crate::plain::Plain;
 use crate::question::{FormReply, TerminalQuestion, Time};
+use crate::texts::Texts;
 use crate::typography::time_left;
 use crate::{Console, Reply};
 
@@ -92,9 +92,11 @@ pub(crate) async fn fill(
         can_extend: question.time.is_some_and(|time| time.extensions_left > 0),
     };
     let question = question.clone();
+    let texts = Texts::of(&question.messages);
     let mut session = Session {
         output: PromptGuard::new(output),
         channel,
+        texts,
         time: question.time,
         started: false,
         reading: None,
@@ -132,7 +134,8 @@ fn run_dialogue(
     let requests = console.requests.clone();
     let keep = |draft: &Value| drop(requests.blocking_send(Request::Drafted(draft.clone())));
     let mut notices = question.notices.clone();
-    notices.extend(question.time.map(deadline_notice));
+    let texts = Texts::of(&question.messages);
+    notices.extend(question.time.map(|time| deadline_notice(time, texts)));
     let plain = Plain {
         asker: question.asker.as_deref(),
         message: question.message.as_deref(),
@@ -151,12 +154,17 @@ fn run_dialogue(
     (reply, draft)
 }
 
-fn deadline_notice(time: Time) -> String {
-    let left = time_left(time.left());
-    if time.extensions_left > 0 {
-        format!("You have {left}. Type {EXTEND} to ask for more.")
+fn deadline_notice(time: Time, texts: &Texts) -> String {
+    let left = (texts.plain.time)(&time_left(time.left(), texts));
+    with_more_time(left, Some(time), texts)
+}
+
+/// Adds how to ask for more time, if that is possible.
+fn with_more_time(sentence: String, time: Option<Time>, texts: &Texts) -> String {
+    if time.is_some_and(|time| time.extensions_left > 0) {
+        format!("{sentence} {}", texts.plain.more_time)
     } else {
-        format!("You have {left}.")
+        sentence
     }
 }
 
@@ -164,6 +172,7 @@ fn deadline_notice(time: Time) -> String {
 struct Session<'d> {
     output: PromptGuard<'d>,
     channel: &'d mut PromptChannel,
+    texts: &'static Texts,
     time: Option<Time>,
     started: bool,
     /// The open prompt, with the channel that awaits its line.
@@ -183,16 +192,20 @@ struct Reading {
 
 impl Session<'_> {
     fn on_notice(&mut self, notice: PromptNotice) -> io::Result<()> {
+        let texts = self.texts;
         let text = match notice {
             PromptNotice::Deadline {
                 at,
                 extensions_left,
             } => {
                 let time = self.time.insert(Time::new(at, extensions_left));
-                format!("You now have {}.", time_left(time.left()))
+                (texts.extended)(&time_left(time.left(), texts))
             }
-            PromptNotice::ExpiryWarning(left) => warning(left, self.time),
-            PromptNotice::ExtensionRefused(why) => format!("The time was not extended: {why}."),
+            PromptNotice::ExpiryWarning(left) => {
+                let warning = (texts.running_out)(&time_left(left, texts));
+                with_more_time(warning, self.time, texts)
+            }
+            PromptNotice::ExtensionRefused(why) => (texts.not_extended)(&why),
         };
         self.notices.push(text);
         if std::mem::take(&mut self.is_extending) {
@@ -246,8 +259,7 @@ impl Session<'_> {
                 self.is_extending = true;
                 return Ok(());
             }
-            self.notices
-                .push("This question can't be extended any further.".to_owned());
+            self.notices.push(self.texts.no_extension_left.to_owned());
             return self.prompt();
         }
         if let Some(reading) = self.reading.take() {
@@ -255,14 +267,5 @@ impl Session<'_> {
             let _ = reading.reply.send(line);
         }
         Ok(())
-    }
-}
-
-fn warning(left: Duration, time: Option<Time>) -> String {
-    let text = format!("Time is running out: {} left.", time_left(left));
-    if time.is_some_and(|time| time.extensions_left > 0) {
-        text + " Type :extend to ask for more."
-    } else {
-        text
     }
 }

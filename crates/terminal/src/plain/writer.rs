@@ -5,9 +5,10 @@ use std::io;
 use entreat_core::TextFormat;
 
 use crate::Console;
-use crate::prompt::line::{COMMANDS, Line, NO_COMMAND};
+use crate::prompt::line::Line;
 use crate::safe_text::one_line;
-use crate::typography::{block_quote, numbered_block_quote, own_text, prose_quote, section_line};
+use crate::texts::PlainTexts;
+use crate::typography::{block_quote, numbered_block_quote, own_text, prose_quote, quoted_long};
 
 const PROMPT: &str = "> ";
 
@@ -16,13 +17,18 @@ const MIN_WIDTH: usize = 20;
 
 pub(super) struct ConsoleWriter<'c> {
     console: &'c mut dyn Console,
+    texts: &'static PlainTexts,
     width: usize,
 }
 
 impl<'c> ConsoleWriter<'c> {
-    pub(super) fn new(console: &'c mut dyn Console) -> Self {
+    pub(super) fn new(console: &'c mut dyn Console, texts: &'static PlainTexts) -> Self {
         let width = console.width().max(MIN_WIDTH);
-        Self { console, width }
+        Self {
+            console,
+            texts,
+            width,
+        }
     }
 
     /// Writes Entreat's own text; nothing if it is empty.
@@ -68,16 +74,18 @@ impl<'c> ConsoleWriter<'c> {
 
     /// Writes the heading of a section.
     pub(super) fn write_section(&mut self, heading: &str) -> io::Result<()> {
-        self.write_own(&section_line(heading))
+        self.write_own(&(self.texts.section)(&quoted_long(heading)))
     }
 
     pub(super) fn commands(&mut self) -> io::Result<()> {
-        let [others @ .., colon] = &COMMANDS;
-        others.iter().try_for_each(|line| self.write_own(line))?;
-        if self.console.can_extend() {
-            self.write_own(":extend   ask for more time")?;
+        let texts = self.texts;
+        for line in texts.commands {
+            self.write_own(line)?;
         }
-        self.write_own(colon)
+        if self.console.can_extend() {
+            self.write_own(texts.extend)?;
+        }
+        self.write_own(texts.colon)
     }
 
     pub(super) fn blank(&mut self) -> io::Result<()> {
@@ -95,11 +103,11 @@ impl<'c> ConsoleWriter<'c> {
             match read {
                 Ok(None) => return Ok(Line::Cancel),
                 Ok(Some(typed)) => match Line::read(typed) {
-                    Line::Unknown => self.write_own(NO_COMMAND)?,
+                    Line::Unknown => self.write_own(self.texts.no_command)?,
                     line => return Ok(line),
                 },
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    self.write_own(&format!("That cannot be used: {error}."))?;
+                    self.write_own(self.texts.no_text)?;
                 }
                 Err(error) => return Err(error),
             }

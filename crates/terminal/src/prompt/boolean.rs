@@ -1,4 +1,4 @@
-//! `boolean`: yes or no, in the words that people type.
+//! `boolean`: yes or no, in the words that people type, whatever the language of the prompt.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ pub(super) const HINT: &str = "Yes or no: y or n.";
 pub(super) fn read(typed: &str) -> Value {
     let word = typed.trim();
     match word.to_ascii_lowercase().as_str() {
-        "y" | "yes" | "true" => true.into(),
-        "n" | "no" | "false" => false.into(),
+        "y" | "yes" | "true" | "j" | "ja" => true.into(),
+        "n" | "no" | "false" | "nein" => false.into(),
         _ => word.into(),
     }
 }
@@ -20,10 +20,10 @@ mod tests {
 
     #[test]
     fn yes_and_no_have_several_spellings() {
-        for word in ["y", "YES", " true "] {
+        for word in ["y", "YES", " true ", "j", "Ja"] {
             assert_eq!(read(word), true);
         }
-        for word in ["n", "No", "FALSE"] {
+        for word in ["n", "No", "FALSE", "nein"] {
             assert_eq!(read(word), false);
         }
         assert_eq!(read("perhaps"), "perhaps");

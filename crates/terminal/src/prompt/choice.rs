@@ -2,15 +2,19 @@
 
 use entreat_core::form::Options;
 
-// Neither repeats the input, which may be secret.
-const NUMBER_OR_NAME: &str = "That is the number of one option and the name of another. \
-    Type the number with a # before it.";
-const SEVERAL: &str = "That matches several options. Type a number.";
+/// Why typed text does not name one option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ambiguity {
+    /// It is the number of one option and the name of another.
+    NumberOrName,
+    /// Several options have this name.
+    Several,
+}
 
 /// Finds an option by number, with or without `#`, by value or by title.
 ///
-/// Returns `Ok(None)` if nothing matches, and a message if several match.
-pub(super) fn find<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, String> {
+/// Returns `Ok(None)` if nothing matches.
+pub(super) fn find<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, Ambiguity> {
     if let Some(number) = typed.strip_prefix('#')
         && let Some(value) = by_number(options, number)
     {
@@ -19,7 +23,7 @@ pub(super) fn find<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o s
     let by_number = by_number(options, typed);
     let by_name = by_name(options, typed)?;
     match (by_number, by_name) {
-        (Some(a), Some(b)) if a != b => Err(NUMBER_OR_NAME.to_owned()),
+        (Some(a), Some(b)) if a != b => Err(Ambiguity::NumberOrName),
         (a, b) => Ok(a.or(b)),
     }
 }
@@ -31,7 +35,7 @@ fn by_number<'o>(options: &'o Options, number: &str) -> Option<&'o str> {
 }
 
 /// Finds an option by its value, else its title, else either ignoring case.
-fn by_name<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, String> {
+fn by_name<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, Ambiguity> {
     if options.contains(typed) {
         return Ok(options.values().find(|value| *value == typed));
     }
@@ -45,13 +49,16 @@ fn by_name<'o>(options: &'o Options, typed: &str) -> Result<Option<&'o str>, Str
     }
 }
 
-/// Returns the only option that passes; a message if there are several.
-fn only(options: &Options, is_meant: impl Fn(&str, &str) -> bool) -> Result<Option<&str>, String> {
+/// Returns the only option that passes.
+fn only(
+    options: &Options,
+    is_meant: impl Fn(&str, &str) -> bool,
+) -> Result<Option<&str>, Ambiguity> {
     let mut found = options
         .iter()
         .filter(|(value, title)| is_meant(value, title));
     match (found.next(), found.next()) {
-        (Some(_), Some(_)) => Err(SEVERAL.to_owned()),
+        (Some(_), Some(_)) => Err(Ambiguity::Several),
         (found, _) => Ok(found.map(|(value, _)| value)),
     }
 }
@@ -91,13 +98,13 @@ mod tests {
         ] {
             assert_eq!(find(&options, typed), Ok(meant), "{typed}");
         }
-        assert!(find(&options, "asia").is_err());
+        assert_eq!(find(&options, "asia"), Err(Ambiguity::Several));
     }
 
     #[test]
     fn a_number_that_is_also_a_name_must_be_told_apart() {
         let options = options(&json!(["2", "1", "3"]));
-        assert!(find(&options, "1").is_err());
+        assert_eq!(find(&options, "1"), Err(Ambiguity::NumberOrName));
         assert_eq!(find(&options, "#1"), Ok(Some("2")));
         assert_eq!(find(&options, "3"), Ok(Some("3")));
     }

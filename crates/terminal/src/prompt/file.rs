@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use entreat_core::form::FileRules;
-use entreat_core::{ReferenceKind, readable_size};
+use entreat_core::{Messages, ReferenceKind};
 use serde_json::{Value, json};
 
 use super::count;
+use crate::texts::RefusalTexts;
 use crate::typography::{quoted, quoted_choice};
 
 /// The number of leading bytes needed to detect a file's type.
@@ -28,40 +29,60 @@ pub(crate) enum FetchedFile {
     TooLarge(Value),
 }
 
-pub(super) fn hint(rules: &FileRules) -> String {
+pub(super) fn hint(rules: &FileRules, messages: &Messages) -> String {
+    let size = messages.size(rules.max_size);
     let what = if rules.max_items > 1 {
         let how_many = count(rules.min_items, Some(rules.max_items)).unwrap_or_default();
-        format!("Paths of {how_many} files, one per line, Enter after the last; each")
+        format!("Paths of {how_many} files, one per line, Enter after the last; each up to {size}")
     } else {
-        "The path of a file,".to_owned()
+        format!("The path of a file up to {size}")
     };
-    let types = rules
+    let kinds = rules
         .mime_types()
-        .map(|types| format!(", of type {}", quoted_choice(types)));
+        .map(|types| format!(": {}", messages.file_kinds(types)));
     let extensions = rules
         .extensions()
-        .map(|extensions| format!(", ending in {}", quoted_choice(extensions)));
+        .map(|extensions| format!("; ending in {}", quoted_choice(extensions)));
     format!(
-        "{what} at most {}{}{}.",
-        readable_size(rules.max_size),
-        types.unwrap_or_default(),
+        "{what}{}{}.",
+        kinds.unwrap_or_default(),
         extensions.unwrap_or_default()
     )
 }
 
 /// Reads the file at a typed path, or returns a message that explains why it cannot be read.
-pub(crate) fn fetch(rules: &FileRules, typed: &str) -> Result<FetchedFile, String> {
+pub(crate) fn fetch(
+    rules: &FileRules,
+    typed: &str,
+    texts: &RefusalTexts,
+) -> Result<FetchedFile, String> {
     let path = path(typed);
-    read(rules, &path).map_err(|error| {
-        let why = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => "you do not have permission to read it".to_owned(),
-            io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-            _ => error.to_string(),
+    read(rules, &path).map_err(|unreadable| {
+        let why = match unreadable {
+            Unreadable::Folder => texts.is_folder.to_owned(),
+            Unreadable::Irregular => texts.is_no_file.to_owned(),
+            Unreadable::Failed(error) => match error.kind() {
+                io::ErrorKind::NotFound => texts.no_such_file.to_owned(),
+                io::ErrorKind::PermissionDenied => texts.no_permission.to_owned(),
+                _ => error.to_string(),
+            },
         };
-        let name = path.to_string_lossy();
-        format!("{} cannot be read: {why}.", quoted(&name))
+        (texts.unreadable)(&quoted(&path.to_string_lossy()), &why)
     })
+}
+
+/// Why a file was not read.
+enum Unreadable {
+    Folder,
+    /// A pipe, a device or a socket.
+    Irregular,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Returns the path as typed, or without the quotation marks that terminals add to a dropped file.
@@ -76,14 +97,14 @@ fn path(typed: &str) -> PathBuf {
     }
 }
 
-fn read(rules: &FileRules, path: &Path) -> io::Result<FetchedFile> {
+fn read(rules: &FileRules, path: &Path) -> Result<FetchedFile, Unreadable> {
     // Before opening, since opening a pipe already blocks.
     let metadata = std::fs::metadata(path)?;
     if metadata.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
+        return Err(Unreadable::Folder);
     }
     if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(Unreadable::Irregular);
     }
     let fits = metadata.len() <= rules.max_size;
     let limit = if fits {

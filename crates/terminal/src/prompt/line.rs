@@ -17,20 +17,6 @@ pub(crate) enum Line {
     Unknown,
 }
 
-/// Help on the commands, one per line.
-pub(crate) const COMMANDS: [&str; 6] = [
-    ":back     the previous question again",
-    ":empty    clear the answer, even if there is a default",
-    ":help     the question and these commands again",
-    ":decline  refuse to answer",
-    ":cancel   leave without a decision",
-    "If an answer starts with a colon, type two.",
-];
-
-/// The message for [`Line::Unknown`]. Does not repeat the input, which may be secret.
-pub(crate) const NO_COMMAND: &str =
-    "There is no such command; see :help. If an answer starts with a colon, type two.";
-
 impl Line {
     pub(crate) fn read(typed: String) -> Self {
         let Some(command) = typed.strip_prefix(':') else {

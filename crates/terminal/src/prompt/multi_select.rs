@@ -3,7 +3,8 @@
 use entreat_core::form::{MultiSelectRules, Options};
 use serde_json::Value;
 
-use super::{choice, count};
+use super::choice::{self, Ambiguity};
+use super::count;
 
 pub(super) fn hint(rules: &MultiSelectRules) -> String {
     let how_many = count(rules.min_items, rules.max_items).map(|count| format!(" {count}"));
@@ -14,7 +15,7 @@ pub(super) fn hint(rules: &MultiSelectRules) -> String {
 }
 
 /// Passes unknown options on, for the form to reject.
-pub(super) fn read(options: &Options, typed: &str) -> Result<Value, String> {
+pub(super) fn read(options: &Options, typed: &str) -> Result<Value, Ambiguity> {
     let names = options.iter().flat_map(|(value, title)| [value, title]);
     let most_commas = names.map(|name| name.matches(',').count()).max();
     // Bounded by the names, since a line of many commas would take too long otherwise.

@@ -4,7 +4,6 @@ use entreat_core::Format;
 use entreat_core::form::TextRules;
 
 use super::count;
-use crate::typography::quoted;
 
 pub(super) fn hint(rules: &TextRules) -> String {
     let length = count(rules.min_length, rules.max_length).map(|length| {
@@ -12,16 +11,14 @@ pub(super) fn hint(rules: &TextRules) -> String {
         let characters = if is_one { "character" } else { "characters" };
         format!(" of {length} {characters}")
     });
-    let pattern = rules.pattern.as_ref();
-    let pattern = pattern.map(|p| format!(" that matches the pattern {}", quoted(p.as_str())));
-    if rules.format.is_none() && length.is_none() && pattern.is_none() {
+    // A pattern is for programs; the placeholder is the example for people.
+    if rules.format.is_none() && length.is_none() {
         return String::new();
     }
     format!(
-        "{}{}{}.",
+        "{}{}.",
         rules.format.map_or("Text", words),
-        length.unwrap_or_default(),
-        pattern.unwrap_or_default()
+        length.unwrap_or_default()
     )
 }
 
@@ -66,8 +63,9 @@ mod tests {
             "An e-mail address of at least 6 characters."
         );
         assert_eq!(
-            hint(&json!({"minLength": 2, "maxLength": 4, "pattern": "^a”b"})),
-            "Text of 2 to 4 characters that matches the pattern “^a\"b”."
+            hint(&json!({"minLength": 2, "maxLength": 4, "pattern": "^a+"})),
+            "Text of 2 to 4 characters."
         );
+        assert_eq!(hint(&json!({"pattern": "^a+"})), "");
     }
 }

@@ -1,6 +1,6 @@
 //! German.
 
-use super::{CardTexts, HelpTexts, KeyTexts, Texts, de_hints};
+use super::{CardTexts, HelpTexts, KeyTexts, Texts, de_hints, de_plain};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "de",
@@ -84,6 +84,8 @@ pub(super) const TEXTS: Texts = Texts {
     ],
     weekdays: "Mo Di Mi Do Fr Sa So",
     hint: de_hints::hint,
+    plain: de_plain::PLAIN,
+    refusals: de_plain::REFUSALS,
     help: HelpTexts {
         boolean: "Drücken Sie j, n oder die Leertaste.",
         optional_boolean: "Drücken Sie j, n oder die Leertaste; Entf löscht die Antwort.",

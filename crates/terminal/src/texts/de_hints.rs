@@ -1,19 +1,21 @@
 //! How to answer a field, in German. The English hints are in `prompt/`.
 
-use entreat_core::form::{DateBound, DateRules, FileRules, NumberRules, TextRules};
-use entreat_core::{Field, Format, Kind, readable_size};
+use entreat_core::form::{
+    DateBound, DateRules, FileRules, MultiSelectRules, NumberRules, TextRules,
+};
+use entreat_core::{Field, Format, Kind, Messages};
 
 use crate::typography::quoted;
 
 /// Returns the hint on how to answer; may be empty.
-pub(super) fn hint(field: &Field) -> String {
+pub(super) fn hint(field: &Field, messages: &Messages) -> String {
     match field.kind() {
         Kind::Text(rules) => text(rules),
         Kind::Number(rules) => number(rules),
         Kind::Boolean => "Ja oder Nein: j oder n.".to_owned(),
         Kind::Date(rules) => date(rules),
         Kind::Select(_) => "Eine von diesen, mit Nummer oder Name:".to_owned(),
-        Kind::MultiSelect(_) => "Beliebig viele von diesen:".to_owned(),
+        Kind::MultiSelect(rules) => multi_select(rules),
         Kind::Url(rules) => {
             let schemes: Vec<String> = rules
                 .policy
@@ -25,7 +27,7 @@ pub(super) fn hint(field: &Field) -> String {
                 either(&schemes)
             )
         }
-        Kind::File(rules) => file(rules),
+        Kind::File(rules) => file(rules, messages),
     }
 }
 
@@ -43,16 +45,18 @@ fn text(rules: &TextRules) -> String {
     });
     let length = count(rules.min_length, rules.max_length);
     let length = length.map(|count| format!(" mit {count} Zeichen"));
-    let pattern = rules.pattern.as_ref();
-    let pattern = pattern.map(|p| format!(" nach dem Muster {}", quoted(p.as_str())));
-    if what.is_none() && length.is_none() && pattern.is_none() {
+    // A pattern is for programs; the placeholder is the example for people.
+    if what.is_none() && length.is_none() {
         return String::new();
     }
+    format!("{}{}.", what.unwrap_or("Text"), length.unwrap_or_default())
+}
+
+fn multi_select(rules: &MultiSelectRules) -> String {
+    let how_many = count(rules.min_items, rules.max_items);
     format!(
-        "{}{}{}.",
-        what.unwrap_or("Text"),
-        length.unwrap_or_default(),
-        pattern.unwrap_or_default()
+        "Wählen Sie {} davon, mit Nummer oder Name, durch Kommas getrennt:",
+        how_many.as_deref().unwrap_or("beliebig viele")
     )
 }
 
@@ -98,26 +102,26 @@ fn date(rules: &DateRules) -> String {
     }
 }
 
-fn file(rules: &FileRules) -> String {
-    let what = match count(rules.min_items, Some(rules.max_items)) {
-        Some(count) if rules.max_items > 1 => format!("Pfade von {count} Dateien, jede"),
-        _ => "Der Pfad einer Datei,".to_owned(),
+fn file(rules: &FileRules, messages: &Messages) -> String {
+    let size = messages.size(rules.max_size);
+    let what = if rules.max_items > 1 {
+        let how_many = count(rules.min_items, Some(rules.max_items)).unwrap_or_default();
+        format!(
+            "Die Pfade von {how_many} Dateien, einer je Zeile, Enter nach dem letzten; jede bis {size}"
+        )
+    } else {
+        format!("Der Pfad einer Datei bis {size}")
     };
-    let types = rules.mime_types().map(|types| {
-        let types: Vec<String> = types.map(quoted).collect();
-        format!(", vom Typ {}", either(&types))
-    });
+    let kinds = rules
+        .mime_types()
+        .map(|types| format!(": {}", messages.file_kinds(types)));
     let extensions = rules.extensions().map(|extensions| {
         let extensions: Vec<String> = extensions.map(quoted).collect();
-        format!(", mit der Endung {}", either(&extensions))
+        format!("; mit der Endung {}", either(&extensions))
     });
     format!(
-        "{what} höchstens {}{}{}.",
-        readable_size(rules.max_size)
-            .replace("byte", "Byte")
-            .replace("Bytes", "Byte")
-            .replace('.', ","),
-        types.unwrap_or_default(),
+        "{what}{}{}.",
+        kinds.unwrap_or_default(),
         extensions.unwrap_or_default()
     )
 }
@@ -144,14 +148,15 @@ fn either(words: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use entreat_core::Form;
+    use entreat_core::{Catalogue, Form};
     use serde_json::{Value, json};
 
     fn hint(mut field: Value) -> String {
         field["id"] = "a".into();
         field["label"] = "A".into();
         let form = json!({"id": "f", "title": "F", "fields": [field]});
-        super::hint(&Form::from_value(&form).unwrap().fields()[0])
+        let german = Catalogue::default().messages(["de"]);
+        super::hint(&Form::from_value(&form).unwrap().fields()[0], &german)
     }
 
     #[test]
@@ -171,8 +176,27 @@ mod tests {
                 "Ein Datum als JJJJ-MM-TT, nicht vor 2026-02-28.",
             ),
             (
+                json!({"type": "text", "validation": {"minLength": 2, "pattern": "^[a-z]+$"}}),
+                "Text mit mindestens 2 Zeichen.",
+            ),
+            (
+                json!({"type": "text", "validation": {"pattern": "^[a-z]+$"}}),
+                "",
+            ),
+            (
+                json!({"type": "multi_select", "options": ["a", "b", "c"],
+                       "validation": {"minItems": 1, "maxItems": 2}}),
+                "Wählen Sie 1 bis 2 davon, mit Nummer oder Name, durch Kommas getrennt:",
+            ),
+            (
+                json!({"type": "file", "validation": {"maxSize": 1_600_000, "maxItems": 3,
+                       "allowedMimeTypes": ["image/*"], "allowedExtensions": [".png", ".jpg"]}}),
+                "Die Pfade von höchstens 3 Dateien, einer je Zeile, Enter nach dem letzten; \
+                 jede bis 1,5 MB: Bilder; mit der Endung “.png” oder “.jpg”.",
+            ),
+            (
                 json!({"type": "file", "validation": {"maxSize": 65536}}),
-                "Der Pfad einer Datei, höchstens 64 KB.",
+                "Der Pfad einer Datei bis 64 KB.",
             ),
             (
                 json!({"type": "url", "validation": {"allowedSchemes": ["http", "https"]}}),

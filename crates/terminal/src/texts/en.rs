@@ -1,6 +1,6 @@
 //! English.
 
-use super::{CardTexts, HelpTexts, KeyTexts, Texts};
+use super::{CardTexts, HelpTexts, KeyTexts, Texts, en_plain};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "en",
@@ -84,6 +84,8 @@ pub(super) const TEXTS: Texts = Texts {
     ],
     weekdays: "Mo Tu We Th Fr Sa Su",
     hint: crate::prompt::hint,
+    plain: en_plain::PLAIN,
+    refusals: en_plain::REFUSALS,
     help: HelpTexts {
         boolean: "Press y, n or Space.",
         optional_boolean: "Press y, n or Space; Delete clears the answer.",

@@ -182,7 +182,7 @@ fn a_line_that_is_no_text_is_told_and_asked_again() {
     let reply = Plain::new(&form, &messages).fill(&mut console, &mut draft);
     assert_eq!(reply.unwrap(), Reply::Answered);
     let told: Vec<_> = console.1.split_whitespace().collect();
-    assert!(told.join(" ").contains("not UTF-8"));
+    assert!(told.join(" ").contains("a line must be text"));
 
     // Any other error ends the dialogue, and the answers so far are kept.
     let form = fields(json!([

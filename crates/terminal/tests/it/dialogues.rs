@@ -156,6 +156,100 @@ fn conditions_defaults_secrets_and_mistakes_in_one_dialogue() {
     );
 }
 
+/// A form in German, with all that plain mode has words for.
+fn in_german() -> Form {
+    script::form(json!({
+        "id": "f", "title": "Neuer Dienst",
+        "fields": [
+            {"id": "vertrag", "type": "text", "label": "Vertrag", "default": "Basis",
+             "rendering": {"readonly": true}},
+            {"id": "name", "type": "text", "label": "Name", "required": true, "section": "Dienst",
+             "validation": {"minLength": 3, "pattern": "^[a-z]+$"},
+             "rendering": {"placeholder": "kasse"}},
+            {"id": "adresse", "type": "text", "label": "E-Mail-Adresse",
+             "validation": {"format": "email"}},
+            {"id": "port", "type": "number", "label": "Port", "default": 80,
+             "validation": {"minimum": 1, "maximum": 65535, "multipleOf": 1}},
+            {"id": "start", "type": "date", "label": "Start", "required": true,
+             "validation": {"minimum": "2026-01-01"}},
+            {"id": "ort", "type": "select", "label": "Ort", "required": true,
+             "options": [{"value": "2", "title": "Bern"}, {"value": "b", "title": "Wien"},
+                         {"value": "c", "title": "wien"}]},
+            {"id": "extras", "type": "multi_select", "label": "Extras", "options": ["a", "b"],
+             "validation": {"maxItems": 1}},
+            {"id": "seite", "type": "url", "label": "Webseite"},
+            {"id": "plan", "type": "file", "label": "Plan",
+             "validation": {"maxSize": 1024, "maxItems": 2, "allowedMimeTypes": ["text/*"]}},
+            {"id": "kennwort", "type": "text", "label": "Kennwort", "sensitive": true},
+            {"id": "los", "type": "boolean", "label": "Jetzt starten", "required": true},
+        ],
+    }))
+}
+
+#[test]
+fn a_dialogue_in_german_has_no_english_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("plan.txt"), "erst dies, dann das").unwrap();
+    std::fs::write(path("zu-viel.txt"), "x".repeat(2000)).unwrap();
+    let (large, plan) = (path("zu-viel.txt"), path("plan.txt"));
+    let lines = [
+        ":back",
+        "ab",
+        "kasse",
+        "keine",
+        "",
+        "",
+        ":help",
+        "morgen",
+        "2026-02-28",
+        "2",
+        "WIEN",
+        "1",
+        "a, b",
+        "",
+        "wo",
+        "https://example.com/",
+        &large,
+        &plan,
+        "",
+        "geheim",
+        "vielleicht",
+        "ja",
+        // From the review: a change that is taken back, and one that is made.
+        "7",
+        ":back",
+        "6",
+        "b",
+        "j",
+    ];
+    let outcome = script::fill_in(&script::german(), &in_german(), Map::new(), &lines);
+    assert_eq!(outcome.reply, Reply::Answered);
+    let screen = outcome
+        .screen
+        .replace(folder.path().to_str().unwrap(), "[ordner]");
+    insta::assert_snapshot!(screen);
+}
+
+#[test]
+fn a_path_that_cannot_be_read_is_refused_in_german() {
+    let form = script::fields(json!([{"id": "plan", "type": "file", "label": "Plan"}]));
+    let folder = tempfile::tempdir().unwrap();
+    let itself = folder.path().to_str().unwrap();
+    let missing = folder.path().join("nichts.txt");
+    let lines = [missing.to_str().unwrap(), itself, ":cancel"];
+    let outcome = script::fill_in(&script::german(), &form, Map::new(), &lines);
+    // Where lines end depends on the folder.
+    let said: Vec<&str> = outcome.screen.split_whitespace().collect();
+    let said = said.join(" ");
+    for words in [
+        "nichts.txt” kann nicht gelesen werden: diese Datei gibt es nicht.",
+        "kann nicht gelesen werden: das ist ein Ordner.",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
 #[test]
 fn decline_cancel_and_the_end_of_the_input_stay_apart() {
     for (lines, reply) in [

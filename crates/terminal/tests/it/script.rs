@@ -55,6 +55,10 @@ pub(crate) fn english() -> Messages {
     Catalogue::default().messages(["en"])
 }
 
+pub(crate) fn german() -> Messages {
+    Catalogue::default().messages(["de"])
+}
+
 pub(crate) fn form(definition: Value) -> Form {
     Form::from_value(&definition).unwrap()
 }
@@ -68,10 +72,18 @@ pub(crate) fn fill(form: &Form, lines: &[&str]) -> Outcome {
     fill_draft(form, Map::new(), lines)
 }
 
-pub(crate) fn fill_draft(form: &Form, mut draft: Map<String, Value>, lines: &[&str]) -> Outcome {
+pub(crate) fn fill_draft(form: &Form, draft: Map<String, Value>, lines: &[&str]) -> Outcome {
+    fill_in(&english(), form, draft, lines)
+}
+
+pub(crate) fn fill_in(
+    messages: &Messages,
+    form: &Form,
+    mut draft: Map<String, Value>,
+    lines: &[&str],
+) -> Outcome {
     let mut script = Script::new(lines.iter().copied());
-    let messages = english();
-    let plain = Plain::new(form, &messages).asker("Deploy server");
+    let plain = Plain::new(form, messages).asker("Deploy server");
     let reply = plain.fill(&mut script, &mut draft).unwrap();
     outcome(form, reply, draft, script)
 }

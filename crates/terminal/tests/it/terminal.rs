@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::script::{english, fields};
+use crate::script::{english, fields, german};
 
 #[derive(Clone, Default)]
 struct Screen(Arc<Mutex<String>>);
@@ -107,6 +107,26 @@ async fn whoever_asks_hears_of_the_first_line_and_of_each_answer() {
         Some(PromptEvent::DraftChanged(json!({"name": "Ada"})))
     );
     assert_eq!(handle.next().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadlines_are_told_in_the_language_of_the_question() {
+    let (mut terminal, keyboard, screen) = terminal();
+    let (handle, mut channel) = PromptChannel::pair();
+    let form = fields(json!([{"id": "name", "type": "text", "label": "Name"}]));
+    let question = TerminalQuestion::new(form, german());
+    let question = question.deadline(Instant::now() + Duration::from_secs(300), 1);
+    handle.notify(PromptNotice::ExpiryWarning(Duration::from_secs(59)));
+    type_in(&keyboard, &["Ada"]);
+    terminal.fill(&question, &mut channel).await.unwrap();
+    let screen = screen.text();
+    for words in [
+        "Sie haben 5 Minuten. Mit :extend bitten Sie um mehr.\n",
+        ":extend   um mehr Zeit bitten\n",
+        "Die Zeit läuft ab: noch 59 Sekunden. Mit :extend bitten Sie um mehr.\n> ",
+    ] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -101,9 +101,46 @@ fn missing(schema: &Value, arguments: &Map<String, Value>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use entreat::mcp::rmcp::ServiceExt as _;
     use serde_json::json;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+    use tokio::time::Instant;
 
     use super::*;
+    use crate::command::call::scripted::ScriptedAnswers;
+
+    /// A server that answers the handshake and nothing else.
+    async fn answer_the_handshake(client: DuplexStream) {
+        let (lines, mut replies) = tokio::io::split(client);
+        let mut lines = BufReader::new(lines).lines();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == "initialize" {
+                let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": {
+                    "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "silent", "version": "1"}}});
+                let reply = format!("{reply}\n");
+                replies.write_all(reply.as_bytes()).await.unwrap();
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_lists_no_tools_delays_a_call_by_three_seconds() {
+        let (ours, theirs) = tokio::io::duplex(4096);
+        let server = tokio::spawn(answer_the_handshake(theirs));
+        let client = ().serve(ours).await.unwrap();
+        let mut arguments = Map::from_iter([("version".to_owned(), json!(7))]);
+        let before = Instant::now();
+        let nobody = ScriptedAnswers::none();
+        let done = complete(&client, "deploy", "silent", &nobody, &mut arguments);
+        assert!(matches!(done.await.unwrap(), Completed::Done));
+        assert_eq!(before.elapsed().as_secs(), 3);
+        assert_eq!(Value::Object(arguments), json!({"version": 7}));
+        nobody.check_used().unwrap();
+        client.cancel().await.unwrap();
+        server.await.unwrap();
+    }
 
     #[test]
     fn only_what_is_required_and_not_given_is_asked_for() {

@@ -1,7 +1,5 @@
 //! German.
 
-mod warnings;
-
 use std::time::Duration;
 
 use entreat_core::{CancelReason, Outcome};
@@ -193,7 +191,6 @@ pub(super) const TEXTS: Texts = Texts {
     ],
     numbers,
     choices,
-    url_warning: warnings::warning,
     waiting: |count| match count {
         1 => "1 Frage wartet".to_owned(),
         count => format!("{count} Fragen warten"),

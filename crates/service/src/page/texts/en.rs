@@ -191,7 +191,6 @@ pub(super) const TEXTS: Texts = Texts {
     ],
     numbers,
     choices,
-    url_warning: |warning| warning.message(),
     waiting: |count| match count {
         1 => "1 question is waiting".to_owned(),
         count => format!("{count} questions are waiting"),

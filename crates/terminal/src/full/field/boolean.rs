@@ -60,7 +60,7 @@ impl Editor for BooleanEditor {
         KeyOutcome::Moved
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let (theme, texts) = (context.theme, context.texts);
         let side = |on: bool, word: &'static str| {
             let is_chosen = self.on == Some(on);

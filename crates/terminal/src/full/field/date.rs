@@ -99,7 +99,7 @@ impl Editor for DateEditor {
         self.in_calendar = false;
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let drawn = self.line.draw(context);
         let (below, help) = if self.in_calendar {
             let day = self.typed().unwrap_or(self.start);

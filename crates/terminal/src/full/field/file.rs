@@ -2,7 +2,6 @@
 //!
 //! Reads nothing itself: I/O is an effect.
 
-use entreat_core::readable_size;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
@@ -113,11 +112,12 @@ impl Editor for FileEditor {
         }
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let theme = context.theme;
         let file = |upload: &Value| {
             let name = one_line(upload["filename"].as_str().unwrap_or_default());
-            let size = readable_size(upload["size"].as_u64().unwrap_or_default());
+            let size = upload["size"].as_u64().unwrap_or_default();
+            let size = context.messages.size(size);
             Line::from(vec![
                 Span::raw(truncate(&name, context.width.saturating_sub(14))),
                 Span::styled(format!(" ({size})"), theme.dim()),

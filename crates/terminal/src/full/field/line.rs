@@ -51,7 +51,7 @@ impl Editor for LineEditor {
         KeyOutcome::from_edit(Some(self.edit.insert(text)))
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         draw_edit(&self.edit, context, self.is_secret)
     }
 }

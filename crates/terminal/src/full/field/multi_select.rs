@@ -87,7 +87,7 @@ impl Editor for MultiSelectEditor {
         self.list.stop_searching();
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let theme = context.theme;
         let sign = |value: &str| theme.check(self.chosen.contains(value));
         if context.is_inline {

@@ -67,7 +67,7 @@ impl Editor for SelectEditor {
         self.list.stop_searching();
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let theme = context.theme;
         if context.is_inline {
             let sign = |value: &str| match &self.chosen {
@@ -101,7 +101,7 @@ impl Editor for SelectEditor {
 pub(super) fn draw_inline(
     list: &List,
     sign: impl Fn(&str) -> &'static str,
-    context: DrawContext,
+    context: DrawContext<'_>,
 ) -> RenderedField {
     let (theme, texts) = (context.theme, context.texts);
     let query = truncate(&one_line(list.query()), context.width.saturating_sub(1));
@@ -145,7 +145,7 @@ pub(super) fn draw_inline(
 pub(super) fn draw_list(
     list: &List,
     sign: impl Fn(&str) -> &'static str,
-    context: DrawContext,
+    context: DrawContext<'_>,
 ) -> Vec<Line<'static>> {
     let rows = list.window(context.max_rows);
     let rows = rows.map(|row| draw_item(&row, sign(row.value), context));
@@ -153,7 +153,7 @@ pub(super) fn draw_list(
 }
 
 /// Draws one option. Its title is the asker's text, so it follows the bar.
-fn draw_item(row: &ListRow<'_>, sign: &'static str, context: DrawContext) -> Line<'static> {
+fn draw_item(row: &ListRow<'_>, sign: &'static str, context: DrawContext<'_>) -> Line<'static> {
     let theme = context.theme;
     let (mark, style) = if row.is_highlighted {
         ("> ", theme.highlighted())
@@ -170,7 +170,7 @@ fn draw_item(row: &ListRow<'_>, sign: &'static str, context: DrawContext) -> Lin
 }
 
 /// Draws the search text and the number of matches; `None` for a short list without a search.
-fn draw_search(list: &List, context: DrawContext) -> Option<Line<'static>> {
+fn draw_search(list: &List, context: DrawContext<'_>) -> Option<Line<'static>> {
     let (found, all) = (list.found(), list.len());
     if list.query().is_empty() && all <= 10 {
         return None;

@@ -53,7 +53,7 @@ impl Editor for TextEditor {
         KeyOutcome::from_edit(Some(self.edit.insert(text)))
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let help = match (self.is_secret, self.has_lines) {
             (true, _) => context.texts.help.secret,
             (false, true) => context.texts.help.lines,

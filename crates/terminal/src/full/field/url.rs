@@ -16,10 +16,10 @@ impl UrlEditor {
     }
 
     /// Returns the URL guard's warnings; none while the input is not yet a URL.
-    fn warnings(&self) -> Vec<&'static str> {
+    fn warnings(&self) -> Vec<Warning> {
         let card = inspect(self.0.typed(), None);
         match card.highlight {
-            Some(_) => card.warnings.iter().map(Warning::message).collect(),
+            Some(_) => card.warnings,
             None => Vec::new(),
         }
     }
@@ -42,11 +42,12 @@ impl Editor for UrlEditor {
         self.0.paste(text.trim())
     }
 
-    fn draw(&self, context: DrawContext) -> RenderedField {
+    fn draw(&self, context: DrawContext<'_>) -> RenderedField {
         let theme = context.theme;
         let mut below = Vec::new();
-        for words in self.warnings() {
-            let lines = textwrap::wrap(words, context.full_width.saturating_sub(2).max(10));
+        for warning in self.warnings() {
+            let words = context.messages.url_warning(warning);
+            let lines = textwrap::wrap(&words, context.full_width.saturating_sub(2).max(10));
             for (i, line) in lines.iter().enumerate() {
                 let sign = if i == 0 { "! " } else { "  " };
                 below.push(Line::from(vec![

@@ -92,7 +92,7 @@ impl Model {
         });
         // The rule may not be active now; it still bounds what is read.
         errors.into_iter().next().map_or_else(
-            || "The file is too large for this question.".to_owned(),
+            || self.texts.refusals.file_too_large.to_owned(),
             |error| error.message,
         )
     }

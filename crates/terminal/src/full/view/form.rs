@@ -191,7 +191,7 @@ impl FormView<'_> {
         let answer = match self.progress.answer(field.id()) {
             _ if !is_active => Span::styled(self.model.texts.not_asked_now, theme.dim()),
             Some(answer) => {
-                let words = review::in_language(self.model.texts, field, answer, review::in_brief);
+                let words = review::in_brief(&self.model.messages, field, answer);
                 let words = if field.is_fixed() {
                     format!("{words}, {}", self.model.texts.read_only)
                 } else {
@@ -236,6 +236,7 @@ impl FormView<'_> {
             full_width: width.saturating_sub(BELOW),
             max_rows: self.model.size.1.saturating_sub(10).clamp(3, 10),
             texts: self.model.texts,
+            messages: &self.model.messages,
             is_inline: false,
         };
         let drawn = self.model.editors[index].draw(context);
@@ -286,7 +287,7 @@ impl FormView<'_> {
         let hint = match options {
             // The options are listed.
             Some(_) => String::new(),
-            None => (self.model.texts.hint)(field),
+            None => (self.model.texts.hint)(field, &self.model.messages),
         };
         let required = if field.is_required() {
             self.model.texts.required

@@ -31,7 +31,7 @@ pub(super) fn draw(model: &Model, at: usize, theme: Theme) -> Body {
         let answer = progress.answer(field.id());
         let mut words = answer.map_or_else(
             || model.texts.no_answer.to_owned(),
-            |answer| review::in_language(model.texts, field, answer, review::in_full),
+            |answer| review::in_full(&model.messages, field, answer),
         );
         if field.is_fixed() {
             words.push_str(", ");
