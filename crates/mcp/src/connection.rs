@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 
-use crate::line_connection::LineConnection;
+use crate::line_connection::{Admission, LineConnection};
 
 /// What a wrapped server can be [served](crate::Wrapped::serve) on: byte streams with one message
 /// per line, and rmcp transports.
@@ -101,9 +101,10 @@ where
                 }
             };
             let (error, id) = match read(line) {
-                Ok(Some(message)) => match self.0.admit(&message, cancelled) {
-                    Ok(()) => return Some(message),
-                    Err(rejection) => *rejection,
+                Ok(Some(mut message)) => match self.0.admit(&mut message, cancelled) {
+                    Admission::Admitted => return Some(message),
+                    Admission::Dropped => continue,
+                    Admission::Rejected(rejection) => *rejection,
                 },
                 Ok(None) => continue,
                 Err(error) => (error, None),
