@@ -4,6 +4,9 @@
 //! one, and it copies what it writes. This one parses the two most common messages, tool calls and
 //! answers to questions, directly by method, and serializes questions without a copy. Everything
 //! else goes through rmcp's types.
+//!
+//! This exists for speed alone: it saves 6 to 8 µs of a call, more than a tenth of one in process
+//! (`docs/performance.md`).
 
 use std::io;
 

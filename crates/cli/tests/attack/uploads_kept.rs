@@ -231,7 +231,7 @@ fn a_larger_file_costs_as_much_more_work_and_no_more_memory() {
     let service = Service::start(&[]);
     let mut tally = Tally::new();
     for (what, piece, small) in [
-        ("in one piece", usize::MAX, 1 << 20),
+        ("in one piece", usize::MAX, 512 << 10),
         ("byte by byte", 1, 32 << 10),
     ] {
         // As much in many files, and in one.
