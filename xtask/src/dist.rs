@@ -22,6 +22,9 @@ use package::Package;
 const LINUX: &str = "x86_64-unknown-linux-musl";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
+/// The profile of `Cargo.toml` that optimises across crates.
+const PROFILE: &str = "release-lto";
+
 /// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -80,7 +83,7 @@ fn build(root: &Path, target: &str) -> Result<PathBuf> {
     shell::run(Command::new("rustup").args(["target", "add", target]))?;
     shell::run(&mut build_command(root, target))?;
     let metadata = MetadataCommand::new().current_dir(root).no_deps().exec()?;
-    let folder = metadata.target_directory.join(target).join("release");
+    let folder = metadata.target_directory.join(target).join(PROFILE);
     let name = if target.contains("windows") {
         "entreat.exe"
     } else {
@@ -90,7 +93,7 @@ fn build(root: &Path, target: &str) -> Result<PathBuf> {
 }
 
 fn build_command(root: &Path, target: &str) -> Command {
-    let mut command = shell::cargo(root, &["build", "--release", "--locked"]);
+    let mut command = shell::cargo(root, &["build", "--profile", PROFILE, "--locked"]);
     command.args(["--package", "entreat-cli", "--target", target]);
     command
 }
@@ -110,7 +113,7 @@ mod tests {
     fn a_release_is_built_from_the_lock_file() {
         assert_eq!(
             shell::shown(&build_command(Path::new("."), LINUX)),
-            "cargo build --release --locked --package entreat-cli --target x86_64-unknown-linux-musl"
+            "cargo build --profile release-lto --locked --package entreat-cli --target x86_64-unknown-linux-musl"
         );
     }
 

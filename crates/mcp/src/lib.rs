@@ -32,6 +32,7 @@ mod used_states;
 
 mod connection;
 mod line_connection;
+mod notification_limit;
 mod raw;
 mod sessions;
 mod streamable;

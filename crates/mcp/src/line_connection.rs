@@ -2,7 +2,8 @@
 //!
 //! rmcp runs every request it receives. A peer that sends requests without reading responses would
 //! fill memory with both, so the number of open requests is limited. Further requests get an error,
-//! and nothing else is read until that error is written, which applies backpressure.
+//! and nothing else is read until that error is written, which applies backpressure. Notifications
+//! have a [limit](NotificationLimit) too.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,15 +13,20 @@ use std::sync::Arc;
 use entreat_wire::lines::{LineReader, LineWriter};
 use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::{JsonRpcMessage, RequestId};
+use rmcp::model::{GetExtensions, JsonRpcMessage, RequestId};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::consume_budget;
+
+use crate::notification_limit::NotificationLimit;
 
 /// Both directions of a connection, and the open requests of the peer.
 pub(crate) struct LineConnection<R, W> {
     reader: LineReader<R>,
     writer: LineWriter<W>,
+    /// The length of the line that was read last.
+    length: usize,
     open: OpenRequests,
+    notifications: NotificationLimit,
     /// An error response that is being written. It survives cancellation of the task that waits.
     rejecting: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
@@ -34,7 +40,9 @@ where
         Self {
             reader: LineReader::new(reader),
             writer: LineWriter::new(writer),
+            length: 0,
             open: OpenRequests::default(),
+            notifications: NotificationLimit::default(),
             rejecting: None,
         }
     }
@@ -48,29 +56,42 @@ where
                 return Ok(None);
             }
         }
-        // rmcp starts a task for each message. Lines that are already buffered are read without
-        // waiting, so without this the reader would start tens of thousands before one of them runs.
+        self.notifications.ready().await;
+        // Lines that are already buffered are read without waiting; others get their turn.
         consume_budget().await;
-        self.reader.next().await
+        let line = self.reader.next().await?;
+        self.length = line.map_or(0, <[u8]>::len);
+        Ok(line)
     }
 
-    /// Registers a request, or rejects it if too many are open. `cancelled` finds the request that
-    /// a notification cancels, which gets no response.
-    pub(crate) fn admit<Req, Resp, Noti>(
-        &self,
-        message: &JsonRpcMessage<Req, Resp, Noti>,
+    /// Registers a request or a notification, unless there are too many. `cancelled` finds the
+    /// request that a notification cancels, which gets no response.
+    pub(crate) fn admit<Req, Resp, Noti: GetExtensions>(
+        &mut self,
+        message: &mut JsonRpcMessage<Req, Resp, Noti>,
         cancelled: impl Fn(&Noti) -> Option<&RequestId>,
-    ) -> Result<(), Rejection> {
+    ) -> Admission {
         match message {
-            JsonRpcMessage::Request(request) => self.open.open(&request.id)?,
+            JsonRpcMessage::Request(request) => match self.open.open(&request.id) {
+                Ok(()) => Admission::Admitted,
+                Err(rejection) => Admission::Rejected(rejection),
+            },
             JsonRpcMessage::Notification(notification) => {
-                if let Some(id) = cancelled(&notification.notification) {
-                    drop(self.open.close(id));
-                }
+                let notification = &mut notification.notification;
+                let closing = cancelled(notification).and_then(|id| self.open.close(id));
+                let guard = match closing {
+                    // There can't be more of these than open requests.
+                    Some(_) => self.notifications.count(self.length),
+                    None => match self.notifications.admit(self.length) {
+                        Some(guard) => guard,
+                        None => return Admission::Dropped,
+                    },
+                };
+                notification.extensions_mut().insert(guard);
+                Admission::Admitted
             }
-            _ => {}
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Admission::Admitted,
         }
-        Ok(())
     }
 
     /// Starts to send an error response; nothing is read until it is written.
@@ -103,6 +124,15 @@ where
 
 /// The maximum number of open requests per connection.
 const MAX_OPEN: usize = 10_000;
+
+/// What happens to a message that was read.
+pub(crate) enum Admission {
+    Admitted,
+    /// A notification is dropped: too many are being handled.
+    Dropped,
+    /// A request gets an error response.
+    Rejected(Rejection),
+}
 
 /// The error response to a rejected request, and its id.
 pub(crate) type Rejection = Box<(ErrorData, Option<RequestId>)>;

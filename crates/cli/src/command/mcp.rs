@@ -73,12 +73,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         ConfigLocation::User,
         context.environment(),
     )?;
-    let location = match config.store {
-        Some(_) => config
-            .store_location()?
-            .map(|location| args.new_store.allow(location)),
-        None => None,
-    };
+    let location = config
+        .configured_store_location()?
+        .map(|location| args.new_store.allow(location));
     runtime::block_on_all(serve(&config, location, args, context))
 }
 

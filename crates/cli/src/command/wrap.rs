@@ -105,12 +105,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let none = ServeArgs::default();
     let environment = context.environment();
     let config = config::load(&args.shared, &none, ConfigLocation::User, environment)?;
-    let location = match config.store {
-        Some(_) => config
-            .store_location()?
-            .map(|location| args.new_store.allow(location)),
-        None => None,
-    };
+    let location = config
+        .configured_store_location()?
+        .map(|location| args.new_store.allow(location));
     runtime::block_on(relay(&config, location, args, context))
 }
 

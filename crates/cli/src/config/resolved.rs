@@ -285,6 +285,15 @@ impl Config {
         named.collect()
     }
 
+    /// Returns the location of the embedded store if one is configured. For commands whose questions
+    /// are in memory otherwise.
+    pub(crate) fn configured_store_location(&self) -> anyhow::Result<Option<StoreLocation>> {
+        match self.store {
+            Some(_) => self.store_location(),
+            None => Ok(None),
+        }
+    }
+
     /// Returns the folder of uploads, configured or beside the store; `None` is a temporary folder.
     pub(crate) fn uploads(&self) -> Option<PathBuf> {
         let beside = || {

@@ -151,21 +151,23 @@ fn what_was_parked_is_resumed_by_its_own_client_alone() {
     tally.finish();
 }
 
-#[test]
-fn a_question_is_looked_at_and_withdrawn_by_its_own_client_alone() {
-    let server = Listening::start(&[]);
-    let alice = Caller::of("alice-token");
+/// The id of a question that this client asked and does not wait for.
+fn left_by(caller: &Caller, server: &Listening) -> String {
     let left = server.round(
-        &alice,
+        caller,
         "ask_user",
         &json!({"prompt": "Canary?", "wait": false}),
         &json!({}),
     );
-    let id = left["result"]["structuredContent"]["question"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    assert!(!id.is_empty(), "{left}");
+    let id = left["result"]["structuredContent"]["question"].as_str();
+    id.unwrap_or_else(|| panic!("{left}")).to_owned()
+}
+
+#[test]
+fn a_question_is_looked_at_and_withdrawn_by_its_own_client_alone() {
+    let server = Listening::start(&[]);
+    let alice = Caller::of("alice-token");
+    let id = left_by(&alice, &server);
     let unknown = "elic_01hnmq7zq8e9vv8h2m6x3c5t0d";
     let mut tally = Tally::new();
     for (who, caller) in [
@@ -197,17 +199,7 @@ fn a_question_is_looked_at_and_withdrawn_by_its_own_client_alone() {
 fn the_extension_answers_no_question_of_another_client() {
     let server = Listening::start(&[]);
     let alice = Caller::of("alice-token");
-    let left = server.round(
-        &alice,
-        "ask_user",
-        &json!({"prompt": "Canary?", "wait": false}),
-        &json!({}),
-    );
-    let id = left["result"]["structuredContent"]["question"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    assert!(!id.is_empty(), "{left}");
+    let id = left_by(&alice, &server);
     let mallory = Caller::of("mallory-token");
     let session = server.begin(
         &mallory,

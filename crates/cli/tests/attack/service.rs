@@ -65,6 +65,18 @@ impl Service {
         Self::spawn(command, folder)
     }
 
+    /// Stops it and waits until it ended; returns its folder.
+    pub(crate) fn stop(self) -> TempDir {
+        self.program.terminate();
+        let Self {
+            mut program,
+            folder,
+            ..
+        } = self;
+        assert!(program.ends_within(Duration::from_secs(15)).is_some());
+        folder
+    }
+
     pub(crate) fn spawn(command: Command, folder: TempDir) -> Self {
         let program = Program::spawn(command);
         let said = program.says("listening on http");

@@ -130,14 +130,7 @@ fn a_store_that_was_deleted_or_emptied_does_not_start_as_a_new_one() {
     for (what, empty) in [("deleted", false), ("emptied", true)] {
         let service = start(folder(), &["--store", "q.db"]);
         service.ask(&text_field());
-        service.program.terminate();
-        let Service {
-            mut program,
-            folder,
-            ..
-        } = service;
-        assert!(program.ends_within(Duration::from_secs(15)).is_some());
-        drop(program);
+        let folder = service.stop();
         for entry in std::fs::read_dir(folder.path())
             .expect("it is ours")
             .filter_map(Result::ok)
@@ -182,14 +175,7 @@ fn flipped_bits_are_an_error_or_change_nothing() {
             service.call("elicitation/submit", &answer);
         }
     }
-    service.program.terminate();
-    let Service {
-        mut program,
-        folder,
-        ..
-    } = service;
-    assert!(program.ends_within(Duration::from_secs(15)).is_some());
-    drop(program);
+    let folder = service.stop();
     let store = folder.path().join("q.db");
     let whole = std::fs::read(&store).expect("it is there");
     let right = listed(folder.path()).expect("it is sound");

@@ -230,26 +230,34 @@ fn names_of_many_files_do_not_cost_more_with_each() {
 fn a_larger_file_costs_as_much_more_work_and_no_more_memory() {
     let service = Service::start(&[]);
     let mut tally = Tally::new();
-    // The cost of a single byte depends on how many of them a read returns: 1 to 7 µs were
-    // observed. That sample therefore grows sixteenfold, where more than linear work stands out
-    // from the noise.
-    for (what, piece, small, factor, slack) in [
-        ("in one piece", usize::MAX, 2 << 20, 4, 100),
-        ("byte by byte", 1, 32 << 10, 16, 4_000),
+    for (what, piece, small) in [
+        ("in one piece", usize::MAX, 512 << 10),
+        ("byte by byte", 1, 32 << 10),
     ] {
-        let cost = |size: usize| {
-            let question = service.ask(&files(1));
-            let page = Page::open(&service, &question.link);
-            let meter = service.program.meter();
-            let reply = page.upload_in_chunks("a.txt", &vec![b'x'; size], piece);
-            assert_eq!(reply.map(|reply| reply.status), Some(200), "{what}");
-            (meter.cpu(), meter.peak_mib())
+        // As much in many files, and in one.
+        let cost = |files_sent: usize, size: usize| {
+            let mut cpu = Duration::ZERO;
+            let mut memory = 0;
+            for _ in 0..files_sent {
+                let question = service.ask(&files(1));
+                let page = Page::open(&service, &question.link);
+                let meter = service.program.meter();
+                let reply = page.upload_in_chunks("a.txt", &vec![b'x'; size], piece);
+                assert_eq!(reply.map(|reply| reply.status), Some(200), "{what}");
+                cpu += meter.cpu();
+                memory = memory.max(meter.peak_mib());
+            }
+            (cpu, memory)
         };
-        let (less, less_memory) = cost(small);
-        let (more, more_memory) = cost(small * factor);
-        let most = less * u32::try_from(2 * factor).expect("it is small");
-        let holds = more <= most + Duration::from_millis(slack) && more_memory <= less_memory + 16;
-        let told = format!("{less:?} and {less_memory} MiB, then {more:?} and {more_memory} MiB");
+        let mut told = String::new();
+        // 1 to 7 µs for a byte that is a chunk were observed, depending on how its tasks are
+        // scheduled. So one of three attempts decides; work that grows with the file fails all.
+        let holds = (0..3).any(|_| {
+            let (many, many_memory) = cost(16, small);
+            let (one, one_memory) = cost(1, 16 * small);
+            told = format!("{many:?} and {many_memory} MiB, then {one:?} and {one_memory} MiB");
+            one <= 2 * many + Duration::from_millis(100) && one_memory <= many_memory + 16
+        });
         tally.note(what, holds, told);
     }
     tally.finish();

@@ -5,7 +5,7 @@ use entreat::core::jiff::{Timestamp, tz};
 use crate::http::Page;
 use crate::screen::Screen;
 use crate::session::Session;
-use crate::{Run, entreat, entreat_with};
+use crate::{Run, entreat, entreat_with, is_refused};
 
 const ENTREAT: &str = env!("CARGO_BIN_EXE_entreat");
 const ERAS: [&str; 3] = ["legacy", "2026-07-28", "auto"];
@@ -157,14 +157,7 @@ fn wrong_usage_says_what_is_missing() {
             "specify the tool to call",
         ),
     ] {
-        let run = entreat(args);
-        assert_eq!(
-            (run.code, run.stdout.as_str()),
-            (2, ""),
-            "{args:?} {}",
-            run.stderr
-        );
-        assert!(run.stderr.contains(says), "{args:?}: {}", run.stderr);
+        is_refused(args, says);
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::screen::Screen;
 use crate::session::Session;
-use crate::{entreat, entreat_with};
+use crate::{entreat, entreat_with, is_refused};
 
 const ENTER: &str = "\r";
 const DOWN: &str = "\x1b[B";
@@ -129,16 +129,7 @@ fn colours_and_unicode_are_left_out_when_they_are_not_wanted() {
     let mut screen = Screen::with(CHOOSE, (80, 24), &variables);
     screen.wait_for("> eu");
     assert!(screen.frame().is_ascii(), "{}", screen.frame());
-    let is_coloured = screen.look(|screen| {
-        let (rows, columns) = screen.size();
-        let mut cells =
-            (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
-        cells.any(|(row, column)| {
-            let cell = screen.cell(row, column).expect("a cell");
-            cell.fgcolor() != vt100::Color::Default
-        })
-    });
-    assert!(!is_coloured);
+    assert!(!screen.is_coloured());
     screen.press(CTRL_C);
     screen.finish();
 }
@@ -215,14 +206,7 @@ fn what_cannot_be_asked_is_refused_with_a_reason() {
         (&["ask", "Name?", "--timeout", "721h"], "1s to 30d"),
         (&["ask", "Name?", "--timeout", "999ms"], "1s to 30d"),
     ] {
-        let run = entreat(args);
-        assert_eq!(
-            (run.code, run.stdout.as_str()),
-            (2, ""),
-            "{args:?} {}",
-            run.stderr
-        );
-        assert!(run.stderr.contains(says), "{args:?}: {}", run.stderr);
+        is_refused(args, says);
     }
 }
 

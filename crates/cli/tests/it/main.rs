@@ -73,6 +73,19 @@ impl Run {
     }
 }
 
+/// Runs the binary, which must refuse these arguments and say why.
+#[cfg(unix)]
+fn is_refused(args: &[&str], says: &str) {
+    let run = entreat(args);
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (2, ""),
+        "{args:?} {}",
+        run.stderr
+    );
+    assert!(run.stderr.contains(says), "{args:?}: {}", run.stderr);
+}
+
 /// The binary, in the folder of the test forms, with an empty environment.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entreat"));

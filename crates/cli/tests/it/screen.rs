@@ -173,6 +173,19 @@ impl Screen {
         at(picture.parser.screen())
     }
 
+    /// Whether anything is in a colour.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.look(|screen| {
+            let (rows, columns) = screen.size();
+            let mut cells =
+                (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+            cells.any(|(row, column)| {
+                let cell = screen.cell(row, column).expect("a cell");
+                cell.fgcolor() != vt100::Color::Default || cell.bgcolor() != vt100::Color::Default
+            })
+        })
+    }
+
     /// Returns the screen without the time left.
     pub(crate) fn frame(&self) -> String {
         let contents = self.look(vt100::Screen::contents);

@@ -1,6 +1,7 @@
 //! Loading definitions: valid ones load, others report every problem.
 
 use entreat_core::document::Notation;
+use entreat_core::form::DisplayStyle;
 use entreat_core::{Form, Kind, Validators};
 use serde_json::{Value, json};
 
@@ -379,24 +380,10 @@ fn hints_are_accepted_where_they_make_sense_and_refused_elsewhere() {
         ("date", vec!["text"]),
         ("file", vec![]),
     ];
-    let all = [
-        "dropdown",
-        "radio",
-        "checkbox",
-        "toggle",
-        "segmented",
-        "multiselect_dropdown",
-        "chips",
-        "slider",
-        "text",
-        "password",
-        "email",
-        "tel",
-    ];
     for (kind, fitting) in &styles {
-        for style in all {
+        for style in DisplayStyle::NAMES {
             let sound = Form::from_value(&field(kind, json!({"displayStyle": style}))).is_ok();
-            assert_eq!(sound, fitting.contains(&style), "{kind} as {style}");
+            assert_eq!(sound, fitting.contains(style), "{kind} as {style}");
         }
         for common in [
             json!({"placeholder": "p", "helpText": "h", "autocomplete": "name", "searchable": true}),

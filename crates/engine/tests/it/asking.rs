@@ -275,12 +275,7 @@ async fn lists_are_paged_newest_first_without_results() {
         .ask(Ask::form(form()))
         .await
         .unwrap();
-    world
-        .engine
-        .elicitation(ids[4])
-        .submit(&answer())
-        .await
-        .unwrap();
+    world.answer(ids[4]).await;
     ids.reverse();
     let page = world.asker.list(StatusFilter::All, 3, None).await.unwrap();
     assert_eq!(page.next, Some(ids[2]));
@@ -316,12 +311,7 @@ async fn what_was_asked_on_a_connection_goes_with_it_unless_durable() {
     let fleeting = connection.ask(Ask::form(form())).await.unwrap();
     let lasting = connection.ask(Ask::form(form()).durable()).await.unwrap();
     let answered = connection.ask(Ask::form(form())).await.unwrap();
-    world
-        .engine
-        .elicitation(answered.id())
-        .submit(&answer())
-        .await
-        .unwrap();
+    world.answer(answered.id()).await;
     drop(connection);
     let settled = fleeting.outcome().await.unwrap();
     let reason = CancelReason::ClientDisconnected;

@@ -83,12 +83,7 @@ async fn only_live_ones_count() {
         matches!(error, AskError::TooManyLive { limit: 100 }),
         "{error}"
     );
-    world
-        .engine
-        .elicitation(ids[3])
-        .submit(&answer())
-        .await
-        .unwrap();
+    world.answer(ids[3]).await;
     world.asker.ask(ask()).await.unwrap();
     assert!(world.asker.ask(ask()).await.is_err());
     world.pass(300).await;
@@ -124,12 +119,7 @@ async fn a_flood_of_requests_of_any_kind_is_stopped() {
     let listed = world.asker.list(StatusFilter::All, 10, None).await;
     assert!(matches!(listed, Err(ActError::RateLimited { .. })));
     // The respondent is not the asker.
-    world
-        .engine
-        .elicitation(question.id())
-        .submit(&answer())
-        .await
-        .unwrap();
+    world.answer(question.id()).await;
     world.clock.advance(Duration::from_secs(1));
     question.status().await.unwrap();
 }

@@ -76,12 +76,7 @@ async fn a_late_answer_loses_even_before_the_timer_fires() {
 async fn completion_disarms_the_deadline() {
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
-    world
-        .engine
-        .elicitation(question.id())
-        .submit(&answer())
-        .await
-        .unwrap();
+    world.answer(question.id()).await;
     world.pass(400).await;
     assert_eq!(question.status().await.unwrap().status(), Status::Completed);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entreat_core::{Form, UnixTime};
+use entreat_core::{ElicitationId, Form, UnixTime};
 use entreat_engine::store::MemoryStore;
 use entreat_engine::{Asker, AskerSettings, Engine, EngineSettings, Limits, Store};
 use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
@@ -38,6 +38,12 @@ impl World {
             engine,
             asker,
         }
+    }
+
+    /// Answers a question, as its respondent.
+    pub(crate) async fn answer(&self, id: ElicitationId) {
+        let question = self.engine.elicitation(id);
+        question.submit(&answer()).await.unwrap();
     }
 
     /// Advances the clock and lets the engine process what is due.

@@ -9,7 +9,7 @@ use entreat_terminal::{
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::Opener;
 
@@ -44,6 +44,12 @@ impl TerminalPresenter {
     ) -> Self {
         self.progress = Box::new(progress);
         self
+    }
+
+    /// Waits for the terminal, to prompt on it in place of the progress.
+    async fn prompt(&self) -> MutexGuard<'_, Terminal> {
+        (self.progress)(None);
+        self.terminal.lock().await
     }
 }
 
@@ -106,13 +112,7 @@ impl Presenter for TerminalPresenter {
 
     fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresenterError>> {
         let asking = async {
-            (self.progress)(None);
-            let reply = self
-                .terminal
-                .lock()
-                .await
-                .card(&self.terminal_card(card))
-                .await?;
+            let reply = self.prompt().await.card(&self.terminal_card(card)).await?;
             Ok(match reply {
                 CardReply::Open => Consent::Open,
                 CardReply::Decline => Consent::Decline,
@@ -135,10 +135,8 @@ impl Presenter for TerminalPresenter {
         card: &'a UrlCard,
     ) -> BoxFuture<'a, Result<VisitReply, PresenterError>> {
         let asking = async {
-            (self.progress)(None);
             let reply = self
-                .terminal
-                .lock()
+                .prompt()
                 .await
                 .opened(&self.terminal_card(card))
                 .await?;

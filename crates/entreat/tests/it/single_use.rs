@@ -131,14 +131,10 @@ async fn sixty_four_replays_on_a_store_have_one_effect_before_and_after_a_restar
     assert_eq!(effects.load(Ordering::SeqCst), 1);
 }
 
-#[tokio::test]
-async fn a_call_that_ended_with_its_process_runs_again_with_the_same_answers_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.db");
-    let keys = keys();
+/// How often its tool got past its question, and a server; the first run never completes.
+fn hanging_at_first() -> (Arc<AtomicUsize>, Server) {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
-    // The first run never completes.
     let server = Server::new(move |ask| {
         let counted = counted.clone();
         async move {
@@ -149,6 +145,15 @@ async fn a_call_that_ended_with_its_process_runs_again_with_the_same_answers_onl
             Ok(name)
         }
     });
+    (runs, server)
+}
+
+#[tokio::test]
+async fn a_call_that_ended_with_its_process_runs_again_with_the_same_answers_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let keys = keys();
+    let (runs, server) = hanging_at_first();
     let state = round(&path, &keys, &server, json!({})).await;
     let state = state.state().to_owned();
 
@@ -183,18 +188,7 @@ async fn a_call_that_was_cancelled_leaves_its_state_unused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let entreat = start(&path, &keys()).await;
-    let runs = Arc::new(AtomicUsize::new(0));
-    let counted = runs.clone();
-    let server = Server::new(move |ask| {
-        let counted = counted.clone();
-        async move {
-            let name = ask.text("name", "Who?").await?;
-            if counted.fetch_add(1, Ordering::SeqCst) == 0 {
-                std::future::pending::<()>().await;
-            }
-            Ok(name)
-        }
-    });
+    let (runs, server) = hanging_at_first();
     let mut client = server.client(&entreat, kind(), kind().capabilities()).await;
     let state = client.round("t", json!({}), json!({})).await;
     let state = state.state().to_owned();

@@ -173,7 +173,8 @@ impl Reply {
     async fn json(mut self) -> Value {
         assert_eq!(self.kind, "application/json");
         while let Some(chunk) = self.body.next().await {
-            self.read.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+            self.read
+                .push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
         }
         serde_json::from_str(&self.read).unwrap()
     }
@@ -185,7 +186,10 @@ impl Reply {
             while let Some((event, rest)) = self.read.split_once("\n\n") {
                 let field = |name: &str| {
                     let mut lines = event.lines();
-                    lines.find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
+                    lines
+                        .find_map(|line| line.strip_prefix(name))
+                        .unwrap_or_default()
+                        .to_owned()
                 };
                 let (id, data) = (field("id: "), field("data: "));
                 self.read = rest.to_owned();
@@ -194,7 +198,8 @@ impl Reply {
                 }
             }
             let chunk = self.body.next().await?;
-            self.read.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+            self.read
+                .push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
         }
     }
 }
@@ -217,7 +222,10 @@ async fn a_call_of_a_client_that_shows_nothing_is_asked_on_a_page() {
     assert_eq!(server.next().await["result"]["content"]["name"], "Ada");
     server.reply(&asked, text("done")).await;
     let reply = waiting.await.unwrap();
-    assert_eq!(reply.json().await, json!({"jsonrpc": "2.0", "id": 1, "result": text("done")}));
+    assert_eq!(
+        reply.json().await,
+        json!({"jsonrpc": "2.0", "id": 1, "result": text("done")})
+    );
 }
 
 #[tokio::test]
@@ -233,7 +241,10 @@ async fn calls_with_one_id_get_their_own_results() {
     server.reply(&asked[0], text("first")).await;
     for (waiting, expected) in [(first, "first"), (second, "second")] {
         let reply = waiting.await.unwrap().json().await;
-        assert_eq!((&reply["id"], &reply["result"]), (&json!(1), &text(expected)));
+        assert_eq!(
+            (&reply["id"], &reply["result"]),
+            (&json!(1), &text(expected))
+        );
     }
 }
 
@@ -247,13 +258,19 @@ async fn a_form_rides_the_stream_of_its_own_call() {
     server.request(0, "elicitation/create", name_form()).await;
     let mut stream = waiting.await.unwrap();
     let (_, form) = stream.event().await.unwrap();
-    assert_eq!((&form["method"], &form["params"]), (&json!("elicitation/create"), &name_form()));
+    assert_eq!(
+        (&form["method"], &form["params"]),
+        (&json!("elicitation/create"), &name_form())
+    );
     web.world.clock.advance(Duration::from_secs(1));
     let answer = json!({"jsonrpc": "2.0", "id": form["id"],
         "result": {"action": "accept", "content": {"name": "Ada"}}});
     let reply = web.post(&session, answer).await.unwrap();
     assert_eq!(reply.status, StatusCode::ACCEPTED);
-    assert_eq!(server.next().await["result"]["content"], json!({"name": "Ada"}));
+    assert_eq!(
+        server.next().await["result"]["content"],
+        json!({"name": "Ada"})
+    );
     server.reply(&asked, text("done")).await;
     assert_eq!(stream.event().await.unwrap().1["result"], text("done"));
     assert!(stream.event().await.is_none());
@@ -290,7 +307,10 @@ async fn a_session_belongs_to_its_principal_and_its_route() {
             assert_eq!(response.status(), StatusCode::NOT_FOUND, "{method}");
         }
     }
-    let nobody = Session { id: None, ..session };
+    let nobody = Session {
+        id: None,
+        ..session
+    };
     let reply = web.post(&nobody, call(1)).await.unwrap();
     assert_eq!(reply.status, StatusCode::BAD_REQUEST);
     server.nothing().await;
@@ -334,7 +354,10 @@ async fn a_deleted_session_is_gone_with_its_server() {
         .header("mcp-session-id", session.id.as_deref().unwrap())
         .body(Body::empty())
         .unwrap();
-    assert_eq!(web.send("ada", request).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(
+        web.send("ada", request).await.status(),
+        StatusCode::NO_CONTENT
+    );
     assert_eq!(server.line().await, "", "its connection is closed");
     let reply = web.post(&session, call(1)).await.unwrap();
     assert_eq!(reply.status, StatusCode::NOT_FOUND);
@@ -411,7 +434,12 @@ async fn discover(server: &mut Peer) {
 #[tokio::test]
 async fn clients_without_sessions_share_a_connection_and_nothing_else() {
     let web = Web::new(Ways::None).await;
-    let params = || modern(json!({"name": "t", "_meta": {"progressToken": "p"}}), json!({}));
+    let params = || {
+        modern(
+            json!({"name": "t", "_meta": {"progressToken": "p"}}),
+            json!({}),
+        )
+    };
     let first = web.send_modern(modern_request("tools/call", Some("t"), params()));
     let mut server = web.server().await;
     discover(&mut server).await;
@@ -427,7 +455,10 @@ async fn clients_without_sessions_share_a_connection_and_nothing_else() {
     server.notify("notifications/progress", progress).await;
     let mut second = second.await.unwrap();
     let (_, report) = second.event().await.unwrap();
-    assert_eq!(report["params"], json!({"progressToken": "p", "progress": 1}));
+    assert_eq!(
+        report["params"],
+        json!({"progressToken": "p", "progress": 1})
+    );
     let mut done = text("done");
     done["resultType"] = json!("complete");
     server.reply(&asked, done.clone()).await;
@@ -449,7 +480,9 @@ async fn headers_that_differ_from_the_body_are_refused() {
         let mut params = params();
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
         let mut request = modern_request("tools/call", Some("t"), params);
-        request.headers_mut().insert("mcp-protocol-version", "2099-01-01".parse().unwrap());
+        request
+            .headers_mut()
+            .insert("mcp-protocol-version", "2099-01-01".parse().unwrap());
         request
     };
     for (request, code) in [
@@ -471,7 +504,12 @@ async fn a_method_that_does_not_exist_is_not_found() {
     let mut server = web.server().await;
     discover(&mut server).await;
     let asked = server.next().await;
-    server.fail(&asked, json!({"code": -32601, "message": "Method not found"})).await;
+    server
+        .fail(
+            &asked,
+            json!({"code": -32601, "message": "Method not found"}),
+        )
+        .await;
     let reply = waiting.await.unwrap();
     assert_eq!(reply.status, StatusCode::NOT_FOUND);
     for method in ["GET", "DELETE", "PUT"] {

@@ -10,7 +10,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::raw::Raw;
-use crate::line_connection::LineConnection;
+use crate::line_connection::{Admission, LineConnection};
 
 /// A newline-delimited transport, such as a child's stdin and stdout.
 pub struct Pipe<R, W> {
@@ -97,12 +97,13 @@ where
                     return None;
                 }
             };
-            let Some(message) = read(line, &self.raw) else {
+            let Some(mut message) = read(line, &self.raw) else {
                 continue;
             };
-            match self.lines.admit(&message, cancelled) {
-                Ok(()) => return Some(message),
-                Err(rejection) => {
+            match self.lines.admit(&mut message, cancelled) {
+                Admission::Admitted => return Some(message),
+                Admission::Dropped => {}
+                Admission::Rejected(rejection) => {
                     let (error, id) = *rejection;
                     self.reject(error, id);
                 }

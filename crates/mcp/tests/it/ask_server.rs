@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use entreat_core::Form;
 use entreat_core::schema::Era;
+use entreat_engine::Snapshot;
 use entreat_mcp::Forms;
-use entreat_testkit::mcp::{Client, Kind, accept, cancel, decline};
+use entreat_testkit::mcp::{Client, Kind, Reply, accept, cancel, decline};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
@@ -353,22 +354,20 @@ async fn members_that_were_not_asked_for_are_left_out() {
     }
 }
 
+/// The question that a reply left open.
+async fn left(world: &World, reply: &Reply) -> Snapshot {
+    let id = reply.result()["structuredContent"]["question"].as_str();
+    let question = world.engine.elicitation(id.unwrap().parse().unwrap());
+    question.outcome_within(Duration::ZERO).await.unwrap()
+}
+
 #[tokio::test]
 async fn the_client_asks_in_its_own_name() {
     let world = world().await;
     let mut client = connect(&world, Kind::none(Era::V2025_11_25)).await;
     let arguments = json!({"question": "Name?", "wait": false});
     let reply = client.round("ask_user", arguments, json!({})).await;
-    let id = reply.result()["structuredContent"]["question"]
-        .as_str()
-        .unwrap()
-        .parse();
-    let snapshot = world
-        .engine
-        .elicitation(id.unwrap())
-        .outcome_within(Duration::ZERO)
-        .await
-        .unwrap();
+    let snapshot = left(&world, &reply).await;
     let extras = snapshot.record().request.extras.clone().unwrap();
     assert_eq!(extras.introduced_as.as_deref(), Some("entreat-testkit"));
 }
@@ -466,16 +465,7 @@ async fn a_question_that_nobody_waits_for_has_a_day_where_the_bounds_allow_it() 
         json!({}),
     );
     let reply = reply.await;
-    let id = reply.result()["structuredContent"]["question"]
-        .as_str()
-        .unwrap()
-        .parse();
-    let snapshot = world
-        .engine
-        .elicitation(id.unwrap())
-        .outcome_within(Duration::ZERO)
-        .await
-        .unwrap();
+    let snapshot = left(&world, &reply).await;
     // The maximum of this asker.
     assert_eq!(snapshot.lifecycle().timeout().as_secs(), 300);
 }

@@ -1,16 +1,23 @@
 //! The cost of hostile clients: linear time and bounded memory.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use entreat_mcp::McpSettings;
-use entreat_mcp::rmcp::model::JsonObject;
+use entreat_mcp::rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject,
+};
+use entreat_mcp::rmcp::service::{NotificationContext, RequestContext};
+use entreat_mcp::rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines,
     ReadHalf, WriteHalf,
 };
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
 use crate::world::{World, settle};
 
@@ -36,7 +43,11 @@ struct Line {
 
 impl Line {
     async fn open(world: &World) -> Self {
-        let stream = world.raw(|_, _: JsonObject| async { Ok("done".to_owned()) });
+        Self::to(world.raw(|_, _: JsonObject| async { Ok("done".to_owned()) })).await
+    }
+
+    /// Connects to a server at the other end of this stream.
+    async fn to(stream: DuplexStream) -> Self {
         let (from, to) = tokio::io::split(stream);
         let from = BufReader::new(from).lines();
         let mut line = Self { to, from };
@@ -221,17 +232,102 @@ async fn a_client_that_reads_no_answers_is_not_read_from() {
     Line { to, from }.is_well("well").await;
 }
 
+/// A server whose handlers hang until they are released or cancelled.
+struct Hanging {
+    notifications: Arc<AtomicUsize>,
+    calls: Arc<AtomicUsize>,
+    release: Arc<Semaphore>,
+}
+
+impl Hanging {
+    async fn hang(&self, running: &AtomicUsize) {
+        let _running = Running::new(running);
+        let _ = self.release.acquire().await;
+    }
+}
+
+/// Counts a handler while it runs.
+struct Running<'a>(&'a AtomicUsize);
+
+impl<'a> Running<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl ServerHandler for Hanging {
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.hang(&self.notifications).await;
+    }
+
+    async fn call_tool(
+        &self,
+        _: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.hang(&self.calls).await;
+        Ok(CallToolResult::success(Vec::new()).into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn notifications_are_read_as_they_are_handled_and_do_not_block_the_rest() {
+    let world = World::new().await;
+    let server = Hanging {
+        notifications: Arc::default(),
+        calls: Arc::default(),
+        release: Arc::new(Semaphore::new(0)),
+    };
+    let (notifications, calls) = (server.notifications.clone(), server.calls.clone());
+    let release = server.release.clone();
+    let mut line = Line::to(World::connected(world.mcp.wrap(server), 1 << 16)).await;
+    line.send(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}"#)
+        .await;
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    for _ in 0..20_000 {
+        line.send(changed).await;
+    }
+    // A handler may wait for a response that comes after further notifications, so these must not
+    // keep it from being read.
+    line.is_well("while they hang").await;
+    let count = notifications.load(Ordering::SeqCst);
+    assert!((500..=1100).contains(&count), "{count} handlers run");
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    line.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}"#)
+        .await;
+    line.is_well("cancelled").await;
+    settle().await;
+    assert_eq!(
+        calls.load(Ordering::SeqCst),
+        0,
+        "a cancellation is not dropped"
+    );
+    release.add_permits(1);
+    settle().await;
+    assert_eq!(notifications.load(Ordering::SeqCst), 0);
+    release.forget_permits(1);
+    line.send(changed).await;
+    line.is_well("released").await;
+    settle().await;
+    assert_eq!(
+        notifications.load(Ordering::SeqCst),
+        1,
+        "one is handled again"
+    );
+}
+
 #[tokio::test]
 async fn a_second_request_of_an_id_that_is_open_is_refused() {
     let world = World::new().await;
     let stream = world.raw(|_, _: JsonObject| std::future::pending());
-    let (from, to) = tokio::io::split(stream);
-    let from = BufReader::new(from).lines();
-    let mut line = Line { to, from };
-    line.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#).await;
-    line.reply().await;
-    line.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
-        .await;
+    let mut line = Line::to(stream).await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
     line.send(call).await;
     line.send(call).await;

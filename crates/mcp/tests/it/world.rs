@@ -179,10 +179,14 @@ impl World {
         F: Fn(Ask, JsonObject) -> T + Send + Sync + 'static,
         T: Future<Output = Result<String, ErrorData>> + Send + 'static,
     {
-        let (ours, theirs) = tokio::io::duplex(buffer);
         let tool =
             move |ask: Ask, arguments: JsonObject| -> Told { Box::pin(tool(ask, arguments)) };
-        let server = self.mcp.wrap(Server(Box::new(tool)));
+        Self::connected(self.mcp.wrap(Server(Box::new(tool))), buffer)
+    }
+
+    /// A new connection to a server, which buffers this many bytes.
+    pub(crate) fn connected<S: ServerHandler>(server: Wrapped<S>, buffer: usize) -> DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(buffer);
         tokio::spawn(async move {
             if let Ok(running) = server.serve(theirs).await {
                 let _ = running.waiting().await;

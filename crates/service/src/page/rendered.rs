@@ -2,6 +2,9 @@
 //!
 //! Most of a page is its fields, and before anything is typed they are the same for everyone: so
 //! they are rendered once per form, text format and language, and cached.
+//!
+//! The cache exists for speed alone: with it, views reach 0.59 of the bare handler's rate in
+//! `docs/performance.md`; views whose answers are checked and whose fields are rendered reach 0.35.
 
 use std::sync::Arc;
 

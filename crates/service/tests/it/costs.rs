@@ -74,7 +74,7 @@ fn hostile(bytes: usize, id: &str) -> Vec<(&'static str, String)> {
 
 /// CPU time of this thread, in nanoseconds.
 #[cfg(target_os = "linux")]
-fn thread_time() -> u64 {
+pub(crate) fn thread_time() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split(' ').next().unwrap().parse().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Uploads on machines with little memory and disk space.
+//! Uploads on machines with little memory and disk space, and what they cost.
 
 use std::path::PathBuf;
 
@@ -7,6 +7,8 @@ use entreat_service::upload::{ReceiveError, UploadError};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::child;
+#[cfg(target_os = "linux")]
+use crate::costs::thread_time;
 use crate::uploads::{Ground, location, named, pieces};
 
 #[cfg(target_os = "linux")]
@@ -78,4 +80,35 @@ async fn child_with_a_full_disk() {
     assert_eq!(ground.files(), Vec::<PathBuf>::new());
     setrlimit(Resource::Fsize, before).unwrap();
     ground.send(&bytes).await;
+}
+
+/// Without a socket, so that the cost of a chunk does not depend on how many of them a read returns,
+/// and work that is repeated for each chunk stands out.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn sixteen_times_the_chunks_cost_about_sixteen_times_the_work() {
+    const FEW: usize = 1 << 14;
+    let ground = Ground::new().await;
+    for length in [1, 100] {
+        let piece = Bytes::from(vec![b'x'; length]);
+        let cost = async |count: usize| {
+            let mut least = u64::MAX;
+            // The least of three: whatever else this machine does only adds to the cost.
+            for _ in 0..3 {
+                let piece = piece.clone();
+                let body = stream::repeat_with(move || Ok(piece.clone())).take(count);
+                // Only this task runs on this thread; another thread writes.
+                let before = thread_time();
+                let kept = ground.receive("any", named("a"), body).await.unwrap();
+                least = least.min(thread_time() - before);
+                assert_eq!(kept["size"], count * length);
+            }
+            least
+        };
+        let (less, more) = (cost(FEW).await, cost(16 * FEW).await);
+        assert!(
+            more < 32 * less,
+            "chunks of {length}: {less} ns for {FEW}, {more} ns for 16 times as many"
+        );
+    }
 }
