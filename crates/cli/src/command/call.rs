@@ -88,7 +88,7 @@ pub(crate) struct Args {
     /// A header for each HTTP request, such as `Authorization: Bearer ...`. Other users of this
     /// machine can see flags
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = server::header)]
-    headers: Vec<server::Header>,
+    headers: Vec<Header>,
     /// How long each question waits for an answer, such as 90s or 5m [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,

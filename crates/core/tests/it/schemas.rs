@@ -379,11 +379,13 @@ fn a_form_that_went_through_its_schema_judges_as_before() {
 
 #[test]
 fn a_default_that_nobody_fills_in_is_not_in_the_schema() {
-    let form = form(&json!({"id": "f", "title": "F", "allow_partial": true, "fields": [
+    let form = form(
+        &json!({"id": "f", "title": "F", "allow_partial": true, "fields": [
         {"id": "host", "type": "text", "label": "Host", "required": true, "default": "localhost"},
         {"id": "user", "type": "text", "label": "User", "default": "root"},
         {"id": "day", "type": "date", "label": "Day"},
-    ], "validation": {"rules": [{"rule": "all_or_none", "fields": ["host", "day"]}]}}));
+    ], "validation": {"rules": [{"rule": "all_or_none", "fields": ["host", "day"]}]}}),
+    );
     let schema = json_schema(&form);
     assert!(schema["properties"]["host"].get("default").is_none());
     assert_eq!(schema["properties"]["user"]["default"], "root");
