@@ -172,6 +172,12 @@ impl Args {
             };
             words.next().ok_or_else(|| anyhow!(wanted))?
         };
+        // Resources are named by URIs.
+        ensure!(
+            self.resource || !name.contains("://"),
+            "the name comes before the URL: entreat call NAME {}; --list shows the names",
+            output::sanitize(name)
+        );
         let target = match (words.next(), self.command.as_slice()) {
             (Some(url), []) => ServerTarget::Url(url),
             (None, [program, arguments @ ..]) => ServerTarget::Command { program, arguments },

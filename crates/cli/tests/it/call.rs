@@ -130,6 +130,10 @@ fn wrong_usage_says_what_is_missing() {
         (&["call"][..], "specify the tool to call"),
         (&["call", "t"], "specify the server"),
         (
+            &["call", "http://127.0.0.1:1/", "t"],
+            "the name comes before the URL: entreat call NAME http://127.0.0.1:1/; --list shows",
+        ),
+        (
             &["call", "t", "http://127.0.0.1:1/", "--", "x"],
             "either the server's URL or the command",
         ),

@@ -65,7 +65,7 @@ fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
     let (sign, outcome_texts) = outcome_texts(question, texts);
     let page = ClosingPage {
         frame: Frame::new(site, texts, Some(&record.request.asker)),
-        asker: AskerView::new(site, &record.request.asker),
+        asker: AskerView::new(site, &record.request),
         sign,
         texts: outcome_texts,
         title: form.title(),

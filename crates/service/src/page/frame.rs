@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use entreat_core::UnixTime;
-use entreat_engine::Snapshot;
+use entreat_engine::{Request, Snapshot};
 
 use super::Site;
 use super::assets::{NAMES, Names};
@@ -34,14 +34,19 @@ impl<'a> Frame<'a> {
 /// The asker, as shown to people.
 pub(super) struct AskerView<'a> {
     pub(super) name: &'a str,
+    /// The name that the program gives itself for which the asker asks.
+    pub(super) introduced_as: Option<&'a str>,
 }
 
 impl<'a> AskerView<'a> {
-    pub(super) fn new(site: &'a Site, asker: &'a str) -> Self {
+    pub(super) fn new(site: &'a Site, request: &'a Request) -> Self {
+        let asker = &*request.asker;
         let brand = site.settings.brands.get(asker);
         let name = brand.and_then(|brand| brand.name.as_deref());
+        let extras = request.extras.as_ref();
         Self {
             name: name.unwrap_or(asker),
+            introduced_as: extras.and_then(|extras| extras.introduced_as.as_deref()),
         }
     }
 

@@ -37,6 +37,7 @@ struct Item {
     link: String,
     title: String,
     asker: String,
+    introduced_as: Option<String>,
     when: String,
 }
 
@@ -113,11 +114,13 @@ impl Item {
             Some(outcome) => (visit.texts.outcome)(outcome).to_owned(),
             None => (visit.texts.left)(snapshot.lifecycle().remaining(site.engine.now())),
         };
+        let asker = AskerView::new(site, request);
         Some(Self {
             id: snapshot.id().to_string(),
             link: format!("{}/e/{}/{pass}", site.root, snapshot.id()),
             title: request.subject.form()?.title().to_owned(),
-            asker: AskerView::new(site, &request.asker).name.to_owned(),
+            asker: asker.name.to_owned(),
+            introduced_as: asker.introduced_as.map(str::to_owned),
             when,
         })
     }

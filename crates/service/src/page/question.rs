@@ -181,7 +181,7 @@ pub(super) async fn page_with(
     let extras = record.request.extras.as_ref();
     let page = QuestionPage {
         frame,
-        asker: AskerView::new(site, &record.request.asker),
+        asker: AskerView::new(site, &record.request),
         title: form.title(),
         message: extras
             .and_then(|extras| form.rest_of_message(extras.message()?))

@@ -52,7 +52,7 @@ fn page(question: &QuestionVisit, values: Map<String, Value>) -> Response {
     };
     let page = ReviewPage {
         frame: Frame::new(site, texts, Some(&record.request.asker)),
-        asker: AskerView::new(site, &record.request.asker),
+        asker: AskerView::new(site, &record.request),
         title: form.title(),
         action: &here,
         here: &here,

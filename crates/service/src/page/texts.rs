@@ -15,6 +15,8 @@ pub(super) struct Texts {
     pub(super) language: &'static str,
     pub(super) skip: &'static str,
     pub(super) asked_by: &'static str,
+    /// What stands around the name that a program gives itself.
+    pub(super) introduced_as: (&'static str, &'static str),
     pub(super) error_prefix: &'static str,
     pub(super) summary_title: &'static str,
     pub(super) time: &'static str,

@@ -135,7 +135,8 @@ pub(crate) struct Visitor {
     pub(crate) csrf: String,
 }
 
-const NAVIGATES: &[(&str, &str)] = &[("sec-fetch-mode", "navigate"), ("sec-fetch-site", "none")];
+pub(crate) const NAVIGATES: &[(&str, &str)] =
+    &[("sec-fetch-mode", "navigate"), ("sec-fetch-site", "none")];
 
 async fn serve(engine: &Engine, url: Option<&str>, mut settings: PageSettings) -> (Pages, Server) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -153,11 +154,11 @@ async fn serve(engine: &Engine, url: Option<&str>, mut settings: PageSettings) -
     (pages, server)
 }
 
-fn path_of(link: &str) -> String {
+pub(crate) fn path_of(link: &str) -> String {
     url::Url::parse(link).unwrap().path().to_owned()
 }
 
-fn cookie(headers: &HeaderMap) -> String {
+pub(crate) fn cookie(headers: &HeaderMap) -> String {
     let cookie = headers[header::SET_COOKIE].to_str().unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
 use entreat_core::{ElicitationId, Status};
+use entreat_engine::Ask;
 use serde_json::{Map, Value, json};
 
-use crate::pages::{Site, Visitor, between, text};
+use crate::pages::{NAVIGATES, Site, Visitor, between, cookie, path_of, text};
 
 fn yes_no() -> Value {
     json!({"id": "f", "title": "Delete the old release?", "fields": [
@@ -50,6 +51,30 @@ impl Site {
         let asker = self.world.session.asker();
         asker.elicitation(id).status().await.unwrap().result()
     }
+}
+
+#[tokio::test]
+async fn a_program_that_an_asker_speaks_for_is_named_in_its_own_words() {
+    let site = Site::new().await;
+    let form = entreat_core::Form::from_value(&yes_no()).unwrap();
+    let ask = Ask::form(form).introduced_as("<i>Claude\u{202e}</i> Code");
+    let id = site.world.session.asker().ask(ask).await.unwrap().id();
+    let visitor = site.visit(id).await;
+    let asked_by = |page: &str| between(page, "class=\"who\"", "</p>");
+    let page = asked_by(&site.page(&visitor, "").await);
+    let name = "<bdi>&#60;i&#62;Claude&#60;/i&#62; Code</bdi>";
+    let words = format!("for a program that calls itself “{name}”");
+    assert!(page.contains(&words), "{page}");
+    let page = asked_by(&site.page_in_german(&visitor, "").await);
+    let words = format!("für ein Programm, das sich „{name}“ nennt");
+    assert!(page.contains(&words), "{page}");
+    let inbox = site
+        .get(&path_of(&site.pages.inbox_link()), NAVIGATES)
+        .await;
+    let cookie = cookie(&inbox.headers);
+    let list = inbox.headers[header::LOCATION].to_str().unwrap().to_owned();
+    let list = text(&site.get(&list, &[("cookie", &cookie)]).await);
+    assert!(list.contains(name), "{list}");
 }
 
 /// The errors beside a field.

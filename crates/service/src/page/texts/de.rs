@@ -10,6 +10,7 @@ pub(super) const TEXTS: Texts = Texts {
     language: "de",
     skip: "Zur Frage springen",
     asked_by: "Frage von",
+    introduced_as: ("für ein Programm, das sich „", "“ nennt"),
     error_prefix: "Fehler:",
     summary_title: "Es gibt ein Problem",
     time: "Verbleibende Zeit",

@@ -10,6 +10,7 @@ pub(super) const TEXTS: Texts = Texts {
     language: "en",
     skip: "Skip to the question",
     asked_by: "Question from",
+    introduced_as: ("for a program that calls itself “", "”"),
     error_prefix: "Error:",
     summary_title: "There is a problem",
     time: "Time left",
