@@ -130,6 +130,10 @@ impl Session {
         }
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one check after the other, each in words"
+    )]
     fn judge(self: &Arc<Self>, params: &str) -> Judgement {
         let invalid = |what: &str| {
             Judgement::Refused(Reply::error(

@@ -36,15 +36,15 @@ impl Reply {
 
     /// An error that names its reason for programs.
     pub(crate) fn failed(message: &str, reason: &str) -> Self {
-        Self::failed_with(message, json!({"reason": reason}))
+        Self::failed_with(message, &json!({"reason": reason}))
     }
 
     /// An error of something that the upstream may have done, so that nobody repeats it unseen.
     pub(crate) fn may_have_run(message: &str, reason: &str) -> Self {
-        Self::failed_with(message, json!({"reason": reason, "mayHaveRun": true}))
+        Self::failed_with(message, &json!({"reason": reason, "mayHaveRun": true}))
     }
 
-    fn failed_with(message: &str, data: Value) -> Self {
+    fn failed_with(message: &str, data: &Value) -> Self {
         let error = json!({"code": code::INTERNAL, "message": message, "data": data});
         Self::Error(error.to_string())
     }

@@ -173,6 +173,7 @@ fn paths_in_a_file_are_relative_to_it() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_wrong_is_told_with_its_place() {
     for (config, words) in [
         (

@@ -27,14 +27,14 @@ impl Client {
         let mut client = Self { session, lines };
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "agent", "version": "1"}});
-        client.request("initialize", hello);
+        client.request("initialize", &hello);
         let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         client.session.type_line(&initialized.to_string());
-        client.request("tools/list", json!({}));
+        client.request("tools/list", &json!({}));
         client
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.session.type_line(&request.to_string());
         let line = self.lines.next().expect("there is an answer");
@@ -42,12 +42,12 @@ impl Client {
         answer["result"].clone()
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// The page of a question, and what resumes its call.
-    fn asked(&mut self, tool: &str, arguments: Value) -> (Page, String) {
+    fn asked(&mut self, tool: &str, arguments: &Value) -> (Page, String) {
         let linked = self.call(tool, arguments);
         let said = text(&linked).to_owned();
         let handle = said.split('"').nth(3).expect("a handle").to_owned();
@@ -64,7 +64,7 @@ fn text(result: &Value) -> &str {
 fn a_call_waits_for_its_approval_on_a_page() {
     let mut client = Client::start(&["--name", "people", "--approve", "ask_status"]);
     let arguments = json!({"id": "<b>\u{202e}x</b>"});
-    let (page, handle) = client.asked("ask_status", arguments.clone());
+    let (page, handle) = client.asked("ask_status", &arguments);
     let html = page.checked().body;
     assert!(html.contains("Run ask_status on people?"), "{html}");
     assert!(
@@ -74,16 +74,16 @@ fn a_call_waits_for_its_approval_on_a_page() {
     let shown = "id: &#34;&#60;b&#62;\\u{202e}x&#60;/b&#62;&#34;";
     assert!(html.contains(shown), "{html}");
     page.post("f.reason=Not+today&_f=1", "send.no");
-    let refused = client.call(RESUME, json!({"question": handle}));
+    let refused = client.call(RESUME, &json!({"question": handle}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(
         text(&refused).contains("Their reason: Not today"),
         "{refused}"
     );
 
-    let (page, handle) = client.asked("ask_status", arguments);
+    let (page, handle) = client.asked("ask_status", &arguments);
     page.post("f.reason=&_f=1", "send.yes");
-    let ran = client.call(RESUME, json!({"question": handle}));
+    let ran = client.call(RESUME, &json!({"question": handle}));
     // What the server itself says.
     assert!(!text(&ran).contains("was not run"), "{ran}");
 }

@@ -55,7 +55,7 @@ pub struct Builder {
     #[cfg(feature = "gateway")]
     gateway: Option<super::GatewayOptions>,
     #[cfg(feature = "gateway")]
-    gateway_browser: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    gateway_browser: Option<super::gateway::Browser>,
 }
 
 /// An asker identified by a key.
@@ -288,7 +288,6 @@ impl Builder {
     /// Serves a gateway to upstream MCP servers under `/mcp`, beside the control API and for the same
     /// callers. Needs [`listen`](Self::listen).
     #[cfg(feature = "gateway")]
-    #[must_use]
     pub fn gateway(mut self, options: super::GatewayOptions) -> Self {
         self.gateway = Some(options);
         self
@@ -296,7 +295,6 @@ impl Builder {
 
     /// Sets how the gateway opens a page in the browser of this machine, for callers on it.
     #[cfg(feature = "gateway")]
-    #[must_use]
     pub fn gateway_browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.gateway_browser = Some(Arc::new(open));
         self
@@ -394,14 +392,7 @@ impl Builder {
         let http = Http::with_settings(entreat.rpc.clone(), askers, self.http);
         let http = configure_http(http, self.tls, self.metrics, entreat.pages.clone());
         #[cfg(feature = "gateway")]
-        let http = match self.gateway {
-            Some(options) => {
-                let (front, router) = entreat.gateway_front(options, self.gateway_browser);
-                entreat.front = Some(front);
-                http.with_admitted(router)
-            }
-            None => http,
-        };
+        let http = entreat.add_gateway(http, self.gateway, self.gateway_browser);
         let (end, ended) = oneshot::channel();
         let serving = http.serve(listener, async {
             // Dropping the sender also stops the server.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
@@ -11,9 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use entreat_gateway::front::{Front, FrontSettings, Route};
 use entreat_gateway::{Builder, Gateway, GatewaySettings, Person};
 use entreat_service::Role;
-use entreat_service::http::AdmittedCaller;
+use entreat_service::http::{AdmittedCaller, Http};
 
 use super::{Entreat, long_waits};
+
+/// Opens a page in the browser of this machine.
+pub(super) type Browser = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Upstream servers to serve over Streamable HTTP, beside the control API.
 #[derive(Clone, Debug, Default)]
@@ -43,12 +45,16 @@ impl Entreat {
         }
     }
 
-    /// The front of a gateway, and its routes for admitted callers.
-    pub(super) fn gateway_front(
-        &self,
-        options: GatewayOptions,
-        browser: Option<Arc<dyn Fn(&str) + Send + Sync>>,
-    ) -> (Front, Router) {
+    /// Serves a gateway, if there is one, beside the control API.
+    pub(super) fn add_gateway(
+        &mut self,
+        http: Http,
+        options: Option<GatewayOptions>,
+        browser: Option<Browser>,
+    ) -> Http {
+        let Some(options) = options else {
+            return http;
+        };
         let mut gateway = self.gateway().settings(options.settings);
         if let Some(open) = browser {
             gateway = gateway.browser(move |url| open(url));
@@ -56,7 +62,8 @@ impl Entreat {
         let front = Front::new(gateway.build(), options.routes, options.front);
         let name_person = from_fn_with_state(Arc::new(options.respondents), name_person);
         let router = front.router().layer(name_person);
-        (front, router)
+        self.front = Some(front);
+        http.with_admitted(router)
     }
 }
 

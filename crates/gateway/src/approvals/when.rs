@@ -242,8 +242,8 @@ fn kind_of(condition: &Value) -> Kind {
 mod tests {
     use super::*;
 
-    fn met(condition: Value, arguments: &str) -> Met {
-        When::from_value(&condition).unwrap().test(arguments)
+    fn met(condition: &Value, arguments: &str) -> Met {
+        When::from_value(condition).unwrap().test(arguments)
     }
 
     #[test]
@@ -276,15 +276,15 @@ mod tests {
         ] {
             let condition = json!({"operator": operator, "field": "a b", "value": value});
             assert_eq!(
-                met(condition.clone(), arguments),
+                met(&condition, arguments),
                 expected,
                 "{condition} {arguments}"
             );
         }
         let is_empty = json!({"operator": "is_empty", "field": "x"});
-        assert_eq!(met(is_empty.clone(), r#"{"x":{"y":1}}"#), Met::No);
-        assert_eq!(met(is_empty.clone(), r#"{"x":null}"#), Met::Yes);
-        assert_eq!(met(is_empty, r#"{"x":1,"x":null}"#), Met::Unsure);
+        assert_eq!(met(&is_empty, r#"{"x":{"y":1}}"#), Met::No);
+        assert_eq!(met(&is_empty, r#"{"x":null}"#), Met::Yes);
+        assert_eq!(met(&is_empty, r#"{"x":1,"x":null}"#), Met::Unsure);
     }
 
     #[test]
@@ -293,16 +293,16 @@ mod tests {
             {"operator": "not", "condition": {"operator": "is_empty", "field": "n"}},
             {"operator": "equals", "field": "m", "value": "all"},
         ]});
-        assert_eq!(met(condition.clone(), r#"{"n":7}"#), Met::Yes);
-        assert_eq!(met(condition.clone(), r#"{"m":"all"}"#), Met::Yes);
-        assert_eq!(met(condition, r#"{"m":"one"}"#), Met::No);
+        assert_eq!(met(&condition, r#"{"n":7}"#), Met::Yes);
+        assert_eq!(met(&condition, r#"{"m":"all"}"#), Met::Yes);
+        assert_eq!(met(&condition, r#"{"m":"one"}"#), Met::No);
     }
 
     #[test]
     fn padding_does_not_hide_a_text() {
         let condition = json!({"operator": "contains", "field": "x", "value": "secret"});
         let padded = format!(r#"{{"x":"{}secret"}}"#, " a".repeat(400_000));
-        assert_eq!(met(condition, &padded), Met::Yes);
+        assert_eq!(met(&condition, &padded), Met::Yes);
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! Calls that wait until a person approves them.
+//!
+//! Size: the helpers for five pairs of versions belong to all of these tests.
 
 use std::time::Duration;
 
@@ -571,8 +573,8 @@ async fn other_arguments_ask_again_and_other_spellings_do_not() {
     let asked = caller.question(&world).await;
     world.pass(READ).await;
     caller.answer(&asked, "t", json!({}), yes()).await;
-    let called = caller.pair.server.next().await;
-    caller.pair.server.reply(&called, text("done")).await;
+    let ran = caller.pair.server.next().await;
+    caller.pair.server.reply(&ran, text("done")).await;
     caller.result().await;
     for same in SAME {
         for more in ["", r#","_meta":{"x/y":1}"#] {
@@ -827,7 +829,7 @@ async fn a_question_of_the_server_does_not_go_to_a_call_that_waits() {
     caller.call("held", json!({})).await;
     let held = caller.question(&world).await;
     let id = caller.call("other", json!({})).await;
-    let called = caller.pair.server.next().await;
+    let ran = caller.pair.server.next().await;
     // Its question is a secret, which goes to a page, whose link is in the result of its own call.
     let form = json!({"message": "Key?", "requestedSchema": {"type": "object",
         "properties": {"token": {"type": "string"}}, "required": ["token"]}});
@@ -841,5 +843,5 @@ async fn a_question_of_the_server_does_not_go_to_a_call_that_waits() {
     world.pass(READ).await;
     caller.answer(&held, "held", json!({}), no("")).await;
     assert_ne!(caller.result().await["id"], id);
-    assert_eq!(called["params"]["name"], "other");
+    assert_eq!(ran["params"]["name"], "other");
 }

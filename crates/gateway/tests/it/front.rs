@@ -192,7 +192,8 @@ impl Reply {
                         .to_owned()
                 };
                 let (id, data) = (field("id: "), field("data: "));
-                self.read = rest.to_owned();
+                let rest = rest.to_owned();
+                self.read = rest;
                 if !data.is_empty() {
                     return Some((id, serde_json::from_str(&data).unwrap()));
                 }

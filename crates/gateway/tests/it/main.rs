@@ -4,6 +4,10 @@
     clippy::unwrap_used,
     reason = "helpers of tests: a panic is a failed test"
 )]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written where it is passed"
+)]
 
 mod approvals;
 mod front;

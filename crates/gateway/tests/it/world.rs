@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::io::{ReadHalf, WriteHalf, split};
-use tokio::task::JoinHandle;
 
 /// What a client of 2026-07-28 says in each request, beside its capabilities.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -91,14 +90,13 @@ impl World {
             policy: Policy::default(),
         };
         let gateway = self.gateway.clone();
-        let running = tokio::spawn(async move {
+        tokio::spawn(async move {
             let (reader, writer) = split(ours);
             gateway.wrap(reader, writer, upstream).await;
         });
         Pair {
             client: Peer::new(client),
             server: Peer::new(server),
-            running,
         }
     }
 
@@ -146,7 +144,6 @@ impl World {
 pub(crate) struct Pair {
     pub(crate) client: Peer,
     pub(crate) server: Peer,
-    pub(crate) running: JoinHandle<()>,
 }
 
 impl Pair {
@@ -346,10 +343,6 @@ impl Peer {
             _ = self.reader.read_line(&mut line) => panic!("unexpected: {line}"),
             () = tokio::task::yield_now() => {}
         }
-    }
-
-    pub(crate) async fn close(mut self) {
-        self.writer.shutdown().await.expect("open");
     }
 }
 

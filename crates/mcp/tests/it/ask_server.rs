@@ -163,6 +163,7 @@ async fn calls_that_a_model_gets_right_are_answered_in_every_era() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
     let world = world().await;
     let field = json!({"id": "a", "type": "string", "label": "A"});
@@ -357,8 +358,12 @@ async fn members_that_were_not_asked_for_are_left_out() {
 /// The question that a reply left open.
 async fn left(world: &World, reply: &Reply) -> Snapshot {
     let id = reply.result()["structuredContent"]["question"].as_str();
-    let question = world.engine.elicitation(id.unwrap().parse().unwrap());
-    question.outcome_within(Duration::ZERO).await.unwrap()
+    let id = id.expect("an open question").parse().expect("an id");
+    let question = world.engine.elicitation(id);
+    question
+        .outcome_within(Duration::ZERO)
+        .await
+        .expect("its state")
 }
 
 #[tokio::test]

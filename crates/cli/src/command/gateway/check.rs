@@ -1,5 +1,6 @@
 //! `entreat gateway check`: connects to each server as a client would, through the gateway.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::time::Duration;
 
@@ -55,7 +56,9 @@ async fn look_at(upstream: &UpstreamConfig) -> anyhow::Result<String> {
     let gateway = entreat.gateway().build();
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = split(theirs);
-    let relay = async { drop(gateway.wrap(reader, writer, connected).await) };
+    let relay = async {
+        gateway.wrap(reader, writer, connected).await;
+    };
     let asking = async {
         let mut client = Client::new(ours);
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
@@ -74,7 +77,7 @@ async fn look_at(upstream: &UpstreamConfig) -> anyhow::Result<String> {
             if hello["capabilities"].get(kind).is_some() {
                 let list = client.request(method, json!({})).await?;
                 let count = list[kind].as_array().map_or(0, Vec::len);
-                found.push_str(&format!(", {count} {kind}"));
+                let _ = write!(found, ", {count} {kind}");
             }
         }
         anyhow::Ok(found)

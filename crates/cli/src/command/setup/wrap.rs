@@ -104,29 +104,25 @@ fn wrap_command(
     let moved = &text[command.clone()];
 
     let mut changes = vec![(command.clone(), quoted(wrapper.command))];
-    match &places.arguments {
-        Some(list) => match list.items.first() {
-            Some(first) => {
-                let at = first.start..first.start;
-                changes.push((at, format!("{written}, {moved}, ")));
-            }
-            None => {
-                let at = list.list.start + 1;
-                changes.push((at..at, format!("{written}, {moved}")));
-            }
-        },
-        None => {
-            let (at, between) = places.behind_command.context("the command has no place")?;
-            let member = format.member(ARGUMENTS, &format!("[{written}, {moved}]"));
-            changes.push((at..at, format!("{between}{member}")));
+    if let Some(list) = &places.arguments {
+        if let Some(first) = list.items.first() {
+            let at = first.start..first.start;
+            changes.push((at, format!("{written}, {moved}, ")));
+        } else {
+            let at = list.list.start + 1;
+            changes.push((at..at, format!("{written}, {moved}")));
         }
+    } else {
+        let (at, between) = places.behind_command.context("the command has no place")?;
+        let member = format.member(ARGUMENTS, &format!("[{written}, {moved}]"));
+        changes.push((at..at, format!("{between}{member}")));
     }
-    let mut wrapped = entry.clone();
-    wrapped.insert(COMMAND.to_owned(), wrapper.command.into());
+    let mut new_entry = entry.clone();
+    new_entry.insert(COMMAND.to_owned(), wrapper.command.into());
     let arguments = arguments.into_iter().map(Value::from);
     let arguments = arguments.chain([old.into()]).chain(rest.iter().cloned());
-    wrapped.insert(ARGUMENTS.to_owned(), arguments.collect());
-    edited(format, text, name, changes, wrapped)
+    new_entry.insert(ARGUMENTS.to_owned(), arguments.collect());
+    edited(format, text, name, changes, new_entry)
 }
 
 fn wrap_url(
@@ -174,23 +170,23 @@ fn wrap_url(
     }
     arguments.push(url.to_owned());
 
-    let mut wrapped = Map::new();
+    let mut new_entry = Map::new();
     if entry.contains_key(TYPE) {
-        wrapped.insert(TYPE.to_owned(), "stdio".into());
+        new_entry.insert(TYPE.to_owned(), "stdio".into());
     }
-    wrapped.insert(COMMAND.to_owned(), wrapper.command.into());
-    wrapped.insert(ARGUMENTS.to_owned(), arguments.into());
-    wrapped.insert(ENVIRONMENT.to_owned(), environment.into());
+    new_entry.insert(COMMAND.to_owned(), wrapper.command.into());
+    new_entry.insert(ARGUMENTS.to_owned(), arguments.into());
+    new_entry.insert(ENVIRONMENT.to_owned(), environment.into());
     for (key, value) in entry {
         let is_old = URLS.contains(&key.as_str()) || HEADERS.contains(&key.as_str());
-        if !is_old && !wrapped.contains_key(key) {
-            wrapped.insert(key.clone(), value.clone());
+        if !is_old && !new_entry.contains_key(key) {
+            new_entry.insert(key.clone(), value.clone());
         }
     }
-    let text = format.replace(text, name, &wrapped)?;
+    let text = format.replace(text, name, &new_entry)?;
     Ok(Edit {
         text,
-        entry: wrapped,
+        entry: new_entry,
     })
 }
 
@@ -263,10 +259,10 @@ fn edited(
     entry: Map<String, Value>,
 ) -> anyhow::Result<Edit> {
     changes.sort_by_key(|(range, _)| range.start);
-    let mut changed = text.to_owned();
+    let mut result = text.to_owned();
     for (range, new) in changes.iter().rev() {
-        changed.replace_range(range.clone(), new);
+        result.replace_range(range.clone(), new);
     }
-    let text = format.ensure_meaning(text, changed, name, Some(&entry))?;
+    let text = format.ensure_meaning(text, result, name, Some(&entry))?;
     Ok(Edit { text, entry })
 }
