@@ -186,6 +186,12 @@ impl Engine {
         self.inner.now()
     }
 
+    /// Returns the monotonic time since a fixed but arbitrary origin, to measure how long something
+    /// takes.
+    pub fn elapsed(&self) -> Duration {
+        self.inner.clock.elapsed()
+    }
+
     /// Resolves the URL's host and checks it against a policy, as for answers. Fetches nothing.
     pub async fn check_url(&self, url: &str, policy: &Policy) -> Result<VettedUrl, UrlError> {
         resolve_and_check(&*self.inner.resolver, url, policy, Unresolved::Accept).await

@@ -278,6 +278,7 @@ impl Session {
         if let Err(busy) = self.note_call(call) {
             return call.client.respond(busy.to_message(&call.id));
         }
+        call.client.leave();
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
             let face = Face::Pushed(PushedFace {

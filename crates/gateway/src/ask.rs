@@ -13,6 +13,7 @@ use crate::desk::{Decided, NotAsked, OpenPage, Sheet, consent_form, form_of};
 use crate::downgrade::Downgraded;
 use crate::face::Face;
 use crate::json::{RawObject, quoted};
+use crate::observe::{Asking, Way};
 use crate::reply::{Reply, code};
 use crate::secrets;
 
@@ -46,6 +47,13 @@ enum Shown {
 
 /// Asks a server's question and returns what the server gets.
 pub(crate) async fn answer(face: &Face, question: &Question) -> Reply {
+    let asking = face.asking();
+    let reply = answer_somehow(face, question, &asking).await;
+    asking.ended(&reply);
+    reply
+}
+
+async fn answer_somehow(face: &Face, question: &Question, asking: &Asking) -> Reply {
     if let Some(refusal) = face.admit() {
         return refusal;
     }
@@ -60,20 +68,20 @@ pub(crate) async fn answer(face: &Face, question: &Question) -> Reply {
     }
     let _alive = face.keep_alive();
     match question.request.mode() {
-        Ok(ElicitMode::Form { schema }) => answer_form(face, question, schema).await,
-        Ok(ElicitMode::Url { url, .. }) => answer_url(face, question, url).await,
+        Ok(ElicitMode::Form { schema }) => answer_form(face, question, schema, asking).await,
+        Ok(ElicitMode::Url { url, .. }) => answer_url(face, question, url, asking).await,
         Err(error) => Reply::error(code::INVALID_PARAMS, &error.to_string()),
     }
 }
 
-async fn answer_form(face: &Face, question: &Question, schema: &Value) -> Reply {
+async fn answer_form(face: &Face, question: &Question, schema: &Value, asking: &Asking) -> Reply {
     let message = question.request.message();
     let is_secret = secrets::asks_for_secret(schema);
-    let own = || async { own_form(face, message, schema, is_secret).await };
+    let own = || async { own_form(face, message, schema, is_secret, asking).await };
     if !face.capabilities().form || is_secret || face.distrusts_native() {
         return own().await;
     }
-    let native = async {
+    let by_client = async {
         if face.needs_downgrade() {
             return match Downgraded::of(message, schema) {
                 Some(downgraded) => ask_checked(face, schema, &downgraded).await,
@@ -88,6 +96,13 @@ async fn answer_form(face: &Face, question: &Question, schema: &Value) -> Reply 
             return ask_checked(face, schema, &untouched).await;
         }
         ask_native(face, &question.raw).await
+    };
+    let native = async {
+        let shown = by_client.await;
+        if matches!(shown, Shown::Replied(_)) {
+            asking.by(Way::Form);
+        }
+        shown
     };
     let has_other_way = face.has_own_way();
     if !has_other_way {
@@ -272,7 +287,13 @@ fn check(form: &Form, content: &Value) -> Result<(), String> {
 }
 
 /// Asks a form on our page.
-async fn own_form(face: &Face, message: &str, schema: &Value, is_secret: bool) -> Reply {
+async fn own_form(
+    face: &Face,
+    message: &str,
+    schema: &Value,
+    is_secret: bool,
+    asking: &Asking,
+) -> Reply {
     let (form, mut text) = match form_of(message, schema) {
         Ok(form) => form,
         Err(error) => return not_shown(&error),
@@ -285,22 +306,23 @@ async fn own_form(face: &Face, message: &str, schema: &Value, is_secret: bool) -
             format!("{text}\n\n{warning}")
         };
     }
-    match ask_on_page(face, message, form, text).await {
+    match ask_on_page(face, message, form, text, asking).await {
         Ok(decided) => reply_of(decided),
         Err(error) => not_shown(&error),
     }
 }
 
 /// Asks whether to open a URL.
-async fn answer_url(face: &Face, question: &Question, url: &str) -> Reply {
+async fn answer_url(face: &Face, question: &Question, url: &str, asking: &Asking) -> Reply {
     if face.capabilities().url {
         let reply = face.push(CREATE, &face.url_params(&question.raw)).await;
         if matches!(reply, Reply::Result(_)) {
             face.note_answered();
+            asking.by(Way::Url);
             return reply;
         }
     }
-    match consent(face, question.request.message(), url).await {
+    match consent(face, question.request.message(), url, asking).await {
         Ok(Decided::Answered(_)) => {
             face.desk().open(url);
             Reply::Result(json!({"action": "accept"}).to_string())
@@ -311,9 +333,14 @@ async fn answer_url(face: &Face, question: &Question, url: &str) -> Reply {
 }
 
 /// Asks on our page whether a URL may be opened.
-pub(crate) async fn consent(face: &Face, message: &str, url: &str) -> Result<Decided, NotAsked> {
+pub(crate) async fn consent(
+    face: &Face,
+    message: &str,
+    url: &str,
+    asking: &Asking,
+) -> Result<Decided, NotAsked> {
     let (form, may_open) = consent_form(url, face.origin())?;
-    let decided = ask_on_page(face, message, form, message.to_owned()).await?;
+    let decided = ask_on_page(face, message, form, message.to_owned(), asking).await?;
     Ok(match decided {
         Decided::Answered(_) if !may_open => Decided::Cancelled,
         decided => decided,
@@ -326,8 +353,10 @@ pub(crate) async fn ask_on_page(
     message: &str,
     form: Form,
     text: String,
+    asking: &Asking,
 ) -> Result<Decided, NotAsked> {
-    ask_sheet(face, message, Sheet::of_server(face.server(), text, form)).await
+    let sheet = Sheet::of_server(face.server(), text, form);
+    ask_sheet(face, message, sheet, asking).await
 }
 
 /// Asks a question on our page; `message` is what the client shows with its address.
@@ -335,6 +364,7 @@ pub(crate) async fn ask_sheet(
     face: &Face,
     message: &str,
     sheet: Sheet,
+    asking: &Asking,
 ) -> Result<Decided, NotAsked> {
     if !face.settings().fulfils {
         return Err(NotAsked::NoPages);
@@ -355,7 +385,10 @@ pub(crate) async fn ask_sheet(
         let id = face.new_id();
         let params = page_params(face, message, &page.url, &id);
         match face.push(CREATE, &params).await {
-            Reply::Result(result) => return Ok(follow(face, page, &result, &id).await),
+            Reply::Result(result) => {
+                asking.by(Way::Url);
+                return Ok(follow(face, page, &result, &id).await);
+            }
             Reply::Error(_) if !has_browser && !can_link => return Err(NotAsked::NoPages),
             Reply::Error(_) => {}
         }
@@ -366,16 +399,21 @@ pub(crate) async fn ask_sheet(
     };
     if has_browser {
         face.desk().open(&page.url);
+        asking.by(Way::Page);
         let _open = face.page_opened();
         if can_link && !face.has_token() {
             tokio::select! {
                 biased;
                 decided = page.decision() => return Ok(decided),
-                () = face.sleep(face.settings().patience) => face.offer(link),
+                () = face.sleep(face.settings().patience) => {
+                    asking.by(Way::Link);
+                    face.offer(link);
+                }
             }
         }
         return Ok(page.decision().await);
     }
+    asking.by(Way::Link);
     face.offer(link);
     Ok(page.decision().await)
 }

@@ -24,7 +24,12 @@ pub(crate) enum Method {
     Other,
 }
 
+// Every method has a place in tables.
+const _: () = assert!(Method::Other as usize + 1 == Method::COUNT);
+
 impl Method {
+    pub(crate) const COUNT: usize = 8;
+
     pub(crate) fn of(name: &str) -> Self {
         match name {
             "initialize" => Self::Initialize,

@@ -12,6 +12,7 @@ use crate::capability::Capabilities;
 use crate::desk::Desk;
 use crate::flow::{Flow, PageGuard};
 use crate::json::{RawObject, quoted};
+use crate::observe::Asking;
 use crate::policy::Policy;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -43,6 +44,11 @@ impl Face {
             Self::Pushed(face) => &face.session,
             Self::Rounds(flow) => &flow.session,
         }
+    }
+
+    /// Begins to look at a question.
+    pub(crate) fn asking(&self) -> Asking {
+        Asking::new(self.session().observed.clone())
     }
 
     /// Counts a question towards the upstream's rate; returns what it gets beyond that.

@@ -21,6 +21,7 @@ use crate::call::{Call, Link, Method};
 use crate::capability::Capabilities;
 use crate::envelope::RawId;
 use crate::json::{RawObject, quoted};
+use crate::observe::Held;
 use crate::reply::{Reply, code, tool_text};
 use crate::session::Session;
 use crate::settings::GatewaySettings;
@@ -76,6 +77,8 @@ struct FlowState {
     was_let_go: bool,
     /// Whether the client has a ticket to go on with.
     has_ticket: bool,
+    /// Counts the call as parked while no request is held.
+    parked: Option<Held>,
 }
 
 struct Ask {
@@ -404,8 +407,10 @@ impl Flow {
             state.held = Some(call.clone());
             state.is_held = true;
             state.was_let_go = false;
+            drop(state.parked.take());
         });
         self.session.deliver_reports(self, call);
+        call.client.leave();
         let reply = tokio::select! {
             biased;
             () = call.cancelled.cancelled() => None,
@@ -414,7 +419,13 @@ impl Flow {
         self.change(|state| {
             state.is_held = false;
             state.let_go = Some(self.session.engine().now());
+            if state.end.is_none() {
+                let observed = self.session.observed.clone();
+                let parked = observed.map(|it| Held::new(it, |figures| &figures.parked));
+                state.parked = parked;
+            }
         });
+        call.client.come_back();
         reply
     }
 

@@ -8,13 +8,15 @@ use entreat_wire::seal::Sealer;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::approvals::Approved;
-use crate::client::ClientSender;
+use crate::client::{ClientSender, Watcher};
 use crate::desk::{Desk, Opener};
+use crate::observe::Observer;
 use crate::policy::Policy;
 use crate::session::{Ended, Person, Session};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use crate::trace::Trace;
 
 /// The purpose of the keys that seal the states of calls.
 const STATE_PURPOSE: &str = "entreat gateway request state";
@@ -25,6 +27,10 @@ pub struct Gateway {
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
     pub(crate) approved: Approved,
+    /// What is known of the upstreams, if anybody wants to know.
+    pub(crate) observer: Option<Observer>,
+    /// Where messages are written down, if they are.
+    pub(crate) trace: Option<Trace>,
 }
 
 /// Builds a [`Gateway`].
@@ -32,6 +38,8 @@ pub struct Gateway {
 pub struct Builder {
     desk: Desk,
     settings: GatewaySettings,
+    is_observed: bool,
+    trace: Option<Trace>,
 }
 
 /// An upstream server: its two directions, and what it is called.
@@ -60,6 +68,8 @@ impl Gateway {
                 respondent: None,
             },
             settings: GatewaySettings::default(),
+            is_observed: false,
+            trace: None,
         }
     }
 
@@ -76,9 +86,13 @@ impl Gateway {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let client = Outbox::new(writer);
+        let sender = ClientSender::Lines(client.clone());
         let session = Session::new(
             self.clone(),
-            ClientSender::Lines(client.clone()),
+            match &self.trace {
+                Some(trace) => sender.watched(Watcher::Trace(trace.clone())),
+                None => sender,
+            },
             upstream.sender.clone(),
             &upstream.name,
             upstream.url.clone(),
@@ -138,6 +152,19 @@ impl Builder {
         self
     }
 
+    /// Counts calls and questions, and keeps the state of each upstream for
+    /// [`Front::status`](crate::front::Front::status).
+    pub fn observed(mut self) -> Self {
+        self.is_observed = true;
+        self
+    }
+
+    /// Sets where the messages of [`Gateway::wrap`] are written down.
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
     /// Builds the gateway.
     pub fn build(self) -> Arc<Gateway> {
         let sealer = Sealer::new(self.desk.asker.engine().clone(), STATE_PURPOSE);
@@ -146,6 +173,8 @@ impl Builder {
             settings: self.settings,
             sealer,
             approved: Approved::default(),
+            observer: self.is_observed.then(Observer::new),
+            trace: self.trace,
         })
     }
 }

@@ -127,7 +127,10 @@ impl Session {
     /// Registers a call and sends it.
     pub(crate) async fn send_call(&self, call: &Arc<Call>, envelope: &Envelope<'_>) {
         match self.register(call, envelope) {
-            Ok(message) => self.upstream.send(message).await,
+            Ok(message) => {
+                call.client.leave();
+                self.upstream.send(message).await;
+            }
             Err(busy) => call.client.respond(busy.to_message(&call.id)),
         }
     }
@@ -192,6 +195,9 @@ impl Session {
             (_, CREATE) if self.asks_itself() => self.ask(id, params, via.as_ref()),
             (_, ROOTS) if !self.settings().roots.is_empty() => self.list_roots(id),
             (Pair::Undecided | Pair::Legacy, _) => {
+                if method == CREATE {
+                    self.note_native(params);
+                }
                 let client_id = {
                     let mut state = self.state.lock();
                     let passes = id.is_plain() && !state.pushes.contains_key(&id);

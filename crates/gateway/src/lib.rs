@@ -23,6 +23,7 @@ mod links;
 mod lowered;
 mod meta;
 mod modern;
+mod observe;
 mod pins;
 mod policy;
 mod raised;
@@ -34,13 +35,16 @@ mod session;
 mod settings;
 pub mod side;
 mod tasks;
+mod trace;
 mod visits;
 
 pub use approvals::{
     ApprovalAction, ApprovalRule, Glob, InvalidCondition, InvalidGlob, Validity, When,
 };
 pub use gateway::{Builder, Gateway, Upstream};
+pub use observe::{LastError, ToolsStatus, UpstreamState, UpstreamStatus};
 pub use pins::{PinMode, Pins, forget as forget_tools};
 pub use policy::Policy;
 pub use session::Person;
 pub use settings::{GatewaySettings, Root};
+pub use trace::Trace;

@@ -37,6 +37,9 @@ impl Session {
         }
         let result = Reply::Result(tool_text(&text, false, self.is_modern_client()));
         self.forget_id(call);
+        if let Some(watch) = call.client.call() {
+            watch.linked();
+        }
         call.client.respond(result.to_message(&call.id));
     }
 
@@ -90,6 +93,7 @@ impl Session {
         if let Err(busy) = self.note_call(&waiting) {
             return waiting.client.respond(busy.to_message(&waiting.id));
         }
+        waiting.client.leave();
         let session = self.clone();
         self.spawn(async move {
             let resumed = tokio::select! {

@@ -162,12 +162,14 @@ impl Session {
                 }
                 let (session, call, method) = (self.clone(), call.clone(), method.to_owned());
                 let params = meta::stripped(params);
+                call.client.leave();
                 self.spawn(async move {
                     let reply = tokio::select! {
                         biased;
                         () = call.cancelled.cancelled() => return,
                         reply = session.request(&method, &params) => reply,
                     };
+                    call.client.come_back();
                     let reply = session.modernised(declared, &method, reply);
                     session.respond(&call, reply.to_message(&call.id).into());
                 });

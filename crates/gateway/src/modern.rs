@@ -34,7 +34,14 @@ impl Session {
             let capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
             stamp.capabilities = capability::with_elicitation(&capabilities);
         }
-        match self.discover(&stamp).await {
+        call.client.leave();
+        let found = self.discover(&stamp).await;
+        let lowered = match &found {
+            Some(_) => Ok(()),
+            None => self.lower(&stamp).await,
+        };
+        call.client.come_back();
+        match found {
             Some(found) => {
                 self.note_modern(&found);
                 self.state.lock().pair = Pair::Modern;
@@ -47,7 +54,7 @@ impl Session {
                     self.modern_request(call, &envelope, params).await;
                 }
             }
-            None => match self.lower(&stamp).await {
+            None => match lowered {
                 Ok(()) => self.lowered_request(&call, method, params),
                 Err(error) => call.client.respond(error.to_message(&call.id)),
             },
@@ -226,6 +233,9 @@ impl Session {
         let declared = declared(params);
         let is_native = |(method, params): (&str, &str)| self.is_native(declared, method, params);
         if round.questions().all(is_native) {
+            for (_, params) in round.questions().filter(|(method, _)| *method == CREATE) {
+                self.note_native(params);
+            }
             return Change::Pass;
         }
         match self.begin_rounds(call, declared, params, Some(round), None) {

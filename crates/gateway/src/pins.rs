@@ -35,8 +35,9 @@ pub struct Pins(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     mode: PinMode,
-    /// Held while the file is read and written.
-    blocked: Mutex<BTreeMap<String, Vec<String>>>,
+    /// The tools whose definitions are not the approved ones. Held while the file is read and
+    /// written.
+    changed: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
 impl Pins {
@@ -45,7 +46,7 @@ impl Pins {
         Self(Arc::new(Inner {
             path: path.into(),
             mode,
-            blocked: Mutex::default(),
+            changed: Mutex::default(),
         }))
     }
 
@@ -57,7 +58,7 @@ impl Pins {
     /// Compares the tools that a server lists with those that were approved. Returns the names of
     /// those that are blocked.
     pub(crate) fn note(&self, server: &str, listed: Vec<(String, String)>) -> Vec<String> {
-        let mut blocked = self.0.blocked.lock();
+        let mut all = self.0.changed.lock();
         let changed = match self.compare(server, &listed) {
             Ok(changed) => changed,
             Err(error) => {
@@ -72,13 +73,27 @@ impl Pins {
                 "the definition of a tool is not the approved one"
             );
         }
+        all.insert(server.to_owned(), changed.clone());
         match self.0.mode {
             PinMode::Warn => Vec::new(),
-            PinMode::Block => {
-                blocked.insert(server.to_owned(), changed.clone());
-                changed
-            }
+            PinMode::Block => changed,
         }
+    }
+
+    /// The tools whose definitions, as the server listed them last, are not the approved ones.
+    pub(crate) fn changed(&self, server: &str) -> Vec<String> {
+        self.0
+            .changed
+            .lock()
+            .get(server)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// How many definitions of a server are approved.
+    pub(crate) fn approved(&self, server: &str) -> usize {
+        let digests = read(&self.0.path).unwrap_or_default();
+        digests.get(server).map_or(0, BTreeMap::len)
     }
 
     fn compare(&self, server: &str, listed: &[(String, String)]) -> io::Result<Vec<String>> {
@@ -96,9 +111,12 @@ impl Pins {
 
     /// Whether a tool must not be called.
     pub(crate) fn is_blocked(&self, server: &str, tool: &str) -> bool {
-        let blocked = self.0.blocked.lock();
-        let tools = blocked.get(server);
-        tools.is_some_and(|tools| tools.iter().any(|blocked| blocked == tool))
+        if self.0.mode != PinMode::Block {
+            return false;
+        }
+        let changed = self.0.changed.lock();
+        let tools = changed.get(server);
+        tools.is_some_and(|tools| tools.iter().any(|changed| changed == tool))
     }
 }
 

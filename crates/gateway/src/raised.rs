@@ -166,6 +166,7 @@ impl Session {
         let (session, call) = (self.clone(), call.clone());
         let method = method.to_owned();
         let params = self.stamp().on(params);
+        call.client.leave();
         self.spawn(async move {
             let reply = if call.method.may_ask() {
                 let face = Face::Pushed(PushedFace {
@@ -194,6 +195,7 @@ impl Session {
                     () = call.cancelled.cancelled() => return,
                 }
             };
+            call.client.come_back();
             let reply = session.as_2025(&method, reply);
             session.respond(&call, reply.to_message(&call.id).into());
         });

@@ -61,7 +61,7 @@ fn is_secret(name: &str, property: &Value) -> bool {
 }
 
 /// Whether a text has a word for a secret.
-fn names_secret(text: &str) -> bool {
+pub(crate) fn names_secret(text: &str) -> bool {
     let words = words(text);
     WORDS
         .iter()

@@ -34,6 +34,7 @@ use crate::gateway::Gateway;
 use crate::json::{RawObject, quoted};
 use crate::legacy::token_in;
 use crate::lowered::Lowered;
+use crate::observe::Observed;
 use crate::policy::Policy;
 use crate::raised::Raised;
 use crate::random;
@@ -41,6 +42,7 @@ use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource, Overlong};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use crate::trace::{Side, TracedSender};
 
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
@@ -72,7 +74,7 @@ pub(crate) struct Session {
     pub(crate) gateway: Arc<Gateway>,
     /// Where messages go that belong to no request of the client.
     pub(crate) client: ClientSender,
-    pub(crate) upstream: UpstreamSender,
+    pub(crate) upstream: TracedSender,
     pub(crate) upstream_url: Option<String>,
     /// What the upstream is called until it says its name.
     pub(crate) fallback_name: String,
@@ -82,6 +84,8 @@ pub(crate) struct Session {
     pub(crate) desk: Desk,
     /// What the upstream may offer and ask.
     pub(crate) policy: Policy,
+    /// What is known of the upstream, if anybody wants to know.
+    pub(crate) observed: Option<Arc<Observed>>,
     /// Whether a list of tools has gone by.
     has_listed: AtomicBool,
     /// Held while it is found out which versions both sides speak.
@@ -170,9 +174,14 @@ impl Session {
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
         let rate = NonZeroU32::new(per_minute);
+        let observed = gateway.observer.as_ref().map(|all| all.of(name));
+        if let Some(observed) = &observed {
+            observed.note_pins(policy.pins.as_ref());
+        }
         Arc::new(Self {
             client,
-            upstream,
+            upstream: TracedSender::new(upstream, gateway.trace.clone()),
+            observed,
             upstream_url: url,
             fallback_name: name.to_owned(),
             desk: gateway.desk.for_person(&person),
@@ -203,7 +212,10 @@ impl Session {
         let client = async {
             loop {
                 match source.next().await {
-                    Ok(Some(Line::Message(text))) => self.from_client(text, &self.client).await,
+                    Ok(Some(Line::Message(text))) => {
+                        self.upstream.trace_received(Side::Client, &text);
+                        self.from_client(text, &self.client).await;
+                    }
                     Ok(Some(Line::TooLong { head, tail })) => {
                         self.refuse_long(&Overlong::read(&head, &tail)).await;
                     }
@@ -225,9 +237,15 @@ impl Session {
     pub(crate) async fn read_upstream(self: &Arc<Self>, receiver: &mut UpstreamReceiver) -> Closed {
         loop {
             match receiver.next().await {
-                UpstreamEvent::Message { text, via } => self.from_upstream(text, via).await,
+                UpstreamEvent::Message { text, via } => {
+                    self.upstream.trace_received(Side::Server, &text);
+                    self.from_upstream(text, via).await;
+                }
                 UpstreamEvent::Failed { id, failure } => {
                     tracing::warn!(%failure, "a request got no response");
+                    if let Some(observed) = &self.observed {
+                        observed.note_error(self.engine().now(), failure.to_string());
+                    }
                     self.upstream_replied(&id, failure.into()).await;
                 }
                 UpstreamEvent::Renewed => self.upstream_renewed().await,
@@ -334,6 +352,11 @@ impl Session {
             let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
             return via.respond(error.to_message(&id));
         }
+        let watched = self.watch(&text, via);
+        let (text, via) = match &watched {
+            Some((text, via)) => (text.clone(), via),
+            None => (text, via),
+        };
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
             Err(NotAMessage::NotJson) => {
@@ -634,6 +657,7 @@ impl Session {
 
     async fn call_replied(self: &Arc<Self>, call: &Arc<Call>, seq: u64, reply: &Envelope<'_>) {
         *call.upstream_id.lock() = None;
+        call.client.come_back();
         let Kind::Response { result, error, .. } = reply.kind else {
             return;
         };
@@ -644,7 +668,7 @@ impl Session {
             Pair::Raised | Pair::Lowered => Change::Pass,
         };
         if matches!(changed, Change::Held) {
-            return;
+            return call.client.leave();
         }
         self.close_call(call, seq);
         let message = match changed {

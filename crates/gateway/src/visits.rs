@@ -10,6 +10,7 @@ use crate::ask::{ask_on_page, consent};
 use crate::call::Call;
 use crate::desk::{Decided, own_form};
 use crate::face::{Face, PushedFace};
+use crate::observe::Asking;
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -70,7 +71,10 @@ pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str)
     }
     let _alive = face.keep_alive();
     for (url, visited) in urls {
-        match consent(&face, &url.message, &url.url).await {
+        let asking = face.asking();
+        let decided = consent(&face, &url.message, &url.url, &asking).await;
+        asking.decided(decided.as_ref().ok());
+        match decided {
             Ok(Decided::Answered(_)) => {}
             Ok(_) => return original(),
             Err(error) => return Some(Reply::failed(&error.to_string(), "not_shown")),
@@ -91,7 +95,9 @@ async fn is_done(face: &Face, url: &RequiredUrl, visited: Option<oneshot::Receiv
     ) else {
         return false;
     };
-    let page = ask_on_page(face, &url.message, form, url.message.clone());
+    // The question was counted when it had consent.
+    let asking = Asking::new(None);
+    let page = ask_on_page(face, &url.message, form, url.message.clone(), &asking);
     let opened = async {
         // After our page, which stays behind it.
         tokio::task::yield_now().await;

@@ -13,6 +13,7 @@ use super::question::{Decision, NativeAnswer, Question, decision, native_decisio
 use crate::ask::ask_sheet;
 use crate::desk::Decided;
 use crate::face::Face;
+use crate::observe::Asking;
 use crate::reply::{Reply, tool_text};
 use crate::session::Session;
 
@@ -51,6 +52,9 @@ impl Gate {
         // Without the arguments and the reason.
         let name = verdict.name();
         tracing::info!(tool = %self.tool, decision = name, "a person was asked to approve a call");
+        if let Some(observed) = &self.session.observed {
+            observed.figures.approval(name);
+        }
         let refusal = match verdict {
             Verdict::Decided(Decision::Approved) => {
                 if let Validity::For(valid) = self.valid {
@@ -156,7 +160,9 @@ impl Gate {
         let Some(sheet) = self.question.sheet(left) else {
             return Verdict::Unasked("the question cannot be shown".to_owned());
         };
-        match ask_sheet(face, &self.question.title, sheet).await {
+        // Counted by its decision.
+        let asking = Asking::new(None);
+        match ask_sheet(face, &self.question.title, sheet, &asking).await {
             Ok(Decided::Answered(answers)) => {
                 decision(&answers).map_or(Verdict::Dismissed, Verdict::Decided)
             }

@@ -16,6 +16,7 @@ const REST: Duration = Duration::from_secs(60);
 pub(super) struct Circuit {
     ends: VecDeque<UnixTime>,
     open_until: Option<UnixTime>,
+    is_down: bool,
 }
 
 impl Circuit {
@@ -28,6 +29,21 @@ impl Circuit {
         true
     }
 
+    /// Until when the server is left alone.
+    pub(super) fn open_until(&self, now: UnixTime) -> Option<UnixTime> {
+        self.open_until.filter(|until| now < *until)
+    }
+
+    /// Whether the last that is known of the server is that it ended.
+    pub(super) fn is_down(&self) -> bool {
+        self.is_down
+    }
+
+    /// Notes that the server was started.
+    pub(super) fn note_start(&mut self) {
+        self.is_down = false;
+    }
+
     /// Notes that the server ended by itself or could not be started.
     pub(super) fn note_end(&mut self, now: UnixTime) {
         while self
@@ -38,6 +54,7 @@ impl Circuit {
             self.ends.pop_front();
         }
         self.ends.push_back(now);
+        self.is_down = true;
         if self.ends.len() >= TOO_MANY {
             self.ends.clear();
             self.open_until = Some(now.after(REST));

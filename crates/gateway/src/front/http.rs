@@ -26,6 +26,7 @@ use crate::envelope::{Envelope, Kind, NotAMessage, RawId};
 use crate::gateway::Gateway;
 use crate::meta;
 use crate::modern::declared;
+use crate::observe::UpstreamStatus;
 use crate::reply::{Reply, code, error_code};
 use crate::session::Person;
 
@@ -81,6 +82,15 @@ impl Front {
             .route("/mcp", any(only))
             .route("/mcp/{name}", any(named))
             .with_state(self.clone())
+    }
+
+    /// What goes on behind each upstream, by name. Without
+    /// [`Builder::observed`](crate::Builder::observed), calls and questions are not counted.
+    pub fn status(&self) -> Vec<UpstreamStatus> {
+        let mut names: Vec<&String> = self.0.routes.keys().collect();
+        names.sort();
+        let status = |name: &String| self.0.sessions.status(name);
+        names.into_iter().map(status).collect()
     }
 
     /// Ends all sessions, and waits until their servers are gone.
@@ -217,7 +227,7 @@ impl Front {
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
         let stream = Stream::cancelling();
-        let via = ClientSender::Stream(stream.clone());
+        let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
         take(&live, vec![body.clone()], via).await;
         self.respond(reader, Form::Modern, headers).await
@@ -253,7 +263,7 @@ impl Front {
             .filter(|(_, is_request)| *is_request)
             .count();
         let stream = Stream::new(requests);
-        let via = ClientSender::Stream(stream.clone());
+        let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
         let messages = messages.into_iter().map(|(message, _)| message);
         take(&live, messages.collect(), via).await;
@@ -282,7 +292,8 @@ impl Front {
         let starting = Starting(Some(live.clone()));
         let stream = Stream::new(1);
         let reader = stream.read(None);
-        take(&live, vec![body.clone()], ClientSender::Stream(stream)).await;
+        let via = ClientSender::Stream(stream).within(headers);
+        take(&live, vec![body.clone()], via).await;
         let Next::Message(_, message) = reader.next().await else {
             return refuse(StatusCode::BAD_GATEWAY, "the server has exited");
         };

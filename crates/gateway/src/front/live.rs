@@ -17,9 +17,11 @@ use super::stream::Stream;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::gateway::{Gateway, Upstream};
+use crate::observe::{Observer, Seen, UpstreamStatus};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
+use crate::side::Closed;
 
 /// Connects to an upstream server, or starts it.
 pub type Connect = Arc<dyn Fn() -> io::Result<Upstream> + Send + Sync>;
@@ -204,10 +206,11 @@ impl Sessions {
         let permit = self.permit(route, person)?;
         let upstream = (route.connect)().map_err(|error| {
             tracing::warn!(server = %name, %error, "the server cannot be started");
-            self.note_end(name);
+            self.note_end(name, &format!("it cannot be started: {error}"));
             let message = format!("the server {name:?} cannot be started: {error}");
             Reply::failed(&message, "upstream_unreachable")
         })?;
+        self.note_start(name);
         let session = Session::new(
             self.gateway.clone(),
             ClientSender::Stream(general.clone()),
@@ -302,10 +305,14 @@ impl Sessions {
         for stream in live.streams.lock().open.values() {
             stream.end();
         }
-        if ended.is_some() {
-            self.note_end(&live.route);
-        } else {
-            upstream.close().await;
+        if let Some(observed) = &live.session.observed {
+            observed.note_era(live.session.upstream_era());
+        }
+        match ended {
+            Some(closed) => self.note_end(&live.route, &words(closed)),
+            None => {
+                upstream.close().await;
+            }
         }
     }
 
@@ -323,8 +330,43 @@ impl Sessions {
         }
     }
 
-    fn note_end(&self, route: &str) {
+    fn note_start(&self, route: &str) {
+        let mut circuits = self.circuits.lock();
+        circuits.entry(route.to_owned()).or_default().note_start();
+    }
+
+    /// What goes on behind a route.
+    pub(super) fn status(&self, route: &str) -> UpstreamStatus {
+        let mut seen = Seen::default();
+        let count = |seen: &mut Seen, live: &Arc<Live>| {
+            if live.route != route || live.is_ending() {
+                return;
+            }
+            seen.sessions += 1;
+            seen.children += usize::from(live.session.upstream.is_child());
+            seen.era = live.session.upstream_era().or(seen.era);
+        };
+        for live in self.legacy.lock().values() {
+            count(&mut seen, live);
+        }
+        for live in self.modern.lock().values() {
+            count(&mut seen, live);
+        }
+        if let Some(circuit) = self.circuits.lock().get(route) {
+            seen.retry_at = circuit.open_until(self.now());
+            seen.is_down = circuit.is_down();
+        }
+        match &self.gateway.observer {
+            Some(observer) => observer.of(route).status(route, seen),
+            None => Observer::new().of(route).status(route, seen),
+        }
+    }
+
+    fn note_end(&self, route: &str, why: &str) {
         let now = self.now();
+        if let Some(observer) = &self.gateway.observer {
+            observer.of(route).note_error(now, why.to_owned());
+        }
         self.circuits
             .lock()
             .entry(route.to_owned())
@@ -337,6 +379,15 @@ impl Sessions {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+}
+
+/// How a server ended, in words.
+fn words(closed: Closed) -> String {
+    match closed {
+        Closed::Exited(Some(status)) => format!("it has exited: {status}"),
+        Closed::Exited(None) => "it has exited".to_owned(),
+        Closed::Here => "its connection has ended".to_owned(),
     }
 }
 

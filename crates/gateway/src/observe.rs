@@ -1,0 +1,131 @@
+//! What goes on behind each upstream: figures for monitors, states for operators, spans for traces.
+//!
+//! The relay tells of what happens by short calls; nothing here decides anything. Without an
+//! observer and without a collector of traces, a call costs two comparisons.
+//!
+//! Deliberately absent: anything that a client, a server or a person wrote. Labels are names of the
+//! configuration and of the protocol.
+
+mod call;
+mod figures;
+mod question;
+mod span;
+mod status;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use entreat_core::UnixTime;
+use entreat_core::schema::Era;
+use parking_lot::Mutex;
+
+pub(crate) use self::call::CallWatch;
+pub(crate) use self::figures::{Figures, Held};
+pub(crate) use self::question::{Asking, Way};
+pub(crate) use self::span::TraceParent;
+pub(crate) use self::status::Seen;
+pub use self::status::{LastError, ToolsStatus, UpstreamState, UpstreamStatus};
+use crate::call::Method;
+use crate::client::{ClientSender, Watcher};
+use crate::envelope::{Envelope, Kind};
+use crate::pins::Pins;
+use crate::session::Session;
+
+/// What is known of all upstreams.
+pub(crate) struct Observer(Mutex<BTreeMap<String, Arc<Observed>>>);
+
+/// What is known of one upstream, whatever session it belongs to.
+pub(crate) struct Observed {
+    pub(crate) figures: Figures,
+    last_error: Mutex<Option<LastError>>,
+    /// The version that it spoke last.
+    era: Mutex<Option<Era>>,
+    pins: Mutex<Option<Pins>>,
+}
+
+impl Observer {
+    pub(crate) fn new() -> Self {
+        figures::describe();
+        Self(Mutex::default())
+    }
+
+    /// What is known of an upstream, by the name that its configuration gives it.
+    pub(crate) fn of(&self, upstream: &str) -> Arc<Observed> {
+        let mut all = self.0.lock();
+        if let Some(observed) = all.get(upstream) {
+            return observed.clone();
+        }
+        let observed = Arc::new(Observed {
+            figures: Figures::new(upstream),
+            last_error: Mutex::default(),
+            era: Mutex::default(),
+            pins: Mutex::default(),
+        });
+        all.insert(upstream.to_owned(), observed.clone());
+        observed
+    }
+}
+
+impl Observed {
+    /// Notes why something of the upstream failed.
+    pub(crate) fn note_error(&self, at: UnixTime, message: String) {
+        *self.last_error.lock() = Some(LastError { at, message });
+    }
+
+    /// Notes what a session has found out about the upstream, which outlives the session.
+    pub(crate) fn note_era(&self, era: Option<Era>) {
+        if era.is_some() {
+            *self.era.lock() = era;
+        }
+    }
+
+    pub(crate) fn note_pins(&self, pins: Option<&Pins>) {
+        if let Some(pins) = pins {
+            *self.pins.lock() = Some(pins.clone());
+        }
+    }
+}
+
+impl Session {
+    /// Counts a question that the client gets as it came, and answers by itself.
+    pub(crate) fn note_native(&self, params: &str) {
+        if let Some(observed) = &self.observed {
+            let asking = Asking::new(Some(observed.clone()));
+            asking.by(Way::of_native(params));
+            asking.passed();
+        }
+    }
+
+    /// Begins to look at a request of the client, if anybody wants to know. Returns the message as
+    /// it goes on, which names the span of this gateway, and where its response goes.
+    pub(crate) fn watch(&self, text: &Bytes, via: &ClientSender) -> Option<(Bytes, ClientSender)> {
+        if self.observed.is_none() && !span::is_wanted() {
+            return None;
+        }
+        let envelope = Envelope::read(text).ok()?;
+        let Kind::Request { method, params, .. } = &envelope.kind else {
+            return None;
+        };
+        let method = Method::of(method);
+        if method == Method::Listen {
+            // It lasts as long as its session, and so would its figures.
+            return None;
+        }
+        let span = span::begin(method, &self.fallback_name, *params, via.trace_parent());
+        // Servers may be strict about the handshake, which belongs to no call.
+        let passed_on = (method != Method::Initialize)
+            .then(|| span.passed_on(&envelope))
+            .flatten();
+        let call = CallWatch::new(self.observed.clone(), self.engine().clone(), method, span);
+        let via = via.clone().watched(Watcher::Call(call));
+        Some((passed_on.unwrap_or_else(|| text.clone()), via))
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,180 @@
+//! The metrics of one upstream; the reference documentation lists their names.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
+
+use super::Observed;
+use super::call::Outcome;
+use super::question::{Answered, Way};
+use crate::call::Method;
+
+/// The metrics of one upstream. Handles are created on first use, so that counting costs a load and
+/// an add.
+pub(crate) struct Figures {
+    upstream: Arc<str>,
+    calls: [[OnceLock<Counter>; Outcome::COUNT]; Method::COUNT],
+    questions: [[OnceLock<Counter>; Answered::COUNT]; Way::COUNT],
+    added: OnceLock<Histogram>,
+    /// Requests of clients that have no response.
+    pub(crate) open: Level,
+    /// Calls that go on while no request of the client is open.
+    pub(crate) parked: Level,
+    /// Questions that are being asked.
+    pub(crate) questions_open: Level,
+}
+
+/// How many of something there are now.
+pub(crate) struct Level {
+    name: &'static str,
+    count: AtomicUsize,
+    gauge: OnceLock<Gauge>,
+}
+
+/// One of what a [`Level`] counts, until dropped.
+pub(crate) struct Held {
+    of: Arc<Observed>,
+    which: fn(&Figures) -> &Level,
+}
+
+/// Describes the metrics to the recorder.
+pub(super) fn describe() {
+    describe_counter!(
+        "gateway_calls_total",
+        "Requests of clients, by upstream server, method and outcome."
+    );
+    describe_counter!(
+        "gateway_questions_total",
+        "Questions of upstream servers, by the way they reached a person and how they ended."
+    );
+    describe_counter!(
+        "gateway_approvals_total",
+        "Calls that a person was asked to approve, by decision."
+    );
+    describe_gauge!(
+        "gateway_calls_open",
+        "Requests of clients that have no response yet."
+    );
+    describe_gauge!(
+        "gateway_calls_parked",
+        "Calls that wait for the next request of their client."
+    );
+    describe_gauge!("gateway_questions_open", "Questions that are being asked.");
+    describe_histogram!(
+        "gateway_added_seconds",
+        "Time that a call spends in the gateway, without the server and the person."
+    );
+}
+
+impl Figures {
+    pub(super) fn new(upstream: &str) -> Self {
+        Self {
+            upstream: upstream.into(),
+            calls: Default::default(),
+            questions: Default::default(),
+            added: OnceLock::new(),
+            open: Level::new("gateway_calls_open"),
+            parked: Level::new("gateway_calls_parked"),
+            questions_open: Level::new("gateway_questions_open"),
+        }
+    }
+
+    pub(super) fn called(&self, method: Method, outcome: Outcome) {
+        let make = || {
+            counter!(
+                "gateway_calls_total",
+                "upstream" => self.upstream.clone(),
+                "method" => method_label(method),
+                "outcome" => outcome.as_str(),
+            )
+        };
+        self.calls[method as usize][outcome as usize]
+            .get_or_init(make)
+            .increment(1);
+    }
+
+    pub(super) fn asked(&self, way: Way, answered: Answered) {
+        let make = || {
+            counter!(
+                "gateway_questions_total",
+                "upstream" => self.upstream.clone(),
+                "way" => way.as_str(),
+                "outcome" => answered.as_str(),
+            )
+        };
+        self.questions[way as usize][answered as usize]
+            .get_or_init(make)
+            .increment(1);
+    }
+
+    /// Counts a decision about a call. Rare, so no handle is kept.
+    pub(crate) fn approval(&self, decision: &'static str) {
+        let upstream = self.upstream.clone();
+        counter!("gateway_approvals_total", "upstream" => upstream, "decision" => decision)
+            .increment(1);
+    }
+
+    pub(super) fn added(&self, time: Duration) {
+        self.added
+            .get_or_init(
+                || histogram!("gateway_added_seconds", "upstream" => self.upstream.clone()),
+            )
+            .record(time.as_secs_f64());
+    }
+}
+
+impl Level {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            count: AtomicUsize::new(0),
+            gauge: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn gauge(&self, upstream: &Arc<str>) -> &Gauge {
+        self.gauge
+            .get_or_init(|| gauge!(self.name, "upstream" => upstream.clone()))
+    }
+}
+
+impl Held {
+    pub(crate) fn new(of: Arc<Observed>, which: fn(&Figures) -> &Level) -> Self {
+        let figures = &of.figures;
+        let level = which(figures);
+        level.count.fetch_add(1, Ordering::Relaxed);
+        level.gauge(&figures.upstream).increment(1.0);
+        Self { of, which }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let figures = &self.of.figures;
+        let level = (self.which)(figures);
+        level.count.fetch_sub(1, Ordering::Relaxed);
+        level.gauge(&figures.upstream).decrement(1.0);
+    }
+}
+
+fn method_label(method: Method) -> &'static str {
+    match method {
+        Method::Other => "other",
+        Method::Initialize
+        | Method::Discover
+        | Method::ListTools
+        | Method::CallTool
+        | Method::GetPrompt
+        | Method::ReadResource
+        | Method::Listen => method.name(),
+    }
+}
