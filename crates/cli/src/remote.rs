@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use entreat::service::rpc::Code;
 use entreat::service::{CallError, ControlClient, Refusal};
+use entreat_wire::http::Client;
 use serde_json::Value;
+use url::Url;
 
 use crate::environment::Environment;
 use crate::output;
@@ -14,6 +16,8 @@ use crate::output;
 pub(crate) const KEY_VARIABLE: &str = "ENTREAT_API_KEY";
 /// The default address of a service.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:7171";
+/// The largest state of a gateway, in bytes.
+const MAX_STATUS: usize = 16 << 20;
 /// The timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -63,6 +67,11 @@ pub(crate) enum RemoteError {
 }
 
 impl RemoteArgs {
+    /// Returns the URL and the key that are named.
+    pub(crate) fn named(&self) -> Option<(&str, Option<&str>)> {
+        Some((self.url.as_deref()?, self.key.as_deref()))
+    }
+
     /// Returns the service, if one is named.
     pub(crate) fn service(&self, environment: &Environment) -> anyhow::Result<Option<Remote>> {
         let Some(url) = &self.url else {
@@ -135,6 +144,39 @@ impl RemoteError {
             }
             _ => Self::Refused(output::sanitize(message).into_owned()),
         }
+    }
+}
+
+/// Asks a running service for the state of its gateway; the key defaults to the environment's.
+pub(crate) async fn gateway_status(
+    url: &str,
+    key: Option<&str>,
+    environment: &Environment,
+) -> anyhow::Result<Value> {
+    let shown = output::sanitize(url).into_owned();
+    let mut target = Url::parse(url).context("the URL of the service cannot be used")?;
+    let path = format!("{}/gateway/status", target.path().trim_end_matches('/'));
+    target.set_path(&path);
+    target.set_query(None);
+    let client = Client::builder(target.as_str()).build();
+    let client = client.context("the URL of the service cannot be used")?;
+    let mut request = client.request(http::Method::GET).timeout(TIMEOUT);
+    if let Some(key) = key.or_else(|| key_in(environment)) {
+        request = request.bearer(key);
+    }
+    let response = request.send().await.with_context(|| {
+        format!("no gateway responds at {shown}: start `entreat gateway`, or name its --url")
+    })?;
+    let status = response.status();
+    let body = response.body(MAX_STATUS).await;
+    let body = body.with_context(|| format!("no response from the gateway at {shown}"))?;
+    match status.as_u16() {
+        200 => serde_json::from_slice(&body)
+            .with_context(|| format!("{shown} is no gateway of Entreat")),
+        401 => bail!("the key is missing or unknown: set {KEY_VARIABLE} to an operator's"),
+        403 => bail!("this key may not see the state of the gateway: use an operator's"),
+        404 => bail!("the service at {shown} has no gateway: start `entreat gateway`"),
+        other => bail!("{shown} returned HTTP {other}, unlike a gateway of Entreat"),
     }
 }
 

@@ -44,6 +44,8 @@ enum GatewayCommand {
     Check(ServerArgs),
     /// Approve the tools of a server as they are now, where `pin` watches them
     ApproveTools(ServerArgs),
+    /// Show what goes on behind a running gateway
+    Status(status::Args),
 }
 
 #[derive(clap::Args)]
@@ -82,6 +84,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     match &args.command {
         Some(GatewayCommand::Check(args)) => check::run(args, context, out),
         Some(GatewayCommand::ApproveTools(args)) => approve_tools(args, context, out),
+        Some(GatewayCommand::Status(args)) => status::run(args, context, out),
         None => serve(args, context),
     }
 }
@@ -263,3 +266,4 @@ fn approve_tools(
 }
 
 mod check;
+mod status;

@@ -10,7 +10,7 @@ use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::lines::stdio;
 use entreat::gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
 use entreat::gateway::{
-    ApprovalAction, ApprovalRule, GatewaySettings, Glob, Policy, Root, Upstream,
+    ApprovalAction, ApprovalRule, GatewaySettings, Glob, Policy, Root, Trace, Upstream,
 };
 use http::HeaderMap;
 use url::Url;
@@ -22,7 +22,7 @@ use crate::context::{Context, Exit};
 use crate::environment::Environment;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
-use crate::{browser, output, runtime, service};
+use crate::{browser, output, runtime, service, trace_file};
 
 /// Stand between an MCP client and a server, so that the server's questions reach you
 ///
@@ -69,6 +69,10 @@ pub(crate) struct Args {
     /// key is taken from `$ENTREAT_API_KEY` or the file named by the setting `service_key_file`
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url, conflicts_with = "store")]
     service: Option<String>,
+    /// Write a line of JSON for each message to this file, which is created or continued. Answers and
+    /// secrets are left out
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     shared: ConfigArgs,
     #[command(flatten)]
@@ -97,6 +101,7 @@ Examples:
   entreat wrap --approve 'delete_*' --approve 'drop_*' -- my-server
   entreat wrap --root ~/projects -- npx -y @modelcontextprotocol/server-filesystem
   entreat wrap https://example.com/mcp
+  entreat wrap --trace /tmp/server.jsonl -- my-server
 
 Exit codes: that of the server's command; 0 for a URL, when the client disconnected; 2 wrong usage or
 settings, or a command that can't be started; above 128: ended by a signal.";
@@ -125,6 +130,7 @@ async fn relay(
         roots: roots(&args.roots)?,
         ..GatewaySettings::default()
     };
+    let trace = args.trace.as_deref().map(trace_file::open).transpose()?;
     // First, because it takes longest.
     let upstream = connect(args, context.environment())?;
     let elsewhere = service_of(config, args.service.as_deref(), context.environment())?;
@@ -147,6 +153,11 @@ async fn relay(
             }
         });
     }
+    let trace = trace.map(|file| Trace::start(service.entreat.engine().clone(), file));
+    let trace = trace.transpose().context("cannot start the trace")?;
+    if let Some(trace) = &trace {
+        gateway = gateway.trace(trace.clone());
+    }
     let gateway = gateway.build();
     let (input, output) = stdio();
     let exit = tokio::select! {
@@ -154,8 +165,14 @@ async fn relay(
         signal = signals.next() => signal,
     };
     drop(gateway);
+    let closing = async {
+        if let Some(trace) = trace {
+            trace.close().await;
+        }
+        service.close_with(telemetry).await;
+    };
     tokio::select! {
-        () = service.close_with(telemetry) => Ok(exit),
+        () = closing => Ok(exit),
         signal = signals.next() => Ok(signal),
     }
 }

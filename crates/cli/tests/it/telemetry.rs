@@ -20,13 +20,13 @@ const PARENT: &str = "00f067aa0ba902b7";
 const CANARY: &str = "canary-7f3a91";
 
 /// Receives traces on its own port.
-struct Collector {
-    endpoint: String,
+pub(crate) struct Collector {
+    pub(crate) endpoint: String,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Collector {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let endpoint = format!("http://{}", listener.local_addr().expect("it listens"));
         let bodies = Arc::<Mutex<Vec<Vec<u8>>>>::default();
@@ -60,7 +60,7 @@ impl Collector {
     }
 
     /// Everything received, as bytes and as spans.
-    fn taken(&self) -> (Vec<u8>, Vec<Span>) {
+    pub(crate) fn taken(&self) -> (Vec<u8>, Vec<Span>) {
         let bodies = self.bodies.lock().expect("nobody panics").clone();
         let spans = bodies.iter().flat_map(|body| {
             let request = ExportTraceServiceRequest::decode(&body[..]).expect("it is OTLP");
@@ -85,12 +85,12 @@ fn text(value: Option<opentelemetry_proto::tonic::common::v1::AnyValue>) -> Stri
     }
 }
 
-fn attribute(span: &Span, key: &str) -> Option<String> {
+pub(crate) fn attribute(span: &Span, key: &str) -> Option<String> {
     let mut found = span.attributes.iter().filter(|pair| pair.key == key);
     found.next().map(|pair| text(pair.value.clone()))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         write!(text, "{byte:02x}").expect("there is memory");
@@ -117,7 +117,7 @@ fn call(service: &Service, traceparent: &str, method: &str, params: &Value) -> A
     ))
 }
 
-fn named<'s>(spans: &'s [Span], name: &str) -> Vec<&'s Span> {
+pub(crate) fn named<'s>(spans: &'s [Span], name: &str) -> Vec<&'s Span> {
     spans.iter().filter(|span| span.name == name).collect()
 }
 

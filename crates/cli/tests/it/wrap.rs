@@ -87,3 +87,44 @@ fn a_call_waits_for_its_approval_on_a_page() {
     // What the server itself says.
     assert!(!text(&ran).contains("was not run"), "{ran}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_trace_has_the_messages_and_nobody_else_may_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.jsonl");
+    std::fs::write(&file, "{\"from\": \"before\"}\n").unwrap();
+    let mut client = Client::start(&["--trace", file.to_str().unwrap()]);
+    let secret = json!({"id": "x", "token": "canary-7f3a91"});
+    client.call("ask_status", &secret);
+    client.session.close_stdin();
+    assert_eq!(client.session.wait().code, 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("canary"), "{text}");
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["from"], "before");
+    let calls: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["method"] == "tools/call")
+        .collect();
+    assert_eq!(calls.len(), 4, "{text}");
+    assert_eq!(calls[0]["message"]["params"]["arguments"]["id"], "x");
+    assert!(calls[3]["durationMs"].as_f64().unwrap() > 0.0, "{text}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for path in [&link, folder.path()] {
+        let path = path.to_str().unwrap();
+        crate::is_refused(
+            &["wrap", "--trace", path, "--", "true"],
+            "cannot be written",
+        );
+    }
+}

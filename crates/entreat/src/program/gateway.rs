@@ -3,16 +3,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
 use entreat_gateway::front::{Front, FrontSettings, Route};
 use entreat_gateway::{Builder, Gateway, GatewaySettings, Person};
 use entreat_service::Role;
 use entreat_service::http::{AdmittedCaller, Http};
 
 use super::{Entreat, long_waits};
+
+/// Where the state of the gateway is.
+const STATUS: &str = "/gateway/status";
 
 /// Opens a page in the browser of this machine.
 pub(super) type Browser = Arc<dyn Fn(&str) + Send + Sync>;
@@ -55,15 +61,38 @@ impl Entreat {
         let Some(options) = options else {
             return http;
         };
-        let mut gateway = self.gateway().settings(options.settings);
+        let mut gateway = self.gateway().settings(options.settings).observed();
         if let Some(open) = browser {
             gateway = gateway.browser(move |url| open(url));
         }
         let front = Front::new(gateway.build(), options.routes, options.front);
         let name_person = from_fn_with_state(Arc::new(options.respondents), name_person);
         let router = front.router().layer(name_person);
+        let router = router.merge(
+            Router::new()
+                .route(STATUS, get(status))
+                .with_state(front.clone()),
+        );
         self.front = Some(front);
         http.with_admitted(router)
+    }
+}
+
+/// Returns what goes on behind each upstream: to operators, and to programs on this machine where
+/// nobody needs a key.
+async fn status(State(front): State<Front>, request: Request) -> Response {
+    let caller = request.extensions().get::<AdmittedCaller>();
+    match caller.map(|caller| caller.role) {
+        Some(Role::Operator | Role::Local) => {
+            let body = serde_json::json!({"upstreams": front.status()}).to_string();
+            ([(CONTENT_TYPE, "application/json")], body).into_response()
+        }
+        Some(Role::Asker) => (
+            StatusCode::FORBIDDEN,
+            "The state of the gateway is for keys with the role `operator`.\n",
+        )
+            .into_response(),
+        None => StatusCode::UNAUTHORIZED.into_response(),
     }
 }
 

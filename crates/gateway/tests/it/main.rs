@@ -15,6 +15,10 @@ mod http_server;
 mod http_upstream;
 mod legacy;
 mod lowered;
+mod message_trace;
 mod modern;
+mod observe;
 mod raised;
+#[cfg(feature = "traces")]
+mod traces;
 mod world;
