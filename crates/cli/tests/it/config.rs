@@ -319,7 +319,7 @@ fn what_is_wrong_is_told_with_its_place() {
 #[test]
 fn everything_that_is_wrong_is_told_at_once() {
     let ground = Ground::with(
-        "listn = 1\nretention = '1d'\n[timeouts.form]\nmax = 'x'\ndefault = '10m'\n\
+        "listn = 1\nretention = '1w'\n[timeouts.form]\nmax = 'x'\ndefault = '10m'\n\
          [timeouts.url]\nwarn_before = '5m'\nextension_duration = '6m'\n\
          [[asker]]\nretry_limit = 0\nkey = 'short'\n\
          [[asker]]\nname = 'a'\nkey = '0123456789abcdef'\ntimeouts.inline.extension_duration = '10m'\n",
