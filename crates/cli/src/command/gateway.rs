@@ -21,7 +21,7 @@ use crate::context::{Context, Exit};
 use crate::store::NewStoreArgs;
 use crate::{browser, output, runtime};
 
-/// Serve MCP servers to any client over Streamable HTTP, and ask what the clients can't show
+/// Serve MCP servers to any client over HTTP, and ask what clients can't show
 ///
 /// The servers are in `[[upstream]]` tables of the configuration. Each is at /mcp/NAME. It is
 /// `entreat serve` with a gateway beside it: the same address, keys, pages and store.

@@ -203,7 +203,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "entreat.toml:1: `log_format` is invalid: it must be text",
         ),
         (
-            "retention = '1d'",
+            "retention = '1w'",
             "entreat.toml:1: `retention` is invalid: a duration is",
         ),
         ("retry_limit = 256", "a whole number from 1 to 255"),
