@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail, ensure};
@@ -169,13 +169,15 @@ impl Lines {
         self.number
     }
 
-    /// Whether reading the next line may block, so that output should be flushed first.
-    pub(crate) fn may_wait(&self) -> bool {
-        !self.reader.buffer().contains(&b'\n')
-    }
-
-    /// Reads the next line without its line ending, or `None` after the last.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Result<&str, BadLine>>> {
+    /// Reads the next line without its line ending, or `None` after the last. Flushes `out` before
+    /// it blocks: whoever sends the lines may wait for the verdict about the one before.
+    pub(crate) fn next(
+        &mut self,
+        out: &mut dyn Write,
+    ) -> io::Result<Option<Result<&str, BadLine>>> {
+        if !self.reader.buffer().contains(&b'\n') {
+            out.flush()?;
+        }
         self.line.clear();
         let mut length = 0usize;
         loop {
@@ -243,7 +245,7 @@ mod tests {
     fn lines(text: &'static [u8], limit: usize) -> Vec<Result<String, BadLine>> {
         let mut lines = Lines::new(Box::new(text), limit);
         let mut found = Vec::new();
-        while let Some(line) = lines.next().unwrap() {
+        while let Some(line) = lines.next(&mut io::sink()).unwrap() {
             found.push(line.map(ToOwned::to_owned));
         }
         found
