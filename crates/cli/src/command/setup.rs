@@ -226,7 +226,7 @@ fn add(
     if let Some(backup) = backup {
         let backup = backup.to_string_lossy();
         context.say(format_args!(
-            "the file before: {}",
+            "backup of the file before the change: {}",
             output::sanitize(&backup)
         ));
     }
@@ -329,7 +329,7 @@ fn wrap_server(
     if let Some(backup) = backup {
         let backup = backup.to_string_lossy();
         context.say(format_args!(
-            "the file before: {}",
+            "backup of the file before the change: {}",
             output::sanitize(&backup)
         ));
     }
