@@ -2,7 +2,8 @@
 
     python3 examples/ask.py [URL]
 
-`entreat serve` must be running at this URL, by default http://127.0.0.1:7171. If it requires a key, set ENTREAT_KEY.
+`entreat serve` must be running, by default at http://127.0.0.1:7171. If it requires a key, set
+ENTREAT_KEY.
 """
 
 import itertools

@@ -3,8 +3,8 @@
 #
 #   examples/ask.sh [URL]
 #
-# `entreat serve` must be running at this URL, by default http://127.0.0.1:7171. If it requires a
-# key, set ENTREAT_KEY.
+# `entreat serve` must be running, by default at http://127.0.0.1:7171. If it requires a key, set
+# ENTREAT_KEY.
 set -eu
 url=${1:-http://127.0.0.1:7171}
 

@@ -2,8 +2,8 @@
 //
 //     npx tsx examples/ask.ts [URL]
 //
-// `entreat serve` must be running at this URL, by default http://127.0.0.1:7171. If it requires a
-// key, set ENTREAT_KEY.
+// `entreat serve` must be running, by default at http://127.0.0.1:7171. If it requires a key, set
+// ENTREAT_KEY.
 
 type Asked = { elicitationId: string; page: string };
 

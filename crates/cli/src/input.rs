@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail, ensure};
@@ -24,6 +24,30 @@ pub(crate) enum Source {
     Stdin,
     /// A file.
     File(PathBuf),
+}
+
+/// Whether it is clear without reading that stdin is empty: it is the null device or an empty file.
+/// A pipe may yet bring something.
+pub(crate) fn stdin_is_empty() -> bool {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        use std::os::unix::fs::FileTypeExt as _;
+
+        let metadata = stdin.as_fd().try_clone_to_owned();
+        let metadata = metadata.and_then(|stdin| File::from(stdin).metadata());
+        metadata.is_ok_and(|found| {
+            found.file_type().is_char_device() || (found.is_file() && found.len() == 0)
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        false
+    }
 }
 
 impl From<OsString> for Source {

@@ -235,7 +235,7 @@ fn add(
     if let Some(backup) = backup {
         let backup = backup.to_string_lossy();
         context.say(format_args!(
-            "the file before: {}",
+            "backup of the file before the change: {}",
             output::sanitize(&backup)
         ));
     }
@@ -338,7 +338,7 @@ fn wrap_server(
     if let Some(backup) = backup {
         let backup = backup.to_string_lossy();
         context.say(format_args!(
-            "the file before: {}",
+            "backup of the file before the change: {}",
             output::sanitize(&backup)
         ));
     }

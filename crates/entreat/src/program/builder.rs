@@ -28,6 +28,10 @@ use super::{Entreat, EntreatError, Server};
 /// The name of the asker for local programs without a key.
 const LOCAL: &str = "local";
 
+/// The name of the asker for MCP servers, unless they set one.
+#[cfg(feature = "mcp")]
+pub(super) const MCP: &str = "mcp";
+
 /// Builds an [`Entreat`].
 #[derive(Default)]
 #[must_use = "nothing runs until it is started"]
@@ -353,6 +357,11 @@ impl Builder {
                 Some(folder) => Uploads::open(folder, engine.clone(), self.upload_settings),
                 None => Uploads::temporary(engine.clone(), self.upload_settings),
             };
+            self.pages.unnamed_askers.insert(LOCAL.to_owned());
+            #[cfg(feature = "mcp")]
+            if self.mcp.asker.is_none() {
+                self.pages.unnamed_askers.insert(MCP.to_owned());
+            }
             // Posted forms are subject to the same limits.
             self.pages.body_timeout = self.http.body_timeout;
             self.pages.body_memory = self.http.body_memory;
