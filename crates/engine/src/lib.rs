@@ -28,7 +28,7 @@ pub mod store;
 mod answer_memory;
 mod deadlines;
 mod events;
-mod fair_queue;
+pub mod fair_queue;
 mod health;
 mod limits;
 mod log_throttle;

@@ -21,6 +21,7 @@ use crate::call::{Call, Link, Method};
 use crate::capability::Capabilities;
 use crate::envelope::RawId;
 use crate::json::{RawObject, quoted};
+use crate::memory::Room;
 use crate::reply::{Reply, code, tool_text};
 use crate::session::Session;
 use crate::settings::GatewaySettings;
@@ -49,6 +50,8 @@ pub(crate) struct Flow {
     state: Mutex<FlowState>,
     /// Counts changes that a held request may be waiting for.
     changes: watch::Sender<u64>,
+    /// Its memory.
+    _room: Room,
 }
 
 #[derive(Default)]
@@ -62,6 +65,8 @@ struct FlowState {
     /// How many pages are open in front of the person.
     pages: usize,
     end: Option<Reply>,
+    /// The memory of its end, which is kept only with it.
+    end_room: Option<Room>,
     /// The number of the round whose ticket the client has.
     round: u32,
     /// What the newest ticket was used for.
@@ -74,7 +79,7 @@ struct FlowState {
     let_go: Option<UnixTime>,
     /// Whether that was because the client closed its stream.
     was_let_go: bool,
-    /// Whether the client has a ticket to go on with.
+    /// Whether the client has a ticket or a link to go on with.
     has_ticket: bool,
 }
 
@@ -170,7 +175,11 @@ impl Flows {
                 .find(|(_, flow)| flow.state.lock().end.is_some())
                 .map(|(handle, _)| handle.clone());
             match ended {
-                Some(handle) => drop(flows.remove(&handle)),
+                Some(handle) => {
+                    if let Some(flow) = flows.remove(&handle) {
+                        flow.cancelled.cancel();
+                    }
+                }
                 None => return Err(Reply::failed("too many calls are waiting", "busy")),
             }
         }
@@ -190,6 +199,9 @@ impl Session {
         method: Method,
         capabilities: Capabilities,
     ) -> Result<Arc<Flow>, Reply> {
+        let Some(room) = self.memory.take(0) else {
+            return Err(Reply::failed("too many calls are waiting", "busy"));
+        };
         let flow = Arc::new(Flow {
             session: self.clone(),
             method,
@@ -200,6 +212,7 @@ impl Session {
                 ..FlowState::default()
             }),
             changes: watch::Sender::new(0),
+            _room: room,
         });
         self.flows.insert(&flow)?;
         let parked = flow.clone();
@@ -340,8 +353,14 @@ impl Flow {
 
     /// Ends the call.
     pub(crate) fn finish(&self, reply: Reply) {
+        let (Reply::Result(text) | Reply::Error(text)) = &reply;
+        // Its last round keeps it too, for a repetition.
+        let room = self.session.memory.take(2 * text.len());
         self.change(|state| {
-            state.end.get_or_insert(reply);
+            if state.end.is_none() {
+                state.end = Some(reply);
+                state.end_room = room;
+            }
         });
     }
 
@@ -411,10 +430,18 @@ impl Flow {
             () = call.cancelled.cancelled() => None,
             reply = self.next_round(call, binding, is_first) => Some(reply),
         };
+        let mut is_done = false;
         self.change(|state| {
             state.is_held = false;
             state.let_go = Some(self.session.engine().now());
+            // Nobody can come back for its end, or it cannot be kept.
+            let is_kept = state.has_ticket && state.end_room.is_some();
+            is_done = reply.is_some() && state.end.is_some() && !is_kept;
         });
+        if is_done {
+            self.session.flows.remove(&self.handle);
+            self.cancelled.cancel();
+        }
         reply
     }
 
@@ -433,6 +460,7 @@ impl Flow {
                     return end.clone();
                 }
                 if let Some(link) = state.link.take() {
+                    state.has_ticket = true;
                     let text = session.link_text(&link, &self.handle);
                     return Reply::Result(tool_text(&text, false, true));
                 }
@@ -538,6 +566,11 @@ impl Flow {
             });
             tokio::select! {
                 biased;
+                // It is not kept any longer.
+                () = self.cancelled.cancelled() => {
+                    self.session.flows.remove(&self.handle);
+                    return;
+                }
                 // Cannot fail: this flow holds the sender.
                 _ = changes.changed() => {}
                 () = until(&mut rest) => {

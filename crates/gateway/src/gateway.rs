@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::approvals::Approved;
 use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
+use crate::memory::Memory;
 use crate::policy::Policy;
 use crate::session::{Ended, Person, Session};
 use crate::settings::GatewaySettings;
@@ -25,6 +26,8 @@ pub struct Gateway {
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
     pub(crate) approved: Approved,
+    /// For clients over HTTP.
+    pub(crate) memory: Memory,
 }
 
 /// Builds a [`Gateway`].
@@ -142,6 +145,7 @@ impl Builder {
     pub fn build(self) -> Arc<Gateway> {
         let sealer = Sealer::new(self.desk.asker.engine().clone(), STATE_PURPOSE);
         Arc::new(Gateway {
+            memory: Memory::new(self.settings.memory, self.settings.principal_share),
             desk: self.desk,
             settings: self.settings,
             sealer,

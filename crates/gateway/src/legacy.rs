@@ -18,7 +18,7 @@ use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, ClientInfo, Pair, Push, Session};
+use crate::session::{Change, ClientInfo, MAX_PUSHED, Pair, Place, Push, Session};
 use crate::tasks::AbortOnDrop;
 
 impl Session {
@@ -189,9 +189,21 @@ impl Session {
                 let error = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
                 self.upstream.send(error.to_message(&id)).await;
             }
-            (_, CREATE) if self.asks_itself() => self.ask(id, params, via.as_ref()),
-            (_, ROOTS) if !self.settings().roots.is_empty() => self.list_roots(id),
+            (_, CREATE) if self.asks_itself() => {
+                if let Some(place) = self.serve(&id, method, params).await {
+                    self.ask(id, params, via.as_ref(), place);
+                }
+            }
+            (_, ROOTS) if !self.settings().roots.is_empty() => {
+                if let Some(place) = self.serve(&id, method, params).await {
+                    self.list_roots(id, place);
+                }
+            }
             (Pair::Undecided | Pair::Legacy, _) => {
+                if self.state.lock().pushes.len() >= MAX_PUSHED {
+                    let busy = Reply::failed("too many requests are open", "busy");
+                    return self.upstream.send(busy.to_message(&id)).await;
+                }
                 let client_id = {
                     let mut state = self.state.lock();
                     let passes = id.is_plain() && !state.pushes.contains_key(&id);
@@ -217,7 +229,7 @@ impl Session {
     }
 
     /// Asks a question of the upstream, and answers it.
-    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>) {
+    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>, place: Place) {
         let (call, linkable) = self.attribute(via);
         let cancelled = match &call {
             Some(call) => call.cancelled.child_token(),
@@ -249,6 +261,7 @@ impl Session {
             if is_open {
                 session.upstream.send(reply.to_message(&id)).await;
             }
+            drop(place);
         });
     }
 
@@ -268,7 +281,7 @@ impl Session {
     }
 
     /// Answers with the client's roots and the configured ones.
-    fn list_roots(self: &Arc<Self>, id: RawId) {
+    fn list_roots(self: &Arc<Self>, id: RawId, place: Place) {
         let session = self.clone();
         self.spawn(async move {
             let mut roots = Vec::new();
@@ -283,6 +296,7 @@ impl Session {
             let result = json!({"roots": roots}).to_string();
             let reply = Reply::Result(result).to_message(&id);
             session.upstream.send(reply).await;
+            drop(place);
         });
     }
 

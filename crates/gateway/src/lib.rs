@@ -21,6 +21,7 @@ pub mod json;
 mod legacy;
 mod links;
 mod lowered;
+mod memory;
 mod meta;
 mod modern;
 mod pins;

@@ -23,10 +23,13 @@ use crate::json::{RawObject, quoted};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Pair, Session};
+use crate::session::{Pair, Place, Session};
 
-/// How many log messages a call keeps between its rounds.
+/// How many log messages a call keeps between its rounds, and how large each may be.
 const MAX_LOGS: usize = 64;
+const MAX_REPORT: usize = 16 << 10;
+/// How many resources a stream of notifications may name.
+const MAX_URIS: usize = 1_000;
 /// How often a call is sent again after URLs were visited.
 const MAX_REPEATS: usize = 3;
 
@@ -37,8 +40,9 @@ pub(crate) struct Lowered {
     init: OnceLock<String>,
     /// Calls that are open at the server, by their ids there.
     calls: Mutex<BTreeMap<u64, (RawId, Arc<Flow>)>>,
-    /// Streams of notifications that the client listens on, by its ids.
-    listeners: Mutex<HashMap<RawId, Listener>>,
+    /// Streams of notifications that clients listen on, by the numbers of their calls: several
+    /// clients may use one id.
+    listeners: Mutex<HashMap<u64, Listener>>,
     /// How many listeners want each resource.
     subscriptions: Mutex<HashMap<String, usize>>,
     /// The roots that the client listed last.
@@ -296,7 +300,11 @@ impl Session {
                 let reply = Reply::Result("{}".to_owned()).to_message(&id);
                 self.upstream.send(reply).await;
             }
-            CREATE => self.ask_lowered(id, params, exact),
+            CREATE => {
+                if let Some(place) = self.serve(&id, method, params).await {
+                    self.ask_lowered(id, params, exact, place);
+                }
+            }
             SAMPLE | ROOTS => {
                 let declares = |flow: &Arc<Flow>| {
                     let can = flow.capabilities();
@@ -307,11 +315,15 @@ impl Session {
                     }
                 };
                 let flow = exact.or(oldest).filter(declares);
+                let Some(place) = self.serve(&id, method, params).await else {
+                    return;
+                };
                 let (session, method, params) =
                     (self.clone(), method.to_owned(), params.to_owned());
                 self.spawn(async move {
                     let reply = session.client_content(flow, &method, &params).await;
                     session.upstream.send(reply.to_message(&id)).await;
+                    drop(place);
                 });
             }
             _ => self.upstream.send(no_method().to_message(&id)).await,
@@ -361,7 +373,13 @@ impl Session {
 
     /// Asks a question of the upstream. If nobody knows which call it belongs to, it does not go to
     /// the client.
-    fn ask_lowered(self: &Arc<Self>, id: RawId, params: &str, flow: Option<Arc<Flow>>) {
+    fn ask_lowered(
+        self: &Arc<Self>,
+        id: RawId,
+        params: &str,
+        flow: Option<Arc<Flow>>,
+        place: Place,
+    ) {
         let withdrawn = match &flow {
             Some(flow) => flow.cancelled.child_token(),
             None => self.stop.child_token(),
@@ -395,6 +413,7 @@ impl Session {
             if is_open {
                 session.upstream.send(reply.to_message(&id)).await;
             }
+            drop(place);
         });
     }
 
@@ -445,7 +464,9 @@ impl Session {
         };
         let Some(call) = flow.held() else {
             let mut reports = self.lowered.reports.lock();
-            if let Some(reports) = reports.get_mut(&handle) {
+            if let Some(reports) = reports.get_mut(&handle)
+                && params.len() <= MAX_REPORT
+            {
                 reports.progress = Some(params.to_owned());
             }
             return;
@@ -476,7 +497,8 @@ impl Session {
                 return;
             };
             let held = flow.held();
-            if held.is_none() && reports.logs.len() < MAX_LOGS {
+            let is_kept = reports.logs.len() < MAX_LOGS && params.len() <= MAX_REPORT;
+            if held.is_none() && is_kept {
                 reports.logs.push(params.to_owned());
             }
             held
@@ -514,11 +536,16 @@ impl Session {
 
     /// Opens a stream: the server's notifications are passed to it from now on.
     fn listen(self: &Arc<Self>, call: &Arc<Call>, params: &str) {
-        if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
-        }
         let init = self.lowered.init.get().map_or("{}", String::as_str);
         let listener = Listener::new(call, params, init);
+        if listener.uris.len() > MAX_URIS {
+            let error = Reply::error(code::INVALID_PARAMS, "params: more than 1,000 resources");
+            return call.client.respond(error.to_message(&call.id));
+        }
+        let seq = match self.note_call(call) {
+            Ok(seq) => seq,
+            Err(busy) => return call.client.respond(busy.to_message(&call.id)),
+        };
         call.client.push(listener.message(
             "notifications/subscriptions/acknowledged",
             &listener.acknowledged(),
@@ -535,10 +562,7 @@ impl Session {
             }
         }
         let uris = listener.uris.clone();
-        self.lowered
-            .listeners
-            .lock()
-            .insert(call.id.clone(), listener);
+        self.lowered.listeners.lock().insert(seq, listener);
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
             for uri in added {
@@ -546,7 +570,7 @@ impl Session {
                 drop(session.request("resources/subscribe", &params).await);
             }
             call.cancelled.cancelled().await;
-            session.lowered.listeners.lock().remove(&call.id);
+            session.lowered.listeners.lock().remove(&seq);
             let mut removed = Vec::new();
             {
                 let mut subscriptions = session.lowered.subscriptions.lock();

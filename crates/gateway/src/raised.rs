@@ -27,6 +27,8 @@ use crate::tasks::AbortOnDrop;
 
 /// The maximum number of resources that a client subscribes to.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+/// The longest URI of a resource that a client subscribes to, in bytes.
+const MAX_URI: usize = 2 << 10;
 /// The pauses before a stream of notifications is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -137,6 +139,12 @@ impl Session {
             "logging/setLevel" => *self.raised.log_level.lock() = params.string("level"),
             "resources/subscribe" => {
                 let uri = params.string("uri").unwrap_or_default();
+                if uri.len() > MAX_URI {
+                    return Some(Reply::error(
+                        code::INVALID_PARAMS,
+                        "params: the URI is too long",
+                    ));
+                }
                 let is_full = self.raised.uris.borrow().len() >= MAX_SUBSCRIPTIONS;
                 if is_full {
                     return Some(Reply::failed("too many subscriptions", "busy"));

@@ -14,15 +14,17 @@ use bytes::Bytes;
 use entreat_core::schema::Era;
 use entreat_engine::Engine;
 use entreat_engine::rate::{Rate, RateLimiter};
+use entreat_wire::message::SAMPLE;
 use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::open::Pending;
-pub(crate) use self::open::{Push, State};
+pub(crate) use self::open::{MAX_PUSHED, Push, State};
 use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
@@ -34,6 +36,7 @@ use crate::gateway::Gateway;
 use crate::json::{RawObject, quoted};
 use crate::legacy::token_in;
 use crate::lowered::Lowered;
+use crate::memory::{Account, Room};
 use crate::policy::Policy;
 use crate::raised::Raised;
 use crate::random;
@@ -44,6 +47,13 @@ use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
+/// How many requests of the upstream are worked on here at once.
+const MAX_SERVED: usize = 100;
+/// The largest question of an upstream, in bytes of its parameters.
+const MAX_QUESTION: usize = 1 << 20;
+/// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
+/// stay as long as the call.
+const COPIED: usize = 64 << 10;
 
 /// Who is behind a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +105,10 @@ pub(crate) struct Session {
     pub(crate) lowered: Lowered,
     pub(crate) approvals: Approvals,
     rate: Option<RateLimiter>,
+    /// The memory of the principal.
+    pub(crate) memory: Account,
+    /// Places for requests of the upstream that are worked on here.
+    serving: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -147,6 +161,12 @@ pub(crate) enum Change {
     Held,
 }
 
+/// A place for a request of the upstream, and the memory of that.
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+    _room: Room,
+}
+
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -170,6 +190,11 @@ impl Session {
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
         let rate = NonZeroU32::new(per_minute);
+        let memory = match &client {
+            // The only client.
+            ClientSender::Lines(_) => Account::alone(gateway.settings.memory),
+            ClientSender::Stream(_) => gateway.memory.of(&person.principal),
+        };
         Arc::new(Self {
             client,
             upstream,
@@ -177,7 +202,7 @@ impl Session {
             fallback_name: name.to_owned(),
             desk: gateway.desk.for_person(&person),
             person,
-            policy,
+            policy: policy.for_session(),
             has_listed: AtomicBool::new(false),
             negotiating: tokio::sync::Mutex::default(),
             prefix: format!("e-{digits}-"),
@@ -188,6 +213,8 @@ impl Session {
             lowered: Lowered::default(),
             approvals: Approvals::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
+            memory,
+            serving: Arc::new(Semaphore::new(MAX_SERVED)),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             gateway,
@@ -260,7 +287,7 @@ impl Session {
         let has_open = !state.requests.is_empty()
             || !state.by_client_id.is_empty()
             || !state.asks.is_empty()
-            || !state.links.is_empty();
+            || state.links.values().any(|(_, call)| !call.is_over());
         has_open || self.flows.has_open()
     }
 
@@ -324,6 +351,25 @@ impl Session {
         })
     }
 
+    /// Takes a place for a request of the upstream that is worked on here. Without one, or if the
+    /// request is too large, the upstream gets an error, and nothing more is read from it until it
+    /// has taken that.
+    pub(crate) async fn serve(&self, id: &RawId, method: &str, params: &str) -> Option<Place> {
+        let refusal = if params.len() > MAX_QUESTION && method != SAMPLE {
+            Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB")
+        } else {
+            let permit = self.serving.clone().try_acquire_owned().ok();
+            if let Some(_permit) = permit
+                && let Some(_room) = self.memory.take(params.len())
+            {
+                return Some(Place { _permit, _room });
+            }
+            Reply::failed("too many requests are open", "busy")
+        };
+        self.upstream.send(refusal.to_message(id)).await;
+        None
+    }
+
     // ---- from the client
 
     /// Takes a message of the client; `via` is where the response to a request goes.
@@ -351,9 +397,10 @@ impl Session {
                 self.client.push(error.to_message(&RawId::new("null")));
             }
             Kind::Notification { method, .. }
-                if method == Method::CallTool.name() && self.needs_approval() =>
+                if method == Method::CallTool.name()
+                    && (self.needs_approval() || !self.policy.offers_all()) =>
             {
-                tracing::warn!("dropped a call without an id, which nobody can approve");
+                tracing::warn!("dropped a call without an id, which nobody can refuse");
             }
             Kind::Batch => self.batch(&text, envelope.text, via).await,
             Kind::Response { id, result, error } => {
@@ -376,12 +423,22 @@ impl Session {
             Kind::Request { id, method, params } => {
                 let params = params.unwrap_or("{}");
                 let token = token_in(params);
+                let Some(room) = self.memory.take(text.len()) else {
+                    let busy = Reply::failed("too many calls are open", "busy");
+                    return via.respond(busy.to_message(&RawId::new(id)));
+                };
+                let kept = if text.len() <= COPIED {
+                    Bytes::copy_from_slice(&text)
+                } else {
+                    text.clone()
+                };
                 let call = Call::new(
                     RawId::new(id),
                     Method::of(method),
-                    text.clone(),
+                    kept,
                     token.as_deref(),
                     via.clone(),
+                    (self.memory.clone(), Some(room)),
                 );
                 self.end_with_its_stream(&call);
                 let mut pair = self.state.lock().pair;
@@ -517,7 +574,10 @@ impl Session {
             // The client knows the tools from before; what they are now is not known here.
             self.list_tools(pair).await;
         }
-        self.policy.refuse_call(&self.fallback_name, params)
+        if self.is_resume(params) {
+            return None;
+        }
+        self.policy.refuse_call(params)
     }
 
     async fn list_tools(self: &Arc<Self>, pair: Pair) {
@@ -557,8 +617,8 @@ impl Session {
                 return;
             };
             session.flows.let_go(&call);
-            let seq = session.state.lock().seq_of(&call);
-            if let Some(seq) = seq {
+            let is_open = session.state.lock().is_noted(&call);
+            if is_open && let Some(seq) = call.seq() {
                 session.cancel_call(&call, seq, RawObject::default()).await;
             }
         });

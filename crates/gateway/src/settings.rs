@@ -37,8 +37,13 @@ pub struct GatewaySettings {
     pub attempts: u32,
     /// How often a call goes through rounds, or is repeated after URLs were visited.
     pub rounds: u32,
-    /// How many calls may be parked at once.
+    /// How many calls of one session may be parked at once.
     pub parked: usize,
+    /// Memory for open calls, results that nobody has fetched and messages that nobody has read, in
+    /// bytes.
+    pub memory: usize,
+    /// How much of it one principal may use, in percent. A single client over stdio may use all.
+    pub principal_share: u8,
     /// Which calls of tools a person has to approve. The first rule that matches decides.
     pub approvals: Vec<ApprovalRule>,
     /// Root folders that are offered to servers in addition to the client's.
@@ -71,6 +76,8 @@ impl Default for GatewaySettings {
             attempts: 3,
             rounds: 10,
             parked: 10_000,
+            memory: 1 << 30,
+            principal_share: 25,
             approvals: Vec::new(),
             roots: Vec::new(),
         }

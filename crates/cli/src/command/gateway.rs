@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use entreat::gateway::front::{Connect, FrontSettings, Route};
-use entreat::gateway::side::child::{Child, ChildCommand};
+use entreat::gateway::front::{Connect, Route};
+use entreat::gateway::side::child::{Child, ChildCommand, LogLine, Stderr};
 use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::{UpstreamReceiver, UpstreamSender};
-use entreat::gateway::{GatewaySettings, Pins, Policy, Upstream, forget_tools};
+use entreat::gateway::{Pins, Policy, Upstream, forget_tools};
 use entreat::{Builder, GatewayOptions};
 
 use super::serve;
@@ -53,6 +53,9 @@ struct ServerArgs {
     #[command(flatten)]
     shared: ConfigArgs,
 }
+
+/// The longest line of a server that is logged, in bytes.
+const LONGEST_LOG_LINE: usize = 4 << 10;
 
 const AFTER_HELP: &str = "\
 Example of a configuration, entreat.toml:
@@ -104,15 +107,8 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         .map(|location| args.new_store.allow(location));
     let options = GatewayOptions {
         routes: routes(&config)?,
-        settings: GatewaySettings {
-            approvals: config
-                .approvals
-                .iter()
-                .map(|rule| rule.rule.clone())
-                .collect(),
-            ..GatewaySettings::default()
-        },
-        front: FrontSettings::default(),
+        settings: config.gateway_settings(),
+        front: config.front_settings(),
         respondents: config.respondents(),
     };
     let has_browser = browser::may_open(context);
@@ -140,7 +136,11 @@ fn routes(config: &Config) -> anyhow::Result<Vec<Route>> {
         };
         Route {
             name: upstream.name.clone(),
-            connect: connect(upstream.clone(), policy(upstream, &pins)),
+            connect: connect(
+                upstream.clone(),
+                policy(upstream, &pins),
+                log_of(&upstream.name),
+            ),
             per_principal,
         }
     };
@@ -166,9 +166,10 @@ fn policy(upstream: &UpstreamConfig, pins: &std::path::Path) -> Policy {
 }
 
 /// Connects to a server, or starts it.
-fn connect(upstream: UpstreamConfig, policy: Policy) -> Connect {
+fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
     Arc::new(move || {
-        let started = start(&upstream).map_err(|error| std::io::Error::other(format!("{error:#}")));
+        let started =
+            start(&upstream, &log).map_err(|error| std::io::Error::other(format!("{error:#}")));
         let (sender, receiver, url) = started?;
         Ok(Upstream {
             sender,
@@ -182,7 +183,7 @@ fn connect(upstream: UpstreamConfig, policy: Policy) -> Connect {
 
 type Started = (UpstreamSender, UpstreamReceiver, Option<String>);
 
-fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
+fn start(upstream: &UpstreamConfig, log: &LogLine) -> anyhow::Result<Started> {
     match &upstream.target {
         UpstreamTarget::Command {
             program,
@@ -195,6 +196,7 @@ fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
             command.arguments.clone_from(arguments);
             command.directory.clone_from(folder);
             command.launcher = std::env::current_exe().ok();
+            command.stderr = Stderr::Lines(log.clone());
             for (name, value) in environment {
                 command.environment.push((name.into(), value.into()));
             }
@@ -219,6 +221,22 @@ fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
             ))
         }
     }
+}
+
+/// Logs what a server writes to its stderr: it must not look like a line of ours.
+fn log_of(server: &str) -> LogLine {
+    let server = server.to_owned();
+    Arc::new(move |line| {
+        let text = shown(line);
+        tracing::info!(target: "entreat::upstream", server, "{text}");
+    })
+}
+
+/// What a server writes, as text that no terminal takes for a command.
+fn shown(line: &[u8]) -> String {
+    let line = &line[..line.len().min(LONGEST_LOG_LINE)];
+    let text = String::from_utf8_lossy(line);
+    output::sanitize(text.trim_end()).into_owned()
 }
 
 /// The configuration, and the servers of a name or all.

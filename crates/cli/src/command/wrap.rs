@@ -123,7 +123,7 @@ async fn relay(
         fulfils: !args.no_fulfil,
         approvals: approvals(config, args),
         roots: roots(&args.roots)?,
-        ..GatewaySettings::default()
+        ..config.gateway_settings()
     };
     // First, because it takes longest.
     let upstream = connect(args, context.environment())?;

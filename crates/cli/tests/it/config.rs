@@ -151,7 +151,7 @@ fn the_page_about_limits_knows_every_limit_that_can_be_set() {
     let names = document["settings"].as_array().unwrap().iter();
     let names = names.map(|row| row["name"].as_str().unwrap());
     let is_limit = |name: &&str| {
-        let groups = ["http.", "limits.", "mcp.", "uploads."];
+        let groups = ["gateway.", "http.", "limits.", "mcp.", "uploads."];
         groups.iter().any(|group| name.starts_with(group)) && !OTHERS.contains(name)
     };
     let limits: Vec<&str> = names.filter(is_limit).collect();

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
-use futures_util::stream;
+use entreat_engine::fair_queue::FairQueue;
+use entreat_wire::values::ValueCounter;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use memchr::memchr2;
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
 
 use super::live::{FrontSettings, Live, Route, Sessions};
 use super::modern_headers;
@@ -43,10 +44,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Bodies up to this size are read without a permit.
 const SMALL: usize = 64 << 10;
-/// How many larger ones are read at once.
+/// How many larger ones are read at once, in total and of one principal.
 const LARGE_BODIES: usize = 8;
-/// How long the body of a request may take to arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const LARGE_BODIES_EACH: usize = 2;
 /// The maximum number of messages in a batch.
 const MAX_BATCH: usize = 100;
 
@@ -61,7 +61,7 @@ pub struct Front(Arc<Inner>);
 struct Inner {
     routes: HashMap<String, Route>,
     sessions: Arc<Sessions>,
-    large_bodies: Semaphore,
+    large_bodies: FairQueue<String>,
 }
 
 impl Front {
@@ -71,7 +71,7 @@ impl Front {
         Self(Arc::new(Inner {
             routes: routes.collect(),
             sessions: Arc::new(Sessions::new(gateway, settings)),
-            large_bodies: Semaphore::new(LARGE_BODIES),
+            large_bodies: FairQueue::new(LARGE_BODIES, LARGE_BODIES_EACH),
         }))
     }
 
@@ -117,7 +117,11 @@ impl Front {
                     let text = "Accept must have application/json and text/event-stream";
                     return refuse(StatusCode::NOT_ACCEPTABLE, text);
                 }
-                match self.body(request).await {
+                if !is_json(&headers) {
+                    let text = "Content-Type must be application/json";
+                    return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+                }
+                match self.body(&person, request).await {
                     Ok(body) => self.post(route, &person, &headers, body).await,
                     Err(response) => response,
                 }
@@ -128,27 +132,34 @@ impl Front {
         }
     }
 
-    /// Reads a body of bounded size; only so many large ones at once.
-    async fn body(&self, request: Request) -> Result<Bytes, Response> {
+    /// Reads a body of bounded size and number of values. Only so many large ones are read at once,
+    /// and of one principal not all of them, since each may take its time.
+    async fn body(&self, person: &Person, request: Request) -> Result<Bytes, Response> {
+        let settings = &self.0.sessions.settings;
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        let max = self.0.sessions.settings.max_message;
-        if length.is_some_and(|length| length > max) {
+        if length.is_some_and(|length| length > settings.max_message) {
             return Err(too_large());
         }
-        let _permit = match length {
-            Some(length) if length <= SMALL => None,
-            _ => self.0.large_bodies.acquire().await.ok(),
-        };
-        let reading = to_bytes(request.into_body(), max);
-        match tokio::time::timeout(BODY_TIMEOUT, reading).await {
-            Ok(Ok(body)) => Ok(body),
-            Ok(Err(_)) => Err(too_large()),
-            Err(_) => Err(refuse(
-                StatusCode::REQUEST_TIMEOUT,
-                "the body took too long to arrive",
-            )),
+        let mut body = request.into_body().into_data_stream();
+        let mut read = Vec::with_capacity(length.unwrap_or_default().min(SMALL));
+        let timeout = settings.body_timeout;
+        let is_over = read_up_to(&mut body, &mut read, SMALL, timeout).await?;
+        if !is_over {
+            let _permit = self.0.large_bodies.acquire(person.principal.clone()).await;
+            // The wait for a turn does not count.
+            let is_over = read_up_to(&mut body, &mut read, settings.max_message, timeout).await?;
+            if !is_over {
+                return Err(too_large());
+            }
+            if ValueCounter::check(&read).is_err() {
+                return Err(refuse(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "the message has too many values",
+                ));
+            }
         }
+        Ok(read.into())
     }
 
     async fn post(
@@ -216,7 +227,7 @@ impl Front {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
-        let stream = Stream::cancelling();
+        let stream = Stream::cancelling().counted(&live.session.memory);
         let via = ClientSender::Stream(stream.clone());
         let reader = stream.read(None);
         take(&live, vec![body.clone()], via).await;
@@ -252,7 +263,7 @@ impl Front {
             .iter()
             .filter(|(_, is_request)| *is_request)
             .count();
-        let stream = Stream::new(requests);
+        let stream = Stream::new(requests).counted(&live.session.memory);
         let via = ClientSender::Stream(stream.clone());
         let reader = stream.read(None);
         let messages = messages.into_iter().map(|(message, _)| message);
@@ -280,7 +291,7 @@ impl Front {
             }
         };
         let starting = Starting(Some(live.clone()));
-        let stream = Stream::new(1);
+        let stream = Stream::new(1).counted(&live.session.memory);
         let reader = stream.read(None);
         take(&live, vec![body.clone()], ClientSender::Stream(stream)).await;
         let Next::Message(_, message) = reader.next().await else {
@@ -411,6 +422,33 @@ impl Front {
             }
         }
     }
+}
+
+/// Reads a body until it ends or is longer than this. Returns whether it has ended.
+async fn read_up_to(
+    body: &mut BodyDataStream,
+    read: &mut Vec<u8>,
+    limit: usize,
+    timeout: Duration,
+) -> Result<bool, Response> {
+    let reading = async {
+        while read.len() <= limit {
+            match body.next().await {
+                Some(Ok(data)) => read.extend_from_slice(&data),
+                Some(Err(_)) => return Err(refuse(StatusCode::BAD_REQUEST, "the body broke off")),
+                None => return Ok(true),
+            }
+        }
+        Ok(false)
+    };
+    let too_slow = || {
+        refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body took too long to arrive",
+        )
+    };
+    let read = tokio::time::timeout(timeout, reading).await;
+    read.unwrap_or_else(|_| Err(too_slow()))
 }
 
 /// Responds with a stream, which begins with a message that was read already.
@@ -617,6 +655,16 @@ fn header_text<'a>(
             "a header is there twice",
         ))),
     }
+}
+
+/// Whether a body is JSON, as its sender says: a page of another site can send other types without
+/// being asked.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Ok(Some(kind)) = header_text(headers, &header::CONTENT_TYPE) else {
+        return false;
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// Whether a client takes a type; one that does not say takes all.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::UnixTime;
-use entreat_engine::shares::{Full, Permit, Shares};
+use entreat_engine::shares::{Permit, Shares};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -51,6 +51,8 @@ pub struct FrontSettings {
     pub pooled: Duration,
     /// The longest message of a client, in bytes.
     pub max_message: usize,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
 }
 
 impl Default for FrontSettings {
@@ -61,6 +63,7 @@ impl Default for FrontSettings {
             idle: Duration::from_secs(30 * 60),
             pooled: Duration::from_secs(5 * 60),
             max_message: crate::side::lines::MAX_MESSAGE,
+            body_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -69,12 +72,15 @@ impl Default for FrontSettings {
 pub(super) struct Sessions {
     gateway: Arc<Gateway>,
     pub(super) settings: FrontSettings,
+    /// Held while a session starts, so that each is counted by the next.
+    starting: Mutex<()>,
     /// By id.
     legacy: Mutex<HashMap<Box<str>, Arc<Live>>>,
     /// Clients of 2026-07-28 have none: those that are alike share one.
     modern: Mutex<HashMap<Class, Arc<Live>>>,
     shares: Shares<String>,
-    circuits: Mutex<HashMap<String, Circuit>>,
+    /// By route and principal: who can end a server must not keep it from others.
+    circuits: Mutex<HashMap<(String, String), Circuit>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -110,9 +116,11 @@ struct Streams {
 impl Sessions {
     pub(super) fn new(gateway: Arc<Gateway>, settings: FrontSettings) -> Self {
         Self {
-            shares: Shares::new(settings.sessions, settings.sessions_per_principal),
+            // Twice, for those that are ending.
+            shares: Shares::new(settings.sessions, 2 * settings.sessions_per_principal),
             gateway,
             settings,
+            starting: Mutex::default(),
             legacy: Mutex::default(),
             modern: Mutex::default(),
             circuits: Mutex::default(),
@@ -140,12 +148,13 @@ impl Sessions {
         route: &Route,
         person: &Person,
     ) -> Result<Arc<Live>, Reply> {
+        let _turn = self.starting.lock();
         let id = random::name::<32>(self.gateway.desk.asker.engine());
         let live = self.start(
             route,
             person,
             id.into(),
-            Stream::general(),
+            Stream::general().counted(&self.gateway.memory.of(&person.principal)),
             self.settings.idle,
         )?;
         self.legacy.lock().insert(live.id.clone(), live.clone());
@@ -164,12 +173,17 @@ impl Sessions {
             principal: person.principal.clone(),
             capabilities,
         };
-        let mut modern = self.modern.lock();
-        if let Some(live) = modern.get(&class)
-            && !live.stop.is_cancelled()
-        {
+        let known = || self.modern.lock().get(&class).cloned();
+        let is_usable = |live: &Arc<Live>| !live.is_ending();
+        if let Some(live) = known().filter(is_usable) {
             live.touch(self.now());
-            return Ok(live.clone());
+            return Ok(live);
+        }
+        let _turn = self.starting.lock();
+        // Another request may have started it meanwhile.
+        if let Some(live) = known().filter(is_usable) {
+            live.touch(self.now());
+            return Ok(live);
         }
         let live = self.start(
             route,
@@ -178,7 +192,7 @@ impl Sessions {
             Stream::closed(),
             self.settings.pooled,
         )?;
-        modern.insert(class, live.clone());
+        self.modern.lock().insert(class, live.clone());
         Ok(live)
     }
 
@@ -194,7 +208,7 @@ impl Sessions {
         if !self
             .circuits
             .lock()
-            .entry(name.clone())
+            .entry((name.clone(), person.principal.clone()))
             .or_default()
             .admits(self.now())
         {
@@ -204,7 +218,7 @@ impl Sessions {
         let permit = self.permit(route, person)?;
         let upstream = (route.connect)().map_err(|error| {
             tracing::warn!(server = %name, %error, "the server cannot be started");
-            self.note_end(name);
+            self.note_end(name, person);
             let message = format!("the server {name:?} cannot be started: {error}");
             Reply::failed(&message, "upstream_unreachable")
         })?;
@@ -248,23 +262,20 @@ impl Sessions {
                 format!("too many connections to the server {name:?} are in use; try again later");
             return Err(Reply::failed(&message, "busy"));
         }
-        self.shares.take(principal.clone()).or_else(|full| {
-            let is_own = |live: &Arc<Live>| live.person.principal == *principal;
-            let may_retry = matches!(full, Full::Share { .. }) && self.evict(is_own);
-            // What gave way is freed when it has ended, which takes a moment.
-            let again = may_retry.then(|| self.shares.take(principal.clone()).ok());
-            again
-                .flatten()
-                .ok_or_else(|| Reply::failed("too many sessions are open; try again later", "busy"))
-        })
+        let busy = || Reply::failed("too many sessions are open; try again later", "busy");
+        let is_own = |live: &Arc<Live>| live.person.principal == *principal && !live.is_ending();
+        if self.all().iter().filter(|live| is_own(live)).count()
+            >= self.settings.sessions_per_principal
+            && !self.evict(is_own)
+        {
+            return Err(busy());
+        }
+        self.shares.take(principal.clone()).map_err(|_| busy())
     }
 
     fn all(&self) -> Vec<Arc<Live>> {
         let mut all: Vec<_> = self.legacy.lock().values().cloned().collect();
-        // Held by `shared` while it starts one.
-        if let Some(modern) = self.modern.try_lock() {
-            all.extend(modern.values().cloned());
-        }
+        all.extend(self.modern.lock().values().cloned());
         all
     }
 
@@ -303,7 +314,7 @@ impl Sessions {
             stream.end();
         }
         if ended.is_some() {
-            self.note_end(&live.route);
+            self.note_end(&live.route, &live.person);
         } else {
             upstream.close().await;
         }
@@ -323,11 +334,11 @@ impl Sessions {
         }
     }
 
-    fn note_end(&self, route: &str) {
+    fn note_end(&self, route: &str, person: &Person) {
         let now = self.now();
         self.circuits
             .lock()
-            .entry(route.to_owned())
+            .entry((route.to_owned(), person.principal.clone()))
             .or_default()
             .note_end(now);
     }
@@ -365,8 +376,9 @@ impl Live {
         let number = streams.next;
         streams.open.insert(number, stream.clone());
         while streams.open.len() > MAX_KEPT_STREAMS {
-            // Those that were read to their end, oldest first.
-            let over = streams.open.iter().find(|(_, stream)| stream.is_over());
+            // Those that were read to their end, then those that nobody came back for, oldest first.
+            let find = |is_it: fn(&Stream) -> bool| streams.open.iter().find(|it| is_it(it.1));
+            let over = find(Stream::is_over).or_else(|| find(Stream::is_left));
             let Some(over) = over.map(|(number, _)| *number) else {
                 break;
             };

@@ -17,6 +17,10 @@ use crate::reply::Reply;
 
 /// The maximum number of requests of a client that are open at once.
 const MAX_OPEN: usize = 10_000;
+/// The maximum number of those that have one id.
+const MAX_SAME_ID: usize = 100;
+/// The longest id of a URL visit, in bytes.
+const MAX_VISIT_ID: usize = 1 << 10;
 /// How many finished URL visits are remembered until somebody asks for them.
 const MAX_COMPLETED: usize = 256;
 /// How many progress tokens are remembered for calls that outlive their response.
@@ -57,6 +61,9 @@ pub(super) enum Pending {
     Client(Arc<Call>, u64),
     Own(oneshot::Sender<Reply>),
 }
+
+/// How many requests of the upstream may be open at the client.
+pub(crate) const MAX_PUSHED: usize = 1_000;
 
 /// Whose request is open at the client.
 pub(crate) enum Push {
@@ -102,12 +109,15 @@ impl Session {
         let mut state = self.state.lock();
         if let Some(calls) = state.by_client_id.get_mut(&call.id) {
             calls.retain(|(_, other)| !Arc::ptr_eq(other, call));
+            if calls.is_empty() {
+                state.by_client_id.remove(&call.id);
+            }
         }
     }
 
     fn close_call_of(&self, call: &Arc<Call>) {
         let mut state = self.state.lock();
-        if let Some(seq) = state.seq_of(call) {
+        if let Some(seq) = call.seq() {
             state.close(call, seq);
         }
     }
@@ -212,6 +222,9 @@ impl Session {
     /// Notes that a URL was visited, as its server reports. Returns whether somebody here waits
     /// for it.
     pub(crate) fn note_completed(&self, id: &str) -> bool {
+        if id.len() > MAX_VISIT_ID {
+            return false;
+        }
         let mut state = self.state.lock();
         if let Some(waiting) = state.visits.remove(id) {
             return waiting.send(()).is_ok();
@@ -251,7 +264,9 @@ impl Session {
             state.completed.remove(index);
             // The receiver is right here.
             let _ = sender.send(());
-        } else {
+        } else if id.len() <= MAX_VISIT_ID {
+            // Those that nobody waits for any more.
+            state.visits.retain(|_, waiting| !waiting.is_closed());
             state.visits.insert(id.to_owned(), sender);
         }
         visited
@@ -286,19 +301,23 @@ impl State {
         }
     }
 
-    pub(super) fn seq_of(&self, call: &Arc<Call>) -> Option<u64> {
-        let mut calls = self.by_client_id.get(&call.id)?.iter();
-        let found = calls.find(|(_, other)| Arc::ptr_eq(other, call));
-        found.map(|(seq, _)| *seq)
+    /// Whether a client waits for a call, or may cancel it.
+    pub(super) fn is_noted(&self, call: &Arc<Call>) -> bool {
+        let mut calls = self.by_client_id.get(&call.id).into_iter().flatten();
+        calls.any(|(_, other)| Arc::ptr_eq(other, call))
     }
 
     pub(super) fn note(&mut self, call: &Arc<Call>) -> Result<u64, Reply> {
         if self.requests.len() >= MAX_OPEN {
             return Err(Reply::failed("too many requests are open", "busy"));
         }
+        let calls = self.by_client_id.entry(call.id.clone()).or_default();
+        if calls.len() >= MAX_SAME_ID {
+            return Err(Reply::failed("too many requests have this id", "busy"));
+        }
         self.next += 1;
         let seq = self.next;
-        let calls = self.by_client_id.entry(call.id.clone()).or_default();
+        call.set_seq(seq);
         calls.push((seq, call.clone()));
         if call.method.may_ask() {
             self.asking.insert(seq, call.clone());
@@ -330,7 +349,7 @@ impl State {
 
     /// Sends a call to the upstream once more, under a new id.
     pub(crate) fn reopen(&mut self, call: &Arc<Call>) -> RawId {
-        let seq = self.seq_of(call).unwrap_or(0);
+        let seq = call.seq().unwrap_or(0);
         let id = self.mint();
         *call.upstream_id.lock() = Some(id.clone());
         self.requests

@@ -10,6 +10,7 @@
 )]
 
 mod approvals;
+mod bounds;
 mod front;
 mod http_server;
 mod http_upstream;

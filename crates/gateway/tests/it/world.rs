@@ -78,6 +78,11 @@ impl World {
 
     /// Connects a client and a server through the gateway.
     pub(crate) fn connect(&self) -> Pair {
+        self.connect_with(Policy::default())
+    }
+
+    /// Connects a client and a server that may offer what a policy says.
+    pub(crate) fn connect_with(&self, policy: Policy) -> Pair {
         let (client, ours) = tokio::io::duplex(1 << 20);
         let (server, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = split(theirs);
@@ -87,7 +92,7 @@ impl World {
             receiver,
             name: "server".to_owned(),
             url: None,
-            policy: Policy::default(),
+            policy,
         };
         let gateway = self.gateway.clone();
         tokio::spawn(async move {
@@ -257,7 +262,7 @@ pub(crate) fn modern(params: Value, capabilities: Value) -> Value {
 /// One end of a connection that speaks in lines.
 pub(crate) struct Peer {
     reader: BufReader<ReadHalf<DuplexStream>>,
-    writer: WriteHalf<DuplexStream>,
+    pub(crate) writer: WriteHalf<DuplexStream>,
 }
 
 impl Peer {
