@@ -9,7 +9,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::ClientSender;
-use crate::envelope::{self, RawId};
+use crate::envelope::{self, Envelope, RawId};
+use crate::json::RawObject;
+use crate::kept::Given;
 
 /// The methods that the gateway knows; all others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub(crate) struct Call {
     pub(crate) upstream_id: Mutex<Option<RawId>>,
     /// How often it was sent again after URLs were visited.
     pub(crate) repeats: AtomicU32,
+    /// Answers that the server has got on it.
+    answers: Mutex<Vec<Arc<Given>>>,
     stage: Mutex<Stage>,
     progress: Mutex<Progress>,
     /// Woken when a call behind a link gets its next link or its result.
@@ -132,6 +136,7 @@ impl Call {
             cancelled: CancellationToken::new(),
             upstream_id: Mutex::default(),
             repeats: AtomicU32::new(0),
+            answers: Mutex::default(),
             stage: Mutex::new(Stage::Open),
             progress: Mutex::new(Progress {
                 token: token.map(Into::into),
@@ -139,6 +144,23 @@ impl Call {
             }),
             changed: Notify::new(),
         })
+    }
+
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub(crate) fn target(&self) -> String {
+        let envelope = Envelope::read(&self.message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        params.map(target_in).unwrap_or_default()
+    }
+
+    /// Notes an answer that the server gets.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        self.answers.lock().push(given);
+    }
+
+    /// Takes the answers that the server has got.
+    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+        std::mem::take(&mut self.answers.lock())
     }
 
     /// The token of its progress reports, as the client wrote it.
@@ -266,6 +288,13 @@ impl Call {
         progress.rise();
         ProgressNote::Raise(progress.last)
     }
+}
+
+/// The name of the tool or prompt, or the URI of the resource, in the parameters of a call.
+pub(crate) fn target_in(params: &str) -> String {
+    let params = RawObject::parse(params).unwrap_or_default();
+    let name = params.string("name").or_else(|| params.string("uri"));
+    name.unwrap_or_default()
 }
 
 impl Progress {

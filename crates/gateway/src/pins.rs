@@ -36,7 +36,15 @@ struct Inner {
     path: PathBuf,
     mode: PinMode,
     /// Held while the file is read and written.
-    blocked: Mutex<BTreeMap<String, Vec<String>>>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Lists that are approved once their last page has come.
+    first: Digests,
+    /// The tools that each server has listed, and whether they are blocked.
+    tools: BTreeMap<String, BTreeMap<String, bool>>,
 }
 
 impl Pins {
@@ -45,7 +53,7 @@ impl Pins {
         Self(Arc::new(Inner {
             path: path.into(),
             mode,
-            blocked: Mutex::default(),
+            seen: Mutex::default(),
         }))
     }
 
@@ -54,15 +62,20 @@ impl Pins {
         self.0.mode
     }
 
-    /// Compares the tools that a server lists with those that were approved. Returns the names of
-    /// those that are blocked.
-    pub(crate) fn note(&self, server: &str, listed: Vec<(String, String)>) -> Vec<String> {
-        let mut blocked = self.0.blocked.lock();
-        let changed = match self.compare(server, &listed) {
+    /// Compares a page of a server's list of tools with those that were approved. Returns the names
+    /// of those that are blocked.
+    pub(crate) fn note(
+        &self,
+        server: &str,
+        listed: &[(String, String)],
+        is_last: bool,
+    ) -> Vec<String> {
+        let mut seen = self.0.seen.lock();
+        let changed = match self.compare(&mut seen, server, listed, is_last) {
             Ok(changed) => changed,
             Err(error) => {
                 tracing::error!(%error, "the file of approved tools cannot be used");
-                listed.into_iter().map(|(tool, _)| tool).collect()
+                listed.iter().map(|(tool, _)| tool.clone()).collect()
             }
         };
         for tool in &changed {
@@ -75,18 +88,34 @@ impl Pins {
         match self.0.mode {
             PinMode::Warn => Vec::new(),
             PinMode::Block => {
-                blocked.insert(server.to_owned(), changed.clone());
+                let tools = seen.tools.entry(server.to_owned()).or_default();
+                for (tool, _) in listed {
+                    if tools.len() < MAX_TOOLS || tools.contains_key(tool) {
+                        tools.insert(tool.clone(), changed.contains(tool));
+                    }
+                }
                 changed
             }
         }
     }
 
-    fn compare(&self, server: &str, listed: &[(String, String)]) -> io::Result<Vec<String>> {
+    fn compare(
+        &self,
+        seen: &mut Seen,
+        server: &str,
+        listed: &[(String, String)],
+        is_last: bool,
+    ) -> io::Result<Vec<String>> {
         let mut digests = read(&self.0.path)?;
         let Some(approved) = digests.get(server) else {
-            let first = listed.iter().take(MAX_TOOLS).cloned();
-            digests.insert(server.to_owned(), first.collect());
-            write(&self.0.path, &digests)?;
+            let first = seen.first.entry(server.to_owned()).or_default();
+            let room = MAX_TOOLS.saturating_sub(first.len());
+            first.extend(listed.iter().take(room).cloned());
+            if is_last {
+                let first = seen.first.remove(server).unwrap_or_default();
+                digests.insert(server.to_owned(), first);
+                write(&self.0.path, &digests)?;
+            }
             return Ok(Vec::new());
         };
         let is_changed = |(tool, digest): &&(String, String)| approved.get(tool) != Some(digest);
@@ -94,11 +123,23 @@ impl Pins {
         Ok(changed.map(|(tool, _)| tool.clone()).collect())
     }
 
-    /// Whether a tool must not be called.
+    /// Whether a tool must not be called: its definition has changed, or there was none of its name
+    /// when the server's tools were approved.
     pub(crate) fn is_blocked(&self, server: &str, tool: &str) -> bool {
-        let blocked = self.0.blocked.lock();
-        let tools = blocked.get(server);
-        tools.is_some_and(|tools| tools.iter().any(|blocked| blocked == tool))
+        if self.0.mode == PinMode::Warn {
+            return false;
+        }
+        let seen = self.0.seen.lock();
+        let listed = seen.tools.get(server).and_then(|tools| tools.get(tool));
+        if let Some(is_blocked) = listed {
+            return *is_blocked;
+        }
+        match read(&self.0.path) {
+            Ok(digests) => digests
+                .get(server)
+                .is_some_and(|approved| !approved.contains_key(tool)),
+            Err(_) => true,
+        }
     }
 }
 
@@ -162,19 +203,38 @@ mod tests {
         let path = folder.path().join("tools.json");
         let pins = Pins::new(&path, PinMode::Block);
         let first = listed(&[("a", "1"), ("b", "1")]);
-        assert!(pins.note("s", first.clone()).is_empty());
+        assert!(pins.note("s", &first, true).is_empty());
         // Another process reads the same file.
         let pins = Pins::new(&path, PinMode::Block);
         let next = listed(&[("a", "1"), ("b", "2"), ("c", "1")]);
-        assert_eq!(pins.note("s", next.clone()), ["b", "c"]);
+        assert_eq!(pins.note("s", &next, true), ["b", "c"]);
         assert!(pins.is_blocked("s", "b") && !pins.is_blocked("s", "a"));
         assert!(!pins.is_blocked("other", "b"));
+        // No list has had it.
+        assert!(pins.is_blocked("s", "d"));
         // It goes back.
-        assert!(pins.note("s", first).is_empty());
+        assert!(pins.note("s", &first, true).is_empty());
         assert!(!pins.is_blocked("s", "b"));
         assert!(forget(&path, "s").unwrap());
-        assert!(pins.note("s", next).is_empty());
+        assert!(pins.note("s", &next, true).is_empty());
         assert!(!forget(&path, "other").unwrap());
+    }
+
+    #[test]
+    fn a_list_is_approved_with_all_its_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tools.json");
+        let pins = Pins::new(&path, PinMode::Block);
+        let pages = [listed(&[("a", "1")]), listed(&[("b", "1")])];
+        assert!(pins.note("s", &pages[0], false).is_empty());
+        assert!(pins.note("s", &pages[1], true).is_empty());
+        for (page, is_last) in [(&pages[0], false), (&pages[1], true)] {
+            assert!(pins.note("s", page, is_last).is_empty());
+        }
+        let changed = listed(&[("a", "2")]);
+        assert_eq!(pins.note("s", &changed, false), ["a"]);
+        assert!(pins.note("s", &pages[1], true).is_empty());
+        assert!(pins.is_blocked("s", "a") && !pins.is_blocked("s", "b"));
     }
 
     #[test]
@@ -184,10 +244,11 @@ mod tests {
         std::fs::write(&path, "{").unwrap();
         let tools = listed(&[("a", "1")]);
         assert_eq!(
-            Pins::new(&path, PinMode::Block).note("s", tools.clone()),
+            Pins::new(&path, PinMode::Block).note("s", &tools, true),
             ["a"]
         );
-        assert!(Pins::new(&path, PinMode::Warn).note("s", tools).is_empty());
+        let warns = Pins::new(&path, PinMode::Warn);
+        assert!(warns.note("s", &tools, true).is_empty());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");
     }
 }

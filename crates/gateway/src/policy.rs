@@ -77,7 +77,8 @@ impl Policy {
                     let tool: Value = serde_json::from_str(tool).ok()?;
                     Some((name.clone()?, Digest::of(&tool).to_string()))
                 });
-                pins.note(server, listed.collect())
+                let listed: Vec<_> = listed.collect();
+                pins.note(server, &listed, list.string("nextCursor").is_none())
             }
             None => Vec::new(),
         };

@@ -66,11 +66,17 @@ struct Inner {
 
 impl Front {
     /// Serves these upstreams.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime.
     pub fn new(gateway: Arc<Gateway>, routes: Vec<Route>, settings: FrontSettings) -> Self {
         let routes = routes.into_iter().map(|route| (route.name.clone(), route));
+        let sessions = Sessions::new(gateway, settings);
+        sessions.recover();
         Self(Arc::new(Inner {
             routes: routes.collect(),
-            sessions: Arc::new(Sessions::new(gateway, settings)),
+            sessions: Arc::new(sessions),
             large_bodies: Semaphore::new(LARGE_BODIES),
         }))
     }

@@ -11,6 +11,7 @@
 
 mod approvals;
 mod front;
+mod hard_cases;
 mod http_server;
 mod http_upstream;
 mod legacy;
