@@ -298,9 +298,7 @@ impl Kept {
 
     /// Notes that the answer to a question is not offered again.
     async fn used(&self, id: ElicitationId) {
-        let mut state = self.state.lock();
-        state.questions.retain(|_, known| *known != id);
-        drop(state);
+        self.state.lock().questions.retain(|_, known| *known != id);
         let noted = async {
             let engine = self.engine();
             // The mark of somebody who has only looked gives way.
