@@ -199,7 +199,8 @@ impl Queue {
                 let Some(token) = params.and_then(progress_token) else {
                     return false;
                 };
-                let same = self.waiting.iter().position(|waiting| {
+                // The last, so that what comes before it is less.
+                let same = self.waiting.iter().rposition(|waiting| {
                     memchr::memmem::find(waiting, b"notifications/progress").is_some()
                         && Envelope::read(waiting).is_ok_and(|envelope| {
                             envelope.params().and_then(progress_token).as_deref() == Some(&token)

@@ -79,7 +79,9 @@ impl Changing {
 /// What the client knows.
 #[derive(Default)]
 struct Known {
-    /// The numbers of the changes that it was told of, or that it has read with a list.
+    /// The numbers of the changes that it was told of.
+    told: BTreeSet<u64>,
+    /// The numbers of those, and of what it has read with a list.
     seen: BTreeSet<u64>,
     lists: usize,
 }
@@ -92,7 +94,8 @@ impl Known {
                     let meta = &message["params"]["_meta"];
                     let number = meta["x/n"].as_u64().unwrap();
                     assert!(meta.get(SUBSCRIPTION).is_none(), "{message}");
-                    assert!(self.seen.insert(number), "{number} came twice");
+                    assert!(self.told.insert(number), "{number} came twice");
+                    self.seen.insert(number);
                 }
                 Some("notifications/resources/list_changed") => {
                     self.lists += 1;

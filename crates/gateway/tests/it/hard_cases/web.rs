@@ -172,7 +172,7 @@ impl Caller {
 }
 
 impl Response {
-    fn of(response: axum::http::Response<Body>) -> Self {
+    fn of(response: http::Response<Body>) -> Self {
         let header = |name: &str| {
             let value = response.headers().get(name)?;
             Some(value.to_str().unwrap().to_owned())
