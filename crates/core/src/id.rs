@@ -143,14 +143,13 @@ impl<'de> Deserialize<'de> for ElicitationId {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
 
     use super::*;
 
-    proptest! {
-        #[test]
+    #[test]
     fn lanes_share_no_shard_and_use_all() {
         let shard = |lane: u8, random: u8| {
             let id = ElicitationId::new(UnixTime::from_millis(1), [random; 10]);
@@ -159,11 +158,15 @@ mod tests {
         for lane in 0..4 {
             let shards: BTreeSet<usize> = (0..=255).map(|random| shard(lane, random)).collect();
             let lane = usize::from(lane);
-            assert_eq!(shards, BTreeSet::from([lane, lane + 4, lane + 8, lane + 12]));
+            assert_eq!(
+                shards,
+                BTreeSet::from([lane, lane + 4, lane + 8, lane + 12])
+            );
         }
     }
 
-    #[test]
+    proptest! {
+        #[test]
         fn an_id_is_read_back_from_its_text(bytes: [u8; 16]) {
             let id = ElicitationId(bytes);
             prop_assert_eq!(id.to_string().parse(), Ok(id));

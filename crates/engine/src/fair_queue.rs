@@ -49,6 +49,10 @@ impl<K: Eq + Hash> FairQueue<K> {
     }
 
     /// Waits for a permit.
+    ///
+    /// # Panics
+    ///
+    /// Never: its semaphores are not closed.
     pub async fn acquire(&self, holder: K) -> Permit {
         // The share first: a holder that waits for it must not occupy a global permit.
         let of_share = self.share(holder).acquire_owned().await;

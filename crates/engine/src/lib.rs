@@ -16,6 +16,7 @@ mod elicitation;
 mod engine;
 mod error;
 mod links;
+mod notes;
 mod operator;
 mod single_use;
 mod snapshot;

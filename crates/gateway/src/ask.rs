@@ -13,6 +13,7 @@ use crate::desk::{Decided, NotAsked, OpenPage, Sheet, consent_form, form_of};
 use crate::downgrade::Downgraded;
 use crate::face::Face;
 use crate::json::{RawObject, quoted};
+use crate::kept::{self, Earlier, Key};
 use crate::reply::{Reply, code};
 use crate::secrets;
 
@@ -67,27 +68,45 @@ pub(crate) async fn answer(face: &Face, question: &Question) -> Reply {
 }
 
 async fn answer_form(face: &Face, question: &Question, schema: &Value) -> Reply {
+    let keys = face.keys(question.request.message(), schema);
+    let earlier = face.find_kept(&keys).await;
+    let reply = ask_form(face, question, schema, &keys, earlier.as_ref()).await;
+    let is_decided = matches!(reply, Reply::Result(_)) && !face.cancelled().is_cancelled();
+    if let Some(earlier) = earlier.filter(|_| is_decided) {
+        face.kept_decided(earlier).await;
+    }
+    reply
+}
+
+async fn ask_form(
+    face: &Face,
+    question: &Question,
+    schema: &Value,
+    keys: &[Key],
+    earlier: Option<&Earlier>,
+) -> Reply {
     let message = question.request.message();
     let is_secret = secrets::asks_for_secret(schema);
-    let own = || async { own_form(face, message, schema, is_secret).await };
+    let own = || async { own_form(face, message, schema, is_secret, keys, earlier).await };
     if !face.capabilities().form || is_secret || face.distrusts_native() {
         return own().await;
     }
     let native = async {
         if face.needs_downgrade() {
             return match Downgraded::of(message, schema) {
-                Some(downgraded) => ask_checked(face, schema, &downgraded).await,
+                Some(downgraded) => ask_checked(face, schema, &downgraded, keys).await,
                 None => Shown::Unshown,
             };
         }
         if face.translates() {
+            let filled = earlier.and_then(|it| kept::filled_in(&question.raw, schema, it));
             let untouched = Untouched {
                 message,
-                raw: &question.raw,
+                raw: filled.as_deref().unwrap_or(&question.raw),
             };
-            return ask_checked(face, schema, &untouched).await;
+            return ask_checked(face, schema, &untouched, keys).await;
         }
-        ask_native(face, &question.raw).await
+        ask_native(face, &question.raw, keys).await
     };
     let has_other_way = face.has_own_way();
     if !has_other_way {
@@ -128,9 +147,9 @@ async fn answer_form(face: &Face, question: &Question, schema: &Value) -> Reply 
 }
 
 /// Has the client show the question as it came.
-async fn ask_native(face: &Face, raw: &str) -> Shown {
+async fn ask_native(face: &Face, raw: &str, keys: &[Key]) -> Shown {
     let asked = face.now();
-    let reply = face.push(CREATE, raw).await;
+    let reply = face.push_kept(CREATE, raw, keys.first()).await;
     let was_read = face.now().since(asked) >= face.settings().reading_time;
     judge(face, reply, was_read)
 }
@@ -212,13 +231,13 @@ impl Wording for Untouched<'_> {
 
 /// Has the client show a question that was translated, and checks the answer: what the server could
 /// say to its own client about it is lost on the way.
-async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording) -> Shown {
+async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording, keys: &[Key]) -> Shown {
     let Ok((form, _)) = form_of("", schema) else {
         return Shown::Unshown;
     };
     let mut message = wording.message().to_owned();
     for _ in 0..face.settings().attempts.max(1) {
-        let result = match ask_native(face, &wording.params(&message)).await {
+        let result = match ask_native(face, &wording.params(&message), keys).await {
             Shown::Replied(Reply::Result(result)) => result,
             other => return other,
         };
@@ -272,23 +291,48 @@ fn check(form: &Form, content: &Value) -> Result<(), String> {
 }
 
 /// Asks a form on our page.
-async fn own_form(face: &Face, message: &str, schema: &Value, is_secret: bool) -> Reply {
+async fn own_form(
+    face: &Face,
+    message: &str,
+    schema: &Value,
+    is_secret: bool,
+    keys: &[Key],
+    earlier: Option<&Earlier>,
+) -> Reply {
     let (form, mut text) = match form_of(message, schema) {
         Ok(form) => form,
         Err(error) => return not_shown(&error),
     };
     if is_secret {
-        let warning = "This server asks for a secret. It gets what you enter here in plain text.";
-        text = if text.is_empty() {
-            warning.to_owned()
-        } else {
-            format!("{text}\n\n{warning}")
-        };
+        add(
+            &mut text,
+            "This server asks for a secret. It gets what you enter here in plain text.",
+        );
     }
-    match ask_on_page(face, message, form, text).await {
+    if earlier.is_some() {
+        add(
+            &mut text,
+            "Your earlier answer did not arrive. It is filled in here: check it and send it.",
+        );
+    }
+    let sheet = Sheet {
+        keys: keys.to_vec(),
+        filled: earlier
+            .map(|earlier| earlier.content.clone())
+            .unwrap_or_default(),
+        ..Sheet::of_server(face.server(), text, form)
+    };
+    match ask_sheet(face, message, sheet).await {
         Ok(decided) => reply_of(decided),
         Err(error) => not_shown(&error),
     }
+}
+
+fn add(text: &mut String, paragraph: &str) {
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(paragraph);
 }
 
 /// Asks whether to open a URL.
@@ -350,7 +394,21 @@ pub(crate) async fn ask_sheet(
         is_linked: can_link && !by_client,
         ..sheet
     };
-    let mut page = face.desk().ask(sheet, face.cancelled()).await?;
+    let is_kept = !sheet.keys.is_empty();
+    let page = face.desk().ask(sheet, face.cancelled()).await?;
+    let id = page.id();
+    let decided = lead_to(face, message, page).await?;
+    if is_kept && matches!(decided, Decided::Answered(_)) {
+        face.note_answer(id);
+    }
+    Ok(decided)
+}
+
+/// Leads the person to a page, by the first way that this client has.
+async fn lead_to(face: &Face, message: &str, mut page: OpenPage) -> Result<Decided, NotAsked> {
+    let can_link = face.can_link();
+    let by_client = face.capabilities().url && !face.distrusts_native();
+    let has_browser = face.desk().browser.is_some();
     if by_client {
         let id = face.new_id();
         let params = page_params(face, message, &page.url, &id);

@@ -9,7 +9,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::ClientSender;
-use crate::envelope::{self, RawId};
+use crate::envelope::{self, Envelope, RawId};
+use crate::json::RawObject;
+use crate::kept::Given;
 use crate::memory::{Account, Room};
 use crate::reply::Reply;
 
@@ -80,6 +82,8 @@ pub(crate) struct Call {
     account: Account,
     /// The memory of its message.
     _room: Option<Room>,
+    /// Answers that the server has got on it.
+    answers: Mutex<Vec<Arc<Given>>>,
     stage: Mutex<Stage>,
     progress: Mutex<Progress>,
     /// Woken when a call behind a link gets its next link or its result.
@@ -143,6 +147,7 @@ impl Call {
             seq: AtomicU64::new(0),
             account,
             _room: room,
+            answers: Mutex::default(),
             stage: Mutex::new(Stage::Open),
             progress: Mutex::new(Progress {
                 token: token.map(Into::into),
@@ -160,6 +165,23 @@ impl Call {
 
     pub(crate) fn set_seq(&self, seq: u64) {
         self.seq.store(seq, Ordering::Relaxed);
+    }
+
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub(crate) fn target(&self) -> String {
+        let envelope = Envelope::read(&self.message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        params.map(target_in).unwrap_or_default()
+    }
+
+    /// Notes an answer that the server gets.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        self.answers.lock().push(given);
+    }
+
+    /// Takes the answers that the server has got.
+    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+        std::mem::take(&mut self.answers.lock())
     }
 
     /// The token of its progress reports, as the client wrote it.
@@ -307,6 +329,13 @@ impl Call {
         progress.rise();
         ProgressNote::Raise(progress.last)
     }
+}
+
+/// The name of the tool or prompt, or the URI of the resource, in the parameters of a call.
+pub(crate) fn target_in(params: &str) -> String {
+    let params = RawObject::parse(params).unwrap_or_default();
+    let name = params.string("name").or_else(|| params.string("uri"));
+    name.unwrap_or_default()
 }
 
 impl Progress {

@@ -1,5 +1,9 @@
 //! Where messages for a client go: its connection, or one of its streams over HTTP.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
 use crate::front::Stream;
 use crate::side::lines::Outbox;
 
@@ -10,6 +14,49 @@ pub(crate) enum ClientSender {
     Lines(Outbox),
     /// A stream over HTTP: that of one POST, or the general one of a session.
     Stream(Stream),
+    /// A connection, for the requests of one batch: their responses come together.
+    Batch(Batch),
+}
+
+/// Gathers the responses to the requests of one batch. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    outbox: Outbox,
+    responses: Arc<Mutex<Responses>>,
+}
+
+#[derive(Debug)]
+struct Responses {
+    /// How many are still to come.
+    missing: usize,
+    messages: Vec<Vec<u8>>,
+}
+
+impl Batch {
+    /// Gathers this many responses.
+    pub(crate) fn new(outbox: Outbox, requests: usize) -> Self {
+        Self {
+            outbox,
+            responses: Arc::new(Mutex::new(Responses {
+                missing: requests,
+                messages: Vec::new(),
+            })),
+        }
+    }
+
+    /// Adds the end of a request, which has no response if it was cancelled.
+    fn add(&self, response: Option<Vec<u8>>) {
+        let mut responses = self.responses.lock();
+        responses.messages.extend(response);
+        responses.missing = responses.missing.saturating_sub(1);
+        if responses.missing == 0 && !responses.messages.is_empty() {
+            let messages = std::mem::take(&mut responses.messages);
+            let mut all = b"[".to_vec();
+            all.extend_from_slice(&messages.join(&b','));
+            all.push(b']');
+            self.outbox.push(all);
+        }
+    }
 }
 
 impl ClientSender {
@@ -17,15 +64,24 @@ impl ClientSender {
     /// what has to arrive and drops what need not, since others depend on the sender too.
     pub(crate) async fn send(&self, message: Vec<u8>) {
         match self {
-            Self::Lines(outbox) => outbox.send(message).await,
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
             Self::Stream(stream) => stream.push(message),
+        }
+    }
+
+    /// Sends a request of the upstream. On a stream that is not read, it overtakes what need not
+    /// arrive; on a connection, messages keep their order.
+    pub(crate) async fn send_request(&self, message: Vec<u8>) {
+        match self {
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
+            Self::Stream(stream) => stream.push_first(message),
         }
     }
 
     /// Sends a message without waiting.
     pub(crate) fn push(&self, message: Vec<u8>) {
         match self {
-            Self::Lines(outbox) => outbox.push(message),
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push(message),
             Self::Stream(stream) => stream.push(message),
         }
     }
@@ -33,7 +89,7 @@ impl ClientSender {
     /// Sends a message without waiting, before all others that have not left.
     pub(crate) fn push_first(&self, message: Vec<u8>) {
         match self {
-            Self::Lines(outbox) => outbox.push_first(message),
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push_first(message),
             Self::Stream(stream) => stream.push_first(message),
         }
     }
@@ -43,6 +99,15 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.push(response),
             Self::Stream(stream) => stream.respond(response),
+            Self::Batch(batch) => batch.add(Some(response)),
+        }
+    }
+
+    /// Notes that a request gets no response, since the client has cancelled it.
+    pub(crate) fn forgo(&self) {
+        match self {
+            Self::Lines(_) | Self::Stream(_) => {}
+            Self::Batch(batch) => batch.add(None),
         }
     }
 
@@ -51,13 +116,14 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.send(response).await,
             Self::Stream(stream) => stream.respond(response),
+            Self::Batch(batch) => batch.add(Some(response)),
         }
     }
 
     /// Whether somebody reads, or may.
     pub(crate) fn is_read(&self) -> bool {
         match self {
-            Self::Lines(_) => true,
+            Self::Lines(_) | Self::Batch(_) => true,
             Self::Stream(stream) => stream.is_read(),
         }
     }
@@ -65,7 +131,7 @@ impl ClientSender {
     /// Resolves when the client has closed a stream whose end cancels its call.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         match self {
-            Self::Lines(_) => None,
+            Self::Lines(_) | Self::Batch(_) => None,
             Self::Stream(stream) => stream.abandoned(),
         }
     }

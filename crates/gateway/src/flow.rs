@@ -13,14 +13,15 @@ use entreat_wire::digest::Digest;
 use entreat_wire::seal::Binding;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, Link, Method};
+use crate::call::{Call, Link, Method, target_in};
 use crate::capability::Capabilities;
 use crate::envelope::RawId;
 use crate::json::{RawObject, quoted};
+use crate::kept::{Given, Key, content_of};
 use crate::memory::Room;
 use crate::reply::{Reply, code, tool_text};
 use crate::session::Session;
@@ -30,6 +31,8 @@ use crate::settings::GatewaySettings;
 const TICKET: &str = "entreat1.";
 /// How long the outcome of a call is kept for a repetition of its last round.
 const KEPT: Duration = Duration::from_secs(300);
+/// The maximum number of questions of a round whose answers are kept if the call is lost.
+const MAX_KEPT: usize = 16;
 /// How long a call is kept whose stream the client has closed.
 const ABANDONED: Duration = Duration::from_secs(60);
 
@@ -43,11 +46,15 @@ pub(crate) struct Flows {
 pub(crate) struct Flow {
     pub(crate) session: Arc<Session>,
     pub(crate) method: Method,
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub(crate) target: String,
     /// Names the call in tickets and links.
     pub(crate) handle: String,
     /// Fires when nobody waits for the call any more.
     pub(crate) cancelled: CancellationToken,
     state: Mutex<FlowState>,
+    /// Answers that the server has got on it.
+    answers: Mutex<Vec<Arc<Given>>>,
     /// Counts changes that a held request may be waiting for.
     changes: watch::Sender<u64>,
     /// Its memory.
@@ -87,6 +94,8 @@ struct Ask {
     key: String,
     method: String,
     params: String,
+    /// Which question it is, if its answer is kept should the call be lost.
+    kept: Option<Key>,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -101,6 +110,24 @@ struct Used {
 struct Ticket {
     handle: String,
     round: u32,
+    /// The questions of the round: the key in the round, and which question it is.
+    asks: Vec<(String, Key)>,
+}
+
+/// Why a request does not go on with a call.
+pub(crate) struct Refused {
+    pub(crate) reply: Reply,
+    /// Answers in it that nobody waits for.
+    pub(crate) answers: Vec<(Key, Map<String, Value>)>,
+}
+
+impl From<Reply> for Refused {
+    fn from(reply: Reply) -> Self {
+        Self {
+            reply,
+            answers: Vec::new(),
+        }
+    }
 }
 
 /// A request that goes on with a call.
@@ -197,6 +224,7 @@ impl Session {
     pub(crate) fn begin_flow(
         self: &Arc<Self>,
         method: Method,
+        params: &str,
         capabilities: Capabilities,
     ) -> Result<Arc<Flow>, Reply> {
         let Some(room) = self.memory.take(0) else {
@@ -205,6 +233,8 @@ impl Session {
         let flow = Arc::new(Flow {
             session: self.clone(),
             method,
+            target: target_in(params),
+            answers: Mutex::default(),
             handle: self.new_handle(),
             cancelled: self.stop.child_token(),
             state: Mutex::new(FlowState {
@@ -242,7 +272,7 @@ impl Session {
         &self,
         params: &RawObject<'_>,
         binding: &Binding,
-    ) -> Option<Result<Retry, Reply>> {
+    ) -> Option<Result<Retry, Refused>> {
         let state = params.string("requestState")?;
         let sealed = state.strip_prefix(TICKET)?;
         let refused = Reply::error(code::INVALID_PARAMS, "the request state is not valid");
@@ -250,16 +280,15 @@ impl Session {
             Ok(opened) => opened.contents,
             Err(reason) => {
                 tracing::warn!(%reason, "a request state was rejected");
-                return Some(Err(refused));
+                return Some(Err(refused.into()));
             }
         };
-        let Some(flow) = self.flows.get(&ticket.handle) else {
-            let lost = "the call is lost, and may have run: nobody waits for this answer any more";
-            return Some(Err(Reply::may_have_run(lost, "call_lost")));
-        };
         let responses = params.get("inputResponses").unwrap_or("{}").to_owned();
+        let Some(flow) = self.flows.get(&ticket.handle) else {
+            return Some(Err(lost(&ticket, &responses)));
+        };
         let Ok(inputs) = serde_json::from_str::<Value>(&responses) else {
-            return Some(Err(refused));
+            return Some(Err(refused.into()));
         };
         Some(Ok(Retry {
             flow,
@@ -370,7 +399,8 @@ impl Flow {
     }
 
     /// Asks the client in its next result, and waits for the answer.
-    pub(crate) async fn ask_client(&self, method: &str, params: &str) -> Reply {
+    /// `kept` says which question it is, if its answer is kept should the call be lost.
+    pub(crate) async fn ask_client(&self, method: &str, params: &str, kept: Option<&Key>) -> Reply {
         let (sender, reply) = oneshot::channel();
         let mut key = String::new();
         self.change(|state| {
@@ -380,6 +410,7 @@ impl Flow {
                 key: key.clone(),
                 method: method.to_owned(),
                 params: params.to_owned(),
+                kept: kept.cloned(),
                 reply: sender,
             });
         });
@@ -387,6 +418,16 @@ impl Flow {
         reply
             .await
             .unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+    }
+
+    /// Notes an answer that the server gets.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        self.answers.lock().push(given);
+    }
+
+    /// Takes the answers that the server has got.
+    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+        std::mem::take(&mut self.answers.lock())
     }
 
     /// Notes that a page is open in front of the person, until the guard is dropped.
@@ -527,14 +568,18 @@ impl Flow {
     }
 
     fn ticket(&self, binding: &Binding) -> String {
-        let round = {
+        let ticket = {
             let mut state = self.state.lock();
             state.has_ticket = true;
-            state.round
-        };
-        let ticket = Ticket {
-            handle: self.handle.clone(),
-            round,
+            let asks = state.asks.iter();
+            Ticket {
+                handle: self.handle.clone(),
+                round: state.round,
+                asks: asks
+                    .filter_map(|ask| Some((ask.key.clone(), ask.kept.clone()?)))
+                    .take(MAX_KEPT)
+                    .collect(),
+            }
         };
         let lifetime = self.session.settings().park;
         let expires = self.session.engine().now().after(lifetime);
@@ -580,6 +625,26 @@ impl Flow {
                 }
             }
         }
+    }
+}
+
+/// The end of a call that this process knows nothing of. The answers were for questions that may be
+/// asked again.
+fn lost(ticket: &Ticket, responses: &str) -> Refused {
+    let responses = RawObject::parse(responses).unwrap_or_default();
+    let answers = ticket.asks.iter();
+    let answers: Vec<_> = answers
+        .filter_map(|(key, kept)| Some((kept.clone(), content_of(responses.get(key)?)?)))
+        .collect();
+    let message = if answers.is_empty() {
+        "the call is lost, and may have run: nobody waits for it any more"
+    } else {
+        "the call is lost, and may have run: nobody waits for its answers any more. If the same \
+         question is asked again within an hour, they are filled in"
+    };
+    Refused {
+        reply: Reply::may_have_run(message, "call_lost"),
+        answers,
     }
 }
 

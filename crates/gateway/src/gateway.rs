@@ -10,12 +10,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::approvals::Approved;
 use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
+use crate::kept::Kept;
 use crate::memory::Memory;
 use crate::policy::Policy;
 use crate::session::{Ended, Person, Session};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use crate::tasks::AbortOnDrop;
 
 /// The purpose of the keys that seal the states of calls.
 const STATE_PURPOSE: &str = "entreat gateway request state";
@@ -57,6 +59,7 @@ impl Gateway {
     pub fn builder(asker: Asker) -> Builder {
         Builder {
             desk: Desk {
+                kept: Arc::new(Kept::new(asker.clone())),
                 asker,
                 links: None,
                 browser: None,
@@ -64,6 +67,11 @@ impl Gateway {
             },
             settings: GatewaySettings::default(),
         }
+    }
+
+    /// Takes over what an earlier process has left in the store.
+    pub(crate) async fn recover(&self) {
+        self.desk.kept.recover().await;
     }
 
     /// Stands between one client, which speaks on `reader` and `writer`, and one upstream, until
@@ -78,6 +86,10 @@ impl Gateway {
         R: AsyncRead + Send + Unpin,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        let recovering = AbortOnDrop::spawn({
+            let gateway = self.clone();
+            async move { gateway.recover().await }
+        });
         let client = Outbox::new(writer);
         let session = Session::new(
             self.clone(),
@@ -91,6 +103,7 @@ impl Gateway {
         let source = LineSource::new(reader, MAX_MESSAGE);
         let ended = session.run(source, &mut upstream.receiver).await;
         session.end().await;
+        drop(recovering);
         client.flush_and_close().await;
         match ended {
             Ended::ByUpstream(closed) => closed,

@@ -217,7 +217,7 @@ impl Session {
                 };
                 let (_, call) = self.attribute(via.as_ref());
                 let client = call.map_or_else(|| self.general_client(), |it| it.client.clone());
-                client.send(envelope.with_id(&client_id)).await;
+                client.send_request(envelope.with_id(&client_id)).await;
             }
         }
     }
@@ -463,6 +463,11 @@ impl Session {
     /// The upstream has begun a new session: its lists may have changed.
     pub(crate) async fn upstream_renewed(self: &Arc<Self>) {
         self.withdraw_questions().await;
+        self.lists_changed().await;
+    }
+
+    /// Tells the client that all lists may have changed.
+    pub(crate) async fn lists_changed(self: &Arc<Self>) {
         let is_lowered = self.state.lock().pair == Pair::Lowered;
         for list in ["tools", "prompts", "resources"] {
             let method = format!("notifications/{list}/list_changed");

@@ -18,6 +18,7 @@ mod flow;
 pub mod front;
 mod gateway;
 pub mod json;
+mod kept;
 mod legacy;
 mod links;
 mod lowered;

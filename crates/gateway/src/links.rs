@@ -55,8 +55,10 @@ impl Session {
         )
     }
 
+    /// The name of the tool that resumes calls. A client that was told of it may call it, also
+    /// without having listed the tools.
     pub(crate) fn resume_name(&self) -> &'static str {
-        self.state.lock().resume.unwrap_or(RESUME)
+        self.state.lock().resume.get_or_insert(RESUME)
     }
 
     pub(crate) fn is_modern_client(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, RawId};
-use crate::face::{Face, PushedFace};
+use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
@@ -182,7 +182,7 @@ impl Session {
     /// Runs a call on the server, and holds the client's request until it has a result or
     /// questions.
     pub(crate) fn park_call(self: &Arc<Self>, call: &Arc<Call>, params: &str, gate: Option<Gate>) {
-        let flow = match self.begin_flow(call.method, declared(params)) {
+        let flow = match self.begin_flow(call.method, params, declared(params)) {
             Ok(flow) => flow,
             Err(busy) => return call.client.respond(busy.to_message(&call.id)),
         };
@@ -203,7 +203,7 @@ impl Session {
         self.spawn(async move {
             let work = async {
                 if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&Face::Rounds(driven.clone())).await
+                    && let Err(refusal) = gate.pass(&Face::of(&driven)).await
                 {
                     return refusal;
                 }
@@ -230,6 +230,7 @@ impl Session {
                 .request_noting(method, params, |id| noted.note(id))
                 .await;
             drop(noted);
+            self.answers_used(&reply, flow.take_answers());
             let Reply::Error(error) = &reply else {
                 return reply;
             };
@@ -253,7 +254,7 @@ impl Session {
         let error: Value = serde_json::from_str(error).unwrap_or_default();
         let urls = error["data"]["elicitations"].as_array();
         let urls = urls.cloned().unwrap_or_default();
-        let face = Face::Rounds(flow.clone());
+        let face = Face::of(flow);
         let asked = urls.iter().map(|url| {
             let text = |name: &str| url[name].as_str().unwrap_or_default();
             let request = ElicitRequest::url(text("message"), text("url"), None);
@@ -302,7 +303,7 @@ impl Session {
             }
             CREATE => {
                 if let Some(place) = self.serve(&id, method, params).await {
-                    self.ask_lowered(id, params, exact, place);
+                    self.ask_lowered(id, params, exact, oldest, place);
                 }
             }
             SAMPLE | ROOTS => {
@@ -348,7 +349,7 @@ impl Session {
         };
         let reply = tokio::select! {
             biased;
-            reply = flow.ask_client(method, params) => reply,
+            reply = flow.ask_client(method, params, None) => reply,
             () = flow.cancelled.cancelled() => Reply::failed("the call was cancelled", "cancelled"),
         };
         match reply {
@@ -371,42 +372,48 @@ impl Session {
         result.to_string()
     }
 
-    /// Asks a question of the upstream. If nobody knows which call it belongs to, it does not go to
-    /// the client.
+    /// Asks a question of the upstream, which belongs to the call `exact` if that is known. If not,
+    /// it goes to a page, and the oldest call has its link.
     fn ask_lowered(
         self: &Arc<Self>,
         id: RawId,
         params: &str,
-        flow: Option<Arc<Flow>>,
+        exact: Option<Arc<Flow>>,
+        oldest: Option<Arc<Flow>>,
         place: Place,
     ) {
-        let withdrawn = match &flow {
+        let cancelled = match &exact {
             Some(flow) => flow.cancelled.child_token(),
             None => self.stop.child_token(),
         };
+        let withdrawn = cancelled.clone();
         self.state.lock().asks.insert(id.clone(), withdrawn.clone());
         let (session, params) = (self.clone(), params.to_owned());
         self.spawn(async move {
-            let face = match &flow {
-                Some(flow) => Face::Rounds(flow.clone()),
+            let is_certain = exact.is_some();
+            let face = match exact.or(oldest) {
+                Some(flow) => Face::Rounds(RoundsFace {
+                    flow,
+                    is_certain,
+                    cancelled,
+                }),
                 None => Face::Pushed(PushedFace {
                     session: session.clone(),
                     call: None,
                     linkable: None,
-                    cancelled: withdrawn.clone(),
+                    cancelled,
                 }),
             };
             let _waiting = session.keep_server_waiting(&params);
-            let asking = async {
-                match Question::read(&params) {
-                    Ok(question) => answer(&face, &question).await,
-                    Err(error) => error,
-                }
+            // To its end also if it is cancelled: an answer may be on its way.
+            let reply = match Question::read(&params) {
+                Ok(question) => answer(&face, &question).await,
+                Err(error) => error,
             };
-            let reply = tokio::select! {
-                biased;
-                reply = asking => reply,
-                () = withdrawn.cancelled() => Reply::Result(r#"{"action":"cancel"}"#.to_owned()),
+            let reply = if withdrawn.is_cancelled() && matches!(reply, Reply::Error(_)) {
+                Reply::Result(r#"{"action":"cancel"}"#.to_owned())
+            } else {
+                reply
             };
             // A question that the upstream has cancelled gets no answer.
             let is_open = session.state.lock().asks.remove(&id).is_some();
@@ -625,6 +632,12 @@ impl Session {
 }
 
 impl Lowered {
+    /// The calls that are open at the server.
+    pub(crate) fn open_calls(&self) -> Vec<Arc<Flow>> {
+        let calls = self.calls.lock();
+        calls.values().map(|(_, flow)| flow.clone()).collect()
+    }
+
     /// The call that a message of the server belongs to, if that is certain, and the oldest one.
     fn attribute(&self, via: Option<&RawId>) -> (Option<Arc<Flow>>, Option<Arc<Flow>>) {
         let calls = self.calls.lock();

@@ -12,6 +12,7 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
+use crate::flow::Refused;
 use crate::json::RawObject;
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
 use crate::reply::{Reply, code};
@@ -141,7 +142,7 @@ impl Session {
             None => return false,
             Some(Ok(retry)) => retry,
             Some(Err(refused)) => {
-                call.client.respond(refused.to_message(&call.id));
+                self.refuse_retry(call, refused);
                 return true;
             }
         };
@@ -156,6 +157,19 @@ impl Session {
             }
         });
         true
+    }
+
+    /// Refuses a request that would go on with a call. Its answers are kept before it is told.
+    fn refuse_retry(self: &Arc<Self>, call: &Arc<Call>, refused: Refused) {
+        if refused.answers.is_empty() {
+            return call.client.respond(refused.reply.to_message(&call.id));
+        }
+        let (session, call) = (self.clone(), call.clone());
+        self.spawn(async move {
+            let kept = &session.desk.kept;
+            kept.keep(&session.person.principal, refused.answers).await;
+            call.client.respond(refused.reply.to_message(&call.id));
+        });
     }
 
     /// Goes on with a call behind a link.
@@ -243,7 +257,7 @@ impl Session {
         first: Option<Round>,
         gate: Option<Gate>,
     ) -> Result<(), Reply> {
-        let flow = self.begin_flow(call.method, declared)?;
+        let flow = self.begin_flow(call.method, params, declared)?;
         let object = RawObject::parse(params).unwrap_or_default();
         let binding = self.binding(call.method.name(), &object);
         let params = if self.adds_elicitation(declared) {
@@ -254,7 +268,7 @@ impl Session {
         let method = call.method.name();
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
-            let face = Face::Rounds(driven.clone());
+            let face = Face::of(&driven);
             let work = async {
                 if let Some(gate) = gate
                     && let Err(refusal) = gate.pass(&face).await

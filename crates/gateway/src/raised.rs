@@ -249,7 +249,12 @@ impl Session {
         }
     }
 
-    pub(crate) async fn raised_notified(&self, text: &Bytes, method: &str, params: &str) {
+    pub(crate) async fn raised_notified(
+        self: &Arc<Self>,
+        text: &Bytes,
+        method: &str,
+        params: &str,
+    ) {
         let object = RawObject::parse(params).unwrap_or_default();
         let meta = object.object("_meta").unwrap_or_default();
         let Some(stream) = meta.get(SUBSCRIPTION_ID).map(RawId::new) else {
@@ -259,8 +264,12 @@ impl Session {
             return self.client.send(text.to_vec()).await;
         };
         if method == "notifications/subscriptions/acknowledged" {
-            *self.raised.stream.lock() = Some(stream.clone());
+            let before = self.raised.stream.lock().replace(stream.clone());
             self.raised.acknowledged.send_replace(Some(stream));
+            // Nobody told of changes between the end of the stream before and this moment.
+            if before.is_some_and(|before| !self.is_open_at_upstream(&before)) {
+                self.lists_changed().await;
+            }
             return;
         }
         // While one stream takes over from another, both deliver.
@@ -310,8 +319,6 @@ impl Session {
                 () = has_ended(&mut end) => {
                     self.sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
-                    // Something may have changed meanwhile.
-                    self.upstream_renewed().await;
                 }
                 changed = uris.changed() => if changed.is_err() {
                     return;

@@ -100,13 +100,15 @@ pub(crate) async fn drive(
             return Reply::failed("the call was cancelled", "cancelled");
         }
         let reply = session.request(method, &next.to_string()).await;
-        let Reply::Result(result) = &reply else {
-            return reply;
+        let next = match &reply {
+            Reply::Result(result) => Round::of(result),
+            Reply::Error(_) => None,
         };
-        match Round::of(result) {
-            Some(next) => round = Some(next),
-            None => return reply,
+        if next.is_none() {
+            face.answers_used(&reply);
+            return reply;
         }
+        round = next;
     }
 }
 

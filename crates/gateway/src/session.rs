@@ -28,7 +28,7 @@ pub(crate) use self::open::{MAX_PUSHED, Push, State};
 use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
-use crate::client::ClientSender;
+use crate::client::{Batch, ClientSender};
 use crate::desk::Desk;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::flow::Flows;
@@ -45,6 +45,8 @@ use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource, Overlong};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 
+/// The maximum number of messages in a batch.
+const MAX_BATCH: usize = 100;
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
 /// How many requests of the upstream are worked on here at once.
@@ -92,7 +94,7 @@ pub(crate) struct Session {
     pub(crate) desk: Desk,
     /// What the upstream may offer and ask.
     pub(crate) policy: Policy,
-    /// Whether a list of tools has gone by.
+    /// Whether the last page of a list of tools has gone by.
     has_listed: AtomicBool,
     /// Held while it is found out which versions both sides speak.
     negotiating: tokio::sync::Mutex<()>,
@@ -192,7 +194,9 @@ impl Session {
         let rate = NonZeroU32::new(per_minute);
         let memory = match &client {
             // The only client.
-            ClientSender::Lines(_) => Account::alone(gateway.settings.memory),
+            ClientSender::Lines(_) | ClientSender::Batch(_) => {
+                Account::alone(gateway.settings.memory)
+            }
             ClientSender::Stream(_) => gateway.memory.of(&person.principal),
         };
         Arc::new(Self {
@@ -279,6 +283,12 @@ impl Session {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        // Calls that tasks of the session have answered until now.
+        let held = std::mem::take(&mut self.state.lock().by_client_id);
+        for (_, call) in held.into_values().flatten() {
+            let message = gone.to_message(&call.id).into();
+            self.respond(&call, message);
+        }
     }
 
     /// Whether anything is open that somebody waits for, or may come back to.
@@ -359,10 +369,13 @@ impl Session {
             Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB")
         } else {
             let permit = self.serving.clone().try_acquire_owned().ok();
-            if let Some(_permit) = permit
-                && let Some(_room) = self.memory.take(params.len())
+            if let Some(permit) = permit
+                && let Some(room) = self.memory.take(params.len())
             {
-                return Some(Place { _permit, _room });
+                return Some(Place {
+                    _permit: permit,
+                    _room: room,
+                });
             }
             Reply::failed("too many requests are open", "busy")
         };
@@ -402,7 +415,7 @@ impl Session {
             {
                 tracing::warn!("dropped a call without an id, which nobody can refuse");
             }
-            Kind::Batch => self.batch(&text, envelope.text, via).await,
+            Kind::Batch => self.batch(envelope.text, via).await,
             Kind::Response { id, result, error } => {
                 self.client_replied(&RawId::new(id), &envelope, *result, *error)
                     .await;
@@ -471,21 +484,34 @@ impl Session {
         }
     }
 
-    /// Takes several messages at once. Where each has to be looked at, they go on one by one.
-    async fn batch(self: &Arc<Self>, text: &Bytes, array: &str, via: &ClientSender) {
-        let is_known = self.client_info().era.is_some();
-        if !is_known && !self.needs_approval() && self.policy.offers_all() {
-            return self.upstream.send(text.to_vec()).await;
-        }
+    /// Takes several messages at once. They go on one by one, since few servers take batches, and
+    /// their responses come back together.
+    async fn batch(self: &Arc<Self>, array: &str, via: &ClientSender) {
         let messages: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
+        let invalid = || Reply::error(code::INVALID_REQUEST, "Invalid request");
+        if messages.is_empty() || messages.len() > MAX_BATCH {
+            return via.respond(invalid().to_message(&RawId::new("null")));
+        }
+        let is_silent = |message: &&&RawValue| {
+            Envelope::read(message.get().as_bytes()).is_ok_and(|it| {
+                matches!(it.kind, Kind::Response { .. } | Kind::Notification { .. })
+            })
+        };
+        let silent = messages.iter().filter(is_silent).count();
+        let gathered = match via {
+            ClientSender::Lines(outbox) => {
+                let requests = messages.len() - silent;
+                ClientSender::Batch(Batch::new(outbox.clone(), requests))
+            }
+            ClientSender::Stream(_) | ClientSender::Batch(_) => via.clone(),
+        };
         for message in messages {
             let message = message.get().as_bytes();
             if message.starts_with(b"[") {
-                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                via.respond(error.to_message(&RawId::new("null")));
+                gathered.respond(invalid().to_message(&RawId::new("null")));
                 continue;
             }
-            Box::pin(self.from_client(Bytes::copy_from_slice(message), via)).await;
+            Box::pin(self.from_client(Bytes::copy_from_slice(message), &gathered)).await;
         }
     }
 
@@ -549,7 +575,9 @@ impl Session {
         // Withdraws its questions first, then tells the upstream.
         call.cancelled.cancel();
         // A cancelled request gets no response, and late ones are dropped.
-        drop(call.finish(Bytes::new()));
+        if call.finish(Bytes::new()).is_some() {
+            call.client.forgo();
+        }
         let upstream_id = call.upstream_id.lock().take();
         {
             let mut state = self.state.lock();
@@ -601,7 +629,11 @@ impl Session {
     /// Takes a page of the list of tools; returns it without those that are not offered.
     pub(crate) fn take_tools(&self, result: &str) -> Option<String> {
         self.note_tools(result);
-        self.has_listed.store(true, Ordering::Relaxed);
+        let is_last =
+            RawObject::parse(result).is_none_or(|page| page.string("nextCursor").is_none());
+        if is_last {
+            self.has_listed.store(true, Ordering::Relaxed);
+        }
         self.policy.filtered(&self.fallback_name, result)
     }
 
@@ -646,12 +678,24 @@ impl Session {
             }
         };
         match &envelope.kind {
-            Kind::Batch => self.client.send(text.to_vec()).await,
+            Kind::Batch => {
+                let messages: Vec<&RawValue> =
+                    serde_json::from_str(envelope.text).unwrap_or_default();
+                for message in messages {
+                    let message = Bytes::copy_from_slice(message.get().as_bytes());
+                    if message.starts_with(b"[") {
+                        tracing::warn!("skipped a batch within a batch of the server");
+                        continue;
+                    }
+                    Box::pin(self.from_upstream(message, via.clone())).await;
+                }
+            }
             Kind::Response { id, result, error } => {
                 let id = RawId::new(id);
                 let pending = self.state.lock().requests.remove(&id);
                 match pending {
                     Some(Pending::Client(call, seq)) => {
+                        self.end_answers(call.take_answers());
                         self.call_replied(&call, seq, &envelope).await;
                     }
                     Some(Pending::Own(waiting)) => {
@@ -683,6 +727,7 @@ impl Session {
         match pending {
             Some(Pending::Client(call, seq)) => {
                 let message = reply.to_message(&call.id);
+                self.answers_used(&reply, call.take_answers());
                 if let Ok(envelope) = Envelope::read(&message) {
                     self.call_replied(&call, seq, &envelope).await;
                 }

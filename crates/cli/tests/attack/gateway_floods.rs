@@ -165,14 +165,14 @@ fn bodies_that_are_no_messages_cost_little() {
         ("17 MiB of spaces", " ".repeat(17 << 20), 8),
         (
             "a call of 17 MiB",
-            in_call_echo(&format!("\"{}\"", "x".repeat(17 << 20))),
+            in_call(&format!("\"{}\"", "x".repeat(17 << 20))),
             8,
         ),
         ("100,000 lists", deep("[", "]"), 16),
         ("100,000 objects", deep("{\"a\":", "}"), 16),
         (
             "a call in 100,000 objects",
-            in_call_echo(&deep("{\"a\":", "}")),
+            in_call(&deep("{\"a\":", "}")),
             16,
         ),
         (

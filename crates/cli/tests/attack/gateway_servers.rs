@@ -39,8 +39,8 @@ fn flooding(flood: impl Fn(usize) -> Vec<u8> + Send + 'static) -> Wrapped {
 
 #[test]
 fn a_server_that_floods_and_does_not_read_does_not_fill_memory() {
-    let mut tally = Tally::new();
     type Flood = fn(usize) -> Vec<u8>;
+    let mut tally = Tally::new();
     let floods: [(&str, Flood); 5] = [
         ("questions", |n| question(n, &form("Who?"))),
         ("questions that are none", |n| {
@@ -280,9 +280,8 @@ fn four_times_as_long_a_line_costs_about_four_times_the_work() {
             let meter = wrapped.program.meter();
             let one = call(1, "t", &json!({}));
             let lines = |line: &dyn Fn(usize) -> Value, count: usize| {
-                (0..count)
-                    .map(|n| format!("{}\n", line(n)))
-                    .collect::<String>()
+                let lines: Vec<String> = (0..count).map(|n| line(n).to_string()).collect();
+                lines.join("\n") + "\n"
             };
             let text = match what {
                 "arguments" => format!("{}\n", call(1, "t", &members(count))),

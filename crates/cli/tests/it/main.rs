@@ -25,6 +25,8 @@ mod http;
 mod inline;
 mod input;
 mod killed;
+#[cfg(unix)]
+mod killed_gateway;
 mod killed_pages;
 mod mcp;
 #[cfg(unix)]
@@ -51,6 +53,8 @@ mod telemetry;
 mod terminal;
 mod url_check;
 mod wrap;
+#[cfg(target_os = "linux")]
+mod wrap_ends;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -66,11 +66,17 @@ struct Inner {
 
 impl Front {
     /// Serves these upstreams.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime.
     pub fn new(gateway: Arc<Gateway>, routes: Vec<Route>, settings: FrontSettings) -> Self {
         let routes = routes.into_iter().map(|route| (route.name.clone(), route));
+        let sessions = Sessions::new(gateway, settings);
+        sessions.recover();
         Self(Arc::new(Inner {
             routes: routes.collect(),
-            sessions: Arc::new(Sessions::new(gateway, settings)),
+            sessions: Arc::new(sessions),
             large_bodies: FairQueue::new(LARGE_BODIES, LARGE_BODIES_EACH),
         }))
     }
@@ -441,14 +447,13 @@ async fn read_up_to(
         }
         Ok(false)
     };
-    let too_slow = || {
-        refuse(
+    match tokio::time::timeout(timeout, reading).await {
+        Ok(read) => read,
+        Err(_) => Err(refuse(
             StatusCode::REQUEST_TIMEOUT,
             "the body took too long to arrive",
-        )
-    };
-    let read = tokio::time::timeout(timeout, reading).await;
-    read.unwrap_or_else(|_| Err(too_slow()))
+        )),
+    }
 }
 
 /// Responds with a stream, which begins with a message that was read already.

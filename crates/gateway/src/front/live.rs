@@ -129,6 +129,14 @@ impl Sessions {
         }
     }
 
+    /// Takes over what an earlier process has left in the store.
+    pub(super) fn recover(&self) {
+        let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
+        self.tasks.spawn(async move {
+            stop.run_until_cancelled(gateway.recover()).await;
+        });
+    }
+
     /// Finds a session. For another principal or on another route, it doesn't exist.
     pub(super) fn find(&self, id: &str, route: &str, person: &Person) -> Option<Arc<Live>> {
         let live = self.legacy.lock().get(id).cloned()?;

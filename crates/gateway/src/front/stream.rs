@@ -141,7 +141,7 @@ impl Stream {
     /// Whether nothing will come that nobody reads.
     pub(crate) fn is_left(&self) -> bool {
         let queue = self.0.queue.lock();
-        queue.reader % 2 == 0 && (queue.is_closed || queue.open == Some(0))
+        queue.reader.is_multiple_of(2) && (queue.is_closed || queue.open == Some(0))
     }
 
     /// Resolves when a body stops reading before the stream has ended, if that cancels.
@@ -216,7 +216,8 @@ impl Queue {
                 let Some(token) = params.and_then(progress_token) else {
                     return false;
                 };
-                let same = self.waiting.iter().position(|waiting| {
+                // The last, so that what comes before it is less.
+                let same = self.waiting.iter().rposition(|waiting| {
                     memchr::memmem::find(waiting, b"notifications/progress").is_some()
                         && Envelope::read(waiting).is_ok_and(|envelope| {
                             envelope.params().and_then(progress_token).as_deref() == Some(&token)

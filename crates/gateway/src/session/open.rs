@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::{RawObject, quoted};
+use crate::kept::Given;
 use crate::reply::Reply;
 
 /// The maximum number of requests of a client that are open at once.
@@ -23,6 +24,8 @@ const MAX_SAME_ID: usize = 100;
 const MAX_VISIT_ID: usize = 1 << 10;
 /// How many finished URL visits are remembered until somebody asks for them.
 const MAX_COMPLETED: usize = 256;
+/// The maximum number of tools that a question may be of, if it is not clear which asks.
+const MAX_TARGETS: usize = 8;
 /// How many progress tokens are remembered for calls that outlive their response.
 const MAX_TASK_TOKENS: usize = 1_000;
 
@@ -148,6 +151,64 @@ impl Session {
             Pending::Client(call, _) => Some(call.clone()),
             Pending::Own(_) => None,
         }
+    }
+
+    /// What the calls are of that are open at the server.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        let flows = self.lowered.open_calls();
+        let flows = flows.iter().map(|flow| flow.target.clone());
+        let calls = self.open_calls();
+        let calls = calls.iter().map(|call| call.target());
+        let mut targets: Vec<String> = flows.chain(calls).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets.truncate(MAX_TARGETS);
+        if targets.is_empty() {
+            targets.push(String::new());
+        }
+        targets
+    }
+
+    /// The calls on which a server may ask that are open there.
+    fn open_calls(&self) -> Vec<Arc<Call>> {
+        let calls: Vec<_> = self.state.lock().asking.values().cloned().collect();
+        let is_open = |call: &Arc<Call>| call.upstream_id.lock().is_some();
+        calls.into_iter().filter(is_open).collect()
+    }
+
+    /// Notes an answer that the server gets, on all calls that it may belong to.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        for flow in self.lowered.open_calls() {
+            flow.note_answer(given.clone());
+        }
+        for call in self.open_calls() {
+            call.note_answer(given.clone());
+        }
+        // If there are none, nothing else can be lost.
+        self.end_answers(vec![given]);
+    }
+
+    /// Notes how a call has ended on which the server got these answers.
+    pub(crate) fn answers_used(&self, reply: &Reply, answers: Vec<Arc<Given>>) {
+        if reply.is_lost() {
+            for given in &answers {
+                given.lose();
+            }
+        }
+        self.end_answers(answers);
+    }
+
+    /// Notes that a call has ended on which the server got these answers.
+    pub(crate) fn end_answers(&self, answers: Vec<Arc<Given>>) {
+        if !answers.is_empty() {
+            let kept = self.desk.kept.clone();
+            self.spawn(async move { kept.ended(answers).await });
+        }
+    }
+
+    /// Whether a request has no response of the upstream yet.
+    pub(crate) fn is_open_at_upstream(&self, id: &RawId) -> bool {
+        self.state.lock().requests.contains_key(id)
     }
 
     /// The open calls of the client by the token of their progress reports.

@@ -45,7 +45,9 @@ async fn large_bodies_of_one_leave_room_for_those_of_others() {
     let asked = server.next().await;
     server.reply(&asked, text("done")).await;
     assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
-    stuck.iter().for_each(|it| it.abort());
+    for it in &stuck {
+        it.abort();
+    }
 }
 
 #[tokio::test]

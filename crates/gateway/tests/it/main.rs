@@ -12,6 +12,7 @@
 mod approvals;
 mod bounds;
 mod front;
+mod hard_cases;
 mod http_server;
 mod http_upstream;
 mod legacy;
