@@ -6,6 +6,7 @@
 // requests to send. Messages are recorded as they pass the transport, before the SDK reads them.
 
 import { text } from "node:stream/consumers";
+import { z } from "zod";
 
 const sdk = process.argv[2];
 const script = JSON.parse(await text(process.stdin));
@@ -17,9 +18,11 @@ const child = url ? null : { command: command[0], args: command.slice(1), env, s
 const info = { name: "recorder", version: "1.0.0" };
 
 /** Answers as the script says; a method without an answer is never answered. */
-function answer(method, params) {
+async function answer(method, params) {
   const prepared = answers[method];
   if (prepared === undefined) return new Promise(() => {});
+  // As long as it takes to read: what comes sooner is not believed to be a person's.
+  if (method === "elicitation/create") await sleep(350);
   if (method === "elicitation/create" && (params.mode ?? "form") in prepared) {
     return prepared[params.mode ?? "form"];
   }
@@ -70,7 +73,12 @@ async function second() {
   const transport = url
     ? new StreamableHTTPClientTransport(new URL(url))
     : new StdioClientTransport(child);
-  const request = (method, params, options) => client.request({ method, params }, options);
+  // A method that the SDK doesn't know needs a schema.
+  const anything = z.looseObject({});
+  const request = (method, params, options) =>
+    method.startsWith("vendor/")
+      ? client.request({ method, params }, anything, options)
+      : client.request({ method, params }, options);
   return { client, transport, request };
 }
 

@@ -101,6 +101,8 @@ async def elicit(_context, params):
     prepared = ANSWERS.get("elicitation/create")
     if prepared is None:
         await anyio.sleep_forever()
+    # As long as it takes to read: what comes sooner is not believed to be a person's.
+    await anyio.sleep(0.35)
     mode = getattr(params, "mode", None) or "form"
     return types.ElicitResult.model_validate(prepared.get(mode, prepared))
 
@@ -172,6 +174,7 @@ async def run() -> None:
                 await carry_out(client, step)
             except MCPError:
                 pass
+        LOG.append({"dir": "end", "message": {}})
 
 
 def main() -> None:
@@ -181,7 +184,9 @@ def main() -> None:
     except (Exception, BaseExceptionGroup) as error:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        failed = f"{type(error).__name__}: {error}"
+        # How it disconnects is not compared.
+        if not LOG or LOG[-1]["dir"] != "end":
+            failed = f"{type(error).__name__}: {error}"
     print(json.dumps({"failed": failed, "log": LOG}))
 
 

@@ -19,7 +19,7 @@ import same
 import silent
 from record import Wrong, say
 
-PARTS = {"same": same.run, "crossed": crossed.run, "silent": silent.run, "chains": chains.run}
+PARTS = {"stdio": same.stdio, "http": same.http, "crossed": crossed.run, "silent": silent.run, "chains": chains.run}
 # Takes minutes.
 LONG = {"conformance": conformance.run}
 

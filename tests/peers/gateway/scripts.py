@@ -130,13 +130,15 @@ def tasks() -> list[dict]:
     ]
 
 
-# Beyond what SDKs have methods for.
-UNKNOWN = [
-    request("vendor/unknown", some={"thing": [1.0, None, "x"]}),
-    {"notify": "notifications/vendor/unknown", "params": {"n": 1}},
-    {"notify": "notifications/roots/list_changed"},
-    {"sleep": 300},
-]
+def unknown(has_roots: bool) -> list[dict]:
+    """Beyond what all SDKs have methods for."""
+    changed = {"notify": "notifications/roots/list_changed"}
+    return [
+        request("vendor/unknown", some={"thing": [1.0, None, "x"]}),
+        {"notify": "notifications/vendor/unknown", "params": {"n": 1}},
+        *([changed] if has_roots else []),
+        {"sleep": 300},
+    ]
 
 
 def filesystem(folder: str) -> list[dict]:

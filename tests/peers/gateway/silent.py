@@ -31,7 +31,11 @@ def run(setting) -> None:
 def inspector(setting, command, chromium) -> str:
     desktop = Desktop(setting.scratch())
     line = [setting.node, str(BIN / "mcp-inspector"), "--cli", "--method", "tools/call"]
-    line += ["--tool-name", "trigger-elicitation-request", "--", *wrapped(setting, command)]
+    line += ["--tool-name", "trigger-elicitation-request"]
+    # It starts servers without most of its own environment.
+    for name, value in desktop.environment.items():
+        line += ["-e", f"{name}={value}"]
+    line += ["--", *wrapped(setting, command)]
     env = environment(**desktop.environment, HOME=str(setting.folder))
     with desktop.answering(chromium.fills("send", **ENTERED)):
         done = subprocess.run(line, env=env, capture_output=True, text=True, timeout=90)
