@@ -52,7 +52,9 @@ def super(setting, client) -> str:
             received(client.run(server, script, ALL, answers), {setting.node: "<node>"})
             for server in ({"url": url}, {"command": wrapped(setting, [], url)})
         ]
-    compare(*runs, ordered=False)
+    # Supergateway sends these before a client that is slower than ours has a stream for them.
+    early = "notification notifications/tools/list_changed"
+    compare(*([line for line in run if not line.startswith(early)] for run in runs), ordered=False)
     return f"{len(runs[0])} messages"
 
 

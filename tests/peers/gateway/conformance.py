@@ -10,41 +10,51 @@ import pathlib
 import subprocess
 
 from places import HttpServer, NPM, gateway_of
-from record import Wrong, pinned, say
-from same import asking_servers, example_over_http
+from record import Wrong, say
+from same import example_over_http
 from scripts import L6, L11, M
 
 SUITE = NPM / "conformance/dist/index.js"
 PATIENCE = 480
 
-# What the suite can't ask of a gateway whose server speaks the other version.
-CROSSED = {}
+JSON = "the gateway responds in JSON where nothing comes before the response, so there is no stream to check"
+# What the suite can't ask of something that stands in between, by version.
+SAME = {
+    L11: {"server-sse-multiple-streams": JSON, "server-sse-polling": JSON},
+    M: {
+        "server-sse-multiple-streams": JSON,
+        "input-required-result-capability-check": "the gateway asks by a link what the client can't show",
+        "http-custom-header-server-validation": "the gateway computes these headers from the arguments, for the "
+        "server; what the client put into them is not read",
+    },
+}
+KEYS = "a server of 2025 has no keys and no states of questions; they are the gateway's"
+LEFT = "the suite leaves the call after its first round; this server's handler still waits then"
+CROSSED = {L11: SAME[L11], M: SAME[M]}
 
 
 def run(setting) -> None:
-    conforming = [setting.node, str(NPM.parent.parent / "servers/conforming.mjs")]
-    servers = {
-        "conforming": (lambda _: HttpServer([*conforming, "--port", "{port}"]), [*conforming, "stdio"]),
-        "example": (example_over_http, asking_servers(setting)["example"]),
-    }
-    for name, (start, command) in servers.items():
-        with start(setting) as url, gateway_of(setting, {"peer": {"url": url}}) as front:
-            direct = {}
+    conforming = [setting.node, str(NPM.parent.parent / "servers/conforming.mjs"), "--port", "{port}"]
+    servers = {"conforming": HttpServer(conforming), "example": example_over_http(setting)}
+    direct: dict[str, dict] = {}
+    for name, server in servers.items():
+        with server as url, gateway_of(setting, {"peer": {"url": url}}) as front:
             for version in (L6, L11, M):
-                direct[version] = suite(setting, url, version)
+                direct[version] = suite(setting, url, version) if name == "conforming" else direct[version]
+                plain = direct[version] if name == "conforming" else suite(setting, url, version)
 
-                def same(version=version) -> str:
-                    return compare(direct[version], suite(setting, f"{front}/peer", version), {})
+                def same(version=version, plain=plain) -> str:
+                    return compare(plain, suite(setting, f"{front}/peer", version), SAME.get(version, {}))
 
                 setting.tried("conformance", f"{name}, {version}, as direct", same)
-        for version, other in ((L11, M), (M, L11)):
+    for version, other, only in ((L11, M, "modern"), (M, L11, "legacy")):
+        with HttpServer([*conforming, only]) as url, gateway_of(setting, {"peer": {"url": url}}) as front:
 
-            def crossed(version=version, other=other) -> str:
-                with gateway_of(setting, {"peer": {"command": pinned(other, command)}}) as front:
-                    found = suite(setting, f"{front}/peer", version)
-                return compare(direct[version], found, CROSSED.get(version, {}))
+            def crossed(version=version) -> str:
+                found = suite(setting, f"{front}/peer", version)
+                return compare(direct[version], found, CROSSED[version])
 
-            setting.tried("conformance", f"{name}, {version} on a server of {other}", crossed)
+            setting.tried("conformance", f"conforming, {version} on a server of {other}", crossed)
 
 
 def suite(setting, url: str, version: str) -> dict[str, dict[str, collections.Counter]]:
@@ -68,21 +78,28 @@ def suite(setting, url: str, version: str) -> dict[str, dict[str, collections.Co
 
 
 def compare(direct: dict, through: dict, excepted: dict[str, str]) -> str:
-    """Fails unless each scenario came out as it does direct; says what passed."""
-    differences = []
-    for name in sorted({*direct, *through}):
-        if name in excepted:
-            continue
-        before, after = (counted(run.get(name, {})) for run in (direct, through))
-        if before != after:
-            words = [word for status, all in through.get(name, {}).items() if status != "SUCCESS" for word in all]
-            differences.append(f"{name}: direct {before}, through {after} {words}")
-    if differences:
-        raise Wrong("\n  ".join([f"{len(differences)} of {len(direct)} scenarios differ", *differences]))
+    """Fails if a scenario came out worse than direct; says what passed."""
+    worse = []
+    for name in sorted({*direct, *through} - {*excepted}):
+        before, after = direct.get(name, {}), through.get(name, {})
+        lost = ids(before, "SUCCESS") - ids(after, "SUCCESS")
+        if lost:
+            words = [word for status, all in after.items() if status != "SUCCESS" for word in all]
+            worse.append(f"{name}: {counted(before)}, through {counted(after)}: {words or lost}")
+    if worse:
+        raise Wrong("\n  ".join([f"{len(worse)} of {len(direct)} scenarios came out worse", *worse]))
     for name, reason in excepted.items():
         say(f"  not comparable: {name}: {reason}")
     total = sum((collections.Counter(counted(each)) for each in through.values()), collections.Counter())
     return f"{len(through)} scenarios, {dict(total)}"
+
+
+def ids(scenario: dict, status: str) -> collections.Counter:
+    """How often each check came out so."""
+    found: collections.Counter = collections.Counter()
+    for words, times in scenario.get(status, {}).items():
+        found[words.partition(":")[0]] += times
+    return found
 
 
 def counted(scenario: dict) -> dict[str, int]:

@@ -33,9 +33,7 @@ def cell(setting, client, version) -> None:
     for name, command in servers.items():
         script = scripts.asking(rounds=False)[1:]
         answers = scripts.answers(scripts.accept(scripts.PERSON))
-        # In 2025-06-18, servers have no URLs and no lists to choose several from.
-        native = dataclasses.replace(client, version=max(client.version, L11))
-        direct = native.run({"command": command}, script, ALL, answers)
+        direct = native(setting, client, version).run({"command": command}, script, ALL, answers)
         wanted = (said(direct), asked(direct))
         for kind, capabilities in KINDS.items():
             if not setting.all and kind == "forms and URLs":
@@ -44,10 +42,10 @@ def cell(setting, client, version) -> None:
                 # This SDK always declares both.
                 continue
 
-            def work(capabilities=capabilities) -> str:
+            def work(capabilities=capabilities, command=command) -> str:
                 desktop = Desktop(setting.scratch())
                 server = {"command": wrapped(setting, pinned(version, command))}
-                pages = pages_for(client, capabilities)
+                pages = pages_for(client, capabilities, version)
                 with desktop.answering(*pages):
                     through = client.run(server, script, capabilities, answers, desktop.environment)
                 expect(said(through), wanted[0], "results")
@@ -71,9 +69,22 @@ def cell(setting, client, version) -> None:
             setting.tried("crossed", f"{client} on {name} in {version}, HTTP", over_http)
 
 
-def pages_for(client, capabilities) -> list:
+def native(setting, client, version: str):
+    """The client whose run this one is compared with. In 2025-06-18, servers have no URLs and no
+    lists to choose several from, so they are compared in that version; clients are not, since
+    pages have both.
+    """
+    if version == L6:
+        return next(each for each in clients(setting) if each.version == L6)
+    return dataclasses.replace(client, version=max(client.version, L11))
+
+
+def pages_for(client, capabilities, version: str) -> list:
     """How the person answers what this client can't show, in the order of the script."""
     modes = capabilities.get("elicitation")
+    if version == L6:
+        # Such a server has no URLs, and asks what this client can show.
+        return [page("send", **{**scripts.PERSON, "ok": "false"})] if modes is None else []
     pages = []
     if modes is None or client.version == L6:
         pages.append(page("send", **{**scripts.PERSON, "ok": "false"}))

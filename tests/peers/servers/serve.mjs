@@ -1,4 +1,5 @@
-// Serves what `serverOf` makes, in both eras: `stdio` or `--port N`.
+// Serves what `serverOf` makes, in both eras: `stdio` or `--port N`. Over HTTP, `--port N legacy` or
+// `--port N modern` serves one era only, and the other gets what it gets from older or stricter SDKs.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -10,18 +11,18 @@ const LOCAL = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/;
 
 /** `serverOf` makes a server for one connection, or for one request of 2026-07-28. */
 export function serve(serverOf, options = {}) {
-  const [how, port] = process.argv.slice(2);
+  const [how, port, only] = process.argv.slice(2);
   if (how === "stdio") {
     serveStdio(serverOf);
   } else if (how === "--port") {
-    listen(serverOf, Number(port), options);
+    listen(serverOf, Number(port), { ...options, only });
   } else {
     console.error(`usage: ${process.argv[1]} stdio | --port N`);
     process.exit(2);
   }
 }
 
-function listen(serverOf, port, { bus }) {
+function listen(serverOf, port, { bus, only }) {
   const modern = toNodeHandler(createMcpHandler(serverOf, { legacy: "reject", bus }));
   const sessions = new Map();
 
@@ -54,7 +55,12 @@ function listen(serverOf, port, { bus }) {
     const pieces = [];
     for await (const piece of request) pieces.push(piece);
     const body = pieces.length > 0 ? JSON.parse(Buffer.concat(pieces)) : undefined;
-    if (await isLegacyRequest(await toWebRequest(request, body), body)) {
+    const isLegacy = await isLegacyRequest(await toWebRequest(request, body), body);
+    if (!isLegacy && only === "legacy") {
+      const error = { code: -32000, message: "Bad Request: Unsupported protocol version" };
+      response.writeHead(400, { "Content-Type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error }));
+    } else if (isLegacy && only !== "modern") {
       await legacy(request, response, body);
     } else {
       await modern(request, response, body);
