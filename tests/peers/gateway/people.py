@@ -153,8 +153,8 @@ class Chromium:
 
         path.write_bytes(base64.b64decode(self.call("GET", f"{self.session}/screenshot")))
 
-    def fills(self, press: str, **entered) -> object:
-        """Answers a page by typing and clicking."""
+    def fills(self, **entered) -> object:
+        """Answers a page by typing and clicking: all answers, then the review."""
 
         def answer(link: str) -> None:
             self.call("POST", f"{self.session}/url", {"url": link})
@@ -162,11 +162,22 @@ class Chromium:
                 field = self.find(f'[name="f.{name}"]')
                 self.call("POST", f"{self.session}/element/{field}/clear", {})
                 self.call("POST", f"{self.session}/element/{field}/value", {"text": str(value)})
-            button = self.find(f'button[value="{press}"]')
-            self.call("POST", f"{self.session}/element/{button}/click", {})
+            for button in ("review", "send"):
+                self.click(f'button[value="{button}"]:not(.default)')
             self.find("body")
 
         return answer
+
+    def click(self, css: str) -> None:
+        """Clicks an element once it is there and can be clicked."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.call("POST", f"{self.session}/element/{self.find(css)}/click", {})
+            except Wrong:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

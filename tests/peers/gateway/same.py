@@ -12,28 +12,27 @@ from scripts import ALL, L6, L11, M, NOTHING
 
 
 def stdio(setting) -> None:
+    """Over stdio, behind `entreat wrap`."""
     for client in clients(setting):
+        # A draw has all servers with one client, and all clients with one server.
+        is_main = setting.all or (client.name, client.version) == ("typescript 1", L11)
         if client.version == M:
-            for name in asking_servers(setting):
+            for name in asking_servers(setting) if setting.all else [client.name.split()[0]]:
                 asking(setting, client, name)
-            continue
-        # The gateway presents a client of 2025-06-18 as a newer one, to let the server ask more.
-        alone = ["--no-fulfil"] if client.version == L6 else []
-        everything(setting, client, ALL, *alone)
-        if not setting.all and client.name != "typescript 1":
-            continue
-        everything(setting, client, NOTHING, "--no-fulfil")
-        for name in asking_servers(setting):
-            asking(setting, client, name, *alone)
-        if client.name != "python":
-            tasks(setting, client, *alone)
-        if client.version == L6 and not setting.all:
-            continue
-        filesystem(setting, client, ALL, *alone)
-        filesystem(setting, client, NOTHING, "--no-fulfil")
-        memory(setting, client, *alone)
-    for client in clients(setting):
-        if setting.all or client.name == "python":
+        else:
+            # The gateway presents a client of 2025-06-18 as a newer one, to let the server ask more.
+            alone = ["--no-fulfil"] if client.version == L6 else []
+            everything(setting, client, ALL, *alone)
+            if is_main:
+                everything(setting, client, NOTHING, "--no-fulfil")
+                for name in asking_servers(setting):
+                    asking(setting, client, name, *alone)
+                if client.name != "python":
+                    tasks(setting, client, *alone)
+                filesystem(setting, client, ALL, *alone)
+                filesystem(setting, client, NOTHING, "--no-fulfil")
+                memory(setting, client, *alone)
+        if setting.all or (client.name, client.version) == ("python", M):
             time(setting, client)
             git(setting, client)
 
@@ -79,7 +78,8 @@ def tasks(setting, client, *options) -> None:
 def asking(setting, client, name, *options) -> None:
     command = asking_servers(setting)[name]
     script = scripts.asking(rounds=False)
-    for way in [scripts.accept(scripts.PERSON), scripts.refuse("decline")]:
+    ways = [scripts.accept(scripts.PERSON), scripts.refuse("decline")]
+    for way in ways if setting.all else ways[:1]:
         both(setting, client, f"everything in {name}", command, script, ALL, scripts.answers(way), *options)
 
 
@@ -148,6 +148,8 @@ def http(setting) -> None:
             for client in clients(setting):
                 is_first = name == "server-everything"
                 if client.version == L6 or is_first and client.version == M:
+                    continue
+                if not setting.all and client.name != "typescript 2":
                     continue
                 script = scripts.everything() if is_first else scripts.asking(rounds=False)
                 content = scripts.WHOLE if is_first else scripts.PERSON
