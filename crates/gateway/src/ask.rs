@@ -126,6 +126,7 @@ async fn ask_form(
             },
             () = face.sleep(face.settings().native_silence) => {}
         }
+        face.note_silence();
         let mut own = std::pin::pin!(own());
         tokio::select! {
             biased;
@@ -337,20 +338,52 @@ fn add(text: &mut String, paragraph: &str) {
 
 /// Asks whether to open a URL.
 async fn answer_url(face: &Face, question: &Question, url: &str) -> Reply {
-    if face.capabilities().url {
+    let own = || async {
+        match consent(face, question.request.message(), url).await {
+            Ok(Decided::Answered(_)) => {
+                face.desk().open(url);
+                Reply::Result(json!({"action": "accept"}).to_string())
+            }
+            Ok(decided) => reply_of(decided),
+            Err(error) => not_shown(&error),
+        }
+    };
+    let has_way_past = face.has_way_past_client();
+    if !face.capabilities().url || has_way_past && !face.shows_urls() {
+        return own().await;
+    }
+    let native = async {
         let reply = face.push(CREATE, &face.url_params(&question.raw)).await;
         if matches!(reply, Reply::Result(_)) {
             face.note_answered();
-            return reply;
+            return Shown::Replied(reply);
         }
+        Shown::Unshown
+    };
+    let mut native = std::pin::pin!(native);
+    if has_way_past && !face.has_answered() {
+        tokio::select! {
+            biased;
+            shown = &mut native => return match shown {
+                Shown::Replied(reply) => reply,
+                Shown::Unshown => own().await,
+            },
+            () = face.sleep(face.settings().native_silence) => {}
+        }
+        face.note_silence_about_urls();
+        let mut own = std::pin::pin!(own());
+        tokio::select! {
+            biased;
+            shown = &mut native => if let Shown::Replied(reply) = shown {
+                return reply;
+            },
+            reply = &mut own => return reply,
+        }
+        return own.await;
     }
-    match consent(face, question.request.message(), url).await {
-        Ok(Decided::Answered(_)) => {
-            face.desk().open(url);
-            Reply::Result(json!({"action": "accept"}).to_string())
-        }
-        Ok(decided) => reply_of(decided),
-        Err(error) => not_shown(&error),
+    match native.await {
+        Shown::Replied(reply) => reply,
+        Shown::Unshown => own().await,
     }
 }
 
@@ -384,7 +417,7 @@ pub(crate) async fn ask_sheet(
         return Err(NotAsked::NoPages);
     }
     let can_link = face.can_link();
-    let by_client = face.capabilities().url && !face.distrusts_native();
+    let by_client = face.shows_urls();
     let has_browser = face.desk().browser.is_some();
     if !by_client && !has_browser && !can_link {
         return Err(NotAsked::NoPages);
@@ -412,10 +445,21 @@ async fn lead_to(face: &Face, message: &str, mut page: OpenPage) -> Result<Decid
     if by_client {
         let id = face.new_id();
         let params = page_params(face, message, &page.url, &id);
-        match face.push(CREATE, &params).await {
-            Reply::Result(result) => return Ok(follow(face, page, &result, &id).await),
-            Reply::Error(_) if !has_browser && !can_link => return Err(NotAsked::NoPages),
-            Reply::Error(_) => {}
+        let has_other_way = has_browser || can_link;
+        let silence = async {
+            if face.has_answered() || !has_other_way {
+                return std::future::pending().await;
+            }
+            face.sleep(face.settings().native_silence / 2).await;
+        };
+        tokio::select! {
+            biased;
+            reply = face.push(CREATE, &params) => match reply {
+                Reply::Result(result) => return Ok(follow(face, page, &result, &id).await),
+                Reply::Error(_) if !has_other_way => return Err(NotAsked::NoPages),
+                Reply::Error(_) => {}
+            },
+            () = silence => face.note_silence_about_urls(),
         }
     }
     let link = Link {

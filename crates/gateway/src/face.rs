@@ -123,7 +123,40 @@ impl Face {
     }
 
     pub(crate) fn note_answered(&self) {
-        self.session().set_trust(|trust| trust.has_answered = true);
+        self.session().set_trust(|trust| {
+            trust.has_answered = true;
+            trust.is_silent = false;
+            trust.is_silent_about_urls = false;
+        });
+    }
+
+    /// Notes that the client has not answered a form in time. It may have declared what it does not
+    /// show.
+    pub(crate) fn note_silence(&self) {
+        self.session().set_trust(|trust| trust.is_silent = true);
+    }
+
+    /// Notes that the client has not answered a URL in time.
+    pub(crate) fn note_silence_about_urls(&self) {
+        self.session()
+            .set_trust(|trust| trust.is_silent_about_urls = true);
+    }
+
+    /// Whether the client is asked to show the URL of a page. One that was silent about a form is
+    /// likely to be silent about a URL too, so a browser is better.
+    pub(crate) fn shows_urls(&self) -> bool {
+        let trust = self.session().trust();
+        self.capabilities().url
+            && !trust.is_distrusted
+            && !trust.is_silent_about_urls
+            && !(trust.is_silent && self.desk().browser.is_some())
+    }
+
+    /// Whether a page can reach the person past the client.
+    pub(crate) fn has_way_past_client(&self) -> bool {
+        let settings = self.settings();
+        let can_show = self.desk().browser.is_some() || self.can_link();
+        settings.fulfils && self.desk().has_pages() && can_show
     }
 
     /// Whether there is any way past the client's own forms.

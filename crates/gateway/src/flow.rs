@@ -29,6 +29,30 @@ use crate::settings::GatewaySettings;
 
 /// What our states begin with: an upstream's own states pass through the same member.
 const TICKET: &str = "entreat1.";
+/// Begins a state of an upstream that begins as ours do: there is another gateway behind this one.
+const FOREIGN: &str = "entreat1~";
+
+/// Marks the state in a result as the upstream's, if it could be taken for ours.
+pub(crate) fn with_foreign_state(result: &str) -> Option<String> {
+    memchr::memmem::find(result.as_bytes(), b"entreat1")?;
+    let mut result = RawObject::parse(result)?;
+    let state = result.string("requestState")?;
+    if !state.starts_with(TICKET) && !state.starts_with(FOREIGN) {
+        return None;
+    }
+    result.set("requestState", quoted(&format!("{FOREIGN}{state}")));
+    Some(result.to_string())
+}
+
+/// Restores the upstream's state in the parameters of a request, if it was marked.
+pub(crate) fn with_restored_state(params: &str) -> Option<String> {
+    memchr::memmem::find(params.as_bytes(), FOREIGN.as_bytes())?;
+    let mut params = RawObject::parse(params)?;
+    let state = params.string("requestState")?;
+    let state = state.strip_prefix(FOREIGN)?;
+    params.set("requestState", quoted(state));
+    Some(params.to_string())
+}
 /// How long the outcome of a call is kept for a repetition of its last round.
 const KEPT: Duration = Duration::from_secs(300);
 /// The maximum number of questions of a round whose answers are kept if the call is lost.

@@ -12,7 +12,7 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
-use crate::flow::Refused;
+use crate::flow::{Refused, with_foreign_state, with_restored_state};
 use crate::json::RawObject;
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
 use crate::reply::{Reply, code};
@@ -97,8 +97,19 @@ impl Session {
         envelope: &Envelope<'_>,
         params: &str,
     ) {
+        let restored = with_restored_state(params);
+        let changed = restored
+            .as_deref()
+            .map(|params| envelope.with_params(params));
+        let changed = changed.as_deref().map(Envelope::read);
+        let (envelope, params) = match (&changed, &restored) {
+            (Some(Ok(envelope)), Some(params)) => (envelope, params.as_str()),
+            _ => (envelope, params),
+        };
         let declared = declared(params);
-        if call.method.may_ask() && self.continues_flow(&call, declared, params) {
+        // What was restored is the upstream's, even if it looks like ours.
+        let is_ours = restored.is_none();
+        if is_ours && call.method.may_ask() && self.continues_flow(&call, declared, params) {
             return;
         }
         if call.method == Method::CallTool && self.holds_for_approval(&call, params) {
@@ -227,12 +238,19 @@ impl Session {
                 .with_resume_tool(declared(params.unwrap_or("{}")), result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
         }
-        if !call.method.may_ask() || !self.settings().fulfils || !self.desk.has_pages() {
+        if !call.method.may_ask() {
             return Change::Pass;
         }
         let Some(round) = Round::of(result) else {
             return Change::Pass;
         };
+        let relayed = || {
+            with_foreign_state(result)
+                .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)))
+        };
+        if !self.settings().fulfils || !self.desk.has_pages() {
+            return relayed();
+        }
         let Ok(envelope) = Envelope::read(&call.message) else {
             return Change::Pass;
         };
@@ -240,7 +258,7 @@ impl Session {
         let declared = declared(params);
         let is_native = |(method, params): (&str, &str)| self.is_native(declared, method, params);
         if round.questions().all(is_native) {
-            return Change::Pass;
+            return relayed();
         }
         match self.begin_rounds(call, declared, params, Some(round), None) {
             Ok(()) => Change::Held,

@@ -151,6 +151,10 @@ pub(crate) struct Trust {
     pub(crate) has_answered: bool,
     /// It answers for the person, or shows nothing.
     pub(crate) is_distrusted: bool,
+    /// It has not answered a form in time.
+    pub(crate) is_silent: bool,
+    /// It has not answered a URL in time.
+    pub(crate) is_silent_about_urls: bool,
 }
 
 /// What becomes of a response of the upstream.

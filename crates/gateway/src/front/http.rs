@@ -224,8 +224,9 @@ impl Front {
         };
         let params = params.unwrap_or("{}");
         let id = RawId::new(id);
-        let refusal =
-            modern_headers::mismatch(headers, method, params).or_else(|| meta::unsupported(params));
+        let refusal = modern_headers::mismatch(headers, method, params)
+            .or_else(|| meta::incomplete(params))
+            .or_else(|| meta::unsupported(params));
         if let Some(refusal) = refusal {
             return json(StatusCode::BAD_REQUEST, refusal.to_message(&id));
         }

@@ -485,7 +485,7 @@ async fn clients_without_sessions_share_a_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn headers_that_differ_from_the_body_are_refused() {
+async fn requests_whose_headers_or_metadata_are_wrong_are_refused() {
     let web = Web::new(Ways::None).await;
     let params = || modern(json!({"name": "t"}), json!({}));
     let other_version = {
@@ -497,7 +497,15 @@ async fn headers_that_differ_from_the_body_are_refused() {
             .insert("mcp-protocol-version", "2099-01-01".parse().unwrap());
         request
     };
+    let without = |member: &str| {
+        let mut params = params();
+        let name = format!("io.modelcontextprotocol/{member}");
+        params["_meta"].as_object_mut().unwrap().remove(&name);
+        modern_request("tools/call", Some("t"), params)
+    };
     for (request, code) in [
+        (without("protocolVersion"), -32602),
+        (without("clientCapabilities"), -32602),
         (modern_request("tools/call", Some("u"), params()), -32020),
         (modern_request("tools/call", None, params()), -32020),
         (other_version, -32022),
