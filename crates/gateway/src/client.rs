@@ -2,6 +2,7 @@
 
 use crate::front::Stream;
 use crate::side::lines::Outbox;
+use crate::union::PartSender;
 
 /// Sends messages to a client. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -10,6 +11,8 @@ pub(crate) enum ClientSender {
     Lines(Outbox),
     /// A stream over HTTP: that of one POST, or the general one of a session.
     Stream(Stream),
+    /// Either of them, for one upstream of several.
+    Part(PartSender),
 }
 
 impl ClientSender {
@@ -19,6 +22,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.send(message).await,
             Self::Stream(stream) => stream.push(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    Box::pin(part.client().send(message)).await;
+                }
+            }
         }
     }
 
@@ -27,6 +35,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.push(message),
             Self::Stream(stream) => stream.push(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    part.client().push(message);
+                }
+            }
         }
     }
 
@@ -35,6 +48,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.push_first(message),
             Self::Stream(stream) => stream.push_first(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    part.client().push_first(message);
+                }
+            }
         }
     }
 
@@ -43,6 +61,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.push(response),
             Self::Stream(stream) => stream.respond(response),
+            Self::Part(part) => {
+                if let Some(response) = part.response(response) {
+                    part.client().respond(response);
+                }
+            }
         }
     }
 
@@ -51,6 +74,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) => outbox.send(response).await,
             Self::Stream(stream) => stream.respond(response),
+            Self::Part(part) => {
+                if let Some(response) = part.response(response) {
+                    Box::pin(part.client().send_response(response)).await;
+                }
+            }
         }
     }
 
@@ -59,13 +87,19 @@ impl ClientSender {
         match self {
             Self::Lines(_) => true,
             Self::Stream(stream) => stream.is_read(),
+            Self::Part(part) => part.client().is_read(),
         }
     }
 
     /// Resolves when the client has closed a stream whose end cancels its call.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        match self {
-            Self::Lines(_) => None,
+        let mut client = self;
+        while let Self::Part(part) = client {
+            // What the union itself asks, it cancels itself.
+            client = part.is_of_call().then(|| part.client())?;
+        }
+        match client {
+            Self::Lines(_) | Self::Part(_) => None,
             Self::Stream(stream) => stream.abandoned(),
         }
     }

@@ -1,15 +1,64 @@
 //! Keeps a server that cannot stay up from being started over and over.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::UnixTime;
+use parking_lot::Mutex;
+
+use super::live::Route;
+use crate::gateway::Gateway;
+use crate::union::Source;
 
 /// So many ends within a minute open the circuit.
 const TOO_MANY: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 /// How long the server is left alone then.
 const REST: Duration = Duration::from_secs(60);
+
+/// A circuit for each server. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Circuits(Arc<Mutex<HashMap<String, Circuit>>>);
+
+impl Circuits {
+    /// Whether a server may be started now.
+    pub(super) fn admits(&self, server: &str, now: UnixTime) -> bool {
+        let mut circuits = self.0.lock();
+        circuits.entry(server.to_owned()).or_default().admits(now)
+    }
+
+    /// Notes that a server ended by itself or could not be started.
+    pub(super) fn note_end(&self, server: &str, now: UnixTime) {
+        let mut circuits = self.0.lock();
+        circuits.entry(server.to_owned()).or_default().note_end(now);
+    }
+
+    /// How a union connects to a server: not while it keeps ending.
+    pub(crate) fn guard(&self, gateway: &Arc<Gateway>, route: &Route) -> Source {
+        let now = {
+            let gateway = gateway.clone();
+            move || gateway.desk.asker.engine().now()
+        };
+        let (circuits, name, connect) = (self.clone(), route.name.clone(), route.connect.clone());
+        let guarded = {
+            let now = now.clone();
+            move || {
+                if !circuits.admits(&name, now()) {
+                    return Err(io::Error::other("it keeps ending; try again in a minute"));
+                }
+                connect().inspect_err(|_| circuits.note_end(&name, now()))
+            }
+        };
+        let (circuits, name) = (self.clone(), route.name.clone());
+        Source {
+            name: route.name.clone(),
+            connect: Arc::new(guarded),
+            ended: Arc::new(move || circuits.note_end(&name, now())),
+        }
+    }
+}
 
 /// Counts how often a server ended by itself.
 #[derive(Debug, Default)]

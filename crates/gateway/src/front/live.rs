@@ -6,13 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use entreat_core::UnixTime;
 use entreat_engine::shares::{Full, Permit, Shares};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::circuit::Circuit;
+use super::circuit::Circuits;
 use super::stream::Stream;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
@@ -20,6 +21,7 @@ use crate::gateway::{Gateway, Upstream};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
+use crate::union::Union;
 
 /// Connects to an upstream server, or starts it.
 pub type Connect = Arc<dyn Fn() -> io::Result<Upstream> + Send + Sync>;
@@ -74,7 +76,7 @@ pub(super) struct Sessions {
     /// Clients of 2026-07-28 have none: those that are alike share one.
     modern: Mutex<HashMap<Class, Arc<Live>>>,
     shares: Shares<String>,
-    circuits: Mutex<HashMap<String, Circuit>>,
+    circuits: Circuits,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -87,12 +89,72 @@ pub(super) struct Class {
     pub(super) capabilities: Capabilities,
 }
 
+/// What a path leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target<'a> {
+    One(&'a Route),
+    /// All upstreams, as one server.
+    All(&'a [Route]),
+}
+
+impl Target<'_> {
+    /// What tells its sessions from those of other paths: no upstream has an empty name.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::One(route) => &route.name,
+            Self::All(_) => "",
+        }
+    }
+
+    fn routes(&self) -> &[Route] {
+        match self {
+            Self::One(route) => std::slice::from_ref(route),
+            Self::All(routes) => routes,
+        }
+    }
+}
+
+/// What a client has in front of it.
+#[derive(Clone)]
+pub(super) enum Service {
+    One(Arc<Session>),
+    All(Arc<Union>),
+}
+
+impl Service {
+    /// Takes messages, in a task that goes on if this future is dropped.
+    pub(super) async fn take(&self, messages: Vec<Bytes>, via: ClientSender) {
+        let service = self.clone();
+        let tasks = match self {
+            Self::One(session) => &session.tasks,
+            Self::All(union) => &union.tasks,
+        };
+        let taking = tasks.spawn(async move {
+            for message in messages {
+                match &service {
+                    Self::One(session) => session.from_client(message, &via).await,
+                    Self::All(union) => union.from_client(message, &via).await,
+                }
+            }
+        });
+        // It fails only if the runtime shuts down.
+        let _ = taking.await;
+    }
+
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::One(session) => session.is_busy(),
+            Self::All(union) => union.is_busy(),
+        }
+    }
+}
+
 /// A session, while it lasts.
 pub(super) struct Live {
     pub(super) id: Box<str>,
     pub(super) route: String,
     pub(super) person: Person,
-    pub(super) session: Arc<Session>,
+    pub(super) service: Service,
     /// For what belongs to no request.
     pub(super) general: Stream,
     streams: Mutex<Streams>,
@@ -115,7 +177,7 @@ impl Sessions {
             settings,
             legacy: Mutex::default(),
             modern: Mutex::default(),
-            circuits: Mutex::default(),
+            circuits: Circuits::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
@@ -137,12 +199,12 @@ impl Sessions {
     /// Begins a session of 2025.
     pub(super) fn begin(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
     ) -> Result<Arc<Live>, Reply> {
         let id = random::name::<32>(self.gateway.desk.asker.engine());
         let live = self.start(
-            route,
+            target,
             person,
             id.into(),
             Stream::general(),
@@ -155,12 +217,12 @@ impl Sessions {
     /// The session that requests of 2026-07-28 of a class share.
     pub(super) fn shared(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         capabilities: Capabilities,
     ) -> Result<Arc<Live>, Reply> {
         let class = Class {
-            route: route.name.clone(),
+            route: target.name().to_owned(),
             principal: person.principal.clone(),
             capabilities,
         };
@@ -172,7 +234,7 @@ impl Sessions {
             return Ok(live.clone());
         }
         let live = self.start(
-            route,
+            target,
             person,
             "".into(),
             Stream::closed(),
@@ -184,44 +246,42 @@ impl Sessions {
 
     fn start(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         id: Box<str>,
         general: Stream,
         idle: Duration,
     ) -> Result<Arc<Live>, Reply> {
-        let name = &route.name;
-        if !self
-            .circuits
-            .lock()
-            .entry(name.clone())
-            .or_default()
-            .admits(self.now())
-        {
-            let message = format!("the server {name:?} keeps ending; try again in a minute");
-            return Err(Reply::failed(&message, "upstream_down"));
-        }
-        let permit = self.permit(route, person)?;
-        let upstream = (route.connect)().map_err(|error| {
-            tracing::warn!(server = %name, %error, "the server cannot be started");
-            self.note_end(name);
-            let message = format!("the server {name:?} cannot be started: {error}");
-            Reply::failed(&message, "upstream_unreachable")
-        })?;
-        let session = Session::new(
-            self.gateway.clone(),
-            ClientSender::Stream(general.clone()),
-            upstream.sender.clone(),
-            name,
-            upstream.url.clone(),
-            person.clone(),
-            upstream.policy.clone(),
-        );
+        let client = ClientSender::Stream(general.clone());
+        let (permit, service, upstream) = match target {
+            Target::One(route) => {
+                let (permit, upstream) = self.connect(route, person)?;
+                let session = Session::new(
+                    self.gateway.clone(),
+                    client,
+                    upstream.sender.clone(),
+                    &route.name,
+                    upstream.url.clone(),
+                    person.clone(),
+                    upstream.policy.clone(),
+                );
+                (permit, Service::One(session), Some(upstream))
+            }
+            Target::All(routes) => {
+                let permit = self.permit(target, person)?;
+                let sources = routes
+                    .iter()
+                    .map(|route| self.circuits.guard(&self.gateway, route));
+                let sources = sources.collect();
+                let union = Union::new(self.gateway.clone(), client, sources, person.clone());
+                (permit, Service::All(union), None)
+            }
+        };
         let live = Arc::new(Live {
             id,
-            route: name.clone(),
+            route: target.name().to_owned(),
             person: person.clone(),
-            session,
+            service,
             general,
             streams: Mutex::default(),
             used: Mutex::new(self.now()),
@@ -234,19 +294,39 @@ impl Sessions {
         Ok(live)
     }
 
+    /// Connects to an upstream for a session of its own.
+    fn connect(&self, route: &Route, person: &Person) -> Result<(Permit<String>, Upstream), Reply> {
+        let name = &route.name;
+        if !self.circuits.admits(name, self.now()) {
+            let message = format!("the server {name:?} keeps ending; try again in a minute");
+            return Err(Reply::failed(&message, "upstream_down"));
+        }
+        let permit = self.permit(Target::One(route), person)?;
+        let upstream = (route.connect)().map_err(|error| {
+            tracing::warn!(server = %name, %error, "the server cannot be started");
+            self.note_end(name);
+            let message = format!("the server {name:?} cannot be started: {error}");
+            Reply::failed(&message, "upstream_unreachable")
+        })?;
+        Ok((permit, upstream))
+    }
+
     /// Reserves a session for a principal; the longest idle one of its own gives way.
-    fn permit(&self, route: &Route, person: &Person) -> Result<Permit<String>, Reply> {
+    fn permit(&self, target: Target<'_>, person: &Person) -> Result<Permit<String>, Reply> {
         let principal = &person.principal;
-        let on_route = |live: &&Arc<Live>| {
-            live.person.principal == *principal && live.route == route.name && !live.is_ending()
-        };
-        if self.all().iter().filter(on_route).count() >= route.per_principal
-            && !self.evict(|live| on_route(&live))
-        {
-            let name = &route.name;
-            let message =
-                format!("too many connections to the server {name:?} are in use; try again later");
-            return Err(Reply::failed(&message, "busy"));
+        for route in target.routes() {
+            let on_route = |live: &&Arc<Live>| {
+                live.person.principal == *principal && live.uses(route) && !live.is_ending()
+            };
+            if self.all().iter().filter(on_route).count() >= route.per_principal
+                && !self.evict(|live| on_route(&live))
+            {
+                let name = &route.name;
+                let message = format!(
+                    "too many connections to the server {name:?} are in use; try again later"
+                );
+                return Err(Reply::failed(&message, "busy"));
+            }
         }
         self.shares.take(principal.clone()).or_else(|full| {
             let is_own = |live: &Arc<Live>| live.person.principal == *principal;
@@ -285,11 +365,21 @@ impl Sessions {
         }
     }
 
-    async fn run(self: Arc<Self>, live: Arc<Live>, mut upstream: Upstream, idle: Duration) {
+    async fn run(self: Arc<Self>, live: Arc<Live>, upstream: Option<Upstream>, idle: Duration) {
+        let mut upstream = upstream;
+        let reading = async {
+            match (&live.service, &mut upstream) {
+                (Service::One(session), Some(upstream)) => {
+                    session.read_upstream(&mut upstream.receiver).await
+                }
+                // A union outlives its upstreams.
+                (Service::One(_) | Service::All(_), _) => std::future::pending().await,
+            }
+        };
         let ended = tokio::select! {
             biased;
             () = live.stop.cancelled() => None,
-            closed = live.session.read_upstream(&mut upstream.receiver) => Some(closed),
+            closed = reading => Some(closed),
             () = self.idle(&live, idle) => None,
         };
         live.stop.cancel();
@@ -297,14 +387,17 @@ impl Sessions {
         self.modern
             .lock()
             .retain(|_, other| !Arc::ptr_eq(other, &live));
-        live.session.end().await;
+        match &live.service {
+            Service::One(session) => session.end().await,
+            Service::All(union) => union.end().await,
+        }
         live.general.end();
         for stream in live.streams.lock().open.values() {
             stream.end();
         }
         if ended.is_some() {
             self.note_end(&live.route);
-        } else {
+        } else if let Some(upstream) = upstream {
             upstream.close().await;
         }
     }
@@ -324,12 +417,7 @@ impl Sessions {
     }
 
     fn note_end(&self, route: &str) {
-        let now = self.now();
-        self.circuits
-            .lock()
-            .entry(route.to_owned())
-            .or_default()
-            .note_end(now);
+        self.circuits.note_end(route, self.now());
     }
 
     /// Ends all sessions, and waits until their servers are gone.
@@ -346,7 +434,15 @@ impl Live {
     }
 
     fn is_busy(&self) -> bool {
-        self.session.is_busy() || self.general.is_read()
+        self.service.is_busy() || self.general.is_read()
+    }
+
+    /// Whether it has a connection to an upstream.
+    fn uses(&self, route: &Route) -> bool {
+        match self.service {
+            Service::One(_) => self.route == route.name,
+            Service::All(_) => true,
+        }
     }
 
     fn is_ending(&self) -> bool {

@@ -17,4 +17,5 @@ mod legacy;
 mod lowered;
 mod modern;
 mod raised;
+mod union;
 mod world;
