@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use crate::front::Stream;
 use crate::side::lines::Outbox;
+use crate::union::PartSender;
 
 /// Sends messages to a client. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub(crate) enum ClientSender {
     Stream(Stream),
     /// A connection, for the requests of one batch: their responses come together.
     Batch(Batch),
+    /// Any of them, for one upstream of several.
+    Part(PartSender),
 }
 
 /// Gathers the responses to the requests of one batch. Cheap to clone.
@@ -66,6 +69,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
             Self::Stream(stream) => stream.push(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    Box::pin(part.client().send(message)).await;
+                }
+            }
         }
     }
 
@@ -75,6 +83,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
             Self::Stream(stream) => stream.push_first(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    Box::pin(part.client().send_request(message)).await;
+                }
+            }
         }
     }
 
@@ -83,6 +96,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push(message),
             Self::Stream(stream) => stream.push(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    part.client().push(message);
+                }
+            }
         }
     }
 
@@ -91,6 +109,11 @@ impl ClientSender {
         match self {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push_first(message),
             Self::Stream(stream) => stream.push_first(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    part.client().push_first(message);
+                }
+            }
         }
     }
 
@@ -100,6 +123,11 @@ impl ClientSender {
             Self::Lines(outbox) => outbox.push(response),
             Self::Stream(stream) => stream.respond(response),
             Self::Batch(batch) => batch.add(Some(response)),
+            Self::Part(part) => {
+                if let Some(response) = part.response(response) {
+                    part.client().respond(response);
+                }
+            }
         }
     }
 
@@ -108,6 +136,11 @@ impl ClientSender {
         match self {
             Self::Lines(_) | Self::Stream(_) => {}
             Self::Batch(batch) => batch.add(None),
+            Self::Part(part) => {
+                if part.is_of_call() {
+                    part.client().forgo();
+                }
+            }
         }
     }
 
@@ -117,6 +150,20 @@ impl ClientSender {
             Self::Lines(outbox) => outbox.send(response).await,
             Self::Stream(stream) => stream.respond(response),
             Self::Batch(batch) => batch.add(Some(response)),
+            Self::Part(part) => {
+                if let Some(response) = part.response(response) {
+                    Box::pin(part.client().send_response(response)).await;
+                }
+            }
+        }
+    }
+
+    /// Whether it is the only client, on a connection of its own.
+    pub(crate) fn is_alone(&self) -> bool {
+        match self {
+            Self::Lines(_) | Self::Batch(_) => true,
+            Self::Stream(_) => false,
+            Self::Part(part) => part.client().is_alone(),
         }
     }
 
@@ -125,13 +172,19 @@ impl ClientSender {
         match self {
             Self::Lines(_) | Self::Batch(_) => true,
             Self::Stream(stream) => stream.is_read(),
+            Self::Part(part) => part.client().is_read(),
         }
     }
 
     /// Resolves when the client has closed a stream whose end cancels its call.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        match self {
-            Self::Lines(_) | Self::Batch(_) => None,
+        let mut client = self;
+        while let Self::Part(part) = client {
+            // What the union itself asks, it cancels itself.
+            client = part.is_of_call().then(|| part.client())?;
+        }
+        match client {
+            Self::Lines(_) | Self::Batch(_) | Self::Part(_) => None,
             Self::Stream(stream) => stream.abandoned(),
         }
     }

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::approvals::Approved;
 use crate::client::ClientSender;
 use crate::desk::{Desk, Opener};
+use crate::front::{Circuits, Route};
 use crate::kept::Kept;
 use crate::memory::Memory;
 use crate::policy::Policy;
@@ -18,6 +19,7 @@ use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 use crate::tasks::AbortOnDrop;
+use crate::union::Union;
 
 /// The purpose of the keys that seal the states of calls.
 const STATE_PURPOSE: &str = "entreat gateway request state";
@@ -109,6 +111,30 @@ impl Gateway {
             Ended::ByUpstream(closed) => closed,
             Ended::ByClient => upstream.close().await,
         }
+    }
+
+    /// Stands between one client, which speaks on `reader` and `writer`, and several upstreams as
+    /// one server, until the client ends.
+    pub async fn unite<R, W>(self: &Arc<Self>, reader: R, writer: W, routes: Vec<Route>)
+    where
+        R: AsyncRead + Send + Unpin,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let client = Outbox::new(writer);
+        let circuits = Circuits::default();
+        let person = Person::here();
+        let sources = routes
+            .iter()
+            .map(|route| circuits.guard(self, route, &person));
+        let union = Union::new(
+            self.clone(),
+            ClientSender::Lines(client.clone()),
+            sources.collect(),
+            Person::here(),
+        );
+        union.run(LineSource::new(reader, MAX_MESSAGE)).await;
+        union.end().await;
+        client.flush_and_close().await;
     }
 }
 

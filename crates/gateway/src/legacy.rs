@@ -497,13 +497,17 @@ impl Session {
     pub(crate) fn with_resume_tool(&self, shows: Capabilities, result: &str) -> Option<String> {
         let filtered = self.take_tools(result);
         let result = filtered.as_deref().unwrap_or(result);
-        let may_link = self.settings().fulfils
-            && self.desk.has_pages()
-            && (!shows.shows_everything() || self.needs_approval());
-        if !may_link {
+        if !self.may_link(shows) {
             return filtered;
         }
         links::add_tool(self, result).or(filtered)
+    }
+
+    /// Whether calls may have to be answered with links.
+    pub(crate) fn may_link(&self, shows: Capabilities) -> bool {
+        self.settings().fulfils
+            && self.desk.has_pages()
+            && (!shows.shows_everything() || self.needs_approval())
     }
 }
 

@@ -36,6 +36,7 @@ mod session;
 mod settings;
 pub mod side;
 mod tasks;
+mod union;
 mod visits;
 
 pub use approvals::{

@@ -196,12 +196,10 @@ impl Session {
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
         let rate = NonZeroU32::new(per_minute);
-        let memory = match &client {
-            // The only client.
-            ClientSender::Lines(_) | ClientSender::Batch(_) => {
-                Account::alone(gateway.settings.memory)
-            }
-            ClientSender::Stream(_) => gateway.memory.of(&person.principal),
+        let memory = if client.is_alone() {
+            Account::alone(gateway.settings.memory)
+        } else {
+            gateway.memory.of(&person.principal)
         };
         Arc::new(Self {
             client,

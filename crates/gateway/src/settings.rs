@@ -29,6 +29,10 @@ pub struct GatewaySettings {
     pub discover: Duration,
     /// How long a server may take to respond to `initialize`.
     pub initialize: Duration,
+    /// How long the answer for several servers waits for those that are slow.
+    pub stragglers: Duration,
+    /// How many entries a page of a list of several servers has.
+    pub page: usize,
     /// How long a call of a client of 2026-07-28 is kept between its rounds.
     pub park: Duration,
     /// How often a server may ask, per minute.
@@ -71,6 +75,8 @@ impl Default for GatewaySettings {
             progress_every: Duration::from_secs(10),
             discover: Duration::from_secs(5),
             initialize: Duration::from_secs(30),
+            stragglers: Duration::from_secs(10),
+            page: 1_000,
             park: Duration::from_secs(3600),
             questions_per_minute: 20,
             attempts: 3,

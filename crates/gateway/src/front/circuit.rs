@@ -1,15 +1,89 @@
 //! Keeps a server that cannot stay up from being started over and over.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::UnixTime;
+use parking_lot::Mutex;
+
+use super::live::Route;
+use crate::gateway::Gateway;
+use crate::session::Person;
+use crate::union::Source;
 
 /// So many ends within a minute open the circuit.
 const TOO_MANY: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 /// How long the server is left alone then.
 const REST: Duration = Duration::from_secs(60);
+
+/// A circuit for each server and principal: who can end a server must not keep it from others.
+/// Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Circuits(Arc<Mutex<HashMap<(String, String), Circuit>>>);
+
+impl Circuits {
+    /// Whether a server may be started now.
+    pub(super) fn admits(&self, server: &str, person: &Person, now: UnixTime) -> bool {
+        self.with(server, person, |circuit| circuit.admits(now))
+    }
+
+    /// Notes that a server ended by itself or could not be started.
+    pub(super) fn note_end(&self, server: &str, person: &Person, now: UnixTime) {
+        self.with(server, person, |circuit| circuit.note_end(now));
+    }
+
+    fn with<T>(&self, server: &str, person: &Person, work: impl FnOnce(&mut Circuit) -> T) -> T {
+        let key = (server.to_owned(), person.principal.clone());
+        work(self.0.lock().entry(key).or_default())
+    }
+
+    /// How a union connects to a server: not while it keeps ending.
+    pub(crate) fn guard(&self, gateway: &Arc<Gateway>, route: &Route, person: &Person) -> Source {
+        let circuit = Guarded {
+            circuits: self.clone(),
+            gateway: gateway.clone(),
+            name: route.name.clone(),
+            person: person.clone(),
+        };
+        let (ended, connect) = (circuit.clone(), route.connect.clone());
+        Source {
+            name: route.name.clone(),
+            connect: Arc::new(move || {
+                if !circuit.admits() {
+                    return Err(io::Error::other("it keeps ending; try again in a minute"));
+                }
+                connect().inspect_err(|_| circuit.note_end())
+            }),
+            ended: Arc::new(move || ended.note_end()),
+        }
+    }
+}
+
+/// The circuit of one server for one principal.
+#[derive(Clone)]
+struct Guarded {
+    circuits: Circuits,
+    gateway: Arc<Gateway>,
+    name: String,
+    person: Person,
+}
+
+impl Guarded {
+    fn now(&self) -> UnixTime {
+        self.gateway.desk.asker.engine().now()
+    }
+
+    fn admits(&self) -> bool {
+        self.circuits.admits(&self.name, &self.person, self.now())
+    }
+
+    fn note_end(&self) {
+        self.circuits.note_end(&self.name, &self.person, self.now());
+    }
+}
 
 /// Counts how often a server ended by itself.
 #[derive(Debug, Default)]

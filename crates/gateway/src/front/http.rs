@@ -1,6 +1,5 @@
 //! Streamable HTTP towards clients, in the transport of 2025 and that of 2026-07-28.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use memchr::memchr2;
 use serde_json::value::RawValue;
 
-use super::live::{FrontSettings, Live, Route, Sessions};
+use super::live::{FrontSettings, Live, Route, Sessions, Target};
 use super::modern_headers;
 use super::stream::{Next, Reader, Stream};
 use crate::client::ClientSender;
@@ -50,8 +49,8 @@ const LARGE_BODIES_EACH: usize = 2;
 /// The maximum number of messages in a batch.
 const MAX_BATCH: usize = 100;
 
-/// Serves upstream servers over Streamable HTTP: each at `/mcp/NAME`, and a single one at `/mcp`
-/// too. Cheap to clone.
+/// Serves upstream servers over Streamable HTTP: each at `/mcp/NAME`, and all as one at `/mcp`.
+/// Cheap to clone.
 ///
 /// Requests need a [`Person`] among their extensions, which a layer around the router puts there
 /// after it has judged who calls.
@@ -59,7 +58,7 @@ const MAX_BATCH: usize = 100;
 pub struct Front(Arc<Inner>);
 
 struct Inner {
-    routes: HashMap<String, Route>,
+    routes: Vec<Route>,
     sessions: Arc<Sessions>,
     large_bodies: FairQueue<String>,
 }
@@ -71,11 +70,10 @@ impl Front {
     ///
     /// Outside a Tokio runtime.
     pub fn new(gateway: Arc<Gateway>, routes: Vec<Route>, settings: FrontSettings) -> Self {
-        let routes = routes.into_iter().map(|route| (route.name.clone(), route));
         let sessions = Sessions::new(gateway, settings);
         sessions.recover();
         Self(Arc::new(Inner {
-            routes: routes.collect(),
+            routes,
             sessions: Arc::new(sessions),
             large_bodies: FairQueue::new(LARGE_BODIES, LARGE_BODIES_EACH),
         }))
@@ -84,7 +82,7 @@ impl Front {
     /// The router with the paths of all upstreams.
     pub fn router(&self) -> Router {
         Router::new()
-            .route("/mcp", any(only))
+            .route("/mcp", any(all))
             .route("/mcp/{name}", any(named))
             .with_state(self.clone())
     }
@@ -95,23 +93,24 @@ impl Front {
     }
 }
 
-async fn only(State(front): State<Front>, request: Request) -> Response {
-    let mut routes = front.0.routes.values();
-    match (routes.next(), routes.next()) {
-        (Some(route), None) => front.answer(route, request).await,
-        _ => refuse(StatusCode::NOT_FOUND, "name a server: /mcp/NAME"),
+async fn all(State(front): State<Front>, request: Request) -> Response {
+    match front.0.routes.as_slice() {
+        [] => refuse(StatusCode::NOT_FOUND, "there is no server"),
+        // Nothing is renamed where nothing can be confused.
+        [route] => front.answer(Target::One(route), request).await,
+        routes => front.answer(Target::All(routes), request).await,
     }
 }
 
 async fn named(State(front): State<Front>, Path(name): Path<String>, request: Request) -> Response {
-    match front.0.routes.get(&name) {
-        Some(route) => front.answer(route, request).await,
+    match front.0.routes.iter().find(|route| route.name == name) {
+        Some(route) => front.answer(Target::One(route), request).await,
         None => refuse(StatusCode::NOT_FOUND, "there is no server of this name"),
     }
 }
 
 impl Front {
-    async fn answer(&self, route: &Route, request: Request) -> Response {
+    async fn answer(&self, target: Target<'_>, request: Request) -> Response {
         let Some(person) = request.extensions().get::<Person>().cloned() else {
             return refuse(StatusCode::UNAUTHORIZED, "it is not known who calls");
         };
@@ -128,12 +127,12 @@ impl Front {
                     return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
                 match self.body(&person, request).await {
-                    Ok(body) => self.post(route, &person, &headers, body).await,
+                    Ok(body) => self.post(target, &person, &headers, body).await,
                     Err(response) => response,
                 }
             }
-            Method::GET => self.get(route, &person, &headers),
-            Method::DELETE => self.delete(route, &person, &headers),
+            Method::GET => self.get(target, &person, &headers),
+            Method::DELETE => self.delete(target, &person, &headers),
             _ => not_allowed(),
         }
     }
@@ -170,7 +169,7 @@ impl Front {
 
     async fn post(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         body: Bytes,
@@ -195,7 +194,7 @@ impl Front {
         let names_modern = envelope.params().is_some_and(meta::is_modern);
         if names_modern || version == Some(meta::VERSION) {
             return self
-                .post_modern(route, person, headers, &envelope, &body)
+                .post_modern(target, person, headers, &envelope, &body)
                 .await;
         }
         if let Some(version) = version
@@ -204,7 +203,7 @@ impl Front {
             let text = format!("the protocol version {version:?} is not supported");
             return failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, &text);
         }
-        self.post_legacy(route, person, headers, &envelope, &body)
+        self.post_legacy(target, person, headers, &envelope, &body)
             .await
     }
 
@@ -212,7 +211,7 @@ impl Front {
 
     async fn post_modern(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         envelope: &Envelope<'_>,
@@ -230,7 +229,7 @@ impl Front {
         if let Some(refusal) = refusal {
             return json(StatusCode::BAD_REQUEST, refusal.to_message(&id));
         }
-        let live = match self.0.sessions.shared(route, person, declared(params)) {
+        let live = match self.0.sessions.shared(target, person, declared(params)) {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
@@ -245,7 +244,7 @@ impl Front {
 
     async fn post_legacy(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         envelope: &Envelope<'_>,
@@ -255,10 +254,10 @@ impl Front {
             matches!(&envelope.kind, Kind::Request { method, .. } if method == "initialize");
         if is_initialize {
             return self
-                .initialize(route, person, headers, envelope, body)
+                .initialize(target, person, headers, envelope, body)
                 .await;
         }
-        let live = match self.session(route, person, headers) {
+        let live = match self.session(target, person, headers) {
             Ok(live) => live,
             Err(response) => return *response,
         };
@@ -284,13 +283,13 @@ impl Front {
 
     async fn initialize(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         envelope: &Envelope<'_>,
         body: &Bytes,
     ) -> Response {
-        let live = match self.0.sessions.begin(route, person) {
+        let live = match self.0.sessions.begin(target, person) {
             Ok(live) => live,
             Err(error) => {
                 let id = envelope.id().unwrap_or_else(|| RawId::new("null"));
@@ -330,7 +329,7 @@ impl Front {
 
     fn session(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
     ) -> Result<Arc<Live>, Box<Response>> {
@@ -342,14 +341,14 @@ impl Front {
         // Somebody else's session does not exist for this principal.
         self.0
             .sessions
-            .find(id, &route.name, person)
+            .find(id, target.name(), person)
             .ok_or_else(|| {
                 let text = "there is no such session: begin anew with `initialize`";
                 Box::new(failed(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, text))
             })
     }
 
-    fn get(&self, route: &Route, person: &Person, headers: &HeaderMap) -> Response {
+    fn get(&self, target: Target<'_>, person: &Person, headers: &HeaderMap) -> Response {
         if !headers.contains_key(&SESSION) {
             return not_allowed();
         }
@@ -359,7 +358,7 @@ impl Front {
                 "Accept must have text/event-stream",
             );
         }
-        let live = match self.session(route, person, headers) {
+        let live = match self.session(target, person, headers) {
             Ok(live) => live,
             Err(response) => return *response,
         };
@@ -379,11 +378,11 @@ impl Front {
         stream_of(stream.read(from), None, form)
     }
 
-    fn delete(&self, route: &Route, person: &Person, headers: &HeaderMap) -> Response {
+    fn delete(&self, target: Target<'_>, person: &Person, headers: &HeaderMap) -> Response {
         if !headers.contains_key(&SESSION) {
             return not_allowed();
         }
-        match self.session(route, person, headers) {
+        match self.session(target, person, headers) {
             Ok(live) => {
                 live.end();
                 empty(StatusCode::NO_CONTENT)
@@ -494,14 +493,7 @@ fn stream_of(reader: Reader, first: Option<(u64, Arc<Vec<u8>>)>, form: Form) -> 
 /// Passes messages to a session, which goes on with them if the request is dropped: whether that
 /// cancels anything is for the session to say.
 async fn take(live: &Live, messages: Vec<Bytes>, via: ClientSender) {
-    let session = live.session.clone();
-    let taking = live.session.tasks.spawn(async move {
-        for message in messages {
-            session.from_client(message, &via).await;
-        }
-    });
-    // It fails only if the runtime shuts down.
-    let _ = taking.await;
+    live.service.take(messages, via).await;
 }
 
 /// A session until its handshake has succeeded; dropped before, it ends.

@@ -6,13 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use entreat_core::UnixTime;
 use entreat_engine::shares::{Permit, Shares};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::circuit::Circuit;
+use super::circuit::Circuits;
 use super::stream::Stream;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
@@ -20,6 +21,7 @@ use crate::gateway::{Gateway, Upstream};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
+use crate::union::Union;
 
 /// Connects to an upstream server, or starts it.
 pub type Connect = Arc<dyn Fn() -> io::Result<Upstream> + Send + Sync>;
@@ -79,8 +81,7 @@ pub(super) struct Sessions {
     /// Clients of 2026-07-28 have none: those that are alike share one.
     modern: Mutex<HashMap<Class, Arc<Live>>>,
     shares: Shares<String>,
-    /// By route and principal: who can end a server must not keep it from others.
-    circuits: Mutex<HashMap<(String, String), Circuit>>,
+    circuits: Circuits,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -93,12 +94,72 @@ pub(super) struct Class {
     pub(super) capabilities: Capabilities,
 }
 
+/// What a path leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target<'a> {
+    One(&'a Route),
+    /// All upstreams, as one server.
+    All(&'a [Route]),
+}
+
+impl Target<'_> {
+    /// What tells its sessions from those of other paths: no upstream has an empty name.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::One(route) => &route.name,
+            Self::All(_) => "",
+        }
+    }
+
+    fn routes(&self) -> &[Route] {
+        match self {
+            Self::One(route) => std::slice::from_ref(route),
+            Self::All(routes) => routes,
+        }
+    }
+}
+
+/// What a client has in front of it.
+#[derive(Clone)]
+pub(super) enum Service {
+    One(Arc<Session>),
+    All(Arc<Union>),
+}
+
+impl Service {
+    /// Takes messages, in a task that goes on if this future is dropped.
+    pub(super) async fn take(&self, messages: Vec<Bytes>, via: ClientSender) {
+        let service = self.clone();
+        let tasks = match self {
+            Self::One(session) => &session.tasks,
+            Self::All(union) => &union.tasks,
+        };
+        let taking = tasks.spawn(async move {
+            for message in messages {
+                match &service {
+                    Self::One(session) => session.from_client(message, &via).await,
+                    Self::All(union) => union.from_client(message, &via).await,
+                }
+            }
+        });
+        // It fails only if the runtime shuts down.
+        let _ = taking.await;
+    }
+
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::One(session) => session.is_busy(),
+            Self::All(union) => union.is_busy(),
+        }
+    }
+}
+
 /// A session, while it lasts.
 pub(super) struct Live {
     pub(super) id: Box<str>,
     pub(super) route: String,
     pub(super) person: Person,
-    pub(super) session: Arc<Session>,
+    pub(super) service: Service,
     /// For what belongs to no request.
     pub(super) general: Stream,
     streams: Mutex<Streams>,
@@ -123,7 +184,7 @@ impl Sessions {
             starting: Mutex::default(),
             legacy: Mutex::default(),
             modern: Mutex::default(),
-            circuits: Mutex::default(),
+            circuits: Circuits::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
@@ -153,13 +214,13 @@ impl Sessions {
     /// Begins a session of 2025.
     pub(super) fn begin(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
     ) -> Result<Arc<Live>, Reply> {
         let _turn = self.starting.lock();
         let id = random::name::<32>(self.gateway.desk.asker.engine());
         let live = self.start(
-            route,
+            target,
             person,
             id.into(),
             Stream::general().counted(&self.gateway.memory.of(&person.principal)),
@@ -172,12 +233,12 @@ impl Sessions {
     /// The session that requests of 2026-07-28 of a class share.
     pub(super) fn shared(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         capabilities: Capabilities,
     ) -> Result<Arc<Live>, Reply> {
         let class = Class {
-            route: route.name.clone(),
+            route: target.name().to_owned(),
             principal: person.principal.clone(),
             capabilities,
         };
@@ -194,7 +255,7 @@ impl Sessions {
             return Ok(live);
         }
         let live = self.start(
-            route,
+            target,
             person,
             "".into(),
             Stream::closed(),
@@ -206,44 +267,42 @@ impl Sessions {
 
     fn start(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         id: Box<str>,
         general: Stream,
         idle: Duration,
     ) -> Result<Arc<Live>, Reply> {
-        let name = &route.name;
-        if !self
-            .circuits
-            .lock()
-            .entry((name.clone(), person.principal.clone()))
-            .or_default()
-            .admits(self.now())
-        {
-            let message = format!("the server {name:?} keeps ending; try again in a minute");
-            return Err(Reply::failed(&message, "upstream_down"));
-        }
-        let permit = self.permit(route, person)?;
-        let upstream = (route.connect)().map_err(|error| {
-            tracing::warn!(server = %name, %error, "the server cannot be started");
-            self.note_end(name, person);
-            let message = format!("the server {name:?} cannot be started: {error}");
-            Reply::failed(&message, "upstream_unreachable")
-        })?;
-        let session = Session::new(
-            self.gateway.clone(),
-            ClientSender::Stream(general.clone()),
-            upstream.sender.clone(),
-            name,
-            upstream.url.clone(),
-            person.clone(),
-            upstream.policy.clone(),
-        );
+        let client = ClientSender::Stream(general.clone());
+        let (permit, service, upstream) = match target {
+            Target::One(route) => {
+                let (permit, upstream) = self.connect(route, person)?;
+                let session = Session::new(
+                    self.gateway.clone(),
+                    client,
+                    upstream.sender.clone(),
+                    &route.name,
+                    upstream.url.clone(),
+                    person.clone(),
+                    upstream.policy.clone(),
+                );
+                (permit, Service::One(session), Some(upstream))
+            }
+            Target::All(routes) => {
+                let permit = self.permit(target, person)?;
+                let sources = routes
+                    .iter()
+                    .map(|route| self.circuits.guard(&self.gateway, route, person));
+                let sources = sources.collect();
+                let union = Union::new(self.gateway.clone(), client, sources, person.clone());
+                (permit, Service::All(union), None)
+            }
+        };
         let live = Arc::new(Live {
             id,
-            route: name.clone(),
+            route: target.name().to_owned(),
             person: person.clone(),
-            session,
+            service,
             general,
             streams: Mutex::default(),
             used: Mutex::new(self.now()),
@@ -256,19 +315,39 @@ impl Sessions {
         Ok(live)
     }
 
+    /// Connects to an upstream for a session of its own.
+    fn connect(&self, route: &Route, person: &Person) -> Result<(Permit<String>, Upstream), Reply> {
+        let name = &route.name;
+        if !self.circuits.admits(name, person, self.now()) {
+            let message = format!("the server {name:?} keeps ending; try again in a minute");
+            return Err(Reply::failed(&message, "upstream_down"));
+        }
+        let permit = self.permit(Target::One(route), person)?;
+        let upstream = (route.connect)().map_err(|error| {
+            tracing::warn!(server = %name, %error, "the server cannot be started");
+            self.note_end(name, person);
+            let message = format!("the server {name:?} cannot be started: {error}");
+            Reply::failed(&message, "upstream_unreachable")
+        })?;
+        Ok((permit, upstream))
+    }
+
     /// Reserves a session for a principal; the longest idle one of its own gives way.
-    fn permit(&self, route: &Route, person: &Person) -> Result<Permit<String>, Reply> {
+    fn permit(&self, target: Target<'_>, person: &Person) -> Result<Permit<String>, Reply> {
         let principal = &person.principal;
-        let on_route = |live: &&Arc<Live>| {
-            live.person.principal == *principal && live.route == route.name && !live.is_ending()
-        };
-        if self.all().iter().filter(on_route).count() >= route.per_principal
-            && !self.evict(|live| on_route(&live))
-        {
-            let name = &route.name;
-            let message =
-                format!("too many connections to the server {name:?} are in use; try again later");
-            return Err(Reply::failed(&message, "busy"));
+        for route in target.routes() {
+            let on_route = |live: &&Arc<Live>| {
+                live.person.principal == *principal && live.uses(route) && !live.is_ending()
+            };
+            if self.all().iter().filter(on_route).count() >= route.per_principal
+                && !self.evict(|live| on_route(&live))
+            {
+                let name = &route.name;
+                let message = format!(
+                    "too many connections to the server {name:?} are in use; try again later"
+                );
+                return Err(Reply::failed(&message, "busy"));
+            }
         }
         let busy = || Reply::failed("too many sessions are open; try again later", "busy");
         let is_own = |live: &Arc<Live>| live.person.principal == *principal && !live.is_ending();
@@ -304,11 +383,21 @@ impl Sessions {
         }
     }
 
-    async fn run(self: Arc<Self>, live: Arc<Live>, mut upstream: Upstream, idle: Duration) {
+    async fn run(self: Arc<Self>, live: Arc<Live>, upstream: Option<Upstream>, idle: Duration) {
+        let mut upstream = upstream;
+        let reading = async {
+            match (&live.service, &mut upstream) {
+                (Service::One(session), Some(upstream)) => {
+                    session.read_upstream(&mut upstream.receiver).await
+                }
+                // A union outlives its upstreams.
+                (Service::One(_) | Service::All(_), _) => std::future::pending().await,
+            }
+        };
         let ended = tokio::select! {
             biased;
             () = live.stop.cancelled() => None,
-            closed = live.session.read_upstream(&mut upstream.receiver) => Some(closed),
+            closed = reading => Some(closed),
             () = self.idle(&live, idle) => None,
         };
         live.stop.cancel();
@@ -316,14 +405,17 @@ impl Sessions {
         self.modern
             .lock()
             .retain(|_, other| !Arc::ptr_eq(other, &live));
-        live.session.end().await;
+        match &live.service {
+            Service::One(session) => session.end().await,
+            Service::All(union) => union.end().await,
+        }
         live.general.end();
         for stream in live.streams.lock().open.values() {
             stream.end();
         }
         if ended.is_some() {
             self.note_end(&live.route, &live.person);
-        } else {
+        } else if let Some(upstream) = upstream {
             upstream.close().await;
         }
     }
@@ -343,12 +435,7 @@ impl Sessions {
     }
 
     fn note_end(&self, route: &str, person: &Person) {
-        let now = self.now();
-        self.circuits
-            .lock()
-            .entry((route.to_owned(), person.principal.clone()))
-            .or_default()
-            .note_end(now);
+        self.circuits.note_end(route, person, self.now());
     }
 
     /// Ends all sessions, and waits until their servers are gone.
@@ -365,7 +452,15 @@ impl Live {
     }
 
     fn is_busy(&self) -> bool {
-        self.session.is_busy() || self.general.is_read()
+        self.service.is_busy() || self.general.is_read()
+    }
+
+    /// Whether it has a connection to an upstream.
+    fn uses(&self, route: &Route) -> bool {
+        match self.service {
+            Service::One(_) => self.route == route.name,
+            Service::All(_) => true,
+        }
     }
 
     fn is_ending(&self) -> bool {

@@ -19,4 +19,5 @@ mod legacy;
 mod lowered;
 mod modern;
 mod raised;
+mod union;
 mod world;
