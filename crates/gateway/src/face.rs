@@ -146,10 +146,9 @@ impl Face {
     /// likely to be silent about a URL too, so a browser is better.
     pub(crate) fn shows_urls(&self) -> bool {
         let trust = self.session().trust();
-        self.capabilities().url
-            && !trust.is_distrusted
-            && !trust.is_silent_about_urls
-            && !(trust.is_silent && self.desk().browser.is_some())
+        let has_browser = self.desk().browser.is_some();
+        let is_silent = trust.is_silent_about_urls || trust.is_silent && has_browser;
+        self.capabilities().url && !trust.is_distrusted && !is_silent
     }
 
     /// Whether a page can reach the person past the client.

@@ -146,6 +146,7 @@ pub(crate) struct ClientInfo {
 
 /// What is known of how a client treats questions.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is noticed by itself")]
 pub(crate) struct Trust {
     /// It has answered a question in this session.
     pub(crate) has_answered: bool,

@@ -352,8 +352,8 @@ impl Union {
             return;
         };
         let found = params.get("progressToken").and_then(|token| {
-            let pushes = self.pushes.lock();
-            let pushed = pushes.get(&RawId::new(token))?;
+            let all = self.pushes.lock();
+            let pushed = all.get(&RawId::new(token))?;
             Some((pushed.session.upgrade()?, pushed.token.clone()?))
         });
         let Some((session, token)) = found else {
@@ -391,9 +391,9 @@ impl Union {
             id: id.clone(),
             token,
         };
-        let mut pushes = self.pushes.lock();
-        if pushes.len() < MAX_PUSHES {
-            pushes.insert(known.clone(), pushed);
+        let mut all = self.pushes.lock();
+        if all.len() < MAX_PUSHES {
+            all.insert(known.clone(), pushed);
         } else {
             tracing::warn!(server = %part.words.name, "too many questions are open");
         }

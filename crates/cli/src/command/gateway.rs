@@ -23,13 +23,16 @@ use crate::{browser, output, runtime};
 
 /// Serve MCP servers to any client over HTTP, and ask what clients can't show
 ///
-/// The servers are in `[[upstream]]` tables of the configuration. Each is at /mcp/NAME. It is
-/// `entreat serve` with a gateway beside it: the same address, keys, pages and store.
+/// The servers are in `[[upstream]]` tables of the configuration: all as one at /mcp, each at
+/// /mcp/NAME. It is `entreat serve` with a gateway beside it: the same address, keys, pages and store.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<GatewayCommand>,
+    /// Serve all servers as one to a client on stdio, instead of over HTTP
+    #[arg(long, conflicts_with_all = ["listen", "public_url"])]
+    stdio: bool,
     #[command(flatten)]
     serve: ServeArgs,
     #[command(flatten)]
@@ -76,7 +79,13 @@ Example of a configuration, entreat.toml:
   server = 'tickets'
   tool = 'delete_*'
 
-Clients on this machine need no key; others use that of an [[asker]].
+At /mcp, tools and prompts are called NAME__tool, and URIs begin with NAME+; a single server keeps its
+own. Clients on this machine need no key; others use that of an [[asker]].
+
+With --stdio, it is one server in a client's configuration, for you alone. An agent may start it in a
+folder with untrusted files, so it doesn't read entreat.toml there: settings come from your own file,
+from --config, from the environment and from flags. Questions are kept in memory unless a store is
+configured.
 
 Exit codes: 0 shut down normally, all servers answer; 1 a server doesn't answer (check); 2 wrong
 usage or settings, a store or address that can't be used; above 128: ended by a second signal.";
@@ -85,6 +94,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     match &args.command {
         Some(GatewayCommand::Check(args)) => check::run(args, context, out),
         Some(GatewayCommand::ApproveTools(args)) => approve_tools(args, context, out),
+        None if args.stdio => stdio::run(args, context),
         None => serve(args, context),
     }
 }
@@ -96,12 +106,7 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         ConfigLocation::WorkingFolder,
         context.environment(),
     )?;
-    if config.upstreams.is_empty() {
-        bail!(
-            "there are no servers: name them in [[upstream]] tables of the configuration; \
-             `entreat gateway --help` has an example"
-        );
-    }
+    has_servers(&config)?;
     let location = config
         .store_location()?
         .map(|location| args.new_store.allow(location));
@@ -126,9 +131,27 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     runtime::block_on_all(serve::serve(&config, location, context, add, "/mcp"))
 }
 
+fn has_servers(config: &Config) -> anyhow::Result<()> {
+    if config.upstreams.is_empty() {
+        bail!(
+            "there are no servers: name them in [[upstream]] tables of the configuration; \
+             `entreat gateway --help` has an example"
+        );
+    }
+    Ok(())
+}
+
 /// The routes to all servers.
 fn routes(config: &Config) -> anyhow::Result<Vec<Route>> {
-    let pins = pins_file(config)?;
+    let has_pins = config
+        .upstreams
+        .iter()
+        .any(|upstream| upstream.pin.is_some());
+    let pins = if has_pins {
+        pins_file(config)?
+    } else {
+        PathBuf::new()
+    };
     let route = |upstream: &UpstreamConfig| {
         let per_principal = match upstream.target {
             UpstreamTarget::Command { .. } => 4,
@@ -281,3 +304,4 @@ fn approve_tools(
 }
 
 mod check;
+mod stdio;

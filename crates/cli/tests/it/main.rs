@@ -17,6 +17,8 @@ mod documentation;
 mod form;
 #[cfg(unix)]
 mod full;
+#[cfg(unix)]
+mod gateway;
 #[path = "../support/heard.rs"]
 mod heard;
 mod help;

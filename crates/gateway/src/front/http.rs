@@ -229,6 +229,11 @@ impl Front {
         if let Some(refusal) = refusal {
             return json(StatusCode::BAD_REQUEST, refusal.to_message(&id));
         }
+        if *method == "initialize" {
+            // It would begin a session of 2025 on a connection that others share.
+            let refusal = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
+            return json(StatusCode::NOT_FOUND, refusal.to_message(&id));
+        }
         let live = match self.0.sessions.shared(target, person, declared(params)) {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),

@@ -378,11 +378,11 @@ impl Union {
     fn may_look_up(&self, list: List) -> bool {
         let now = self.gateway.desk.asker.engine().now();
         let mut looked_up = self.looked_up.lock();
-        let last = &mut looked_up[usize::from(list == List::Prompts)];
-        if last.is_some_and(|last| now.since(last) < KNOWN) {
+        let before = &mut looked_up[usize::from(list == List::Prompts)];
+        if before.is_some_and(|before| now.since(before) < KNOWN) {
             return false;
         }
-        *last = Some(now);
+        *before = Some(now);
         true
     }
 

@@ -514,6 +514,10 @@ async fn requests_whose_headers_or_metadata_are_wrong_are_refused() {
         assert_eq!(reply.status, StatusCode::BAD_REQUEST);
         assert_eq!(reply.json().await["error"]["code"], code);
     }
+    let initialize = modern_request("initialize", None, modern(json!({}), json!({})));
+    let reply = web.send_modern(initialize).await.unwrap();
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    assert_eq!(reply.json().await["error"]["code"], -32601);
     assert!(web.servers.lock().is_empty(), "a server was connected to");
 }
 

@@ -1,0 +1,177 @@
+//! `entreat gateway`: real clients' sides in front of several real processes.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::path::Path;
+use std::process::ChildStdout;
+
+use serde_json::{Value, json};
+
+use crate::session::Session;
+use crate::{command, http};
+
+/// A server of 2025-11-25, and one of 2026-07-28 that asks.
+const OLD: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([^,]*\),.*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"method":"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"o","version":"1"}}' ;;
+    *'"method":"tools/list"'*) say '"result":{"tools":[{"name":"ask","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*) say '"result":{"content":[{"type":"text","text":"old"}]}' ;;
+    *'"id":'*) say '"error":{"code":-32601,"message":"Method not found"}' ;;
+  esac
+done
+"#;
+const NEW: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([^,]*\),.*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"method":"server/discover"'*) say '"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}' ;;
+    *'"method":"tools/list"'*) say '"result":{"resultType":"complete","tools":[{"name":"ask","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"}' ;;
+    *'"name":"Ada"'*) say '"result":{"resultType":"complete","content":[{"type":"text","text":"Hello Ada"}]}' ;;
+    *'"method":"tools/call"'*) say '"result":{"resultType":"input_required","requestState":"s","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}}}' ;;
+    *'"id":'*) say '"error":{"code":-32601,"message":"Method not found"}' ;;
+  esac
+done
+"#;
+
+/// A configuration with both servers, and one that cannot be started.
+fn configured() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("it is ours");
+    };
+    write("old.sh", OLD);
+    write("new.sh", NEW);
+    let shell = |name: &str| {
+        let script = folder.path().join(format!("{name}.sh"));
+        let script = script.display();
+        format!("[[upstream]]\nname = '{name}'\ncommand = ['/bin/sh', '{script}']\n\n")
+    };
+    let down = "[[upstream]]\nname = 'down'\ncommand = ['/there/is/no/such/program']\n";
+    write("entreat.toml", &(shell("old") + &shell("new") + down));
+    folder
+}
+
+struct Client {
+    session: Session,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Client {
+    fn start(folder: &Path) -> Self {
+        let config = folder.join("entreat.toml");
+        let config = config.to_str().expect("text");
+        let mut session = Session::spawn(command(&["gateway", "--stdio", "--config", config]));
+        let stdout = session.child.stdout.take().expect("stdout is a pipe");
+        let lines = BufReader::new(stdout).lines();
+        Self { session, lines }
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.session.type_line(&message.to_string());
+    }
+
+    fn next(&mut self) -> Value {
+        let line = self.lines.next().expect("there is an answer");
+        serde_json::from_str(&line.expect("text")).expect("JSON")
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+        self.next()
+    }
+}
+
+fn names(listed: &Value) -> Vec<&str> {
+    let tools = listed["result"]["tools"].as_array().expect("a list");
+    let names = tools.iter().map(|tool| tool["name"].as_str());
+    names.flatten().collect()
+}
+
+fn hello() -> Value {
+    json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {"form": {}, "url": {}}},
+        "clientInfo": {"name": "agent", "version": "1"}})
+}
+
+#[test]
+fn an_old_client_works_with_servers_of_both_versions_as_one() {
+    let folder = configured();
+    let mut client = Client::start(folder.path());
+    let told = client.request("initialize", &hello());
+    assert_eq!(told["result"]["serverInfo"]["name"], "entreat", "{told}");
+    let instructions = told["result"]["instructions"].as_str().unwrap_or_default();
+    assert!(instructions.contains("# down"), "{told}");
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let listed = client.request("tools/list", &json!({}));
+    assert_eq!(names(&listed), ["new__ask", "old__ask"]);
+    let done = client.request("tools/call", &json!({"name": "old__ask"}));
+    assert_eq!(done["result"]["content"][0]["text"], "old", "{done}");
+    let asked = client.request("tools/call", &json!({"name": "new__ask", "arguments": {}}));
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    assert_eq!(asked["params"]["message"], "new: Your name?");
+    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    let done = client.next();
+    assert_eq!(done["result"]["content"][0]["text"], "Hello Ada", "{done}");
+    client.session.wait_for("a server is not available");
+    client.session.close_stdin();
+    assert_eq!(client.session.wait().code, 0);
+}
+
+#[test]
+fn a_modern_client_works_with_servers_of_both_versions_as_one() {
+    let folder = configured();
+    let mut client = Client::start(folder.path());
+    let params = |params: Value| {
+        let mut params = params;
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "agent", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities":
+                {"elicitation": {"form": {}, "url": {}}},
+        });
+        params
+    };
+    let listed = client.request("tools/list", &params(json!({})));
+    assert_eq!(names(&listed), ["new__ask", "old__ask"]);
+    assert_eq!(listed["result"]["resultType"], "complete");
+    let done = client.request("tools/call", &params(json!({"name": "old__ask"})));
+    assert_eq!(done["result"]["content"][0]["text"], "old", "{done}");
+    let mut call = params(json!({"name": "new__ask", "arguments": {}}));
+    let asked = client.request("tools/call", &call);
+    let question = &asked["result"]["inputRequests"]["q"]["params"];
+    assert_eq!(question["message"], "new: Your name?", "{asked}");
+    call["requestState"] = asked["result"]["requestState"].clone();
+    call["inputResponses"] = json!({"q": {"action": "accept", "content": {"name": "Ada"}}});
+    let done = client.request("tools/call", &call);
+    assert_eq!(done["result"]["content"][0]["text"], "Hello Ada", "{done}");
+}
+
+#[test]
+fn over_http_all_servers_are_at_one_path() {
+    let folder = configured();
+    let config = folder.path().join("entreat.toml");
+    let config = config.to_str().expect("text");
+    let args = [
+        "--config",
+        config,
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+    ];
+    let session = Session::start(&[&["gateway"], &args[..]].concat());
+    let line = session.line_with("listening on http://");
+    let address = line.split("http://").nth(1).expect("an address");
+    let address = address.trim_end().trim_end_matches("/mcp");
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello()});
+    for (path, name) in [("/mcp", "entreat"), ("/mcp/old", "o")] {
+        let head = format!("POST {path}");
+        let answer = http::send(address, &head, None, &begin.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let told: Value = serde_json::from_str(&answer.body).expect("JSON");
+        assert_eq!(told["result"]["serverInfo"]["name"], name);
+    }
+}
