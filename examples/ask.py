@@ -1,8 +1,9 @@
 """Asks a person which environment to deploy to, using only Python's standard library.
 
-    python3 examples/ask.py http://127.0.0.1:7171
+    python3 examples/ask.py [URL]
 
-`entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
+`entreat serve` must be running, by default at http://127.0.0.1:7171. If it requires a key, set
+ENTREAT_KEY.
 """
 
 import itertools
@@ -38,7 +39,8 @@ class Entreat:
 
 
 def main():
-    entreat = Entreat(sys.argv[1], os.environ.get("ENTREAT_KEY"))
+    url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:7171"
+    entreat = Entreat(url, os.environ.get("ENTREAT_KEY"))
     form = {
         "id": "deploy",
         "title": "Deploy",

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Asks a person which environment to deploy to, using curl.
 #
-#   examples/ask.sh http://127.0.0.1:7171
+#   examples/ask.sh [URL]
 #
-# `entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
+# `entreat serve` must be running, by default at http://127.0.0.1:7171. If it requires a key, set
+# ENTREAT_KEY.
 set -eu
-url=$1
+url=${1:-http://127.0.0.1:7171}
 
 call() {
     curl --silent --show-error --fail-with-body \

@@ -1,8 +1,9 @@
 // Asks a person which environment to deploy to, using `fetch`.
 //
-//     npx tsx examples/ask.ts http://127.0.0.1:7171
+//     npx tsx examples/ask.ts [URL]
 //
-// `entreat serve` must be running at this URL. If it requires a key, set ENTREAT_KEY.
+// `entreat serve` must be running, by default at http://127.0.0.1:7171. If it requires a key, set
+// ENTREAT_KEY.
 
 type Asked = { elicitationId: string; page: string };
 
@@ -30,7 +31,7 @@ function connect(url: string, key?: string) {
 }
 
 async function main() {
-  const call = connect(process.argv[2], process.env.ENTREAT_KEY);
+  const call = connect(process.argv[2] ?? "http://127.0.0.1:7171", process.env.ENTREAT_KEY);
   const { elicitationId, page } = await call<Asked>("elicitation/create", {
     message: "The build is green.",
     formDefinition: {

@@ -10,8 +10,9 @@ use clap::builder::PossibleValuesParser;
 use crate::peers;
 use crate::shell::{self, cargo, say};
 
-/// The family that is also compared with other implementations.
+/// The families that are also compared with other implementations.
 const MCP: &str = "mcp";
+const GATEWAY: &str = "gateway";
 
 /// All benchmarks; those with the same name run together.
 const FAMILIES: &[Family] = &[
@@ -61,6 +62,13 @@ const FAMILIES: &[Family] = &[
         // Its servers share the core, like those of the rivals.
         pinned: true,
     },
+    Family {
+        name: GATEWAY,
+        package: "entreat-cli",
+        bench: "gateway",
+        // Client, relay and server share the core.
+        pinned: true,
+    },
 ];
 
 /// A benchmark and its family.
@@ -99,7 +107,11 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
         if args.name.as_ref().is_none_or(|name| name == family.name) {
             // Built first, since the build should use all cores.
             shell::run(&mut build(family, root))?;
-            shell::run(&mut measure(family, root, pin && family.pinned, &args.pass))?;
+            let mut pass = args.pass.clone();
+            if family.name == GATEWAY {
+                pass.push(relay(root)?);
+            }
+            shell::run(&mut measure(family, root, pin && family.pinned, &pass))?;
         }
     }
     if args.name.as_ref().is_none_or(|name| name == MCP) {
@@ -120,6 +132,17 @@ fn rivals(root: &Path, pin: bool) -> Result<()> {
         shell::run(&mut if pin { pinned(&command) } else { command })?;
     }
     Ok(())
+}
+
+/// Installs the relay of others; the argument that tells the benchmark where it is.
+fn relay(root: &Path) -> Result<OsString> {
+    let python = peers::prepare(root)?.python();
+    let script = root.join("target/peers/bench/fastmcp_proxy.py");
+    let mut fastmcp = OsString::from("--fastmcp=");
+    for part in [python.get_program(), ",".as_ref(), script.as_ref()] {
+        fastmcp.push(part);
+    }
+    Ok(fastmcp)
 }
 
 /// Pins a command and its children to one core.

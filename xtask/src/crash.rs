@@ -1,7 +1,7 @@
-//! `cargo xtask crash`: repeatedly kills a process that writes to the embedded store, or a whole
-//! service.
+//! `cargo xtask crash`: repeatedly kills a process that writes to the embedded store, a whole
+//! service, or a gateway.
 //!
-//! The workloads are the example `crash` of the stores and the test `killed` of the command line;
+//! The workloads are the example `crash` of the stores and the tests `killed*` of the command line;
 //! the test suite has a short run of each.
 
 use std::path::Path;
@@ -28,19 +28,24 @@ pub(crate) struct Args {
     /// Kill `entreat serve` under load over HTTP instead, with callbacks
     #[arg(long)]
     service: bool,
+    /// Kill `entreat gateway` instead, with calls parked, asked on pages and running
+    #[arg(long, conflicts_with_all = ["service", "pending"])]
+    gateway: bool,
 }
 
 /// Fails if anything that was acknowledged is lost, duplicated or revived.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let mut command = if args.service {
-        killed(args, root)
+        killed(args, root, &["killed::", "killed_pages::"])
+    } else if args.gateway {
+        killed(args, root, &["killed_gateway::"])
     } else {
         crash(args, root)
     };
     shell::run(&mut command)
 }
 
-fn killed(args: &Args, root: &Path) -> Command {
+fn killed(args: &Args, root: &Path, tests: &[&str]) -> Command {
     let test = [
         "test",
         "--release",
@@ -48,9 +53,10 @@ fn killed(args: &Args, root: &Path) -> Command {
         "entreat-cli",
         "--test",
         "it",
-        "killed",
+        "--",
     ];
     let mut command = cargo(root, &test);
+    command.args(tests);
     command.env("ENTREAT_CRASH_ROUNDS", args.rounds.to_string());
     command
 }
@@ -84,6 +90,7 @@ mod tests {
             rounds: 3,
             pending: 100_000,
             service: false,
+            gateway: false,
         };
         assert_eq!(
             shell::shown(&crash(&args, Path::new("."))),

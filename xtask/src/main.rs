@@ -14,6 +14,7 @@ mod dist;
 mod everything;
 mod features;
 mod fuzz;
+mod gateway;
 mod peers;
 mod platforms;
 mod running;
@@ -65,6 +66,8 @@ enum Command {
     Clients,
     /// Call MCP servers of others with `entreat call`, and answer what they ask
     Servers,
+    /// Put the gateway between clients and servers of others
+    Gateway(gateway::Args),
     /// Compile for macOS and Windows
     Platforms,
     /// Make the archives of a release and try them on a bare Debian
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Conformance(args) => conformance::run(args, &root),
         Command::Clients => everything::run(&root),
         Command::Servers => servers::run(&root),
+        Command::Gateway(args) => gateway::run(args, &root),
         Command::Platforms => platforms::run(&root),
         Command::Dist(args) => dist::run(args, &root),
         Command::Book => book::run(&root),

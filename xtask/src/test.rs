@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo, say};
-use crate::{conformance, everything, features, peers, servers, spelling, supply, tidy};
+use crate::{conformance, everything, features, gateway, peers, servers, spelling, supply, tidy};
 
 /// All that is proven, in order.
 const STEPS: &[Step] = &[
@@ -90,6 +90,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "servers",
         work: Work::Here(servers::run, "cargo xtask servers"),
+    },
+    Step {
+        name: "gateway",
+        work: Work::Here(gateway::run_some, "cargo xtask gateway"),
     },
     Step {
         name: "examples in docs",

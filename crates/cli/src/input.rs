@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal as _, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail, ensure};
@@ -24,6 +24,30 @@ pub(crate) enum Source {
     Stdin,
     /// A file.
     File(PathBuf),
+}
+
+/// Whether it is clear without reading that stdin is empty: it is the null device or an empty file.
+/// A pipe may yet bring something.
+pub(crate) fn stdin_is_empty() -> bool {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return false;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd as _;
+        use std::os::unix::fs::FileTypeExt as _;
+
+        let metadata = stdin.as_fd().try_clone_to_owned();
+        let metadata = metadata.and_then(|stdin| File::from(stdin).metadata());
+        metadata.is_ok_and(|found| {
+            found.file_type().is_char_device() || (found.is_file() && found.len() == 0)
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        false
+    }
 }
 
 impl From<OsString> for Source {
@@ -169,13 +193,15 @@ impl Lines {
         self.number
     }
 
-    /// Whether reading the next line may block, so that output should be flushed first.
-    pub(crate) fn may_wait(&self) -> bool {
-        !self.reader.buffer().contains(&b'\n')
-    }
-
-    /// Reads the next line without its line ending, or `None` after the last.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Result<&str, BadLine>>> {
+    /// Reads the next line without its line ending, or `None` after the last. Flushes `out` before
+    /// it blocks: whoever sends the lines may wait for the verdict about the one before.
+    pub(crate) fn next(
+        &mut self,
+        out: &mut dyn Write,
+    ) -> io::Result<Option<Result<&str, BadLine>>> {
+        if !self.reader.buffer().contains(&b'\n') {
+            out.flush()?;
+        }
         self.line.clear();
         let mut length = 0usize;
         loop {
@@ -243,7 +269,7 @@ mod tests {
     fn lines(text: &'static [u8], limit: usize) -> Vec<Result<String, BadLine>> {
         let mut lines = Lines::new(Box::new(text), limit);
         let mut found = Vec::new();
-        while let Some(line) = lines.next().unwrap() {
+        while let Some(line) = lines.next(&mut io::sink()).unwrap() {
             found.push(line.map(ToOwned::to_owned));
         }
         found

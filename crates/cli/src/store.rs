@@ -220,7 +220,11 @@ impl StoreLocation {
         opened.map_err(|error| {
             let remedy = match error {
                 OpenError::NoStore { .. } => return self.no_store(),
-                OpenError::InUse { .. } => self.how_to_share(purpose),
+                // The lock is ours as long as this process holds it, so it is another one.
+                OpenError::InUse { .. } => {
+                    let store = display_path(&self.store);
+                    return anyhow!("{store} is in use by {}", self.how_to_share(purpose));
+                }
                 OpenError::Damaged { .. } => self.how_to_restore(),
                 _ => String::new(),
             };
@@ -261,19 +265,20 @@ impl StoreLocation {
         let url = self.service_url();
         match (purpose, url) {
             (Purpose::Manage, Some(url)) => {
-                format!("; it is a running service: use --url {url} instead of --store")
+                format!("the service at {url}: use --url {url} instead of --store")
             }
             (Purpose::Manage, None) => {
-                "; if it is a running service, use --url with the address that it printed when it \
-                 started; else wait until it exits, or set another store with --store"
+                "another process; if it is a running service, use --url with the address that it \
+                 printed when it started; else wait until it exits, or set another store with \
+                 --store"
                     .to_owned()
             }
             (Purpose::Own, Some(url)) => format!(
-                "; it is the service at {url}: ask through its control API, or set another store \
-                 with --store"
+                "the service at {url}: ask through its control API, or set another store with \
+                 --store"
             ),
             (Purpose::Own, None) => {
-                "; wait until it exits, or set another store with --store".to_owned()
+                "another process; wait until it exits, or set another store with --store".to_owned()
             }
         }
     }

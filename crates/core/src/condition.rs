@@ -168,25 +168,26 @@ impl Test {
     }
 }
 
-const OPERATORS: &[&str] = &[
-    "equals",
-    "not_equals",
-    "in",
-    "not_in",
-    "contains",
-    "gt",
-    "gte",
-    "lt",
-    "lte",
-    "regex",
-    "is_empty",
-    "is_not_empty",
-    "and",
-    "or",
-    "not",
-];
-
 impl Condition {
+    /// The operators of conditions in definitions.
+    pub const OPERATORS: &[&'static str] = &[
+        "equals",
+        "not_equals",
+        "in",
+        "not_in",
+        "contains",
+        "gt",
+        "gte",
+        "lt",
+        "lte",
+        "regex",
+        "is_empty",
+        "is_not_empty",
+        "and",
+        "or",
+        "not",
+    ];
+
     /// Reads a condition and reports its problems.
     pub(crate) fn read<'v>(
         reader: &mut Reader<'v>,
@@ -248,11 +249,16 @@ fn read_test<'v>(
     operator: &'v str,
     fields: &FieldTable<'_>,
 ) -> Option<Condition> {
-    if !OPERATORS.contains(&operator) {
-        let known = join_quoted(OPERATORS);
+    if !Condition::OPERATORS.contains(&operator) {
+        let known = join_quoted(Condition::OPERATORS);
         let message = format!("`{operator}` is not an operator of conditions. They are {known}.");
         reader.within("operator", |reader| {
-            reader.report_unknown(ProblemCode::BadValue, message, operator, OPERATORS);
+            reader.report_unknown(
+                ProblemCode::BadValue,
+                message,
+                operator,
+                Condition::OPERATORS,
+            );
         });
         return None;
     }

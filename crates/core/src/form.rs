@@ -109,6 +109,9 @@ pub struct Field {
 }
 
 impl Form {
+    /// The keys of a form in definitions.
+    pub const KEYS: &[&'static str] = definition::FORM_KEYS;
+
     /// Loads a definition.
     ///
     /// Fails with every problem of the definition.
@@ -297,6 +300,9 @@ fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Field {
+    /// The keys of a field in definitions.
+    pub const KEYS: &[&'static str] = definition::FIELD_KEYS;
+
     /// The field's id, the key of its answer.
     pub fn id(&self) -> &str {
         &self.id

@@ -235,7 +235,7 @@ impl Messages {
         let mut args = FluentArgs::new();
         let unknown = violation.unknown_name.as_deref().unwrap_or("");
         let label = field.map_or(unknown, |field| field.label());
-        let is_question = is_question(label) && !refers_to_fields(&violation.constraint);
+        let is_question = is_question(form, label) && !refers_to_fields(&violation.constraint);
         if is_question {
             let is_unanswered = violation.constraint == Constraint::Required
                 && violation.item.is_none()
@@ -316,9 +316,10 @@ impl Messages {
 const QUESTION_UNANSWERED: &str = "error-required-question";
 const QUESTION_SUBJECT: &str = "question-answer";
 
-/// Whether a label is a question, in the scripts that mark one.
-fn is_question(label: &str) -> bool {
-    label.trim_end().ends_with(['?', '？', '؟'])
+/// Whether a label is a question: all that the form asks, or marked as one in its script.
+fn is_question(form: &Form, label: &str) -> bool {
+    let is_all = form.fields().len() == 1 && label == form.title();
+    is_all || label.trim_end().ends_with(['?', '？', '؟'])
 }
 
 /// The titles of the options; values are for programs.
@@ -458,6 +459,24 @@ mod tests {
             messages_about(&fields, &short, "en"),
             ["Your answer must be at least 3 characters"]
         );
+    }
+
+    #[test]
+    fn a_label_that_is_all_that_is_asked_is_not_repeated() {
+        let form = serde_json::json!({"id": "f", "title": "Choose a port", "fields": [
+            {"id": "a", "type": "number", "label": "Choose a port", "required": true}]});
+        let form = Form::from_value(&form).unwrap();
+        let messages = Catalogue::default().messages(["en"]);
+        for (answers, message) in [
+            (serde_json::json!({}), "Answer this question"),
+            (
+                serde_json::json!({"a": "x"}),
+                "Your answer must be a number",
+            ),
+        ] {
+            let errors = form.check(&answers).unwrap_err().errors(&messages);
+            assert_eq!(errors[0].message, message);
+        }
     }
 
     #[test]

@@ -253,8 +253,9 @@ impl Asker {
             })?;
         let mut random = [0; 10];
         inner.entropy.fill(&mut random);
+        let id = ElicitationId::new(now, random);
         let record = Record::from(Entry {
-            id: ElicitationId::new(now, random),
+            id: inner.entropy.lane().map_or(id, |lane| id.in_lane(lane)),
             version: Version::default(),
             lifecycle: Lifecycle::new(now, terms, self.settings.retry_limit),
             request: Request {

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A global limit on permits, with at most a share for each holder. Clones share the permits.
 #[derive(Debug)]
-pub(crate) struct FairQueue<K> {
+pub struct FairQueue<K> {
     all: Arc<Semaphore>,
     each: usize,
     shares: Arc<Mutex<Shares<K>>>,
@@ -27,14 +27,16 @@ struct Shares<K> {
 
 /// A permit; released when dropped.
 #[derive(Debug)]
-pub(crate) struct Permit {
+#[must_use = "it is released when dropped"]
+pub struct Permit {
     _of_all: OwnedSemaphorePermit,
     _of_share: OwnedSemaphorePermit,
 }
 
 impl<K: Eq + Hash> FairQueue<K> {
-    /// At least one permit in total and per holder: with none, callers would wait forever.
-    pub(crate) fn new(all: usize, each: usize) -> Self {
+    /// Creates a limit of `all` in total and `each` per holder, both at least 1: with none, callers
+    /// would wait forever.
+    pub fn new(all: usize, each: usize) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             all: Arc::new(Semaphore::new(all)),
@@ -47,7 +49,11 @@ impl<K: Eq + Hash> FairQueue<K> {
     }
 
     /// Waits for a permit.
-    pub(crate) async fn acquire(&self, holder: K) -> Permit {
+    ///
+    /// # Panics
+    ///
+    /// Never: its semaphores are not closed.
+    pub async fn acquire(&self, holder: K) -> Permit {
         // The share first: a holder that waits for it must not occupy a global permit.
         let of_share = self.share(holder).acquire_owned().await;
         let of_all = self.all.clone().acquire_owned().await;

@@ -13,6 +13,7 @@ use crate::desk::{Decided, NotAsked, OpenPage, Sheet, consent_form, form_of};
 use crate::downgrade::Downgraded;
 use crate::face::Face;
 use crate::json::{RawObject, quoted};
+use crate::kept::{self, Earlier, Key};
 use crate::observe::{Asking, Way};
 use crate::reply::{Reply, code};
 use crate::secrets;
@@ -75,27 +76,46 @@ async fn answer_somehow(face: &Face, question: &Question, asking: &Asking) -> Re
 }
 
 async fn answer_form(face: &Face, question: &Question, schema: &Value, asking: &Asking) -> Reply {
+    let keys = face.keys(question.request.message(), schema);
+    let earlier = face.find_kept(&keys).await;
+    let reply = ask_form(face, question, schema, &keys, earlier.as_ref(), asking).await;
+    let is_decided = matches!(reply, Reply::Result(_)) && !face.cancelled().is_cancelled();
+    if let Some(earlier) = earlier.filter(|_| is_decided) {
+        face.kept_decided(earlier).await;
+    }
+    reply
+}
+
+async fn ask_form(
+    face: &Face,
+    question: &Question,
+    schema: &Value,
+    keys: &[Key],
+    earlier: Option<&Earlier>,
+    asking: &Asking,
+) -> Reply {
     let message = question.request.message();
     let is_secret = secrets::asks_for_secret(schema);
-    let own = || async { own_form(face, message, schema, is_secret, asking).await };
+    let own = || async { own_form(face, message, schema, is_secret, keys, earlier, asking).await };
     if !face.capabilities().form || is_secret || face.distrusts_native() {
         return own().await;
     }
     let by_client = async {
         if face.needs_downgrade() {
             return match Downgraded::of(message, schema) {
-                Some(downgraded) => ask_checked(face, schema, &downgraded).await,
+                Some(downgraded) => ask_checked(face, schema, &downgraded, keys).await,
                 None => Shown::Unshown,
             };
         }
         if face.translates() {
+            let filled = earlier.and_then(|it| kept::filled_in(&question.raw, schema, it));
             let untouched = Untouched {
                 message,
-                raw: &question.raw,
+                raw: filled.as_deref().unwrap_or(&question.raw),
             };
-            return ask_checked(face, schema, &untouched).await;
+            return ask_checked(face, schema, &untouched, keys).await;
         }
-        ask_native(face, &question.raw).await
+        ask_native(face, &question.raw, keys).await
     };
     let native = async {
         let shown = by_client.await;
@@ -122,6 +142,7 @@ async fn answer_form(face: &Face, question: &Question, schema: &Value, asking: &
             },
             () = face.sleep(face.settings().native_silence) => {}
         }
+        face.note_silence();
         let mut own = std::pin::pin!(own());
         tokio::select! {
             biased;
@@ -143,9 +164,9 @@ async fn answer_form(face: &Face, question: &Question, schema: &Value, asking: &
 }
 
 /// Has the client show the question as it came.
-async fn ask_native(face: &Face, raw: &str) -> Shown {
+async fn ask_native(face: &Face, raw: &str, keys: &[Key]) -> Shown {
     let asked = face.now();
-    let reply = face.push(CREATE, raw).await;
+    let reply = face.push_kept(CREATE, raw, keys.first()).await;
     let was_read = face.now().since(asked) >= face.settings().reading_time;
     judge(face, reply, was_read)
 }
@@ -227,13 +248,13 @@ impl Wording for Untouched<'_> {
 
 /// Has the client show a question that was translated, and checks the answer: what the server could
 /// say to its own client about it is lost on the way.
-async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording) -> Shown {
+async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording, keys: &[Key]) -> Shown {
     let Ok((form, _)) = form_of("", schema) else {
         return Shown::Unshown;
     };
     let mut message = wording.message().to_owned();
     for _ in 0..face.settings().attempts.max(1) {
-        let result = match ask_native(face, &wording.params(&message)).await {
+        let result = match ask_native(face, &wording.params(&message), keys).await {
             Shown::Replied(Reply::Result(result)) => result,
             other => return other,
         };
@@ -292,6 +313,8 @@ async fn own_form(
     message: &str,
     schema: &Value,
     is_secret: bool,
+    keys: &[Key],
+    earlier: Option<&Earlier>,
     asking: &Asking,
 ) -> Reply {
     let (form, mut text) = match form_of(message, schema) {
@@ -299,36 +322,86 @@ async fn own_form(
         Err(error) => return not_shown(&error),
     };
     if is_secret {
-        let warning = "This server asks for a secret. It gets what you enter here in plain text.";
-        text = if text.is_empty() {
-            warning.to_owned()
-        } else {
-            format!("{text}\n\n{warning}")
-        };
+        add(
+            &mut text,
+            "This server asks for a secret. It gets what you enter here in plain text.",
+        );
     }
-    match ask_on_page(face, message, form, text, asking).await {
+    if earlier.is_some() {
+        add(
+            &mut text,
+            "Your earlier answer did not arrive. It is filled in here: check it and send it.",
+        );
+    }
+    let sheet = Sheet {
+        keys: keys.to_vec(),
+        filled: earlier
+            .map(|earlier| earlier.content.clone())
+            .unwrap_or_default(),
+        ..Sheet::of_server(face.server(), text, form)
+    };
+    match ask_sheet(face, message, sheet, asking).await {
         Ok(decided) => reply_of(decided),
         Err(error) => not_shown(&error),
     }
 }
 
+fn add(text: &mut String, paragraph: &str) {
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(paragraph);
+}
+
 /// Asks whether to open a URL.
 async fn answer_url(face: &Face, question: &Question, url: &str, asking: &Asking) -> Reply {
-    if face.capabilities().url {
+    let own = || async {
+        match consent(face, question.request.message(), url, asking).await {
+            Ok(Decided::Answered(_)) => {
+                face.desk().open(url);
+                Reply::Result(json!({"action": "accept"}).to_string())
+            }
+            Ok(decided) => reply_of(decided),
+            Err(error) => not_shown(&error),
+        }
+    };
+    let has_way_past = face.has_way_past_client();
+    if !face.capabilities().url || has_way_past && !face.shows_urls() {
+        return own().await;
+    }
+    let native = async {
         let reply = face.push(CREATE, &face.url_params(&question.raw)).await;
         if matches!(reply, Reply::Result(_)) {
             face.note_answered();
             asking.by(Way::Url);
-            return reply;
+            return Shown::Replied(reply);
         }
+        Shown::Unshown
+    };
+    let mut native = std::pin::pin!(native);
+    if has_way_past && !face.has_answered() {
+        tokio::select! {
+            biased;
+            shown = &mut native => return match shown {
+                Shown::Replied(reply) => reply,
+                Shown::Unshown => own().await,
+            },
+            () = face.sleep(face.settings().native_silence) => {}
+        }
+        face.note_silence_about_urls();
+        let mut own = std::pin::pin!(own());
+        tokio::select! {
+            biased;
+            shown = &mut native => if let Shown::Replied(reply) = shown {
+                return reply;
+            },
+            reply = &mut own => return reply,
+        }
+        return own.await;
     }
-    match consent(face, question.request.message(), url, asking).await {
-        Ok(Decided::Answered(_)) => {
-            face.desk().open(url);
-            Reply::Result(json!({"action": "accept"}).to_string())
-        }
-        Ok(decided) => reply_of(decided),
-        Err(error) => not_shown(&error),
+    match native.await {
+        Shown::Replied(reply) => reply,
+        Shown::Unshown => own().await,
     }
 }
 
@@ -370,7 +443,7 @@ pub(crate) async fn ask_sheet(
         return Err(NotAsked::NoPages);
     }
     let can_link = face.can_link();
-    let by_client = face.capabilities().url && !face.distrusts_native();
+    let by_client = face.shows_urls();
     let has_browser = face.desk().browser.is_some();
     if !by_client && !has_browser && !can_link {
         return Err(NotAsked::NoPages);
@@ -380,17 +453,47 @@ pub(crate) async fn ask_sheet(
         is_linked: can_link && !by_client,
         ..sheet
     };
-    let mut page = face.desk().ask(sheet, face.cancelled()).await?;
+    let is_kept = !sheet.keys.is_empty();
+    let page = face.desk().ask(sheet, face.cancelled()).await?;
+    let id = page.id();
+    let decided = lead_to(face, message, page, asking).await?;
+    if is_kept && matches!(decided, Decided::Answered(_)) {
+        face.note_answer(id);
+    }
+    Ok(decided)
+}
+
+/// Leads the person to a page, by the first way that this client has.
+async fn lead_to(
+    face: &Face,
+    message: &str,
+    mut page: OpenPage,
+    asking: &Asking,
+) -> Result<Decided, NotAsked> {
+    let can_link = face.can_link();
+    let by_client = face.capabilities().url && !face.distrusts_native();
+    let has_browser = face.desk().browser.is_some();
     if by_client {
         let id = face.new_id();
         let params = page_params(face, message, &page.url, &id);
-        match face.push(CREATE, &params).await {
-            Reply::Result(result) => {
-                asking.by(Way::Url);
-                return Ok(follow(face, page, &result, &id).await);
+        let has_other_way = has_browser || can_link;
+        let silence = async {
+            if face.has_answered() || !has_other_way {
+                return std::future::pending().await;
             }
-            Reply::Error(_) if !has_browser && !can_link => return Err(NotAsked::NoPages),
-            Reply::Error(_) => {}
+            face.sleep(face.settings().native_silence / 2).await;
+        };
+        tokio::select! {
+            biased;
+            reply = face.push(CREATE, &params) => match reply {
+                Reply::Result(result) => {
+                    asking.by(Way::Url);
+                    return Ok(follow(face, page, &result, &id).await);
+                }
+                Reply::Error(_) if !has_other_way => return Err(NotAsked::NoPages),
+                Reply::Error(_) => {}
+            },
+            () = silence => face.note_silence_about_urls(),
         }
     }
     let link = Link {

@@ -1,7 +1,7 @@
 //! One request of a client on its way through the gateway.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -9,7 +9,11 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::ClientSender;
-use crate::envelope::{self, RawId};
+use crate::envelope::{self, Envelope, RawId};
+use crate::json::RawObject;
+use crate::kept::Given;
+use crate::memory::{Account, Room};
+use crate::reply::Reply;
 
 /// The methods that the gateway knows; all others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +82,13 @@ pub(crate) struct Call {
     pub(crate) upstream_id: Mutex<Option<RawId>>,
     /// How often it was sent again after URLs were visited.
     pub(crate) repeats: AtomicU32,
+    /// Its number among the calls of the session; 0 before it is noted.
+    seq: AtomicU64,
+    account: Account,
+    /// The memory of its message.
+    _room: Option<Room>,
+    /// Answers that the server has got on it.
+    answers: Mutex<Vec<Arc<Given>>>,
     stage: Mutex<Stage>,
     progress: Mutex<Progress>,
     /// Woken when a call behind a link gets its next link or its result.
@@ -90,7 +101,7 @@ enum Stage {
     /// The client got a link; the result waits for `resume_question`.
     Linked {
         link: Option<Link>,
-        result: Option<Bytes>,
+        result: Option<(Bytes, Option<Room>)>,
     },
     Done,
 }
@@ -128,6 +139,7 @@ impl Call {
         message: Bytes,
         token: Option<&str>,
         client: ClientSender,
+        (account, room): (Account, Option<Room>),
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -137,6 +149,10 @@ impl Call {
             cancelled: CancellationToken::new(),
             upstream_id: Mutex::default(),
             repeats: AtomicU32::new(0),
+            seq: AtomicU64::new(0),
+            account,
+            _room: room,
+            answers: Mutex::default(),
             stage: Mutex::new(Stage::Open),
             progress: Mutex::new(Progress {
                 token: token.map(Into::into),
@@ -144,6 +160,33 @@ impl Call {
             }),
             changed: Notify::new(),
         })
+    }
+
+    /// Its number among the calls of the session, once it is noted.
+    pub(crate) fn seq(&self) -> Option<u64> {
+        let seq = self.seq.load(Ordering::Relaxed);
+        (seq != 0).then_some(seq)
+    }
+
+    pub(crate) fn set_seq(&self, seq: u64) {
+        self.seq.store(seq, Ordering::Relaxed);
+    }
+
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub(crate) fn target(&self) -> String {
+        let envelope = Envelope::read(&self.message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        params.map(target_in).unwrap_or_default()
+    }
+
+    /// Notes an answer that the server gets.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        self.answers.lock().push(given);
+    }
+
+    /// Takes the answers that the server has got.
+    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+        std::mem::take(&mut self.answers.lock())
     }
 
     /// The token of its progress reports, as the client wrote it.
@@ -180,7 +223,18 @@ impl Call {
                 Some(response)
             }
             Stage::Linked { result, .. } => {
-                *result = Some(response);
+                let room = self.account.take(response.len());
+                let kept = match room {
+                    Some(_) => response,
+                    // It ran, and nobody has to guess.
+                    None => Reply::may_have_run(
+                        "the result could not be kept: too many results wait to be fetched",
+                        "results_full",
+                    )
+                    .to_message(&self.id)
+                    .into(),
+                };
+                *result = Some((kept, room));
                 drop(stage);
                 self.changed.notify_waiters();
                 None
@@ -212,6 +266,15 @@ impl Call {
         }
     }
 
+    /// Whether it is behind a link and nobody works on it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        match &*self.stage.lock() {
+            Stage::Linked { result, .. } => result.is_some(),
+            Stage::Done => true,
+            Stage::Open => false,
+        }
+    }
+
     /// Waits until a call behind a link has its result or another link.
     pub(crate) async fn resumed(&self) -> Resumed {
         loop {
@@ -228,7 +291,7 @@ impl Call {
         let mut stage = self.stage.lock();
         match &mut *stage {
             Stage::Linked { link, result } => {
-                if let Some(result) = result.take() {
+                if let Some((result, _)) = result.take() {
                     *stage = Stage::Done;
                     return Resumed::Result(result);
                 }
@@ -273,6 +336,13 @@ impl Call {
     }
 }
 
+/// The name of the tool or prompt, or the URI of the resource, in the parameters of a call.
+pub(crate) fn target_in(params: &str) -> String {
+    let params = RawObject::parse(params).unwrap_or_default();
+    let name = params.string("name").or_else(|| params.string("uri"));
+    name.unwrap_or_default()
+}
+
 impl Progress {
     fn rise(&mut self) {
         self.last = (self.last + STEP).max(self.last.next_up());
@@ -305,6 +375,7 @@ mod tests {
             Bytes::new(),
             Some("7"),
             client,
+            (Account::alone(1 << 20), None),
         )
     }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::front::Stream;
 use crate::observe::{CallWatch, TraceParent};
 use crate::side::lines::Outbox;
 use crate::trace::{Side, Trace};
+use crate::union::PartSender;
 
 /// Sends messages to a client. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -14,7 +17,11 @@ pub(crate) enum ClientSender {
     Lines(Outbox),
     /// A stream over HTTP: that of one POST, or the general one of a session.
     Stream(Stream),
-    /// Either of them, and who looks on.
+    /// A connection, for the requests of one batch: their responses come together.
+    Batch(Batch),
+    /// Any of them, for one upstream of several.
+    Part(PartSender),
+    /// Any of them, and who looks on.
     Watched(Arc<Watched>),
 }
 
@@ -36,6 +43,47 @@ pub(crate) enum Watcher {
     Parent(TraceParent),
 }
 
+/// Gathers the responses to the requests of one batch. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    outbox: Outbox,
+    responses: Arc<Mutex<Responses>>,
+}
+
+#[derive(Debug)]
+struct Responses {
+    /// How many are still to come.
+    missing: usize,
+    messages: Vec<Vec<u8>>,
+}
+
+impl Batch {
+    /// Gathers this many responses.
+    fn new(outbox: Outbox, requests: usize) -> Self {
+        Self {
+            outbox,
+            responses: Arc::new(Mutex::new(Responses {
+                missing: requests,
+                messages: Vec::new(),
+            })),
+        }
+    }
+
+    /// Adds the end of a request, which has no response if it was cancelled.
+    fn add(&self, response: Option<Vec<u8>>) {
+        let mut responses = self.responses.lock();
+        responses.messages.extend(response);
+        responses.missing = responses.missing.saturating_sub(1);
+        if responses.missing == 0 && !responses.messages.is_empty() {
+            let messages = std::mem::take(&mut responses.messages);
+            let mut all = b"[".to_vec();
+            all.extend_from_slice(&messages.join(&b','));
+            all.push(b']');
+            self.outbox.push(all);
+        }
+    }
+}
+
 impl ClientSender {
     /// Has somebody look at what is sent.
     pub(crate) fn watched(self, by: Watcher) -> Self {
@@ -46,8 +94,28 @@ impl ClientSender {
     /// what has to arrive and drops what need not, since others depend on the sender too.
     pub(crate) async fn send(&self, message: Vec<u8>) {
         match self.seen(&message) {
-            Self::Lines(outbox) => outbox.send(message).await,
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
             Self::Stream(stream) => stream.push(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    Box::pin(part.client().send(message)).await;
+                }
+            }
+            Self::Watched(_) => {}
+        }
+    }
+
+    /// Sends a request of the upstream. On a stream that is not read, it overtakes what need not
+    /// arrive; on a connection, messages keep their order.
+    pub(crate) async fn send_request(&self, message: Vec<u8>) {
+        match self.seen(&message) {
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
+            Self::Stream(stream) => stream.push_first(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    Box::pin(part.client().send_request(message)).await;
+                }
+            }
             Self::Watched(_) => {}
         }
     }
@@ -55,8 +123,13 @@ impl ClientSender {
     /// Sends a message without waiting.
     pub(crate) fn push(&self, message: Vec<u8>) {
         match self.seen(&message) {
-            Self::Lines(outbox) => outbox.push(message),
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push(message),
             Self::Stream(stream) => stream.push(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    part.client().push(message);
+                }
+            }
             Self::Watched(_) => {}
         }
     }
@@ -64,8 +137,13 @@ impl ClientSender {
     /// Sends a message without waiting, before all others that have not left.
     pub(crate) fn push_first(&self, message: Vec<u8>) {
         match self.seen(&message) {
-            Self::Lines(outbox) => outbox.push_first(message),
+            Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push_first(message),
             Self::Stream(stream) => stream.push_first(message),
+            Self::Part(part) => {
+                if let Some(message) = part.translated(message) {
+                    part.client().push_first(message);
+                }
+            }
             Self::Watched(_) => {}
         }
     }
@@ -76,7 +154,26 @@ impl ClientSender {
         match self.seen(&response) {
             Self::Lines(outbox) => outbox.push(response),
             Self::Stream(stream) => stream.respond(response),
+            Self::Batch(batch) => batch.add(Some(response)),
+            Self::Part(part) => {
+                if let Some(response) = part.response(response) {
+                    part.client().respond(response);
+                }
+            }
             Self::Watched(_) => {}
+        }
+    }
+
+    /// Notes that a request gets no response, since the client has cancelled it.
+    pub(crate) fn forgo(&self) {
+        match self.innermost() {
+            Self::Lines(_) | Self::Stream(_) | Self::Watched(_) => {}
+            Self::Batch(batch) => batch.add(None),
+            Self::Part(part) => {
+                if part.is_of_call() {
+                    part.client().forgo();
+                }
+            }
         }
     }
 
@@ -86,22 +183,43 @@ impl ClientSender {
         match self.seen(&response) {
             Self::Lines(outbox) => outbox.send(response).await,
             Self::Stream(stream) => stream.respond(response),
+            Self::Batch(batch) => batch.add(Some(response)),
+            Self::Part(part) => {
+                if let Some(response) = part.response(response) {
+                    Box::pin(part.client().send_response(response)).await;
+                }
+            }
             Self::Watched(_) => {}
+        }
+    }
+
+    /// Whether it is the only client, on a connection of its own.
+    pub(crate) fn is_alone(&self) -> bool {
+        match self.innermost() {
+            Self::Lines(_) | Self::Batch(_) | Self::Watched(_) => true,
+            Self::Stream(_) => false,
+            Self::Part(part) => part.client().is_alone(),
         }
     }
 
     /// Whether somebody reads, or may.
     pub(crate) fn is_read(&self) -> bool {
         match self.innermost() {
-            Self::Lines(_) | Self::Watched(_) => true,
+            Self::Lines(_) | Self::Batch(_) | Self::Watched(_) => true,
             Self::Stream(stream) => stream.is_read(),
+            Self::Part(part) => part.client().is_read(),
         }
     }
 
     /// Resolves when the client has closed a stream whose end cancels its call.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        match self.innermost() {
-            Self::Lines(_) | Self::Watched(_) => None,
+        let mut client = self.innermost();
+        while let Self::Part(part) = client {
+            // What the union itself asks, it cancels itself.
+            client = part.is_of_call().then(|| part.client().innermost())?;
+        }
+        match client {
+            Self::Lines(_) | Self::Batch(_) | Self::Part(_) | Self::Watched(_) => None,
             Self::Stream(stream) => stream.abandoned(),
         }
     }
@@ -116,10 +234,31 @@ impl ClientSender {
 
     /// The trace that the HTTP request is part of.
     pub(crate) fn trace_parent(&self) -> Option<&TraceParent> {
-        self.watchers().find_map(|watcher| match watcher {
+        let parent = self.watchers().find_map(|watcher| match watcher {
             Watcher::Parent(parent) => Some(parent),
             Watcher::Trace(_) | Watcher::Call(_) => None,
-        })
+        });
+        match self.innermost() {
+            Self::Part(part) => parent.or_else(|| part.client().trace_parent()),
+            Self::Lines(_) | Self::Stream(_) | Self::Batch(_) | Self::Watched(_) => parent,
+        }
+    }
+
+    /// The same sender for the requests of one batch: their responses come together on a
+    /// connection; a stream ends after them anyway.
+    pub(crate) fn for_batch(&self, requests: usize) -> Self {
+        match self {
+            Self::Lines(outbox) => Self::Batch(Batch::new(outbox.clone(), requests)),
+            Self::Stream(_) | Self::Batch(_) | Self::Part(_) => self.clone(),
+            Self::Watched(watched) => match &watched.by {
+                Watcher::Trace(trace) => {
+                    let to = watched.to.for_batch(requests);
+                    to.watched(Watcher::Trace(trace.clone()))
+                }
+                // They are of one request, or of a stream.
+                Watcher::Call(_) | Watcher::Parent(_) => self.clone(),
+            },
+        }
     }
 
     /// Notes that a call leaves the gateway: what happens next is up to the server, or a person.
@@ -168,7 +307,7 @@ impl ClientSender {
                 sender = &watched.to;
                 Some(&watched.by)
             }
-            Self::Lines(_) | Self::Stream(_) => None,
+            Self::Lines(_) | Self::Stream(_) | Self::Batch(_) | Self::Part(_) => None,
         })
     }
 }

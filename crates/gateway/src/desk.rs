@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use entreat_core::schema::import_as;
 use entreat_core::url_guard::{Action, Card, Warning, inspect};
-use entreat_core::{CancelReason, Form, Mode, Outcome, TextFormat, Timeout};
+use entreat_core::{CancelReason, ElicitationId, Form, Mode, Outcome, TextFormat, Timeout};
 use entreat_engine::{Ask, AskError, Asker, Channel, Elicitation, Links, NoPage, Wait};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::kept::{self, Kept, Keys};
 use crate::secrets;
 use crate::session::Person;
 
@@ -29,6 +30,8 @@ pub(crate) struct Desk {
     pub(crate) browser: Option<Opener>,
     /// Who answers, where people have names.
     pub(crate) respondent: Option<String>,
+    /// Answers that did not reach their server.
+    pub(crate) kept: Arc<Kept>,
 }
 
 /// A question for a page.
@@ -46,6 +49,10 @@ pub(crate) struct Sheet {
     pub(crate) respondent: Option<String>,
     /// How long it stays open; `None` is the usual time.
     pub(crate) timeout: Option<Duration>,
+    /// Which question it is, if its answer is kept until a server has used it.
+    pub(crate) keys: Keys,
+    /// What is filled in already.
+    pub(crate) filled: Map<String, Value>,
 }
 
 impl Sheet {
@@ -61,6 +68,8 @@ impl Sheet {
             format: TextFormat::Plain,
             respondent: None,
             timeout: None,
+            keys: Keys::new(),
+            filled: Map::new(),
         }
     }
 }
@@ -104,6 +113,7 @@ impl Desk {
             links: self.links.clone(),
             browser: self.browser.clone().filter(|_| person.is_here),
             respondent: person.respondent.clone(),
+            kept: self.kept.clone(),
         }
     }
 
@@ -124,7 +134,11 @@ impl Desk {
         } else {
             Channel::Page
         };
+        self.kept.recover().await;
+        let mut filled = sheet.filled;
+        filled.retain(|name, _| sheet.form.field(name).is_some());
         let mut ask = Ask::form(sheet.form)
+            .metadata(kept::metadata(&sheet.keys))
             .text_format(sheet.format)
             .introduced_as(&sheet.server)
             .channel(channel);
@@ -153,12 +167,21 @@ impl Desk {
         // The respondent's actions are not rate limited.
         let respondent = self.asker.engine().elicitation(question.id());
         let wait = question.outcome();
+        let id = question.id();
+        self.kept.note(&sheet.keys, id);
         let page = OpenPage {
             url: String::new(),
+            listed: Listed(self.kept.clone(), id),
             wait: Some(wait),
             withdrawal: Withdrawal(Some(respondent.clone())),
             cancelled,
         };
+        if !filled.is_empty() {
+            // It is a help; without it, the question is asked all the same.
+            let _ = respondent
+                .edit_draft(|draft| draft.extend(filled.clone()))
+                .await;
+        }
         let url = links.open(respondent).await?;
         Ok(OpenPage { url, ..page })
     }
@@ -180,9 +203,24 @@ pub(crate) struct OpenPage {
     withdrawal: Withdrawal,
     /// Fires when nobody waits for the answer any more.
     cancelled: CancellationToken,
+    listed: Listed,
+}
+
+/// A question among those that are on a page, until dropped.
+struct Listed(Arc<Kept>, ElicitationId);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.0.closed(self.1);
+    }
 }
 
 impl OpenPage {
+    /// The question.
+    pub(crate) fn id(&self) -> ElicitationId {
+        self.listed.1
+    }
+
     /// Waits for the decision. Cancel safe.
     ///
     /// If nobody waits for it any more, the question is withdrawn, and what was decided before that
@@ -195,7 +233,7 @@ impl OpenPage {
             biased;
             settled = &mut *wait => settled,
             () = self.cancelled.cancelled() => {
-                if let Some(question) = self.withdrawal.0.take() {
+                if let Some(question) = &self.withdrawal.0 {
                     // Fails if it is decided.
                     let _ = question.cancel(CancelReason::AskerCancelled).await;
                 }
@@ -228,7 +266,7 @@ impl OpenPage {
 
     /// Withdraws the question, unless it is decided already.
     pub(crate) async fn withdraw(mut self) -> Decided {
-        if let Some(question) = self.withdrawal.0.take() {
+        if let Some(question) = &self.withdrawal.0 {
             // Fails if it is decided.
             let _ = question.cancel(CancelReason::AskerCancelled).await;
         }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::UnixTime;
 use entreat_core::schema::Era;
+use entreat_core::{ElicitationId, UnixTime};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Link, Method};
@@ -12,6 +13,7 @@ use crate::capability::Capabilities;
 use crate::desk::Desk;
 use crate::flow::{Flow, PageGuard};
 use crate::json::{RawObject, quoted};
+use crate::kept::{self, Earlier, Given, Key, Keys};
 use crate::observe::Asking;
 use crate::policy::Policy;
 use crate::reply::Reply;
@@ -24,7 +26,18 @@ pub(crate) enum Face {
     /// A client that is asked by requests.
     Pushed(PushedFace),
     /// A client that is asked in the results of its calls.
-    Rounds(Arc<Flow>),
+    Rounds(RoundsFace),
+}
+
+/// A client of 2026-07-28.
+pub(crate) struct RoundsFace {
+    /// The call that the question belongs to, or the oldest one.
+    pub(crate) flow: Arc<Flow>,
+    /// Whether the question certainly belongs to the call. If not, it is not the client's to answer
+    /// there, and goes to a page.
+    pub(crate) is_certain: bool,
+    /// Fires when nobody waits for the answer any more.
+    pub(crate) cancelled: CancellationToken,
 }
 
 /// A client of 2025.
@@ -39,10 +52,19 @@ pub(crate) struct PushedFace {
 }
 
 impl Face {
+    /// The client of a call of several rounds.
+    pub(crate) fn of(flow: &Arc<Flow>) -> Self {
+        Self::Rounds(RoundsFace {
+            flow: flow.clone(),
+            is_certain: true,
+            cancelled: flow.cancelled.clone(),
+        })
+    }
+
     fn session(&self) -> &Arc<Session> {
         match self {
             Self::Pushed(face) => &face.session,
-            Self::Rounds(flow) => &flow.session,
+            Self::Rounds(face) => &face.flow.session,
         }
     }
 
@@ -77,7 +99,8 @@ impl Face {
     pub(crate) fn capabilities(&self) -> Capabilities {
         match self {
             Self::Pushed(face) => face.session.client_info().capabilities,
-            Self::Rounds(flow) => flow.capabilities(),
+            Self::Rounds(face) if face.is_certain => face.flow.capabilities(),
+            Self::Rounds(_) => Capabilities::default(),
         }
     }
 
@@ -106,7 +129,39 @@ impl Face {
     }
 
     pub(crate) fn note_answered(&self) {
-        self.session().set_trust(|trust| trust.has_answered = true);
+        self.session().set_trust(|trust| {
+            trust.has_answered = true;
+            trust.is_silent = false;
+            trust.is_silent_about_urls = false;
+        });
+    }
+
+    /// Notes that the client has not answered a form in time. It may have declared what it does not
+    /// show.
+    pub(crate) fn note_silence(&self) {
+        self.session().set_trust(|trust| trust.is_silent = true);
+    }
+
+    /// Notes that the client has not answered a URL in time.
+    pub(crate) fn note_silence_about_urls(&self) {
+        self.session()
+            .set_trust(|trust| trust.is_silent_about_urls = true);
+    }
+
+    /// Whether the client is asked to show the URL of a page. One that was silent about a form is
+    /// likely to be silent about a URL too, so a browser is better.
+    pub(crate) fn shows_urls(&self) -> bool {
+        let trust = self.session().trust();
+        let has_browser = self.desk().browser.is_some();
+        let is_silent = trust.is_silent_about_urls || trust.is_silent && has_browser;
+        self.capabilities().url && !trust.is_distrusted && !is_silent
+    }
+
+    /// Whether a page can reach the person past the client.
+    pub(crate) fn has_way_past_client(&self) -> bool {
+        let settings = self.settings();
+        let can_show = self.desk().browser.is_some() || self.can_link();
+        settings.fulfils && self.desk().has_pages() && can_show
     }
 
     /// Whether there is any way past the client's own forms.
@@ -154,19 +209,25 @@ impl Face {
     pub(crate) fn cancelled(&self) -> CancellationToken {
         match self {
             Self::Pushed(face) => face.cancelled.clone(),
-            Self::Rounds(flow) => flow.cancelled.clone(),
+            Self::Rounds(face) => face.cancelled.clone(),
         }
     }
 
     /// Asks the client itself. A cancelled call cancels its questions.
     pub(crate) async fn push(&self, method: &str, params: &str) -> Reply {
+        self.push_kept(method, params, None).await
+    }
+
+    /// Asks the client itself. `kept` says which question it is, if its answer is kept should the
+    /// call be lost.
+    pub(crate) async fn push_kept(&self, method: &str, params: &str, kept: Option<&Key>) -> Reply {
         let asking = async {
             match self {
                 Self::Pushed(face) => {
                     let call = face.call.as_ref().or(face.linkable.as_ref());
                     face.session.ask_client(call, method, params).await
                 }
-                Self::Rounds(flow) => flow.ask_client(method, params).await,
+                Self::Rounds(face) => face.flow.ask_client(method, params, kept).await,
             }
         };
         let cancelled = self.cancelled();
@@ -175,6 +236,56 @@ impl Face {
             reply = asking => reply,
             () = cancelled.cancelled() => Reply::Result(r#"{"action":"cancel"}"#.to_owned()),
         }
+    }
+
+    /// Which question of which tools this is.
+    pub(crate) fn keys(&self, message: &str, schema: &Value) -> Keys {
+        let session = self.session();
+        let tools = match self {
+            Self::Rounds(face) if face.is_certain => vec![face.flow.target.clone()],
+            Self::Rounds(_) => session.targets(),
+            Self::Pushed(face) => match &face.call {
+                Some(call) => vec![call.target()],
+                None => session.targets(),
+            },
+        };
+        let principal = &session.person.principal;
+        kept::keys(principal, &session.fallback_name, &tools, message, schema)
+    }
+
+    /// What was answered to a question that was asked before, if no server got it.
+    pub(crate) async fn find_kept(&self, keys: &[Key]) -> Option<Earlier> {
+        let desk = self.desk();
+        desk.kept.recover().await;
+        desk.kept.find(&desk.asker, keys).await
+    }
+
+    /// Notes that a person has decided on what was offered to them again.
+    pub(crate) async fn kept_decided(&self, earlier: Earlier) {
+        self.desk().kept.decided(earlier).await;
+    }
+
+    /// Notes a question whose answer the server gets.
+    pub(crate) fn note_answer(&self, id: ElicitationId) {
+        let given = Given::new(id);
+        match self {
+            Self::Pushed(face) => match &face.call {
+                Some(call) => call.note_answer(given),
+                None => face.session.note_answer(given),
+            },
+            Self::Rounds(face) if face.is_certain => face.flow.note_answer(given),
+            Self::Rounds(face) => face.flow.session.note_answer(given),
+        }
+    }
+
+    /// Notes how the server has ended a call.
+    pub(crate) fn answers_used(&self, reply: &Reply) {
+        let answers = match self {
+            Self::Pushed(face) => face.call.as_ref().map(|call| call.take_answers()),
+            Self::Rounds(face) => Some(face.flow.take_answers()),
+        };
+        self.session()
+            .answers_used(reply, answers.unwrap_or_default());
     }
 
     /// The parameters of a question with a URL, in the client's era: only those of 2025 have ids.
@@ -203,7 +314,7 @@ impl Face {
                 .linkable
                 .as_ref()
                 .is_some_and(|call| call.method == Method::CallTool),
-            Self::Rounds(flow) => flow.method == Method::CallTool,
+            Self::Rounds(face) => face.flow.method == Method::CallTool,
         }
     }
 
@@ -224,7 +335,7 @@ impl Face {
                     face.session.answer_with_link(call, &link);
                 }
             }
-            Self::Rounds(flow) => flow.offer(link),
+            Self::Rounds(face) => face.flow.offer(link),
         }
     }
 
@@ -232,7 +343,7 @@ impl Face {
     pub(crate) fn page_opened(&self) -> Option<PageGuard> {
         match self {
             Self::Pushed(_) => None,
-            Self::Rounds(flow) => Some(flow.page_opened()),
+            Self::Rounds(face) => Some(face.flow.page_opened()),
         }
     }
 

@@ -13,14 +13,16 @@ use entreat_wire::digest::Digest;
 use entreat_wire::seal::Binding;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, Link, Method};
+use crate::call::{Call, Link, Method, target_in};
 use crate::capability::Capabilities;
 use crate::envelope::RawId;
 use crate::json::{RawObject, quoted};
+use crate::kept::{Given, Key, content_of};
+use crate::memory::Room;
 use crate::observe::Held;
 use crate::reply::{Reply, code, tool_text};
 use crate::session::Session;
@@ -28,8 +30,34 @@ use crate::settings::GatewaySettings;
 
 /// What our states begin with: an upstream's own states pass through the same member.
 const TICKET: &str = "entreat1.";
+/// Begins a state of an upstream that begins as ours do: there is another gateway behind this one.
+const FOREIGN: &str = "entreat1~";
+
+/// Marks the state in a result as the upstream's, if it could be taken for ours.
+pub(crate) fn with_foreign_state(result: &str) -> Option<String> {
+    memchr::memmem::find(result.as_bytes(), b"entreat1")?;
+    let mut result = RawObject::parse(result)?;
+    let state = result.string("requestState")?;
+    if !state.starts_with(TICKET) && !state.starts_with(FOREIGN) {
+        return None;
+    }
+    result.set("requestState", quoted(&format!("{FOREIGN}{state}")));
+    Some(result.to_string())
+}
+
+/// Restores the upstream's state in the parameters of a request, if it was marked.
+pub(crate) fn with_restored_state(params: &str) -> Option<String> {
+    memchr::memmem::find(params.as_bytes(), FOREIGN.as_bytes())?;
+    let mut params = RawObject::parse(params)?;
+    let state = params.string("requestState")?;
+    let state = state.strip_prefix(FOREIGN)?;
+    params.set("requestState", quoted(state));
+    Some(params.to_string())
+}
 /// How long the outcome of a call is kept for a repetition of its last round.
 const KEPT: Duration = Duration::from_secs(300);
+/// The maximum number of questions of a round whose answers are kept if the call is lost.
+const MAX_KEPT: usize = 16;
 /// How long a call is kept whose stream the client has closed.
 const ABANDONED: Duration = Duration::from_secs(60);
 
@@ -43,13 +71,19 @@ pub(crate) struct Flows {
 pub(crate) struct Flow {
     pub(crate) session: Arc<Session>,
     pub(crate) method: Method,
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub(crate) target: String,
     /// Names the call in tickets and links.
     pub(crate) handle: String,
     /// Fires when nobody waits for the call any more.
     pub(crate) cancelled: CancellationToken,
     state: Mutex<FlowState>,
+    /// Answers that the server has got on it.
+    answers: Mutex<Vec<Arc<Given>>>,
     /// Counts changes that a held request may be waiting for.
     changes: watch::Sender<u64>,
+    /// Its memory.
+    _room: Room,
 }
 
 #[derive(Default)]
@@ -63,6 +97,8 @@ struct FlowState {
     /// How many pages are open in front of the person.
     pages: usize,
     end: Option<Reply>,
+    /// The memory of its end, which is kept only with it.
+    end_room: Option<Room>,
     /// The number of the round whose ticket the client has.
     round: u32,
     /// What the newest ticket was used for.
@@ -75,7 +111,7 @@ struct FlowState {
     let_go: Option<UnixTime>,
     /// Whether that was because the client closed its stream.
     was_let_go: bool,
-    /// Whether the client has a ticket to go on with.
+    /// Whether the client has a ticket or a link to go on with.
     has_ticket: bool,
     /// Counts the call as parked while no request is held.
     parked: Option<Held>,
@@ -85,6 +121,8 @@ struct Ask {
     key: String,
     method: String,
     params: String,
+    /// Which question it is, if its answer is kept should the call be lost.
+    kept: Option<Key>,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -99,6 +137,24 @@ struct Used {
 struct Ticket {
     handle: String,
     round: u32,
+    /// The questions of the round: the key in the round, and which question it is.
+    asks: Vec<(String, Key)>,
+}
+
+/// Why a request does not go on with a call.
+pub(crate) struct Refused {
+    pub(crate) reply: Reply,
+    /// Answers in it that nobody waits for.
+    pub(crate) answers: Vec<(Key, Map<String, Value>)>,
+}
+
+impl From<Reply> for Refused {
+    fn from(reply: Reply) -> Self {
+        Self {
+            reply,
+            answers: Vec::new(),
+        }
+    }
 }
 
 /// A request that goes on with a call.
@@ -173,7 +229,11 @@ impl Flows {
                 .find(|(_, flow)| flow.state.lock().end.is_some())
                 .map(|(handle, _)| handle.clone());
             match ended {
-                Some(handle) => drop(flows.remove(&handle)),
+                Some(handle) => {
+                    if let Some(flow) = flows.remove(&handle) {
+                        flow.cancelled.cancel();
+                    }
+                }
                 None => return Err(Reply::failed("too many calls are waiting", "busy")),
             }
         }
@@ -191,11 +251,17 @@ impl Session {
     pub(crate) fn begin_flow(
         self: &Arc<Self>,
         method: Method,
+        params: &str,
         capabilities: Capabilities,
     ) -> Result<Arc<Flow>, Reply> {
+        let Some(room) = self.memory.take(0) else {
+            return Err(Reply::failed("too many calls are waiting", "busy"));
+        };
         let flow = Arc::new(Flow {
             session: self.clone(),
             method,
+            target: target_in(params),
+            answers: Mutex::default(),
             handle: self.new_handle(),
             cancelled: self.stop.child_token(),
             state: Mutex::new(FlowState {
@@ -203,6 +269,7 @@ impl Session {
                 ..FlowState::default()
             }),
             changes: watch::Sender::new(0),
+            _room: room,
         });
         self.flows.insert(&flow)?;
         let parked = flow.clone();
@@ -232,7 +299,7 @@ impl Session {
         &self,
         params: &RawObject<'_>,
         binding: &Binding,
-    ) -> Option<Result<Retry, Reply>> {
+    ) -> Option<Result<Retry, Refused>> {
         let state = params.string("requestState")?;
         let sealed = state.strip_prefix(TICKET)?;
         let refused = Reply::error(code::INVALID_PARAMS, "the request state is not valid");
@@ -240,16 +307,15 @@ impl Session {
             Ok(opened) => opened.contents,
             Err(reason) => {
                 tracing::warn!(%reason, "a request state was rejected");
-                return Some(Err(refused));
+                return Some(Err(refused.into()));
             }
         };
-        let Some(flow) = self.flows.get(&ticket.handle) else {
-            let lost = "the call is lost, and may have run: nobody waits for this answer any more";
-            return Some(Err(Reply::may_have_run(lost, "call_lost")));
-        };
         let responses = params.get("inputResponses").unwrap_or("{}").to_owned();
+        let Some(flow) = self.flows.get(&ticket.handle) else {
+            return Some(Err(lost(&ticket, &responses)));
+        };
         let Ok(inputs) = serde_json::from_str::<Value>(&responses) else {
-            return Some(Err(refused));
+            return Some(Err(refused.into()));
         };
         Some(Ok(Retry {
             flow,
@@ -343,8 +409,14 @@ impl Flow {
 
     /// Ends the call.
     pub(crate) fn finish(&self, reply: Reply) {
+        let (Reply::Result(text) | Reply::Error(text)) = &reply;
+        // Its last round keeps it too, for a repetition.
+        let room = self.session.memory.take(2 * text.len());
         self.change(|state| {
-            state.end.get_or_insert(reply);
+            if state.end.is_none() {
+                state.end = Some(reply);
+                state.end_room = room;
+            }
         });
     }
 
@@ -354,7 +426,8 @@ impl Flow {
     }
 
     /// Asks the client in its next result, and waits for the answer.
-    pub(crate) async fn ask_client(&self, method: &str, params: &str) -> Reply {
+    /// `kept` says which question it is, if its answer is kept should the call be lost.
+    pub(crate) async fn ask_client(&self, method: &str, params: &str, kept: Option<&Key>) -> Reply {
         let (sender, reply) = oneshot::channel();
         let mut key = String::new();
         self.change(|state| {
@@ -364,6 +437,7 @@ impl Flow {
                 key: key.clone(),
                 method: method.to_owned(),
                 params: params.to_owned(),
+                kept: kept.cloned(),
                 reply: sender,
             });
         });
@@ -371,6 +445,16 @@ impl Flow {
         reply
             .await
             .unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+    }
+
+    /// Notes an answer that the server gets.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        self.answers.lock().push(given);
+    }
+
+    /// Takes the answers that the server has got.
+    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+        std::mem::take(&mut self.answers.lock())
     }
 
     /// Notes that a page is open in front of the person, until the guard is dropped.
@@ -416,9 +500,13 @@ impl Flow {
             () = call.cancelled.cancelled() => None,
             reply = self.next_round(call, binding, is_first) => Some(reply),
         };
+        let mut is_done = false;
         self.change(|state| {
             state.is_held = false;
             state.let_go = Some(self.session.engine().now());
+            // Nobody can come back for its end, or it cannot be kept.
+            let is_kept = state.has_ticket && state.end_room.is_some();
+            is_done = reply.is_some() && state.end.is_some() && !is_kept;
             if state.end.is_none() {
                 let observed = self.session.observed.clone();
                 let parked = observed.map(|it| Held::new(it, |figures| &figures.parked));
@@ -426,6 +514,10 @@ impl Flow {
             }
         });
         call.client.come_back();
+        if is_done {
+            self.session.flows.remove(&self.handle);
+            self.cancelled.cancel();
+        }
         reply
     }
 
@@ -444,6 +536,7 @@ impl Flow {
                     return end.clone();
                 }
                 if let Some(link) = state.link.take() {
+                    state.has_ticket = true;
                     let text = session.link_text(&link, &self.handle);
                     return Reply::Result(tool_text(&text, false, true));
                 }
@@ -510,14 +603,18 @@ impl Flow {
     }
 
     fn ticket(&self, binding: &Binding) -> String {
-        let round = {
+        let ticket = {
             let mut state = self.state.lock();
             state.has_ticket = true;
-            state.round
-        };
-        let ticket = Ticket {
-            handle: self.handle.clone(),
-            round,
+            let asks = state.asks.iter();
+            Ticket {
+                handle: self.handle.clone(),
+                round: state.round,
+                asks: asks
+                    .filter_map(|ask| Some((ask.key.clone(), ask.kept.clone()?)))
+                    .take(MAX_KEPT)
+                    .collect(),
+            }
         };
         let lifetime = self.session.settings().park;
         let expires = self.session.engine().now().after(lifetime);
@@ -549,6 +646,11 @@ impl Flow {
             });
             tokio::select! {
                 biased;
+                // It is not kept any longer.
+                () = self.cancelled.cancelled() => {
+                    self.session.flows.remove(&self.handle);
+                    return;
+                }
                 // Cannot fail: this flow holds the sender.
                 _ = changes.changed() => {}
                 () = until(&mut rest) => {
@@ -558,6 +660,26 @@ impl Flow {
                 }
             }
         }
+    }
+}
+
+/// The end of a call that this process knows nothing of. The answers were for questions that may be
+/// asked again.
+fn lost(ticket: &Ticket, responses: &str) -> Refused {
+    let responses = RawObject::parse(responses).unwrap_or_default();
+    let answers = ticket.asks.iter();
+    let answers: Vec<_> = answers
+        .filter_map(|(key, kept)| Some((kept.clone(), content_of(responses.get(key)?)?)))
+        .collect();
+    let message = if answers.is_empty() {
+        "the call is lost, and may have run: nobody waits for it any more"
+    } else {
+        "the call is lost, and may have run: nobody waits for its answers any more. If the same \
+         question is asked again within an hour, they are filled in"
+    };
+    Refused {
+        reply: Reply::may_have_run(message, "call_lost"),
+        answers,
     }
 }
 

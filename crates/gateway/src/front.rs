@@ -9,4 +9,5 @@ mod stream;
 pub use http::Front;
 pub use live::{Connect, FrontSettings, Route};
 
+pub(crate) use circuit::Circuits;
 pub(crate) use stream::Stream;

@@ -10,13 +10,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::approvals::Approved;
 use crate::client::{ClientSender, Watcher};
 use crate::desk::{Desk, Opener};
+use crate::front::{Circuits, Route};
+use crate::kept::Kept;
+use crate::memory::Memory;
 use crate::observe::Observer;
 use crate::policy::Policy;
 use crate::session::{Ended, Person, Session};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use crate::tasks::AbortOnDrop;
 use crate::trace::Trace;
+use crate::union::Union;
 
 /// The purpose of the keys that seal the states of calls.
 const STATE_PURPOSE: &str = "entreat gateway request state";
@@ -27,6 +32,8 @@ pub struct Gateway {
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
     pub(crate) approved: Approved,
+    /// For clients over HTTP.
+    pub(crate) memory: Memory,
     /// What is known of the upstreams, if anybody wants to know.
     pub(crate) observer: Option<Observer>,
     /// Where messages are written down, if they are.
@@ -62,6 +69,7 @@ impl Gateway {
     pub fn builder(asker: Asker) -> Builder {
         Builder {
             desk: Desk {
+                kept: Arc::new(Kept::new(asker.clone())),
                 asker,
                 links: None,
                 browser: None,
@@ -71,6 +79,11 @@ impl Gateway {
             is_observed: false,
             trace: None,
         }
+    }
+
+    /// Takes over what an earlier process has left in the store.
+    pub(crate) async fn recover(&self) {
+        self.desk.kept.recover().await;
     }
 
     /// Stands between one client, which speaks on `reader` and `writer`, and one upstream, until
@@ -85,6 +98,10 @@ impl Gateway {
         R: AsyncRead + Send + Unpin,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        let recovering = AbortOnDrop::spawn({
+            let gateway = self.clone();
+            async move { gateway.recover().await }
+        });
         let client = Outbox::new(writer);
         let sender = ClientSender::Lines(client.clone());
         let session = Session::new(
@@ -102,11 +119,36 @@ impl Gateway {
         let source = LineSource::new(reader, MAX_MESSAGE);
         let ended = session.run(source, &mut upstream.receiver).await;
         session.end().await;
+        drop(recovering);
         client.flush_and_close().await;
         match ended {
             Ended::ByUpstream(closed) => closed,
             Ended::ByClient => upstream.close().await,
         }
+    }
+
+    /// Stands between one client, which speaks on `reader` and `writer`, and several upstreams as
+    /// one server, until the client ends.
+    pub async fn unite<R, W>(self: &Arc<Self>, reader: R, writer: W, routes: Vec<Route>)
+    where
+        R: AsyncRead + Send + Unpin,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let client = Outbox::new(writer);
+        let circuits = Circuits::default();
+        let person = Person::here();
+        let sources = routes
+            .iter()
+            .map(|route| circuits.guard(self, route, &person));
+        let union = Union::new(
+            self.clone(),
+            ClientSender::Lines(client.clone()),
+            sources.collect(),
+            Person::here(),
+        );
+        union.run(LineSource::new(reader, MAX_MESSAGE)).await;
+        union.end().await;
+        client.flush_and_close().await;
     }
 }
 
@@ -169,6 +211,7 @@ impl Builder {
     pub fn build(self) -> Arc<Gateway> {
         let sealer = Sealer::new(self.desk.asker.engine().clone(), STATE_PURPOSE);
         Arc::new(Gateway {
+            memory: Memory::new(self.settings.memory, self.settings.principal_share),
             desk: self.desk,
             settings: self.settings,
             sealer,

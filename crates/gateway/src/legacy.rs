@@ -18,7 +18,7 @@ use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, ClientInfo, Pair, Push, Session};
+use crate::session::{Change, ClientInfo, MAX_PUSHED, Pair, Place, Push, Session};
 use crate::tasks::AbortOnDrop;
 
 impl Session {
@@ -192,9 +192,21 @@ impl Session {
                 let error = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
                 self.upstream.send(error.to_message(&id)).await;
             }
-            (_, CREATE) if self.asks_itself() => self.ask(id, params, via.as_ref()),
-            (_, ROOTS) if !self.settings().roots.is_empty() => self.list_roots(id),
+            (_, CREATE) if self.asks_itself() => {
+                if let Some(place) = self.serve(&id, method, params).await {
+                    self.ask(id, params, via.as_ref(), place);
+                }
+            }
+            (_, ROOTS) if !self.settings().roots.is_empty() => {
+                if let Some(place) = self.serve(&id, method, params).await {
+                    self.list_roots(id, place);
+                }
+            }
             (Pair::Undecided | Pair::Legacy, _) => {
+                if self.state.lock().pushes.len() >= MAX_PUSHED {
+                    let busy = Reply::failed("too many requests are open", "busy");
+                    return self.upstream.send(busy.to_message(&id)).await;
+                }
                 if method == CREATE {
                     self.note_native(params);
                 }
@@ -211,7 +223,7 @@ impl Session {
                 };
                 let (_, call) = self.attribute(via.as_ref());
                 let client = call.map_or_else(|| self.general_client(), |it| it.client.clone());
-                client.send(envelope.with_id(&client_id)).await;
+                client.send_request(envelope.with_id(&client_id)).await;
             }
         }
     }
@@ -223,7 +235,7 @@ impl Session {
     }
 
     /// Asks a question of the upstream, and answers it.
-    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>) {
+    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>, place: Place) {
         let (call, linkable) = self.attribute(via);
         let cancelled = match &call {
             Some(call) => call.cancelled.child_token(),
@@ -255,6 +267,7 @@ impl Session {
             if is_open {
                 session.upstream.send(reply.to_message(&id)).await;
             }
+            drop(place);
         });
     }
 
@@ -274,7 +287,7 @@ impl Session {
     }
 
     /// Answers with the client's roots and the configured ones.
-    fn list_roots(self: &Arc<Self>, id: RawId) {
+    fn list_roots(self: &Arc<Self>, id: RawId, place: Place) {
         let session = self.clone();
         self.spawn(async move {
             let mut roots = Vec::new();
@@ -289,6 +302,7 @@ impl Session {
             let result = json!({"roots": roots}).to_string();
             let reply = Reply::Result(result).to_message(&id);
             session.upstream.send(reply).await;
+            drop(place);
         });
     }
 
@@ -455,6 +469,11 @@ impl Session {
     /// The upstream has begun a new session: its lists may have changed.
     pub(crate) async fn upstream_renewed(self: &Arc<Self>) {
         self.withdraw_questions().await;
+        self.lists_changed().await;
+    }
+
+    /// Tells the client that all lists may have changed.
+    pub(crate) async fn lists_changed(self: &Arc<Self>) {
         let is_lowered = self.state.lock().pair == Pair::Lowered;
         for list in ["tools", "prompts", "resources"] {
             let method = format!("notifications/{list}/list_changed");
@@ -484,13 +503,17 @@ impl Session {
     pub(crate) fn with_resume_tool(&self, shows: Capabilities, result: &str) -> Option<String> {
         let filtered = self.take_tools(result);
         let result = filtered.as_deref().unwrap_or(result);
-        let may_link = self.settings().fulfils
-            && self.desk.has_pages()
-            && (!shows.shows_everything() || self.needs_approval());
-        if !may_link {
+        if !self.may_link(shows) {
             return filtered;
         }
         links::add_tool(self, result).or(filtered)
+    }
+
+    /// Whether calls may have to be answered with links.
+    pub(crate) fn may_link(&self, shows: Capabilities) -> bool {
+        self.settings().fulfils
+            && self.desk.has_pages()
+            && (!shows.shows_everything() || self.needs_approval())
     }
 }
 

@@ -18,9 +18,11 @@ mod flow;
 pub mod front;
 mod gateway;
 pub mod json;
+mod kept;
 mod legacy;
 mod links;
 mod lowered;
+mod memory;
 mod meta;
 mod modern;
 mod observe;
@@ -36,6 +38,7 @@ mod settings;
 pub mod side;
 mod tasks;
 mod trace;
+mod union;
 mod visits;
 
 pub use approvals::{

@@ -13,8 +13,11 @@ use crate::reply::{Reply, tool_text};
 use crate::session::{Pair, Session};
 
 /// The name of the tool, and its name if the upstream has a tool of that name.
-const RESUME: &str = "resume_question";
+pub(crate) const RESUME: &str = "resume_question";
 const OWN_RESUME: &str = "entreat_resume_question";
+/// Its name in a session that is one part of a union: no tool of an upstream has it, since those
+/// of the union are renamed.
+pub(crate) const PART_RESUME: &str = "entreat:resume";
 /// The maximum number of calls behind links.
 const MAX_LINKS: usize = 1_000;
 
@@ -58,8 +61,29 @@ impl Session {
         )
     }
 
+    /// The name of the tool that resumes calls. A client that was told of it may call it, also
+    /// without having listed the tools.
     pub(crate) fn resume_name(&self) -> &'static str {
-        self.state.lock().resume.unwrap_or(RESUME)
+        match *self.state.lock().resume.get_or_insert(RESUME) {
+            PART_RESUME => RESUME,
+            name => name,
+        }
+    }
+
+    /// Makes the session one part of a union, which offers the tool for all of them.
+    pub(crate) fn become_part(&self) {
+        self.state.lock().resume = Some(PART_RESUME);
+    }
+
+    /// Whether a call is behind a link of this handle.
+    pub(crate) fn has_link(&self, handle: &str) -> bool {
+        let is_linked = self
+            .state
+            .lock()
+            .links
+            .values()
+            .any(|(known, _)| known == handle);
+        is_linked || self.flows.get(handle).is_some()
     }
 
     pub(crate) fn is_modern_client(&self) -> bool {
@@ -138,6 +162,9 @@ pub(crate) fn add_tool(session: &Session, result: &str) -> Option<String> {
     let is_taken = memchr::memmem::find(tools.as_bytes(), b"\"resume_question\"").is_some();
     let name = {
         let mut state = session.state.lock();
+        if state.resume == Some(PART_RESUME) {
+            return None;
+        }
         if is_taken {
             state.resume = Some(OWN_RESUME);
         }
@@ -159,7 +186,8 @@ pub(crate) fn add_tool(session: &Session, result: &str) -> Option<String> {
     Some(list.to_string())
 }
 
-fn definition(name: &str) -> String {
+/// The definition of the tool.
+pub(crate) fn definition(name: &str) -> String {
     json!({
         "name": name,
         "description": "Resumes a call that waits for a person: returns its result once the \

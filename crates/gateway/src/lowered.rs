@@ -17,16 +17,19 @@ use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, RawId};
-use crate::face::{Face, PushedFace};
+use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Pair, Session};
+use crate::session::{Pair, Place, Session};
 
-/// How many log messages a call keeps between its rounds.
+/// How many log messages a call keeps between its rounds, and how large each may be.
 const MAX_LOGS: usize = 64;
+const MAX_REPORT: usize = 16 << 10;
+/// How many resources a stream of notifications may name.
+const MAX_URIS: usize = 1_000;
 /// How often a call is sent again after URLs were visited.
 const MAX_REPEATS: usize = 3;
 
@@ -37,8 +40,9 @@ pub(crate) struct Lowered {
     init: OnceLock<String>,
     /// Calls that are open at the server, by their ids there.
     calls: Mutex<BTreeMap<u64, (RawId, Arc<Flow>)>>,
-    /// Streams of notifications that the client listens on, by its ids.
-    listeners: Mutex<HashMap<RawId, Listener>>,
+    /// Streams of notifications that clients listen on, by the numbers of their calls: several
+    /// clients may use one id.
+    listeners: Mutex<HashMap<u64, Listener>>,
     /// How many listeners want each resource.
     subscriptions: Mutex<HashMap<String, usize>>,
     /// The roots that the client listed last.
@@ -180,7 +184,7 @@ impl Session {
     /// Runs a call on the server, and holds the client's request until it has a result or
     /// questions.
     pub(crate) fn park_call(self: &Arc<Self>, call: &Arc<Call>, params: &str, gate: Option<Gate>) {
-        let flow = match self.begin_flow(call.method, declared(params)) {
+        let flow = match self.begin_flow(call.method, params, declared(params)) {
             Ok(flow) => flow,
             Err(busy) => return call.client.respond(busy.to_message(&call.id)),
         };
@@ -201,7 +205,7 @@ impl Session {
         self.spawn(async move {
             let work = async {
                 if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&Face::Rounds(driven.clone())).await
+                    && let Err(refusal) = gate.pass(&Face::of(&driven)).await
                 {
                     return refusal;
                 }
@@ -228,6 +232,7 @@ impl Session {
                 .request_noting(method, params, |id| noted.note(id))
                 .await;
             drop(noted);
+            self.answers_used(&reply, flow.take_answers());
             let Reply::Error(error) = &reply else {
                 return reply;
             };
@@ -251,7 +256,7 @@ impl Session {
         let error: Value = serde_json::from_str(error).unwrap_or_default();
         let urls = error["data"]["elicitations"].as_array();
         let urls = urls.cloned().unwrap_or_default();
-        let face = Face::Rounds(flow.clone());
+        let face = Face::of(flow);
         let asked = urls.iter().map(|url| {
             let text = |name: &str| url[name].as_str().unwrap_or_default();
             let request = ElicitRequest::url(text("message"), text("url"), None);
@@ -298,7 +303,11 @@ impl Session {
                 let reply = Reply::Result("{}".to_owned()).to_message(&id);
                 self.upstream.send(reply).await;
             }
-            CREATE => self.ask_lowered(id, params, exact),
+            CREATE => {
+                if let Some(place) = self.serve(&id, method, params).await {
+                    self.ask_lowered(id, params, exact, oldest, place);
+                }
+            }
             SAMPLE | ROOTS => {
                 let declares = |flow: &Arc<Flow>| {
                     let can = flow.capabilities();
@@ -309,11 +318,15 @@ impl Session {
                     }
                 };
                 let flow = exact.or(oldest).filter(declares);
+                let Some(place) = self.serve(&id, method, params).await else {
+                    return;
+                };
                 let (session, method, params) =
                     (self.clone(), method.to_owned(), params.to_owned());
                 self.spawn(async move {
                     let reply = session.client_content(flow, &method, &params).await;
                     session.upstream.send(reply.to_message(&id)).await;
+                    drop(place);
                 });
             }
             _ => self.upstream.send(no_method().to_message(&id)).await,
@@ -338,7 +351,7 @@ impl Session {
         };
         let reply = tokio::select! {
             biased;
-            reply = flow.ask_client(method, params) => reply,
+            reply = flow.ask_client(method, params, None) => reply,
             () = flow.cancelled.cancelled() => Reply::failed("the call was cancelled", "cancelled"),
         };
         match reply {
@@ -361,42 +374,55 @@ impl Session {
         result.to_string()
     }
 
-    /// Asks a question of the upstream. If nobody knows which call it belongs to, it does not go to
-    /// the client.
-    fn ask_lowered(self: &Arc<Self>, id: RawId, params: &str, flow: Option<Arc<Flow>>) {
-        let withdrawn = match &flow {
+    /// Asks a question of the upstream, which belongs to the call `exact` if that is known. If not,
+    /// it goes to a page, and the oldest call has its link.
+    fn ask_lowered(
+        self: &Arc<Self>,
+        id: RawId,
+        params: &str,
+        exact: Option<Arc<Flow>>,
+        oldest: Option<Arc<Flow>>,
+        place: Place,
+    ) {
+        let cancelled = match &exact {
             Some(flow) => flow.cancelled.child_token(),
             None => self.stop.child_token(),
         };
+        let withdrawn = cancelled.clone();
         self.state.lock().asks.insert(id.clone(), withdrawn.clone());
         let (session, params) = (self.clone(), params.to_owned());
         self.spawn(async move {
-            let face = match &flow {
-                Some(flow) => Face::Rounds(flow.clone()),
+            let is_certain = exact.is_some();
+            let face = match exact.or(oldest) {
+                Some(flow) => Face::Rounds(RoundsFace {
+                    flow,
+                    is_certain,
+                    cancelled,
+                }),
                 None => Face::Pushed(PushedFace {
                     session: session.clone(),
                     call: None,
                     linkable: None,
-                    cancelled: withdrawn.clone(),
+                    cancelled,
                 }),
             };
             let _waiting = session.keep_server_waiting(&params);
-            let asking = async {
-                match Question::read(&params) {
-                    Ok(question) => answer(&face, &question).await,
-                    Err(error) => error,
-                }
+            // To its end also if it is cancelled: an answer may be on its way.
+            let reply = match Question::read(&params) {
+                Ok(question) => answer(&face, &question).await,
+                Err(error) => error,
             };
-            let reply = tokio::select! {
-                biased;
-                reply = asking => reply,
-                () = withdrawn.cancelled() => Reply::Result(r#"{"action":"cancel"}"#.to_owned()),
+            let reply = if withdrawn.is_cancelled() && matches!(reply, Reply::Error(_)) {
+                Reply::Result(r#"{"action":"cancel"}"#.to_owned())
+            } else {
+                reply
             };
             // A question that the upstream has cancelled gets no answer.
             let is_open = session.state.lock().asks.remove(&id).is_some();
             if is_open {
                 session.upstream.send(reply.to_message(&id)).await;
             }
+            drop(place);
         });
     }
 
@@ -447,7 +473,9 @@ impl Session {
         };
         let Some(call) = flow.held() else {
             let mut reports = self.lowered.reports.lock();
-            if let Some(reports) = reports.get_mut(&handle) {
+            if let Some(reports) = reports.get_mut(&handle)
+                && params.len() <= MAX_REPORT
+            {
                 reports.progress = Some(params.to_owned());
             }
             return;
@@ -478,7 +506,8 @@ impl Session {
                 return;
             };
             let held = flow.held();
-            if held.is_none() && reports.logs.len() < MAX_LOGS {
+            let is_kept = reports.logs.len() < MAX_LOGS && params.len() <= MAX_REPORT;
+            if held.is_none() && is_kept {
                 reports.logs.push(params.to_owned());
             }
             held
@@ -516,11 +545,16 @@ impl Session {
 
     /// Opens a stream: the server's notifications are passed to it from now on.
     fn listen(self: &Arc<Self>, call: &Arc<Call>, params: &str) {
-        if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
-        }
         let init = self.lowered.init.get().map_or("{}", String::as_str);
         let listener = Listener::new(call, params, init);
+        if listener.uris.len() > MAX_URIS {
+            let error = Reply::error(code::INVALID_PARAMS, "params: more than 1,000 resources");
+            return call.client.respond(error.to_message(&call.id));
+        }
+        let seq = match self.note_call(call) {
+            Ok(seq) => seq,
+            Err(busy) => return call.client.respond(busy.to_message(&call.id)),
+        };
         call.client.push(listener.message(
             "notifications/subscriptions/acknowledged",
             &listener.acknowledged(),
@@ -537,10 +571,7 @@ impl Session {
             }
         }
         let uris = listener.uris.clone();
-        self.lowered
-            .listeners
-            .lock()
-            .insert(call.id.clone(), listener);
+        self.lowered.listeners.lock().insert(seq, listener);
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
             for uri in added {
@@ -548,7 +579,7 @@ impl Session {
                 drop(session.request("resources/subscribe", &params).await);
             }
             call.cancelled.cancelled().await;
-            session.lowered.listeners.lock().remove(&call.id);
+            session.lowered.listeners.lock().remove(&seq);
             let mut removed = Vec::new();
             {
                 let mut subscriptions = session.lowered.subscriptions.lock();
@@ -603,6 +634,12 @@ impl Session {
 }
 
 impl Lowered {
+    /// The calls that are open at the server.
+    pub(crate) fn open_calls(&self) -> Vec<Arc<Flow>> {
+        let calls = self.calls.lock();
+        calls.values().map(|(_, flow)| flow.clone()).collect()
+    }
+
     /// The call that a message of the server belongs to, if that is certain, and the oldest one.
     fn attribute(&self, via: Option<&RawId>) -> (Option<Arc<Flow>>, Option<Arc<Flow>>) {
         let calls = self.calls.lock();

@@ -49,6 +49,21 @@ pub(crate) fn unsupported(params: &str) -> Option<Reply> {
     Some(Reply::Error(error.to_string()))
 }
 
+/// The error for a request that lacks what each one says of its client.
+pub(crate) fn incomplete(params: &str) -> Option<Reply> {
+    let params = RawObject::parse(params).unwrap_or_default();
+    let meta = params.object("_meta").unwrap_or_default();
+    let missing = if meta.string(PROTOCOL).is_none() {
+        PROTOCOL
+    } else if meta.object(CLIENT_CAPABILITIES).is_none() {
+        CLIENT_CAPABILITIES
+    } else {
+        return None;
+    };
+    let text = format!("params._meta: {missing:?} is missing");
+    Some(Reply::error(code::INVALID_PARAMS, &text))
+}
+
 /// Returns parameters without the members of `_meta` that are for one hop.
 pub(crate) fn stripped(params: &str) -> String {
     let Some(mut params) = RawObject::parse(params) else {

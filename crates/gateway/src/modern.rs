@@ -12,6 +12,7 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
+use crate::flow::{Refused, with_foreign_state, with_restored_state};
 use crate::json::RawObject;
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
 use crate::reply::{Reply, code};
@@ -103,8 +104,19 @@ impl Session {
         envelope: &Envelope<'_>,
         params: &str,
     ) {
+        let restored = with_restored_state(params);
+        let changed = restored
+            .as_deref()
+            .map(|params| envelope.with_params(params));
+        let changed = changed.as_deref().map(Envelope::read);
+        let (envelope, params) = match (&changed, &restored) {
+            (Some(Ok(envelope)), Some(params)) => (envelope, params.as_str()),
+            _ => (envelope, params),
+        };
         let declared = declared(params);
-        if call.method.may_ask() && self.continues_flow(&call, declared, params) {
+        // What was restored is the upstream's, even if it looks like ours.
+        let is_ours = restored.is_none();
+        if is_ours && call.method.may_ask() && self.continues_flow(&call, declared, params) {
             return;
         }
         if call.method == Method::CallTool && self.holds_for_approval(&call, params) {
@@ -148,7 +160,7 @@ impl Session {
             None => return false,
             Some(Ok(retry)) => retry,
             Some(Err(refused)) => {
-                call.client.respond(refused.to_message(&call.id));
+                self.refuse_retry(call, refused);
                 return true;
             }
         };
@@ -163,6 +175,19 @@ impl Session {
             }
         });
         true
+    }
+
+    /// Refuses a request that would go on with a call. Its answers are kept before it is told.
+    fn refuse_retry(self: &Arc<Self>, call: &Arc<Call>, refused: Refused) {
+        if refused.answers.is_empty() {
+            return call.client.respond(refused.reply.to_message(&call.id));
+        }
+        let (session, call) = (self.clone(), call.clone());
+        self.spawn(async move {
+            let kept = &session.desk.kept;
+            kept.keep(&session.person.principal, refused.answers).await;
+            call.client.respond(refused.reply.to_message(&call.id));
+        });
     }
 
     /// Goes on with a call behind a link.
@@ -220,12 +245,19 @@ impl Session {
                 .with_resume_tool(declared(params.unwrap_or("{}")), result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
         }
-        if !call.method.may_ask() || !self.settings().fulfils || !self.desk.has_pages() {
+        if !call.method.may_ask() {
             return Change::Pass;
         }
         let Some(round) = Round::of(result) else {
             return Change::Pass;
         };
+        let relayed = || {
+            with_foreign_state(result)
+                .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)))
+        };
+        if !self.settings().fulfils || !self.desk.has_pages() {
+            return relayed();
+        }
         let Ok(envelope) = Envelope::read(&call.message) else {
             return Change::Pass;
         };
@@ -236,7 +268,7 @@ impl Session {
             for (_, params) in round.questions().filter(|(method, _)| *method == CREATE) {
                 self.note_native(params);
             }
-            return Change::Pass;
+            return relayed();
         }
         match self.begin_rounds(call, declared, params, Some(round), None) {
             Ok(()) => Change::Held,
@@ -253,7 +285,7 @@ impl Session {
         first: Option<Round>,
         gate: Option<Gate>,
     ) -> Result<(), Reply> {
-        let flow = self.begin_flow(call.method, declared)?;
+        let flow = self.begin_flow(call.method, params, declared)?;
         let object = RawObject::parse(params).unwrap_or_default();
         let binding = self.binding(call.method.name(), &object);
         let params = if self.adds_elicitation(declared) {
@@ -264,7 +296,7 @@ impl Session {
         let method = call.method.name();
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
-            let face = Face::Rounds(driven.clone());
+            let face = Face::of(&driven);
             let work = async {
                 if let Some(gate) = gate
                     && let Err(refusal) = gate.pass(&face).await

@@ -3,7 +3,7 @@
 //!
 //! They are in a file of digests. What a server lists first is taken as approved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,40 +30,73 @@ type Digests = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The approved definitions of tools, in a file. Cheap to clone.
 #[derive(Clone)]
-pub struct Pins(Arc<Inner>);
+pub struct Pins {
+    file: Arc<File>,
+    listed: Arc<Mutex<Listed>>,
+}
 
-struct Inner {
+struct File {
     path: PathBuf,
     mode: PinMode,
-    /// The tools whose definitions are not the approved ones. Held while the file is read and
-    /// written.
-    changed: Mutex<BTreeMap<String, Vec<String>>>,
+    /// Held while the file is read and written.
+    turn: Mutex<()>,
+    /// The tools whose definitions, as a server listed them last, are not the approved ones, by
+    /// server. Nothing but reports read it.
+    changed: Mutex<BTreeMap<String, BTreeSet<String>>>,
+}
+
+/// What one session of a server has listed.
+#[derive(Default)]
+struct Listed {
+    /// The tools whose definitions are the approved ones.
+    approved: BTreeSet<String>,
+    /// Whether the first list of this server, all of which is approved, goes on.
+    is_first: bool,
+    /// Whether the next page belongs to the same list.
+    goes_on: bool,
 }
 
 impl Pins {
     /// Uses a file, which need not exist.
     pub fn new(path: impl Into<PathBuf>, mode: PinMode) -> Self {
-        Self(Arc::new(Inner {
-            path: path.into(),
-            mode,
-            changed: Mutex::default(),
-        }))
+        Self {
+            file: Arc::new(File {
+                path: path.into(),
+                mode,
+                turn: Mutex::default(),
+                changed: Mutex::default(),
+            }),
+            listed: Arc::default(),
+        }
+    }
+
+    /// The same file for another session, whose server may list other tools.
+    pub(crate) fn for_session(&self) -> Self {
+        Self {
+            file: self.file.clone(),
+            listed: Arc::default(),
+        }
     }
 
     /// What happens when a definition changes.
     pub fn mode(&self) -> PinMode {
-        self.0.mode
+        self.file.mode
     }
 
-    /// Compares the tools that a server lists with those that were approved. Returns the names of
-    /// those that are blocked.
-    pub(crate) fn note(&self, server: &str, listed: Vec<(String, String)>) -> Vec<String> {
-        let mut all = self.0.changed.lock();
-        let changed = match self.compare(server, &listed) {
+    /// Compares the tools on a page of a server's list with those that were approved; `has_more`
+    /// says whether another page follows. Returns the names of those that are blocked.
+    pub(crate) fn note(
+        &self,
+        server: &str,
+        listed: Vec<(String, String)>,
+        has_more: bool,
+    ) -> Vec<String> {
+        let mut state = self.listed.lock();
+        let changed = match self.compare(server, &listed, &mut state, has_more) {
             Ok(changed) => changed,
             Err(error) => {
                 tracing::error!(%error, "the file of approved tools cannot be used");
-                listed.into_iter().map(|(tool, _)| tool).collect()
+                listed.iter().map(|(tool, _)| tool.clone()).collect()
             }
         };
         for tool in &changed {
@@ -73,50 +106,89 @@ impl Pins {
                 "the definition of a tool is not the approved one"
             );
         }
-        all.insert(server.to_owned(), changed.clone());
-        match self.0.mode {
-            PinMode::Warn => Vec::new(),
-            PinMode::Block => changed,
+        self.note_changed(server, &listed, &changed, &mut state, has_more);
+        if self.file.mode == PinMode::Warn {
+            return Vec::new();
         }
+        for (tool, _) in listed {
+            if state.approved.len() < MAX_TOOLS {
+                state.approved.insert(tool);
+            }
+        }
+        // A tool that is listed twice is not what was approved, either.
+        for tool in &changed {
+            state.approved.remove(tool);
+        }
+        changed
+    }
+
+    /// Keeps which tools have changed, for reports.
+    fn note_changed(
+        &self,
+        server: &str,
+        listed: &[(String, String)],
+        changed: &[String],
+        state: &mut Listed,
+        has_more: bool,
+    ) {
+        let goes_on = std::mem::replace(&mut state.goes_on, has_more);
+        let mut all = self.file.changed.lock();
+        let known = all.entry(server.to_owned()).or_default();
+        if !goes_on {
+            known.clear();
+        }
+        for (tool, _) in listed {
+            known.remove(tool);
+        }
+        let room = MAX_TOOLS.saturating_sub(known.len());
+        known.extend(changed.iter().take(room).cloned());
     }
 
     /// The tools whose definitions, as the server listed them last, are not the approved ones.
     pub(crate) fn changed(&self, server: &str) -> Vec<String> {
-        self.0
-            .changed
-            .lock()
-            .get(server)
-            .cloned()
-            .unwrap_or_default()
+        let all = self.file.changed.lock();
+        let tools = all.get(server).into_iter().flatten();
+        tools.cloned().collect()
     }
 
     /// How many definitions of a server are approved.
     pub(crate) fn approved(&self, server: &str) -> usize {
-        let digests = read(&self.0.path).unwrap_or_default();
+        let digests = read(&self.file.path).unwrap_or_default();
         digests.get(server).map_or(0, BTreeMap::len)
     }
 
-    fn compare(&self, server: &str, listed: &[(String, String)]) -> io::Result<Vec<String>> {
-        let mut digests = read(&self.0.path)?;
-        let Some(approved) = digests.get(server) else {
-            let first = listed.iter().take(MAX_TOOLS).cloned();
-            digests.insert(server.to_owned(), first.collect());
-            write(&self.0.path, &digests)?;
-            return Ok(Vec::new());
-        };
+    fn compare(
+        &self,
+        server: &str,
+        listed: &[(String, String)],
+        state: &mut Listed,
+        has_more: bool,
+    ) -> io::Result<Vec<String>> {
+        let _turn = self.file.turn.lock();
+        let mut digests = read(&self.file.path)?;
+        let is_first = state.is_first || !digests.contains_key(server);
+        state.is_first = is_first && has_more;
+        let approved = digests.entry(server.to_owned()).or_default();
+        if is_first {
+            for (tool, digest) in listed {
+                if approved.len() < MAX_TOOLS {
+                    let tool = approved.entry(tool.clone());
+                    tool.or_insert_with(|| digest.clone());
+                }
+            }
+        }
         let is_changed = |(tool, digest): &&(String, String)| approved.get(tool) != Some(digest);
         let changed = listed.iter().filter(is_changed);
-        Ok(changed.map(|(tool, _)| tool.clone()).collect())
+        let changed = changed.map(|(tool, _)| tool.clone()).collect();
+        if is_first {
+            write(&self.file.path, &digests)?;
+        }
+        Ok(changed)
     }
 
-    /// Whether a tool must not be called.
-    pub(crate) fn is_blocked(&self, server: &str, tool: &str) -> bool {
-        if self.0.mode != PinMode::Block {
-            return false;
-        }
-        let changed = self.0.changed.lock();
-        let tools = changed.get(server);
-        tools.is_some_and(|tools| tools.iter().any(|changed| changed == tool))
+    /// Whether a tool must not be called: the server has not listed it as it was approved.
+    pub(crate) fn is_blocked(&self, tool: &str) -> bool {
+        self.file.mode == PinMode::Block && !self.listed.lock().approved.contains(tool)
     }
 }
 
@@ -158,7 +230,7 @@ fn write(path: &Path, digests: &Digests) -> io::Result<()> {
 impl fmt::Debug for Pins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pins")
-            .field("mode", &self.0.mode)
+            .field("mode", &self.file.mode)
             .finish_non_exhaustive()
     }
 }
@@ -180,19 +252,40 @@ mod tests {
         let path = folder.path().join("tools.json");
         let pins = Pins::new(&path, PinMode::Block);
         let first = listed(&[("a", "1"), ("b", "1")]);
-        assert!(pins.note("s", first.clone()).is_empty());
+        assert!(pins.note("s", first.clone(), false).is_empty());
         // Another process reads the same file.
         let pins = Pins::new(&path, PinMode::Block);
         let next = listed(&[("a", "1"), ("b", "2"), ("c", "1")]);
-        assert_eq!(pins.note("s", next.clone()), ["b", "c"]);
-        assert!(pins.is_blocked("s", "b") && !pins.is_blocked("s", "a"));
-        assert!(!pins.is_blocked("other", "b"));
+        assert_eq!(pins.note("s", next.clone(), false), ["b", "c"]);
+        assert!(pins.is_blocked("b") && !pins.is_blocked("a"));
+        // What was never listed is not approved.
+        assert!(pins.is_blocked("d"));
         // It goes back.
-        assert!(pins.note("s", first).is_empty());
-        assert!(!pins.is_blocked("s", "b"));
+        assert!(pins.note("s", first, false).is_empty());
+        assert!(!pins.is_blocked("b"));
         assert!(forget(&path, "s").unwrap());
-        assert!(pins.note("s", next).is_empty());
+        assert!(pins.note("s", next, false).is_empty());
         assert!(!forget(&path, "other").unwrap());
+    }
+
+    #[test]
+    fn another_page_or_session_does_not_unblock_a_tool() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = Pins::new(folder.path().join("tools.json"), PinMode::Block);
+        // All pages of the first list are approved.
+        assert!(pins.note("s", listed(&[("a", "1")]), true).is_empty());
+        assert!(pins.note("s", listed(&[("b", "1")]), false).is_empty());
+        assert_eq!(pins.note("s", listed(&[("c", "1")]), false), ["c"]);
+        assert_eq!(pins.note("s", listed(&[("a", "2")]), true), ["a"]);
+        assert!(pins.note("s", listed(&[("b", "1")]), false).is_empty());
+        assert!(pins.is_blocked("a") && !pins.is_blocked("b"));
+        let other = pins.for_session();
+        assert!(other.note("s", listed(&[("a", "1")]), false).is_empty());
+        assert!(pins.is_blocked("a") && !other.is_blocked("a"));
+        // Of two definitions on one page, a client may take either.
+        let both = listed(&[("a", "1"), ("a", "2")]);
+        assert_eq!(other.note("s", both, false), ["a"]);
+        assert!(other.is_blocked("a"));
     }
 
     #[test]
@@ -202,10 +295,11 @@ mod tests {
         std::fs::write(&path, "{").unwrap();
         let tools = listed(&[("a", "1")]);
         assert_eq!(
-            Pins::new(&path, PinMode::Block).note("s", tools.clone()),
+            Pins::new(&path, PinMode::Block).note("s", tools.clone(), false),
             ["a"]
         );
-        assert!(Pins::new(&path, PinMode::Warn).note("s", tools).is_empty());
+        let pins = Pins::new(&path, PinMode::Warn);
+        assert!(pins.note("s", tools, false).is_empty());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");
     }
 }

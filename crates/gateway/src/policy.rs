@@ -1,6 +1,7 @@
 //! What an upstream server may offer and ask, as whoever runs the gateway says.
 
 use entreat_wire::digest::Digest;
+use entreat_wire::values::ValueCounter;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -51,6 +52,12 @@ impl Policy {
         self.allow.is_empty() && self.deny.is_empty() && self.pins.is_none()
     }
 
+    /// The policy of one session, which notes for itself what its upstream lists.
+    pub(crate) fn for_session(mut self) -> Self {
+        self.pins = self.pins.map(|pins| pins.for_session());
+        self
+    }
+
     /// Whether calls depend on what the newest list of tools says.
     pub(crate) fn needs_list(&self) -> bool {
         let pins = self.pins.as_ref();
@@ -58,12 +65,25 @@ impl Policy {
     }
 
     /// Returns a page of a list of tools without those that are not offered; `None` if it stays.
+    ///
+    /// What cannot be read without doubt is not offered: a client may read it differently.
     pub(crate) fn filtered(&self, server: &str, result: &str) -> Option<String> {
         if self.offers_all() {
             return None;
         }
+        Some(self.without_refused(server, result).unwrap_or_else(|| {
+            tracing::warn!(server, "a list of tools cannot be read");
+            r#"{"resultType":"complete","tools":[]}"#.to_owned()
+        }))
+    }
+
+    fn without_refused(&self, server: &str, result: &str) -> Option<String> {
+        if ValueCounter::check(result.as_bytes()).is_err() {
+            return None;
+        }
         let mut list = RawObject::parse(result)?;
         let tools: Vec<&RawValue> = serde_json::from_str(list.get("tools")?).ok()?;
+        let has_more = list.get("nextCursor").is_some_and(|it| it != "null");
         let named: Vec<(Option<String>, &str)> = tools
             .iter()
             .map(|tool| {
@@ -71,19 +91,19 @@ impl Policy {
                 (name, tool.get())
             })
             .collect();
-        let changed = match &self.pins {
+        let refused = match &self.pins {
             Some(pins) => {
                 let listed = named.iter().filter_map(|(name, tool)| {
                     let tool: Value = serde_json::from_str(tool).ok()?;
                     Some((name.clone()?, Digest::of(&tool).to_string()))
                 });
-                pins.note(server, listed.collect())
+                pins.note(server, listed.collect(), has_more)
             }
             None => Vec::new(),
         };
         let is_offered = |name: &Option<String>| {
             name.as_ref()
-                .is_none_or(|name| self.offers(name) && !changed.contains(name))
+                .is_some_and(|name| self.offers(name) && !refused.contains(name))
         };
         let kept: Vec<&str> = named
             .iter()
@@ -91,7 +111,7 @@ impl Policy {
             .map(|(_, tool)| *tool)
             .collect();
         if kept.len() == named.len() {
-            return None;
+            return Some(result.to_owned());
         }
         let kept = format!("[{}]", kept.join(","));
         list.set("tools", kept);
@@ -99,11 +119,16 @@ impl Policy {
     }
 
     /// The error for a call of a tool that is not offered.
-    pub(crate) fn refuse_call(&self, server: &str, params: &str) -> Option<Reply> {
+    pub(crate) fn refuse_call(&self, params: &str) -> Option<Reply> {
         if self.offers_all() {
             return None;
         }
-        let tool = RawObject::parse(params)?.string("name")?;
+        // What is named twice, one program reads as this tool and another as that one.
+        let tool = RawObject::parse(params).and_then(|params| params.string("name"));
+        let Some(tool) = tool else {
+            let text = "params: there is no name of a tool, or a member is named twice";
+            return Some(Reply::error(code::INVALID_PARAMS, text));
+        };
         if !self.offers(&tool) {
             return Some(Reply::error(
                 code::INVALID_PARAMS,
@@ -111,10 +136,10 @@ impl Policy {
             ));
         }
         let pins = self.pins.as_ref()?;
-        pins.is_blocked(server, &tool).then(|| {
+        pins.is_blocked(&tool).then(|| {
             let message = format!(
-                "the definition of the tool `{tool}` has changed since it was approved, so it is \
-                 not called; whoever runs this gateway can approve it with `entreat gateway \
+                "the server does not list the tool `{tool}` as it was approved, so it is not \
+                 called; whoever runs this gateway can approve it with `entreat gateway \
                  approve-tools`"
             );
             Reply::failed(&message, "tool_changed")
@@ -144,14 +169,27 @@ mod tests {
         );
         let refused = |tool: &str| {
             let params = format!(r#"{{"name":"{tool}"}}"#);
-            policy.refuse_call("s", &params).is_some()
+            policy.refuse_call(&params).is_some()
         };
         assert!(!refused("read_a") && refused("read_secret") && refused("write"));
+        // Programs differ in which of two members counts.
+        for params in [
+            r#"{"name":"read_a","name":"write"}"#,
+            r#"{"name":"read_a","\u006eame":"write"}"#,
+            r#"{"name":["write"]}"#,
+            r#"["write"]"#,
+        ] {
+            assert!(policy.refuse_call(params).is_some(), "{params}");
+        }
+        for list in [
+            r#"{"tools":[{"name":"read_a"}],"tools":[{"name":"write"}]}"#,
+            r#"{"tools":[{"name":"read_a","name":"write"}]}"#,
+            r#"{"tools":[{"name":["write"]},{"title":"write"}]}"#,
+        ] {
+            let filtered = policy.filtered("s", list).unwrap();
+            assert!(!filtered.contains("write"), "{filtered}");
+        }
         assert_eq!(Policy::default().filtered("s", list), None);
-        assert!(
-            Policy::default()
-                .refuse_call("s", r#"{"name":"x"}"#)
-                .is_none()
-        );
+        assert!(Policy::default().refuse_call(r#"{"name":"x"}"#).is_none());
     }
 }

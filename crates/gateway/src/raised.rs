@@ -27,6 +27,8 @@ use crate::tasks::AbortOnDrop;
 
 /// The maximum number of resources that a client subscribes to.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+/// The longest URI of a resource that a client subscribes to, in bytes.
+const MAX_URI: usize = 2 << 10;
 /// The pauses before a stream of notifications is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -137,6 +139,12 @@ impl Session {
             "logging/setLevel" => *self.raised.log_level.lock() = params.string("level"),
             "resources/subscribe" => {
                 let uri = params.string("uri").unwrap_or_default();
+                if uri.len() > MAX_URI {
+                    return Some(Reply::error(
+                        code::INVALID_PARAMS,
+                        "params: the URI is too long",
+                    ));
+                }
                 let is_full = self.raised.uris.borrow().len() >= MAX_SUBSCRIPTIONS;
                 if is_full {
                     return Some(Reply::failed("too many subscriptions", "busy"));
@@ -243,7 +251,12 @@ impl Session {
         }
     }
 
-    pub(crate) async fn raised_notified(&self, text: &Bytes, method: &str, params: &str) {
+    pub(crate) async fn raised_notified(
+        self: &Arc<Self>,
+        text: &Bytes,
+        method: &str,
+        params: &str,
+    ) {
         let object = RawObject::parse(params).unwrap_or_default();
         let meta = object.object("_meta").unwrap_or_default();
         let Some(stream) = meta.get(SUBSCRIPTION_ID).map(RawId::new) else {
@@ -253,8 +266,12 @@ impl Session {
             return self.client.send(text.to_vec()).await;
         };
         if method == "notifications/subscriptions/acknowledged" {
-            *self.raised.stream.lock() = Some(stream.clone());
+            let before = self.raised.stream.lock().replace(stream.clone());
             self.raised.acknowledged.send_replace(Some(stream));
+            // Nobody told of changes between the end of the stream before and this moment.
+            if before.is_some_and(|before| !self.is_open_at_upstream(&before)) {
+                self.lists_changed().await;
+            }
             return;
         }
         // While one stream takes over from another, both deliver.
@@ -304,8 +321,6 @@ impl Session {
                 () = has_ended(&mut end) => {
                     self.sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
-                    // Something may have changed meanwhile.
-                    self.upstream_renewed().await;
                 }
                 changed = uris.changed() => if changed.is_err() {
                     return;

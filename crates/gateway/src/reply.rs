@@ -49,6 +49,16 @@ impl Reply {
         Self::Error(error.to_string())
     }
 
+    /// Whether the upstream was lost, or never reached, before it could end the request.
+    pub(crate) fn is_lost(&self) -> bool {
+        let Self::Error(error) = self else {
+            return false;
+        };
+        RawObject::parse(error)
+            .and_then(|error| error.object("data")?.string("reason"))
+            .is_some_and(|reason| reason.starts_with("upstream_"))
+    }
+
     /// The response to the request with this id.
     pub(crate) fn to_message(&self, id: &RawId) -> Vec<u8> {
         match self {

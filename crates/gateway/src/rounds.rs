@@ -16,6 +16,9 @@ use crate::session::Session;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// How many questions one round may have.
+const MAX_QUESTIONS: usize = 100;
+
 /// A round of a server: its questions by key, and its state.
 pub(crate) struct Round {
     entries: Vec<(String, String, String)>,
@@ -77,6 +80,10 @@ pub(crate) async fn drive(
             } else {
                 pause = FIRST_PAUSE;
                 rounds += 1;
+                if round.entries.len() > MAX_QUESTIONS {
+                    let message = "the server asks more than 100 questions at once";
+                    return Reply::failed(message, "too_many_questions");
+                }
                 if rounds > face.settings().rounds {
                     return Reply::failed("the server asks in too many rounds", "too_many_rounds");
                 }
@@ -93,13 +100,15 @@ pub(crate) async fn drive(
             return Reply::failed("the call was cancelled", "cancelled");
         }
         let reply = session.request(method, &next.to_string()).await;
-        let Reply::Result(result) = &reply else {
-            return reply;
+        let next = match &reply {
+            Reply::Result(result) => Round::of(result),
+            Reply::Error(_) => None,
         };
-        match Round::of(result) {
-            Some(next) => round = Some(next),
-            None => return reply,
+        if next.is_none() {
+            face.answers_used(&reply);
+            return reply;
         }
+        round = next;
     }
 }
 

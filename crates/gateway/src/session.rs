@@ -14,15 +14,17 @@ use bytes::Bytes;
 use entreat_core::schema::Era;
 use entreat_engine::Engine;
 use entreat_engine::rate::{Rate, RateLimiter};
+use entreat_wire::message::SAMPLE;
 use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::open::Pending;
-pub(crate) use self::open::{Push, State};
+pub(crate) use self::open::{MAX_PUSHED, Push, State};
 use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
@@ -34,6 +36,7 @@ use crate::gateway::Gateway;
 use crate::json::{RawObject, quoted};
 use crate::legacy::token_in;
 use crate::lowered::Lowered;
+use crate::memory::{Account, Room};
 use crate::observe::Observed;
 use crate::policy::Policy;
 use crate::raised::Raised;
@@ -44,8 +47,17 @@ use crate::side::lines::{Line, LineSource, Overlong};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 use crate::trace::{Side, TracedSender};
 
+/// The maximum number of messages in a batch.
+const MAX_BATCH: usize = 100;
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
+/// How many requests of the upstream are worked on here at once.
+const MAX_SERVED: usize = 100;
+/// The largest question of an upstream, in bytes of its parameters.
+const MAX_QUESTION: usize = 1 << 20;
+/// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
+/// stay as long as the call.
+const COPIED: usize = 64 << 10;
 
 /// Who is behind a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +98,7 @@ pub(crate) struct Session {
     pub(crate) policy: Policy,
     /// What is known of the upstream, if anybody wants to know.
     pub(crate) observed: Option<Arc<Observed>>,
-    /// Whether a list of tools has gone by.
+    /// Whether the last page of a list of tools has gone by.
     has_listed: AtomicBool,
     /// Held while it is found out which versions both sides speak.
     negotiating: tokio::sync::Mutex<()>,
@@ -99,6 +111,10 @@ pub(crate) struct Session {
     pub(crate) lowered: Lowered,
     pub(crate) approvals: Approvals,
     rate: Option<RateLimiter>,
+    /// The memory of the principal.
+    pub(crate) memory: Account,
+    /// Places for requests of the upstream that are worked on here.
+    serving: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -134,11 +150,16 @@ pub(crate) struct ClientInfo {
 
 /// What is known of how a client treats questions.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is noticed by itself")]
 pub(crate) struct Trust {
     /// It has answered a question in this session.
     pub(crate) has_answered: bool,
     /// It answers for the person, or shows nothing.
     pub(crate) is_distrusted: bool,
+    /// It has not answered a form in time.
+    pub(crate) is_silent: bool,
+    /// It has not answered a URL in time.
+    pub(crate) is_silent_about_urls: bool,
 }
 
 /// What becomes of a response of the upstream.
@@ -149,6 +170,12 @@ pub(crate) enum Change {
     Reply(Reply),
     /// The call goes on.
     Held,
+}
+
+/// A place for a request of the upstream, and the memory of that.
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+    _room: Room,
 }
 
 /// How a session ended.
@@ -178,6 +205,11 @@ impl Session {
         if let Some(observed) = &observed {
             observed.note_pins(policy.pins.as_ref());
         }
+        let memory = if client.is_alone() {
+            Account::alone(gateway.settings.memory)
+        } else {
+            gateway.memory.of(&person.principal)
+        };
         Arc::new(Self {
             client,
             upstream: TracedSender::new(upstream, gateway.trace.clone()),
@@ -186,7 +218,7 @@ impl Session {
             fallback_name: name.to_owned(),
             desk: gateway.desk.for_person(&person),
             person,
-            policy,
+            policy: policy.for_session(),
             has_listed: AtomicBool::new(false),
             negotiating: tokio::sync::Mutex::default(),
             prefix: format!("e-{digits}-"),
@@ -197,6 +229,8 @@ impl Session {
             lowered: Lowered::default(),
             approvals: Approvals::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
+            memory,
+            serving: Arc::new(Semaphore::new(MAX_SERVED)),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             gateway,
@@ -270,6 +304,15 @@ impl Session {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        // Calls that tasks of the session have answered until now.
+        let held = std::mem::take(&mut self.state.lock().by_client_id);
+        for (_, call) in held.into_values().flatten() {
+            let message = gone.to_message(&call.id).into();
+            self.respond(&call, message);
+        }
+        if let Some(observed) = &self.observed {
+            observed.note_era(self.upstream_era());
+        }
     }
 
     /// Whether anything is open that somebody waits for, or may come back to.
@@ -278,7 +321,7 @@ impl Session {
         let has_open = !state.requests.is_empty()
             || !state.by_client_id.is_empty()
             || !state.asks.is_empty()
-            || !state.links.is_empty();
+            || state.links.values().any(|(_, call)| !call.is_over());
         has_open || self.flows.has_open()
     }
 
@@ -342,6 +385,28 @@ impl Session {
         })
     }
 
+    /// Takes a place for a request of the upstream that is worked on here. Without one, or if the
+    /// request is too large, the upstream gets an error, and nothing more is read from it until it
+    /// has taken that.
+    pub(crate) async fn serve(&self, id: &RawId, method: &str, params: &str) -> Option<Place> {
+        let refusal = if params.len() > MAX_QUESTION && method != SAMPLE {
+            Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB")
+        } else {
+            let permit = self.serving.clone().try_acquire_owned().ok();
+            if let Some(permit) = permit
+                && let Some(room) = self.memory.take(params.len())
+            {
+                return Some(Place {
+                    _permit: permit,
+                    _room: room,
+                });
+            }
+            Reply::failed("too many requests are open", "busy")
+        };
+        self.upstream.send(refusal.to_message(id)).await;
+        None
+    }
+
     // ---- from the client
 
     /// Takes a message of the client; `via` is where the response to a request goes.
@@ -374,11 +439,12 @@ impl Session {
                 self.client.push(error.to_message(&RawId::new("null")));
             }
             Kind::Notification { method, .. }
-                if method == Method::CallTool.name() && self.needs_approval() =>
+                if method == Method::CallTool.name()
+                    && (self.needs_approval() || !self.policy.offers_all()) =>
             {
-                tracing::warn!("dropped a call without an id, which nobody can approve");
+                tracing::warn!("dropped a call without an id, which nobody can refuse");
             }
-            Kind::Batch => self.batch(&text, envelope.text, via).await,
+            Kind::Batch => self.batch(envelope.text, via).await,
             Kind::Response { id, result, error } => {
                 self.client_replied(&RawId::new(id), &envelope, *result, *error)
                     .await;
@@ -399,12 +465,22 @@ impl Session {
             Kind::Request { id, method, params } => {
                 let params = params.unwrap_or("{}");
                 let token = token_in(params);
+                let Some(room) = self.memory.take(text.len()) else {
+                    let busy = Reply::failed("too many calls are open", "busy");
+                    return via.respond(busy.to_message(&RawId::new(id)));
+                };
+                let kept = if text.len() <= COPIED {
+                    Bytes::copy_from_slice(&text)
+                } else {
+                    text.clone()
+                };
                 let call = Call::new(
                     RawId::new(id),
                     Method::of(method),
-                    text.clone(),
+                    kept,
                     token.as_deref(),
                     via.clone(),
+                    (self.memory.clone(), Some(room)),
                 );
                 self.end_with_its_stream(&call);
                 let mut pair = self.state.lock().pair;
@@ -437,21 +513,28 @@ impl Session {
         }
     }
 
-    /// Takes several messages at once. Where each has to be looked at, they go on one by one.
-    async fn batch(self: &Arc<Self>, text: &Bytes, array: &str, via: &ClientSender) {
-        let is_known = self.client_info().era.is_some();
-        if !is_known && !self.needs_approval() && self.policy.offers_all() {
-            return self.upstream.send(text.to_vec()).await;
-        }
+    /// Takes several messages at once. They go on one by one, since few servers take batches, and
+    /// their responses come back together.
+    async fn batch(self: &Arc<Self>, array: &str, via: &ClientSender) {
         let messages: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
+        let invalid = || Reply::error(code::INVALID_REQUEST, "Invalid request");
+        if messages.is_empty() || messages.len() > MAX_BATCH {
+            return via.respond(invalid().to_message(&RawId::new("null")));
+        }
+        let is_silent = |message: &&&RawValue| {
+            Envelope::read(message.get().as_bytes()).is_ok_and(|it| {
+                matches!(it.kind, Kind::Response { .. } | Kind::Notification { .. })
+            })
+        };
+        let silent = messages.iter().filter(is_silent).count();
+        let gathered = via.for_batch(messages.len() - silent);
         for message in messages {
             let message = message.get().as_bytes();
             if message.starts_with(b"[") {
-                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                via.respond(error.to_message(&RawId::new("null")));
+                gathered.respond(invalid().to_message(&RawId::new("null")));
                 continue;
             }
-            Box::pin(self.from_client(Bytes::copy_from_slice(message), via)).await;
+            Box::pin(self.from_client(Bytes::copy_from_slice(message), &gathered)).await;
         }
     }
 
@@ -515,7 +598,9 @@ impl Session {
         // Withdraws its questions first, then tells the upstream.
         call.cancelled.cancel();
         // A cancelled request gets no response, and late ones are dropped.
-        drop(call.finish(Bytes::new()));
+        if call.finish(Bytes::new()).is_some() {
+            call.client.forgo();
+        }
         let upstream_id = call.upstream_id.lock().take();
         {
             let mut state = self.state.lock();
@@ -540,7 +625,10 @@ impl Session {
             // The client knows the tools from before; what they are now is not known here.
             self.list_tools(pair).await;
         }
-        self.policy.refuse_call(&self.fallback_name, params)
+        if self.is_resume(params) {
+            return None;
+        }
+        self.policy.refuse_call(params)
     }
 
     async fn list_tools(self: &Arc<Self>, pair: Pair) {
@@ -564,7 +652,11 @@ impl Session {
     /// Takes a page of the list of tools; returns it without those that are not offered.
     pub(crate) fn take_tools(&self, result: &str) -> Option<String> {
         self.note_tools(result);
-        self.has_listed.store(true, Ordering::Relaxed);
+        let is_last =
+            RawObject::parse(result).is_none_or(|page| page.string("nextCursor").is_none());
+        if is_last {
+            self.has_listed.store(true, Ordering::Relaxed);
+        }
         self.policy.filtered(&self.fallback_name, result)
     }
 
@@ -580,8 +672,8 @@ impl Session {
                 return;
             };
             session.flows.let_go(&call);
-            let seq = session.state.lock().seq_of(&call);
-            if let Some(seq) = seq {
+            let is_open = session.state.lock().is_noted(&call);
+            if is_open && let Some(seq) = call.seq() {
                 session.cancel_call(&call, seq, RawObject::default()).await;
             }
         });
@@ -609,12 +701,24 @@ impl Session {
             }
         };
         match &envelope.kind {
-            Kind::Batch => self.client.send(text.to_vec()).await,
+            Kind::Batch => {
+                let messages: Vec<&RawValue> =
+                    serde_json::from_str(envelope.text).unwrap_or_default();
+                for message in messages {
+                    let message = Bytes::copy_from_slice(message.get().as_bytes());
+                    if message.starts_with(b"[") {
+                        tracing::warn!("skipped a batch within a batch of the server");
+                        continue;
+                    }
+                    Box::pin(self.from_upstream(message, via.clone())).await;
+                }
+            }
             Kind::Response { id, result, error } => {
                 let id = RawId::new(id);
                 let pending = self.state.lock().requests.remove(&id);
                 match pending {
                     Some(Pending::Client(call, seq)) => {
+                        self.end_answers(call.take_answers());
                         self.call_replied(&call, seq, &envelope).await;
                     }
                     Some(Pending::Own(waiting)) => {
@@ -646,6 +750,7 @@ impl Session {
         match pending {
             Some(Pending::Client(call, seq)) => {
                 let message = reply.to_message(&call.id);
+                self.answers_used(&reply, call.take_answers());
                 if let Ok(envelope) = Envelope::read(&message) {
                     self.call_replied(&call, seq, &envelope).await;
                 }

@@ -29,6 +29,10 @@ pub struct GatewaySettings {
     pub discover: Duration,
     /// How long a server may take to respond to `initialize`.
     pub initialize: Duration,
+    /// How long the answer for several servers waits for those that are slow.
+    pub stragglers: Duration,
+    /// How many entries a page of a list of several servers has.
+    pub page: usize,
     /// How long a call of a client of 2026-07-28 is kept between its rounds.
     pub park: Duration,
     /// How often a server may ask, per minute.
@@ -37,8 +41,13 @@ pub struct GatewaySettings {
     pub attempts: u32,
     /// How often a call goes through rounds, or is repeated after URLs were visited.
     pub rounds: u32,
-    /// How many calls may be parked at once.
+    /// How many calls of one session may be parked at once.
     pub parked: usize,
+    /// Memory for open calls, results that nobody has fetched and messages that nobody has read, in
+    /// bytes.
+    pub memory: usize,
+    /// How much of it one principal may use, in percent. A single client over stdio may use all.
+    pub principal_share: u8,
     /// Which calls of tools a person has to approve. The first rule that matches decides.
     pub approvals: Vec<ApprovalRule>,
     /// Root folders that are offered to servers in addition to the client's.
@@ -66,11 +75,15 @@ impl Default for GatewaySettings {
             progress_every: Duration::from_secs(10),
             discover: Duration::from_secs(5),
             initialize: Duration::from_secs(30),
+            stragglers: Duration::from_secs(10),
+            page: 1_000,
             park: Duration::from_secs(3600),
             questions_per_minute: 20,
             attempts: 3,
             rounds: 10,
             parked: 10_000,
+            memory: 1 << 30,
+            principal_share: 25,
             approvals: Vec::new(),
             roots: Vec::new(),
         }

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::ask_server::{CONFIRM, Record};
+use crate::ask_server::Record;
 use crate::call::{AnswerPayload, AskOptions, AskOutcome, Call, DetachedQuestion, Subject};
 use crate::client::Capabilities;
 use crate::error::AskError;
@@ -145,9 +145,8 @@ impl Ask {
 
     /// Asks a yes/no question. Declining counts as neither.
     pub fn confirm(&self, key: &str, message: &str) -> AskRequest<'_, bool> {
-        let field =
-            json!({"id": "confirmed", "type": "boolean", "label": CONFIRM, "required": true});
-        self.one_field(key, message, &field, |answer| match answer {
+        let field = json!({"id": "confirmed", "type": "boolean", "required": true});
+        self.one_field(key, message, field, |answer| match answer {
             Some(Answer::Boolean(confirmed)) => Ok(*confirmed),
             _ => Err(AskError::Mismatch("it is neither yes nor no".to_owned())),
         })
@@ -160,7 +159,7 @@ impl Ask {
         message: &str,
         options: &[(&str, &str)],
     ) -> AskRequest<'_, String> {
-        self.one_field(key, message, &choice(options.iter().copied()), read_text)
+        self.one_field(key, message, choice(options.iter().copied()), read_text)
     }
 
     /// Asks to choose one variant of a type.
@@ -171,7 +170,7 @@ impl Ask {
     ) -> AskRequest<'_, T> {
         let options = T::OPTIONS.iter();
         let field = choice(options.map(|(value, title)| (*value, title.unwrap_or(value))));
-        self.one_field(key, message, &field, |answer| {
+        self.one_field(key, message, field, |answer| {
             let value = read_text(answer)?;
             T::from_value(&value).ok_or(AskError::Mismatch(format!("`{value}` is not an option")))
         })
@@ -179,8 +178,8 @@ impl Ask {
 
     /// Asks for a line of text.
     pub fn text(&self, key: &str, message: &str) -> AskRequest<'_, String> {
-        let field = json!({"id": "text", "type": "text", "label": "Answer", "required": true});
-        self.one_field(key, message, &field, read_text)
+        let field = json!({"id": "text", "type": "text", "required": true});
+        self.one_field(key, message, field, read_text)
     }
 
     /// Asks for a secret line of text. It is always asked on a page, never in a form shown by the
@@ -188,7 +187,7 @@ impl Ask {
     pub fn secret(&self, key: &str, message: &str) -> AskRequest<'_, String> {
         let field = json!({"id": "text", "type": "text", "label": "Secret", "required": true,
             "sensitive": true});
-        self.one_field(key, message, &field, read_text)
+        self.one_field(key, message, field, read_text)
     }
 
     /// Asks the person to visit a URL. An answer means that they agreed to go, not that they
@@ -288,12 +287,16 @@ impl Ask {
         &self,
         key: &str,
         message: &str,
-        field: &Value,
+        mut field: Value,
         read: impl FnOnce(Option<&Answer<'static>>) -> Result<T, AskError> + Send + 'static,
     ) -> AskRequest<'_, T> {
         let id = field["id"].as_str().unwrap_or_default().to_owned();
         let title = message.lines().next().filter(|line| !line.is_empty());
         let title: String = title.unwrap_or("Question").chars().take(200).collect();
+        // Pages show it once.
+        if field.get("label").is_none() {
+            field["label"] = title.as_str().into();
+        }
         let form = Form::from_value(&json!({"id": "question", "title": title, "fields": [field]}));
         let subject = form.map(Subject::Form).map_err(AskError::Form);
         self.question(key, message, subject, move |payload| {
@@ -330,8 +333,7 @@ fn choice<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
     let options: Vec<_> = options
         .map(|(value, title)| json!({"value": value, "title": title}))
         .collect();
-    json!({"id": "choice", "type": "select", "label": "Choice", "required": true,
-        "options": options})
+    json!({"id": "choice", "type": "select", "required": true, "options": options})
 }
 
 fn read_text(answer: Option<&Answer<'static>>) -> Result<String, AskError> {

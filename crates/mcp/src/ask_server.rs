@@ -2,6 +2,7 @@
 
 mod arguments;
 mod detached;
+mod form_schema;
 mod question;
 mod reply;
 mod tools;
@@ -27,11 +28,11 @@ use serde_json::{Value, json};
 
 use self::arguments::{Arguments, Refusal, list, shortened};
 pub(crate) use self::detached::Record;
-pub(crate) use self::question::CONFIRM;
 use self::question::{Question, QuestionKind};
 use self::reply::Delivered;
 use self::tools::Offer;
 use crate::ask::{Ask, Outcome};
+use crate::call::DAY_MS;
 use crate::error::AskError;
 use crate::mcp::{Inner, Mcp};
 use crate::workspace::{SecretPlace, SecretTarget, Workspace, WorkspaceError};
@@ -115,7 +116,9 @@ impl ServerHandler for AskServer {
         let ask = Ask::of(&context)?;
         let offer = self.offer(ask.is_remote());
         let Some(tool) = offer.tool(&request.name) else {
-            let message = format!("there is no tool `{}`", shortened(&request.name));
+            let names = [tools::ASK_USER, tools::ASK_STATUS, tools::ASK_CANCEL];
+            let name = shortened(&request.name);
+            let message = format!("there is no tool `{name}`; there are {}", list(&names));
             return Err(ErrorData::invalid_params(message, None));
         };
         match self
@@ -204,6 +207,7 @@ impl AskServer {
         Offer {
             templates: self.inner.template_names(),
             timeout_seconds: (bounds.min_ms.div_ceil(1000), bounds.max_ms / 1000),
+            default_seconds: (bounds.default_ms / 1000, DAY_MS.min(bounds.max_ms) / 1000),
             saves_secrets: self.workspace.is_some() && !is_remote,
         }
     }

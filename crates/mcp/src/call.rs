@@ -23,7 +23,7 @@ use crate::client::{Capabilities, Client, needed};
 use crate::drive::Run;
 use crate::error::AskError;
 use crate::extension;
-use crate::forms::WireForm;
+use crate::forms::{self, WireForm};
 use crate::mcp::Inner;
 use crate::replay::Replay;
 
@@ -117,6 +117,9 @@ pub(crate) enum Route {
     /// The tool's result contains the URL of a page.
     Link,
 }
+
+/// The default timeout of a question that nobody waits for.
+pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 pub(crate) struct Call {
     inner: Arc<Inner>,
@@ -357,10 +360,9 @@ impl Call {
 
     /// The timeout of a question that nobody waits for.
     pub(crate) fn timeout_by_link(&self, options: &AskOptions, form: &Form) -> Timeout {
-        const DAY: u64 = 24 * 60 * 60 * 1000;
         let maximum = self.asker.timeout_config(Mode::Form).max_ms;
         let day = Timeout {
-            initial: Some(DAY.min(maximum)),
+            initial: Some(DAY_MS.min(maximum)),
             ..Timeout::default()
         };
         options.timeout.or(form.timeout()).or(day)
@@ -388,7 +390,8 @@ impl Call {
         message: &str,
         id: Option<ElicitationId>,
     ) -> ElicitRequest {
-        let schema = self.wire_form(form).projection().requested_schema.clone();
+        let mut schema = self.wire_form(form).projection().requested_schema.clone();
+        forms::name_the_answer(&mut schema, form, message);
         let request = ElicitRequest::form(self.era(), message, schema);
         if self.client.capabilities.forms_extension {
             request.with_meta(FORMS, extension::form_meta(form, id))

@@ -4,14 +4,39 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use entreat_core::Form;
 use entreat_core::schema::{Era, Projection, project};
+use entreat_core::{Form, Kind};
 use entreat_wire::digest::Digest;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 /// The cache is cleared when full. One-field questions are new forms each time and only pass
 /// through.
 const CAPACITY: usize = 256;
+
+/// The name of a confirmation: it reads right beside a checkbox, a switch and a list.
+const CONFIRM: &str = "I confirm";
+
+/// Names the only answer in a client's form where the message already asks the question, which is
+/// the field's label.
+pub(crate) fn name_the_answer(schema: &mut Value, form: &Form, message: &str) {
+    let [field] = form.fields() else {
+        return;
+    };
+    let is_asked =
+        field.label() == form.title() && message.contains(form.title().trim_end_matches('…'));
+    let name = match field.kind() {
+        Kind::Boolean if field.is_required() => CONFIRM,
+        Kind::Boolean => return,
+        Kind::Select(_) => "Choice",
+        Kind::MultiSelect(_) => "Choices",
+        Kind::Text(_) | Kind::Number(_) | Kind::Date(_) | Kind::Url(_) | Kind::File(_) => "Answer",
+    };
+    let property = schema["properties"].get_mut(field.id());
+    if let Some(property) = property.and_then(Value::as_object_mut).filter(|_| is_asked) {
+        property.insert("title".to_owned(), name.into());
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct WireFormCache(Mutex<HashMap<(usize, Era), Arc<WireForm>>>);

@@ -259,6 +259,7 @@ impl Call {
             form: form.clone(),
             message: options.message.to_string(),
             timeout: self.asker.time_for(Mode::Form, timeout)?,
+            is_default_timeout: options.timeout.or(form.timeout()).initial.is_none(),
             introduced_as: client.name.clone().filter(|_| options.as_client),
             respondent: names_people.then(|| client.principal.to_string()),
             metadata,

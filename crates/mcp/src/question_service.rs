@@ -18,6 +18,8 @@ pub struct ServiceAsk {
     pub message: String,
     /// How long the person has.
     pub timeout: Duration,
+    /// Whether nobody asked for this time, so that a service may give less.
+    pub is_default_timeout: bool,
     /// The name that the asking client gives itself.
     pub introduced_as: Option<String>,
     /// Who may answer, if the service identifies people.

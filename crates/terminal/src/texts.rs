@@ -68,6 +68,8 @@ pub(crate) struct Texts {
     pub(crate) refusals: RefusalTexts,
     pub(crate) help: HelpTexts,
     pub(crate) keys: KeyTexts,
+    /// Parts of the names of keys, as they are written on keyboards of this language.
+    pub(crate) key_names: &'static [(&'static str, &'static str)],
     pub(crate) card: CardTexts,
 }
 
@@ -136,6 +138,15 @@ pub(crate) struct KeyTexts {
 }
 
 impl Texts {
+    /// The name of a key, given in English, as it is written on keyboards of this language.
+    pub(crate) fn key_name(&self, key: &str) -> String {
+        let mut name = key.to_owned();
+        for (english, own) in self.key_names {
+            name = name.replace(english, own);
+        }
+        name
+    }
+
     /// The texts in the language of these messages; English if there are none.
     pub(crate) fn of(messages: &Messages) -> &'static Self {
         let language = messages.language();

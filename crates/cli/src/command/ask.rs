@@ -19,9 +19,10 @@ use self::conversation::{Conversation, Ending};
 use self::print::Print;
 use self::question::Question;
 use self::subject::Subject;
+use self::texts::Texts;
 use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
-use crate::input::Source;
+use crate::input::{self, Source};
 use crate::language::LanguageArg;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreArgs, StoreLocation};
@@ -34,6 +35,7 @@ mod page;
 mod print;
 mod question;
 mod subject;
+mod texts;
 
 /// Ask a question in this terminal and print the answers
 ///
@@ -219,8 +221,15 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let (ending, settled) = if args.browser {
         runtime::block_on_all(page::ask(&job, location, settings, true, context))?
     } else {
-        let result = runtime::block_on(ask_here(&job, location, settings.clone(), context))?;
-        if result.0 == Ending::NoInput {
+        let result = if input::stdin_is_empty() {
+            None
+        } else {
+            let asked = ask_here(&job, location, settings.clone(), context);
+            Some(runtime::block_on(asked)?).filter(|(ending, _)| *ending != Ending::NoInput)
+        };
+        if let Some(result) = result {
+            result
+        } else {
             ensure!(
                 !args.no_input,
                 "nobody can answer here: stdin is empty and not a terminal"
@@ -229,14 +238,12 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
                 "entreat: nobody can answer here: stdin is empty and not a terminal"
             ));
             runtime::block_on_all(page::ask(&job, location, settings, false, context))?
-        } else {
-            result
         }
     };
     if args.json {
         output::line(out, &settled)?;
     }
-    report(ending, &settled, &job.subject, &print, args, context, out)
+    report(ending, &settled, &job, &print, context, out)
 }
 
 impl Args {
@@ -338,18 +345,18 @@ async fn ask_person(
 fn report(
     ending: Ending,
     settled: &Snapshot,
-    subject: &Subject,
+    job: &Job<'_>,
     print: &Print,
-    args: &Args,
     context: &mut Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
+    let texts = Texts::of(&job.messages);
     let (why, exit) = match settled.outcome() {
         Some(Outcome::Completed) => {
-            if !args.json {
+            if !job.args.json {
                 print.print(&settled.result().unwrap_or_default(), out)?;
             }
-            if let Subject::Question(Question::Confirmation(_)) = subject
+            if let Subject::Question(Question::Confirmation(_)) = &job.subject
                 && settled.result().unwrap_or_default()[question::ANSWER] == false
             {
                 // So that `if entreat ask --confirm ...` does what it says.
@@ -358,17 +365,17 @@ fn report(
             if !settled.missing().is_empty() {
                 let missing = settled.missing().join(", ");
                 let missing = output::sanitize(&missing);
-                context.say(format_args!("entreat: answered without {missing}"));
+                let without = texts.answered_without;
+                context.say(format_args!("entreat: {without} {missing}"));
             }
             return Ok(Exit::Success);
         }
-        Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending == Ending::InputEnded => (
-            "the input ended before the answers were sent, so the question was cancelled",
-            Exit::Cancelled,
-        ),
-        outcome => (output::why_unanswered(outcome), unanswered(outcome)),
+        Some(Outcome::Cancelled(CancelReason::UserCancelled)) if ending == Ending::InputEnded => {
+            (texts.input_ended, Exit::Cancelled)
+        }
+        outcome => (texts.why_unanswered(outcome), unanswered(outcome)),
     };
-    context.say(format_args!("entreat: not answered: {why}"));
+    context.say(format_args!("entreat: {}: {why}", texts.not_answered));
     Ok(match ending {
         Ending::Signal(signal) => signal,
         Ending::Settled | Ending::InputEnded | Ending::NoInput => exit,

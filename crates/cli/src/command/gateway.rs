@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use entreat::gateway::front::{Connect, FrontSettings, Route};
-use entreat::gateway::side::child::{Child, ChildCommand};
+use entreat::gateway::front::{Connect, Route};
+use entreat::gateway::side::child::{Child, ChildCommand, LogLine, Stderr};
 use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::{UpstreamReceiver, UpstreamSender};
-use entreat::gateway::{GatewaySettings, Pins, Policy, Upstream, forget_tools};
+use entreat::gateway::{Pins, Policy, Upstream, forget_tools};
 use entreat::{Builder, GatewayOptions};
 
 use super::serve;
@@ -21,15 +21,18 @@ use crate::context::{Context, Exit};
 use crate::store::NewStoreArgs;
 use crate::{browser, output, runtime};
 
-/// Serve MCP servers to any client over Streamable HTTP, and ask what the clients can't show
+/// Serve MCP servers to any client over HTTP, and ask what clients can't show
 ///
-/// The servers are in `[[upstream]]` tables of the configuration. Each is at /mcp/NAME. It is
-/// `entreat serve` with a gateway beside it: the same address, keys, pages and store.
+/// The servers are in `[[upstream]]` tables of the configuration: all as one at /mcp, each at
+/// /mcp/NAME. It is `entreat serve` with a gateway beside it: the same address, keys, pages and store.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<GatewayCommand>,
+    /// Serve all servers as one to a client on stdio, instead of over HTTP
+    #[arg(long, conflicts_with_all = ["listen", "public_url"])]
+    stdio: bool,
     #[command(flatten)]
     serve: ServeArgs,
     #[command(flatten)]
@@ -56,6 +59,9 @@ struct ServerArgs {
     shared: ConfigArgs,
 }
 
+/// The longest line of a server that is logged, in bytes.
+const LONGEST_LOG_LINE: usize = 4 << 10;
+
 const AFTER_HELP: &str = "\
 Example of a configuration, entreat.toml:
 
@@ -75,7 +81,13 @@ Example of a configuration, entreat.toml:
   server = 'tickets'
   tool = 'delete_*'
 
-Clients on this machine need no key; others use that of an [[asker]].
+At /mcp, tools and prompts are called NAME__tool, and URIs begin with NAME+; a single server keeps its
+own. Clients on this machine need no key; others use that of an [[asker]].
+
+With --stdio, it is one server in a client's configuration, for you alone. An agent may start it in a
+folder with untrusted files, so it doesn't read entreat.toml there: settings come from your own file,
+from --config, from the environment and from flags. Questions are kept in memory unless a store is
+configured.
 
 Exit codes: 0 shut down normally, all servers answer; 1 a server doesn't answer (check); 2 wrong
 usage or settings, a store or address that can't be used; above 128: ended by a second signal.";
@@ -85,6 +97,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         Some(GatewayCommand::Check(args)) => check::run(args, context, out),
         Some(GatewayCommand::ApproveTools(args)) => approve_tools(args, context, out),
         Some(GatewayCommand::Status(args)) => status::run(args, context, out),
+        None if args.stdio => stdio::run(args, context),
         None => serve(args, context),
     }
 }
@@ -96,26 +109,14 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         ConfigLocation::WorkingFolder,
         context.environment(),
     )?;
-    if config.upstreams.is_empty() {
-        bail!(
-            "there are no servers: name them in [[upstream]] tables of the configuration; \
-             `entreat gateway --help` has an example"
-        );
-    }
+    has_servers(&config)?;
     let location = config
         .store_location()?
         .map(|location| args.new_store.allow(location));
     let options = GatewayOptions {
         routes: routes(&config)?,
-        settings: GatewaySettings {
-            approvals: config
-                .approvals
-                .iter()
-                .map(|rule| rule.rule.clone())
-                .collect(),
-            ..GatewaySettings::default()
-        },
-        front: FrontSettings::default(),
+        settings: config.gateway_settings(),
+        front: config.front_settings(),
         respondents: config.respondents(),
     };
     let has_browser = browser::may_open(context);
@@ -133,9 +134,27 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     runtime::block_on_all(serve::serve(&config, location, context, add, "/mcp"))
 }
 
+fn has_servers(config: &Config) -> anyhow::Result<()> {
+    if config.upstreams.is_empty() {
+        bail!(
+            "there are no servers: name them in [[upstream]] tables of the configuration; \
+             `entreat gateway --help` has an example"
+        );
+    }
+    Ok(())
+}
+
 /// The routes to all servers.
 fn routes(config: &Config) -> anyhow::Result<Vec<Route>> {
-    let pins = pins_file(config)?;
+    let has_pins = config
+        .upstreams
+        .iter()
+        .any(|upstream| upstream.pin.is_some());
+    let pins = if has_pins {
+        pins_file(config)?
+    } else {
+        PathBuf::new()
+    };
     let route = |upstream: &UpstreamConfig| {
         let per_principal = match upstream.target {
             UpstreamTarget::Command { .. } => 4,
@@ -143,7 +162,11 @@ fn routes(config: &Config) -> anyhow::Result<Vec<Route>> {
         };
         Route {
             name: upstream.name.clone(),
-            connect: connect(upstream.clone(), policy(upstream, &pins)),
+            connect: connect(
+                upstream.clone(),
+                policy(upstream, &pins),
+                log_of(&upstream.name),
+            ),
             per_principal,
         }
     };
@@ -169,9 +192,10 @@ fn policy(upstream: &UpstreamConfig, pins: &std::path::Path) -> Policy {
 }
 
 /// Connects to a server, or starts it.
-fn connect(upstream: UpstreamConfig, policy: Policy) -> Connect {
+fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
     Arc::new(move || {
-        let started = start(&upstream).map_err(|error| std::io::Error::other(format!("{error:#}")));
+        let started =
+            start(&upstream, &log).map_err(|error| std::io::Error::other(format!("{error:#}")));
         let (sender, receiver, url) = started?;
         Ok(Upstream {
             sender,
@@ -185,7 +209,7 @@ fn connect(upstream: UpstreamConfig, policy: Policy) -> Connect {
 
 type Started = (UpstreamSender, UpstreamReceiver, Option<String>);
 
-fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
+fn start(upstream: &UpstreamConfig, log: &LogLine) -> anyhow::Result<Started> {
     match &upstream.target {
         UpstreamTarget::Command {
             program,
@@ -198,6 +222,7 @@ fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
             command.arguments.clone_from(arguments);
             command.directory.clone_from(folder);
             command.launcher = std::env::current_exe().ok();
+            command.stderr = Stderr::Lines(log.clone());
             for (name, value) in environment {
                 command.environment.push((name.into(), value.into()));
             }
@@ -222,6 +247,22 @@ fn start(upstream: &UpstreamConfig) -> anyhow::Result<Started> {
             ))
         }
     }
+}
+
+/// Logs what a server writes to its stderr: it must not look like a line of ours.
+fn log_of(server: &str) -> LogLine {
+    let server = server.to_owned();
+    Arc::new(move |line| {
+        let text = shown(line);
+        tracing::info!(target: "entreat::upstream", server, "{text}");
+    })
+}
+
+/// What a server writes, as text that no terminal takes for a command.
+fn shown(line: &[u8]) -> String {
+    let line = &line[..line.len().min(LONGEST_LOG_LINE)];
+    let text = String::from_utf8_lossy(line);
+    output::sanitize(text.trim_end()).into_owned()
 }
 
 /// The configuration, and the servers of a name or all.
@@ -267,3 +308,4 @@ fn approve_tools(
 
 mod check;
 mod status;
+mod stdio;

@@ -12,7 +12,7 @@ mod wrap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Parser as _;
 use serde_json::{Map, Value};
 
@@ -116,21 +116,30 @@ fn server_name(name: &str) -> Result<String, &'static str> {
 
 /// Fails early where the client would fail later, out of sight.
 fn check_arguments(arguments: &[String]) -> anyhow::Result<()> {
-    let words = ["entreat", "mcp"].into_iter();
-    let words = words.chain(arguments.iter().map(String::as_str));
-    match Cli::try_parse_from(words) {
-        Ok(cli) => ensure!(
-            cli.serves_mcp_on_stdio(),
-            "with --port, `entreat mcp` doesn't listen to the client that starts it"
-        ),
-        Err(error) => {
-            let text = error.to_string();
-            let line = text.lines().next().unwrap_or_default();
-            let line = line.strip_prefix("error: ").unwrap_or(line);
-            bail!("`entreat mcp` doesn't start with these arguments: {line}");
-        }
-    }
+    ensure!(
+        parsed("mcp", &[], arguments, &[])?.serves_mcp_on_stdio(),
+        "with --port, `entreat mcp` doesn't listen to the client that starts it"
+    );
     Ok(())
+}
+
+/// Parses the command line with which a client would start Entreat.
+fn parsed(
+    command: &str,
+    before: &[&str],
+    arguments: &[String],
+    after: &[&str],
+) -> anyhow::Result<Cli> {
+    let words = ["entreat", command]
+        .into_iter()
+        .chain(before.iter().copied());
+    let words = words.chain(arguments.iter().map(String::as_str));
+    Cli::try_parse_from(words.chain(after.iter().copied())).map_err(|error| {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        anyhow!("`entreat {command}` doesn't start with these arguments: {line}")
+    })
 }
 
 fn path(args: &Args, environment: &Environment) -> anyhow::Result<PathBuf> {
@@ -226,7 +235,7 @@ fn add(
     if let Some(backup) = backup {
         let backup = backup.to_string_lossy();
         context.say(format_args!(
-            "the file before: {}",
+            "backup of the file before the change: {}",
             output::sanitize(&backup)
         ));
     }
@@ -274,7 +283,7 @@ fn wrap_server(
     context: &mut Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    check_wrap_arguments(&args.arguments)?;
+    parsed("wrap", &["--name", "x"], &args.arguments, &["--", "x"])?;
     let format = args.client.format();
     let path = path(args, context.environment())?;
     let shown = output::sanitize(name).into_owned();
@@ -329,7 +338,7 @@ fn wrap_server(
     if let Some(backup) = backup {
         let backup = backup.to_string_lossy();
         context.say(format_args!(
-            "the file before: {}",
+            "backup of the file before the change: {}",
             output::sanitize(&backup)
         ));
     }
@@ -350,19 +359,6 @@ fn unwrap_server(
     }
     context.say(format_args!("unwrapped `{shown}` in {}", file.name()));
     Ok(Exit::Success)
-}
-
-/// Fails early where the client would fail later, out of sight.
-fn check_wrap_arguments(arguments: &[String]) -> anyhow::Result<()> {
-    let words = ["entreat", "wrap", "--name", "x"].into_iter();
-    let words = words.chain(arguments.iter().map(String::as_str));
-    if let Err(error) = Cli::try_parse_from(words.chain(["--", "x"])) {
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        let line = line.strip_prefix("error: ").unwrap_or(line);
-        bail!("`entreat wrap` doesn't start with these arguments: {line}");
-    }
-    Ok(())
 }
 
 fn read(args: &Args, path: &Path) -> anyhow::Result<ConfigFile> {

@@ -141,13 +141,9 @@ impl Checker {
     ) -> anyhow::Result<()> {
         let mut lines = file.lines(MAX_DOCUMENT_BYTES, context)?;
         loop {
-            // The sender may wait for this verdict before the next line.
-            if lines.may_wait() {
-                out.flush()?;
-            }
             let number = lines.number() + 1;
             let line = lines
-                .next()
+                .next(out)
                 .with_context(|| format!("cannot read {file}"))?;
             let question = match line {
                 None => return Ok(()),

@@ -128,7 +128,7 @@ async fn relay(
         fulfils: !args.no_fulfil,
         approvals: approvals(config, args),
         roots: roots(&args.roots)?,
-        ..GatewaySettings::default()
+        ..config.gateway_settings()
     };
     let trace = args.trace.as_deref().map(trace_file::open).transpose()?;
     // First, because it takes longest.

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use entreat::engine::{AnswerMemory, CallbackLimits};
+use entreat::gateway::GatewaySettings;
+use entreat::gateway::front::FrontSettings;
 use entreat::service::http::HttpSettings;
 use entreat::service::{Exposure, Role, SigningSecret, Uploads};
 use entreat::{AskerSettings, EngineSettings};
@@ -67,6 +69,9 @@ pub(crate) struct Config {
     pub(crate) http: HttpSettings,
     /// Limits of MCP servers.
     pub(crate) mcp: entreat::mcp::McpSettings,
+    /// Limits of the gateway: on its clients, and its memory.
+    pub(crate) front: FrontSettings,
+    pub(crate) gateway_memory: usize,
     /// The secrets that sign callbacks: the current one, and the one it replaces.
     pub(super) callback_secrets: [Option<SigningSecret>; 2],
     pub(crate) loopback_callbacks: bool,
@@ -166,6 +171,8 @@ impl Config {
             callback_limits: engine.callback_limits,
             http: HttpSettings::default(),
             mcp: entreat::mcp::McpSettings::default(),
+            front: FrontSettings::default(),
+            gateway_memory: GatewaySettings::default().memory,
             callback_secrets: [None, None],
             loopback_callbacks: false,
             otlp_endpoint: None,
@@ -229,6 +236,24 @@ impl Config {
         let mut settings = self.mcp.clone();
         settings.principal_share = self.default_settings.limits.principal_share;
         settings
+    }
+
+    /// Returns the settings of a gateway.
+    pub(crate) fn gateway_settings(&self) -> GatewaySettings {
+        GatewaySettings {
+            approvals: self.approvals.iter().map(|it| it.rule.clone()).collect(),
+            memory: self.gateway_memory,
+            principal_share: self.default_settings.limits.principal_share,
+            ..GatewaySettings::default()
+        }
+    }
+
+    /// Returns the limits on the clients of a gateway.
+    pub(crate) fn front_settings(&self) -> FrontSettings {
+        FrontSettings {
+            body_timeout: self.http.body_timeout,
+            ..self.front.clone()
+        }
     }
 
     /// Returns the settings of the engine.

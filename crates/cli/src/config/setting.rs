@@ -465,6 +465,20 @@ pub(crate) const SETTINGS: &[Setting] = &[
     service_field!("mcp.links", mcp.links, value::size, plain),
     service_field!("mcp.results", mcp.results, value::size, plain),
     service_field!("mcp.used_states", mcp.used_states, value::size, plain),
+    service_field!("gateway.sessions", front.sessions, value::size, plain),
+    service_field!(
+        "gateway.sessions_per_principal",
+        front.sessions_per_principal,
+        value::size,
+        plain
+    ),
+    service_field!(
+        "gateway.session_idle",
+        front.idle,
+        value::duration,
+        value::shown
+    ),
+    service_field!("gateway.memory", gateway_memory, value::size, plain),
     Setting::asker(
         "retry_limit",
         |rules, text| {

@@ -171,12 +171,13 @@ impl<'a, 'b> Table<'a, 'b> {
             && name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-            && !name.contains("__");
+            && !name.contains("__")
+            && !name.ends_with('_');
         if !is_fit {
             self.reject(
                 "name",
-                "it must have 1 to 32 letters, digits, - and single _: it is part of a URL, and \
-                 begins the names of tools",
+                "it must have 1 to 32 letters, digits, - and single _, none of them at its end: it \
+                 is part of a URL, and begins the names of tools",
             );
             return None;
         }

@@ -249,7 +249,7 @@ fn a_server_that_goes_or_never_ends_keeps_nobody() {
         "--",
         "sh",
         "-c",
-        "trap '' TERM INT; touch up; sleep 1000",
+        "trap '' TERM INT; touch up; exec sleep 1000",
     ];
     let mut program = Program::spawn(entreat(folder.path(), &words));
     assert!(eventually(PATIENCE, || folder.path().join("up").exists()));

@@ -18,6 +18,10 @@ mod control_api;
 mod control_http;
 mod control_json;
 mod folder;
+mod gateway;
+mod gateway_floods;
+mod gateway_servers;
+mod gateway_world;
 #[path = "../support/heard.rs"]
 mod heard;
 mod mcp_client;

@@ -115,7 +115,7 @@ pub(crate) fn call_piped(
     ended
 }
 
-fn pipes(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+pub(crate) fn pipes(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let (to, from) = (folder.join("to-client"), folder.join("from-client"));
     let made = Command::new("mkfifo").args([&to, &from]).status();
     assert!(made.is_ok_and(|made| made.success()), "pipes can be made");
@@ -123,7 +123,7 @@ fn pipes(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
 }
 
 /// Opens both ends of the pipes once, so that a thread which waits for the other side ends.
-fn release(folder: &TempDir) {
+pub(crate) fn release(folder: &TempDir) {
     for name in ["to-client", "from-client"] {
         let both = std::fs::OpenOptions::new()
             .read(true)

@@ -151,7 +151,7 @@ fn the_page_about_limits_knows_every_limit_that_can_be_set() {
     let names = document["settings"].as_array().unwrap().iter();
     let names = names.map(|row| row["name"].as_str().unwrap());
     let is_limit = |name: &&str| {
-        let groups = ["http.", "limits.", "mcp.", "uploads."];
+        let groups = ["gateway.", "http.", "limits.", "mcp.", "uploads."];
         groups.iter().any(|group| name.starts_with(group)) && !OTHERS.contains(name)
     };
     let limits: Vec<&str> = names.filter(is_limit).collect();
@@ -203,7 +203,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "entreat.toml:1: `log_format` is invalid: it must be text",
         ),
         (
-            "retention = '1d'",
+            "retention = '1w'",
             "entreat.toml:1: `retention` is invalid: a duration is",
         ),
         ("retry_limit = 256", "a whole number from 1 to 255"),
@@ -319,7 +319,7 @@ fn what_is_wrong_is_told_with_its_place() {
 #[test]
 fn everything_that_is_wrong_is_told_at_once() {
     let ground = Ground::with(
-        "listn = 1\nretention = '1d'\n[timeouts.form]\nmax = 'x'\ndefault = '10m'\n\
+        "listn = 1\nretention = '1w'\n[timeouts.form]\nmax = 'x'\ndefault = '10m'\n\
          [timeouts.url]\nwarn_before = '5m'\nextension_duration = '6m'\n\
          [[asker]]\nretry_limit = 0\nkey = 'short'\n\
          [[asker]]\nname = 'a'\nkey = '0123456789abcdef'\ntimeouts.inline.extension_duration = '10m'\n",

@@ -1,11 +1,13 @@
 //! `entreat ask` with a single question: in place in a pseudo-terminal, and through pipes.
 
+use std::process::Stdio;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::screen::Screen;
 use crate::session::Session;
-use crate::{entreat, entreat_with, is_refused};
+use crate::{command, entreat, entreat_with, is_refused};
 
 const ENTER: &str = "\r";
 const DOWN: &str = "\x1b[B";
@@ -149,6 +151,10 @@ fn the_person_s_language_is_spoken() {
         // Scripts read the same in every language.
         assert_eq!(screen.finish(), (0, "yes\n".to_owned()));
     }
+    let german = [CONFIRM, &["--lang", "de"]].concat();
+    let run = entreat_with(&german, ":decline\n");
+    let says = "entreat: nicht beantwortet: die Antwort wurde abgelehnt";
+    assert!(run.stderr.contains(says), "{}", run.stderr);
 }
 
 #[test]
@@ -185,7 +191,7 @@ fn what_cannot_be_asked_is_refused_with_a_reason() {
         ),
         (
             &["ask", "--choose", "a,b", "Which?", "--default", "c"],
-            "--choose is not possible",
+            "--default must be one of the choices: a, b",
         ),
         (
             &["ask", "--choose", "a,a", "Which?"],
@@ -219,6 +225,12 @@ fn where_nobody_can_answer_no_input_fails_at_once() {
         assert!(run.stderr.contains(says), "{}", run.stderr);
         assert!(!run.stderr.contains("http://"), "{}", run.stderr);
     }
+    // Not even the question is written where it is clear from the start.
+    let mut without_input = command(&["ask", "Name?", "--no-input"]);
+    let output = without_input.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let says = "entreat: nobody can answer here: stdin is empty and not a terminal\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), says);
     // Where somebody can, nothing changes.
     let run = entreat_with(&["ask", "Name?", "--no-input"], "Ada\n");
     assert_eq!((run.code, run.stdout.as_str()), (0, "Ada\n"));

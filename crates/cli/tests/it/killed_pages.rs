@@ -38,16 +38,17 @@ struct Person {
 }
 
 /// The page of a question in a browser.
-struct Page {
+pub(crate) struct Page {
     address: String,
     here: String,
     cookie: String,
     csrf: String,
+    html: String,
 }
 
 impl Page {
     /// Opens it; `None` if the service is gone.
-    fn open(address: &str, path: &str) -> Option<Self> {
+    pub(crate) fn open(address: &str, path: &str) -> Option<Self> {
         let (_, page) = exchange(address, &format!("GET {path}"), "", "")?;
         let between = |before: &str, after: &str| {
             let (_, rest) = page.split_once(before)?;
@@ -58,11 +59,17 @@ impl Page {
             here: between("action=\"", "\"")?,
             cookie: between("set-cookie: ", ";")?,
             csrf: between("name=\"_csrf\" value=\"", "\"")?,
+            html: page,
         })
     }
 
+    /// The page as it was opened.
+    pub(crate) fn html(&self) -> &str {
+        &self.html
+    }
+
     /// Presses a button; returns the status of the response.
-    fn press(&self, button: &str, fields: &str) -> Option<u16> {
+    pub(crate) fn press(&self, button: &str, fields: &str) -> Option<u16> {
         let body = format!("_csrf={}&{fields}&_do={button}", self.csrf);
         let kind = "application/x-www-form-urlencoded";
         let lines = format!("cookie: {}\r\ncontent-type: {kind}\r\n", self.cookie);
@@ -83,7 +90,12 @@ impl Page {
 }
 
 /// Sends a request and reads the response; `None` if the service dies before sending a status.
-fn exchange(address: &str, head: &str, lines: &str, body: &str) -> Option<(u16, String)> {
+pub(crate) fn exchange(
+    address: &str,
+    head: &str,
+    lines: &str,
+    body: &str,
+) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let text = format!(
         "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{lines}\

@@ -19,6 +19,8 @@ mod form;
 mod full;
 #[cfg(unix)]
 mod gateway;
+#[cfg(unix)]
+mod gateway_status;
 #[path = "../support/heard.rs"]
 mod heard;
 mod help;
@@ -27,6 +29,8 @@ mod http;
 mod inline;
 mod input;
 mod killed;
+#[cfg(unix)]
+mod killed_gateway;
 mod killed_pages;
 mod mcp;
 #[cfg(unix)]
@@ -53,6 +57,8 @@ mod telemetry;
 mod terminal;
 mod url_check;
 mod wrap;
+#[cfg(target_os = "linux")]
+mod wrap_ends;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

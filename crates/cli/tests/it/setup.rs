@@ -205,7 +205,7 @@ fn files_that_hold_nothing_yet_are_filled_and_undone() {
         // A file that was not there is not there again.
         let home = Home::new();
         let said = home.done(&[client]);
-        assert!(!said.contains("the file before"), "{said}");
+        assert!(!said.contains("backup of the file"), "{said}");
         home.done(&[client, "--remove"]);
         assert_eq!(home.files(), [], "{client}");
     }

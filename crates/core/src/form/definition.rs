@@ -26,7 +26,7 @@ use crate::violation::Constraint;
 const MAX_FIELDS: usize = 100;
 const MAX_NAME: usize = 256;
 
-const FORM_KEYS: &[&str] = &[
+pub(super) const FORM_KEYS: &[&str] = &[
     "id",
     "title",
     "description",

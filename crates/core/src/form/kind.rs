@@ -118,6 +118,11 @@ impl Kind {
         "file",
     ];
 
+    /// The `validation` keys of all types; some are of several types.
+    pub fn rule_keys() -> impl Iterator<Item = &'static str> {
+        ALL_KEYS.iter().copied().flatten().copied()
+    }
+
     /// The type's name in definitions.
     pub fn name(&self) -> &'static str {
         match self {

@@ -125,13 +125,12 @@ impl<'v> Reader<'v> {
     pub(crate) fn check_keys(&mut self, object: &'v Object, known: &[&str]) {
         for key in object.keys() {
             if !known.contains(&key.as_str()) {
+                let mut message = format!("`{key}` is not a known key here.");
+                if closest(key, known).is_none() && !known.is_empty() {
+                    message.extend([" The keys here are ", &join_quoted(known), "."]);
+                }
                 self.within(key.as_str(), |reader| {
-                    reader.report_unknown(
-                        ProblemCode::UnknownKey,
-                        format!("`{key}` is not a known key here."),
-                        key,
-                        known,
-                    );
+                    reader.report_unknown(ProblemCode::UnknownKey, message, key, known);
                 });
             }
         }

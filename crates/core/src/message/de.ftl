@@ -57,7 +57,10 @@ error-maxItems = { $expected ->
    *[other] { $label } darf höchstens { $expected } Einträge haben
 }
 error-uniqueItems = { $label } darf keinen Eintrag doppelt enthalten
-error-allowedSchemes = { $label } muss mit einem davon beginnen: { $expected }
+error-allowedSchemes = { $expected ->
+    [https] { $label } muss mit https:// beginnen
+   *[other] { $label } muss mit einem davon beginnen: { $expected }
+}
 error-blockPrivateIPs = { $label } muss zu einer öffentlichen Adresse führen
 error-blockLocalhost = { $label } darf nicht zu diesem Rechner führen
 error-maxSize = { $label } darf höchstens { $expected } groß sein

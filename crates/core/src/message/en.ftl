@@ -73,7 +73,10 @@ error-maxItems = { $expected ->
    *[other] { $label } must have at most { $expected } items
 }
 error-uniqueItems = { $label } must not contain the same item twice
-error-allowedSchemes = { $label } must start with one of: { $expected }
+error-allowedSchemes = { $expected ->
+    [https] { $label } must start with https://
+   *[other] { $label } must start with one of: { $expected }
+}
 error-blockPrivateIPs = { $label } must lead to a public address
 error-blockLocalhost = { $label } must not lead to this computer
 error-maxSize = { $label } must be at most { $expected }

@@ -1,4 +1,4 @@
-//! Which addresses are public: policy points 5 and 6.
+//! Which addresses are public.
 //!
 //! IPv4 has a blocklist, IPv6 an allowlist: most of the IPv6 space is unallocated, so nothing
 //! outside `2000::/3` belongs in a URL. Addresses that embed an IPv4 address (mapped,
@@ -159,7 +159,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// Policy point 5, in order.
+/// Everything that is not public; the first match is the reason.
 #[rustfmt::skip]
 const V4_BLOCKED: &[Row<Ipv4Addr>] = &[
     (v4(0, 0, 0, 0), 8, Reason::ReservedAddress, "0.0.0.0/8"),
@@ -187,7 +187,7 @@ const fn v6(a: u16, b: u16, c: u16) -> Ipv6Addr {
     Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)
 }
 
-/// The exceptions within `2000::/3` from policy point 6, then well-known ranges outside it.
+/// What is not public within `2000::/3`, then well-known ranges outside it.
 #[rustfmt::skip]
 const V6_BLOCKED: &[Row<Ipv6Addr>] = &[
     (v6(0x2001, 0, 0), 23, Reason::ReservedAddress, "2001::/23"),

@@ -1,4 +1,4 @@
-//! Which host names are public: policy point 4.
+//! Which host names are public.
 //!
 //! Expects names as a URL parser returns them: ASCII, lower case, after IDNA, without a trailing
 //! dot.

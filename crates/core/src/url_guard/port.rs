@@ -1,4 +1,4 @@
-//! Which ports are allowed: policy point 3.
+//! Which ports are allowed.
 
 /// Whether a port is 0 or on the Fetch standard's list of bad ports.
 ///

@@ -1,4 +1,4 @@
-//! Checks redirects: policy point 8.
+//! Checks redirects: each hop, and that none leads from https to http.
 
 use url::Url;
 

@@ -1,4 +1,4 @@
-//! Checks the raw text of a URL before a parser normalises it: policy point 2.
+//! Checks the raw text of a URL before a parser normalises it.
 //!
 //! WHATWG parsers drop tabs, trim spaces, turn backslashes into slashes and ignore surplus
 //! slashes. Other programs do not, and reach another host with the same text. So text that

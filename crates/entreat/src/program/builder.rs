@@ -28,6 +28,10 @@ use super::{Entreat, EntreatError, Server};
 /// The name of the asker for local programs without a key.
 const LOCAL: &str = "local";
 
+/// The name of the asker for MCP servers, unless they set one.
+#[cfg(feature = "mcp")]
+pub(super) const MCP: &str = "mcp";
+
 /// Builds an [`Entreat`].
 #[derive(Default)]
 #[must_use = "nothing runs until it is started"]
@@ -307,11 +311,7 @@ impl Builder {
     pub async fn start(mut self) -> Result<Entreat, EntreatError> {
         #[cfg(feature = "remote")]
         let remote = self.mcp.set_up_remote()?;
-        #[cfg(feature = "mcp")]
-        {
-            // MCP messages are subject to the same limit.
-            self.mcp.settings.body_timeout = self.http.body_timeout;
-        }
+        self.set_up_parts();
         let listener = self.bind()?;
         let store = self.store;
         let uploads = self.uploads;
@@ -353,9 +353,6 @@ impl Builder {
                 Some(folder) => Uploads::open(folder, engine.clone(), self.upload_settings),
                 None => Uploads::temporary(engine.clone(), self.upload_settings),
             };
-            // Posted forms are subject to the same limits.
-            self.pages.body_timeout = self.http.body_timeout;
-            self.pages.body_memory = self.http.body_memory;
             match make_pages(&engine, &url, self.pages, uploads) {
                 Ok(pages) => {
                     #[cfg(feature = "mcp")]
@@ -405,6 +402,21 @@ impl Builder {
             task: tokio::spawn(serving),
         });
         Ok(entreat)
+    }
+
+    fn set_up_parts(&mut self) {
+        self.pages.unnamed_askers.insert(LOCAL.to_owned());
+        #[cfg(feature = "mcp")]
+        if self.mcp.asker.is_none() {
+            self.pages.unnamed_askers.insert(MCP.to_owned());
+        }
+        // MCP messages and posted forms are subject to the same limits.
+        #[cfg(feature = "mcp")]
+        {
+            self.mcp.settings.body_timeout = self.http.body_timeout;
+        }
+        self.pages.body_timeout = self.http.body_timeout;
+        self.pages.body_memory = self.http.body_memory;
     }
 
     /// Binds before anything else starts: early connections wait, and if the address is in use,

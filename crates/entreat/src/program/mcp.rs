@@ -93,7 +93,7 @@ impl McpOptions {
 
     /// The asker for MCP servers.
     fn asker(&self, engine: &Engine) -> Asker {
-        long_waits::asker(engine, self.asker.as_deref().unwrap_or("mcp"))
+        long_waits::asker(engine, self.asker.as_deref().unwrap_or(super::builder::MCP))
     }
 }
 

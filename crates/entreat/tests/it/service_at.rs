@@ -157,14 +157,21 @@ async fn a_refusal_names_the_setting_that_would_allow_it() {
         TempDir::new().unwrap(),
     );
     let (program, mut client) = agent(&service, folder.path()).await;
-    let arguments = json!({"question": "Name?", "wait": false});
+    let arguments = json!({"question": "Name?", "wait": false, "timeout_seconds": 7200});
     let reply = client.round("ask_user", arguments, json!({})).await;
     assert_eq!(reply.result()["isError"], true);
-    assert!(
-        reply.text().contains("`timeouts.form.max`"),
-        "{}",
-        reply.text()
-    );
+    for part in [
+        "`timeout_seconds` must be at most 300",
+        "`timeouts.form.max`",
+    ] {
+        assert!(reply.text().contains(part), "{}", reply.text());
+    }
+    // Without a wish, it is as long as the service allows.
+    let left = ask(&mut client, json!({"question": "Name?"})).await;
+    assert_eq!(left["status"], "pending", "{left}");
+    let id: ElicitationId = left["question"].as_str().unwrap().parse().unwrap();
+    let found = service.engine().elicitation(id).status().await.unwrap();
+    assert_eq!(found.lifecycle().timeout().as_secs(), 300);
     service.shutdown().await;
     let arguments = json!({"question": "Name?", "wait": false});
     let reply = client.round("ask_user", arguments, json!({})).await;

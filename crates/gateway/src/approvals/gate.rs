@@ -90,6 +90,7 @@ impl Gate {
                 },
                 () = face.sleep(face.settings().native_silence) => {}
             }
+            face.note_silence();
             let mut page = std::pin::pin!(self.ask_on_page(face, deadline));
             tokio::select! {
                 biased;

@@ -10,6 +10,7 @@ use super::arguments::{Tree, Unreadable, visible};
 use super::tools::Tool;
 use crate::desk::Sheet;
 use crate::json::{RawObject, quoted};
+use crate::kept::Keys;
 
 /// How many characters of a name are shown in a title.
 const MAX_NAME: usize = 60;
@@ -164,6 +165,8 @@ impl Question {
             format,
             respondent: self.who.clone(),
             timeout: Some(left),
+            keys: Keys::new(),
+            filled: Map::new(),
         })
     }
 

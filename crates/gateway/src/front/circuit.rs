@@ -1,9 +1,18 @@
 //! Keeps a server that cannot stay up from being started over and over.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::UnixTime;
+use parking_lot::Mutex;
+
+use super::live::Route;
+use crate::gateway::Gateway;
+use crate::session::Person;
+use crate::side::Closed;
+use crate::union::Source;
 
 /// So many ends within a minute open the circuit.
 const TOO_MANY: usize = 5;
@@ -11,12 +20,128 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// How long the server is left alone then.
 const REST: Duration = Duration::from_secs(60);
 
+/// A circuit for each server and principal: who can end a server must not keep it from others.
+/// Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Circuits(Arc<Mutex<All>>);
+
+#[derive(Debug, Default)]
+struct All {
+    circuits: HashMap<(String, String), Circuit>,
+    /// The servers of which the last that is known is that they ended.
+    down: HashSet<String>,
+}
+
+impl Circuits {
+    /// Whether a server may be started now.
+    pub(super) fn admits(&self, server: &str, person: &Person, now: UnixTime) -> bool {
+        self.with(server, person, |circuit| circuit.admits(now))
+    }
+
+    /// Notes that a server was started.
+    pub(super) fn note_start(&self, server: &str) {
+        self.0.lock().down.remove(server);
+    }
+
+    /// Notes that a server ended by itself or could not be started, and why.
+    pub(super) fn note_end(&self, gateway: &Gateway, server: &str, person: &Person, why: String) {
+        let now = gateway.desk.asker.engine().now();
+        if let Some(observer) = &gateway.observer {
+            observer.of(server).note_error(now, why);
+        }
+        self.with(server, person, |circuit| circuit.note_end(now));
+        self.0.lock().down.insert(server.to_owned());
+    }
+
+    /// Until when a server is left alone, whoever it is for.
+    pub(super) fn open_until(&self, server: &str, now: UnixTime) -> Option<UnixTime> {
+        let all = self.0.lock();
+        let circuits = all.circuits.iter();
+        let circuits = circuits.filter(|((name, _), _)| name == server);
+        let open = circuits.filter_map(|(_, circuit)| circuit.open_until(now));
+        open.max()
+    }
+
+    /// Whether the last that is known of a server is that it ended.
+    pub(super) fn is_down(&self, server: &str) -> bool {
+        self.0.lock().down.contains(server)
+    }
+
+    fn with<T>(&self, server: &str, person: &Person, work: impl FnOnce(&mut Circuit) -> T) -> T {
+        let key = (server.to_owned(), person.principal.clone());
+        work(self.0.lock().circuits.entry(key).or_default())
+    }
+
+    /// How a union connects to a server: not while it keeps ending.
+    pub(crate) fn guard(&self, gateway: &Arc<Gateway>, route: &Route, person: &Person) -> Source {
+        let circuit = Guarded {
+            circuits: self.clone(),
+            gateway: gateway.clone(),
+            name: route.name.clone(),
+            person: person.clone(),
+        };
+        let (ended, connect) = (circuit.clone(), route.connect.clone());
+        Source {
+            name: route.name.clone(),
+            connect: Arc::new(move || {
+                if !circuit.admits() {
+                    return Err(io::Error::other("it keeps ending; try again in a minute"));
+                }
+                let connected = connect();
+                match &connected {
+                    Ok(_) => circuit.circuits.note_start(&circuit.name),
+                    Err(error) => circuit.note_end(not_started(error)),
+                }
+                connected
+            }),
+            ended: Arc::new(move |closed| ended.note_end(words(closed))),
+        }
+    }
+}
+
+/// The circuit of one server for one principal.
+#[derive(Clone)]
+struct Guarded {
+    circuits: Circuits,
+    gateway: Arc<Gateway>,
+    name: String,
+    person: Person,
+}
+
+impl Guarded {
+    fn now(&self) -> UnixTime {
+        self.gateway.desk.asker.engine().now()
+    }
+
+    fn admits(&self) -> bool {
+        self.circuits.admits(&self.name, &self.person, self.now())
+    }
+
+    fn note_end(&self, why: String) {
+        self.circuits
+            .note_end(&self.gateway, &self.name, &self.person, why);
+    }
+}
+
+/// Why a server could not be started, in words.
+pub(super) fn not_started(error: &io::Error) -> String {
+    format!("it cannot be started: {error}")
+}
+
+/// How a server ended, in words.
+pub(super) fn words(closed: Closed) -> String {
+    match closed {
+        Closed::Exited(Some(status)) => format!("it has exited: {status}"),
+        Closed::Exited(None) => "it has exited".to_owned(),
+        Closed::Here => "its connection has ended".to_owned(),
+    }
+}
+
 /// Counts how often a server ended by itself.
 #[derive(Debug, Default)]
 pub(super) struct Circuit {
     ends: VecDeque<UnixTime>,
     open_until: Option<UnixTime>,
-    is_down: bool,
 }
 
 impl Circuit {
@@ -30,18 +155,8 @@ impl Circuit {
     }
 
     /// Until when the server is left alone.
-    pub(super) fn open_until(&self, now: UnixTime) -> Option<UnixTime> {
+    fn open_until(&self, now: UnixTime) -> Option<UnixTime> {
         self.open_until.filter(|until| now < *until)
-    }
-
-    /// Whether the last that is known of the server is that it ended.
-    pub(super) fn is_down(&self) -> bool {
-        self.is_down
-    }
-
-    /// Notes that the server was started.
-    pub(super) fn note_start(&mut self) {
-        self.is_down = false;
     }
 
     /// Notes that the server ended by itself or could not be started.
@@ -54,7 +169,6 @@ impl Circuit {
             self.ends.pop_front();
         }
         self.ends.push_back(now);
-        self.is_down = true;
         if self.ends.len() >= TOO_MANY {
             self.ends.clear();
             self.open_until = Some(now.after(REST));

@@ -1,24 +1,24 @@
 //! Streamable HTTP towards clients, in the transport of 2025 and that of 2026-07-28.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
-use futures_util::stream;
+use entreat_engine::fair_queue::FairQueue;
+use entreat_wire::values::ValueCounter;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use memchr::memchr2;
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
 
-use super::live::{FrontSettings, Live, Route, Sessions};
+use super::live::{FrontSettings, Live, Route, Sessions, Target};
 use super::modern_headers;
 use super::stream::{Next, Reader, Stream};
 use crate::client::ClientSender;
@@ -44,15 +44,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Bodies up to this size are read without a permit.
 const SMALL: usize = 64 << 10;
-/// How many larger ones are read at once.
+/// How many larger ones are read at once, in total and of one principal.
 const LARGE_BODIES: usize = 8;
-/// How long the body of a request may take to arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const LARGE_BODIES_EACH: usize = 2;
 /// The maximum number of messages in a batch.
 const MAX_BATCH: usize = 100;
 
-/// Serves upstream servers over Streamable HTTP: each at `/mcp/NAME`, and a single one at `/mcp`
-/// too. Cheap to clone.
+/// Serves upstream servers over Streamable HTTP: each at `/mcp/NAME`, and all as one at `/mcp`.
+/// Cheap to clone.
 ///
 /// Requests need a [`Person`] among their extensions, which a layer around the router puts there
 /// after it has judged who calls.
@@ -60,26 +59,31 @@ const MAX_BATCH: usize = 100;
 pub struct Front(Arc<Inner>);
 
 struct Inner {
-    routes: HashMap<String, Route>,
+    routes: Vec<Route>,
     sessions: Arc<Sessions>,
-    large_bodies: Semaphore,
+    large_bodies: FairQueue<String>,
 }
 
 impl Front {
     /// Serves these upstreams.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime.
     pub fn new(gateway: Arc<Gateway>, routes: Vec<Route>, settings: FrontSettings) -> Self {
-        let routes = routes.into_iter().map(|route| (route.name.clone(), route));
+        let sessions = Sessions::new(gateway, settings);
+        sessions.recover();
         Self(Arc::new(Inner {
-            routes: routes.collect(),
-            sessions: Arc::new(Sessions::new(gateway, settings)),
-            large_bodies: Semaphore::new(LARGE_BODIES),
+            routes,
+            sessions: Arc::new(sessions),
+            large_bodies: FairQueue::new(LARGE_BODIES, LARGE_BODIES_EACH),
         }))
     }
 
     /// The router with the paths of all upstreams.
     pub fn router(&self) -> Router {
         Router::new()
-            .route("/mcp", any(only))
+            .route("/mcp", any(all))
             .route("/mcp/{name}", any(named))
             .with_state(self.clone())
     }
@@ -87,9 +91,9 @@ impl Front {
     /// What goes on behind each upstream, by name. Without
     /// [`Builder::observed`](crate::Builder::observed), calls and questions are not counted.
     pub fn status(&self) -> Vec<UpstreamStatus> {
-        let mut names: Vec<&String> = self.0.routes.keys().collect();
-        names.sort();
-        let status = |name: &String| self.0.sessions.status(name);
+        let mut names: Vec<&str> = self.0.routes.iter().map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        let status = |name: &str| self.0.sessions.status(name);
         names.into_iter().map(status).collect()
     }
 
@@ -99,23 +103,24 @@ impl Front {
     }
 }
 
-async fn only(State(front): State<Front>, request: Request) -> Response {
-    let mut routes = front.0.routes.values();
-    match (routes.next(), routes.next()) {
-        (Some(route), None) => front.answer(route, request).await,
-        _ => refuse(StatusCode::NOT_FOUND, "name a server: /mcp/NAME"),
+async fn all(State(front): State<Front>, request: Request) -> Response {
+    match front.0.routes.as_slice() {
+        [] => refuse(StatusCode::NOT_FOUND, "there is no server"),
+        // Nothing is renamed where nothing can be confused.
+        [route] => front.answer(Target::One(route), request).await,
+        routes => front.answer(Target::All(routes), request).await,
     }
 }
 
 async fn named(State(front): State<Front>, Path(name): Path<String>, request: Request) -> Response {
-    match front.0.routes.get(&name) {
-        Some(route) => front.answer(route, request).await,
+    match front.0.routes.iter().find(|route| route.name == name) {
+        Some(route) => front.answer(Target::One(route), request).await,
         None => refuse(StatusCode::NOT_FOUND, "there is no server of this name"),
     }
 }
 
 impl Front {
-    async fn answer(&self, route: &Route, request: Request) -> Response {
+    async fn answer(&self, target: Target<'_>, request: Request) -> Response {
         let Some(person) = request.extensions().get::<Person>().cloned() else {
             return refuse(StatusCode::UNAUTHORIZED, "it is not known who calls");
         };
@@ -127,43 +132,54 @@ impl Front {
                     let text = "Accept must have application/json and text/event-stream";
                     return refuse(StatusCode::NOT_ACCEPTABLE, text);
                 }
-                match self.body(request).await {
-                    Ok(body) => self.post(route, &person, &headers, body).await,
+                if !is_json(&headers) {
+                    let text = "Content-Type must be application/json";
+                    return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
+                }
+                match self.body(&person, request).await {
+                    Ok(body) => self.post(target, &person, &headers, body).await,
                     Err(response) => response,
                 }
             }
-            Method::GET => self.get(route, &person, &headers),
-            Method::DELETE => self.delete(route, &person, &headers),
+            Method::GET => self.get(target, &person, &headers),
+            Method::DELETE => self.delete(target, &person, &headers),
             _ => not_allowed(),
         }
     }
 
-    /// Reads a body of bounded size; only so many large ones at once.
-    async fn body(&self, request: Request) -> Result<Bytes, Response> {
+    /// Reads a body of bounded size and number of values. Only so many large ones are read at once,
+    /// and of one principal not all of them, since each may take its time.
+    async fn body(&self, person: &Person, request: Request) -> Result<Bytes, Response> {
+        let settings = &self.0.sessions.settings;
         let length = request.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        let max = self.0.sessions.settings.max_message;
-        if length.is_some_and(|length| length > max) {
+        if length.is_some_and(|length| length > settings.max_message) {
             return Err(too_large());
         }
-        let _permit = match length {
-            Some(length) if length <= SMALL => None,
-            _ => self.0.large_bodies.acquire().await.ok(),
-        };
-        let reading = to_bytes(request.into_body(), max);
-        match tokio::time::timeout(BODY_TIMEOUT, reading).await {
-            Ok(Ok(body)) => Ok(body),
-            Ok(Err(_)) => Err(too_large()),
-            Err(_) => Err(refuse(
-                StatusCode::REQUEST_TIMEOUT,
-                "the body took too long to arrive",
-            )),
+        let mut body = request.into_body().into_data_stream();
+        let mut read = Vec::with_capacity(length.unwrap_or_default().min(SMALL));
+        let timeout = settings.body_timeout;
+        let is_over = read_up_to(&mut body, &mut read, SMALL, timeout).await?;
+        if !is_over {
+            let _permit = self.0.large_bodies.acquire(person.principal.clone()).await;
+            // The wait for a turn does not count.
+            let is_over = read_up_to(&mut body, &mut read, settings.max_message, timeout).await?;
+            if !is_over {
+                return Err(too_large());
+            }
+            if ValueCounter::check(&read).is_err() {
+                return Err(refuse(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "the message has too many values",
+                ));
+            }
         }
+        Ok(read.into())
     }
 
     async fn post(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         body: Bytes,
@@ -188,7 +204,7 @@ impl Front {
         let names_modern = envelope.params().is_some_and(meta::is_modern);
         if names_modern || version == Some(meta::VERSION) {
             return self
-                .post_modern(route, person, headers, &envelope, &body)
+                .post_modern(target, person, headers, &envelope, &body)
                 .await;
         }
         if let Some(version) = version
@@ -197,7 +213,7 @@ impl Front {
             let text = format!("the protocol version {version:?} is not supported");
             return failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, &text);
         }
-        self.post_legacy(route, person, headers, &envelope, &body)
+        self.post_legacy(target, person, headers, &envelope, &body)
             .await
     }
 
@@ -205,7 +221,7 @@ impl Front {
 
     async fn post_modern(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         envelope: &Envelope<'_>,
@@ -217,16 +233,22 @@ impl Front {
         };
         let params = params.unwrap_or("{}");
         let id = RawId::new(id);
-        let refusal =
-            modern_headers::mismatch(headers, method, params).or_else(|| meta::unsupported(params));
+        let refusal = modern_headers::mismatch(headers, method, params)
+            .or_else(|| meta::incomplete(params))
+            .or_else(|| meta::unsupported(params));
         if let Some(refusal) = refusal {
             return json(StatusCode::BAD_REQUEST, refusal.to_message(&id));
         }
-        let live = match self.0.sessions.shared(route, person, declared(params)) {
+        if *method == "initialize" {
+            // It would begin a session of 2025 on a connection that others share.
+            let refusal = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
+            return json(StatusCode::NOT_FOUND, refusal.to_message(&id));
+        }
+        let live = match self.0.sessions.shared(target, person, declared(params)) {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
-        let stream = Stream::cancelling();
+        let stream = Stream::cancelling().counted(&self.0.sessions.memory_of(person));
         let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
         take(&live, vec![body.clone()], via).await;
@@ -237,7 +259,7 @@ impl Front {
 
     async fn post_legacy(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         envelope: &Envelope<'_>,
@@ -247,10 +269,10 @@ impl Front {
             matches!(&envelope.kind, Kind::Request { method, .. } if method == "initialize");
         if is_initialize {
             return self
-                .initialize(route, person, headers, envelope, body)
+                .initialize(target, person, headers, envelope, body)
                 .await;
         }
-        let live = match self.session(route, person, headers) {
+        let live = match self.session(target, person, headers) {
             Ok(live) => live,
             Err(response) => return *response,
         };
@@ -262,7 +284,7 @@ impl Front {
             .iter()
             .filter(|(_, is_request)| *is_request)
             .count();
-        let stream = Stream::new(requests);
+        let stream = Stream::new(requests).counted(&self.0.sessions.memory_of(person));
         let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
         let messages = messages.into_iter().map(|(message, _)| message);
@@ -276,13 +298,13 @@ impl Front {
 
     async fn initialize(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
         envelope: &Envelope<'_>,
         body: &Bytes,
     ) -> Response {
-        let live = match self.0.sessions.begin(route, person) {
+        let live = match self.0.sessions.begin(target, person) {
             Ok(live) => live,
             Err(error) => {
                 let id = envelope.id().unwrap_or_else(|| RawId::new("null"));
@@ -290,7 +312,7 @@ impl Front {
             }
         };
         let starting = Starting(Some(live.clone()));
-        let stream = Stream::new(1);
+        let stream = Stream::new(1).counted(&self.0.sessions.memory_of(person));
         let reader = stream.read(None);
         let via = ClientSender::Stream(stream).within(headers);
         take(&live, vec![body.clone()], via).await;
@@ -323,7 +345,7 @@ impl Front {
 
     fn session(
         &self,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
     ) -> Result<Arc<Live>, Box<Response>> {
@@ -335,14 +357,14 @@ impl Front {
         // Somebody else's session does not exist for this principal.
         self.0
             .sessions
-            .find(id, &route.name, person)
+            .find(id, target.name(), person)
             .ok_or_else(|| {
                 let text = "there is no such session: begin anew with `initialize`";
                 Box::new(failed(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, text))
             })
     }
 
-    fn get(&self, route: &Route, person: &Person, headers: &HeaderMap) -> Response {
+    fn get(&self, target: Target<'_>, person: &Person, headers: &HeaderMap) -> Response {
         if !headers.contains_key(&SESSION) {
             return not_allowed();
         }
@@ -352,7 +374,7 @@ impl Front {
                 "Accept must have text/event-stream",
             );
         }
-        let live = match self.session(route, person, headers) {
+        let live = match self.session(target, person, headers) {
             Ok(live) => live,
             Err(response) => return *response,
         };
@@ -372,11 +394,11 @@ impl Front {
         stream_of(stream.read(from), None, form)
     }
 
-    fn delete(&self, route: &Route, person: &Person, headers: &HeaderMap) -> Response {
+    fn delete(&self, target: Target<'_>, person: &Person, headers: &HeaderMap) -> Response {
         if !headers.contains_key(&SESSION) {
             return not_allowed();
         }
-        match self.session(route, person, headers) {
+        match self.session(target, person, headers) {
             Ok(live) => {
                 live.end();
                 empty(StatusCode::NO_CONTENT)
@@ -424,6 +446,32 @@ impl Front {
     }
 }
 
+/// Reads a body until it ends or is longer than this. Returns whether it has ended.
+async fn read_up_to(
+    body: &mut BodyDataStream,
+    read: &mut Vec<u8>,
+    limit: usize,
+    timeout: Duration,
+) -> Result<bool, Response> {
+    let reading = async {
+        while read.len() <= limit {
+            match body.next().await {
+                Some(Ok(data)) => read.extend_from_slice(&data),
+                Some(Err(_)) => return Err(refuse(StatusCode::BAD_REQUEST, "the body broke off")),
+                None => return Ok(true),
+            }
+        }
+        Ok(false)
+    };
+    match tokio::time::timeout(timeout, reading).await {
+        Ok(read) => read,
+        Err(_) => Err(refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body took too long to arrive",
+        )),
+    }
+}
+
 /// Responds with a stream, which begins with a message that was read already.
 fn stream_of(reader: Reader, first: Option<(u64, Arc<Vec<u8>>)>, form: Form) -> Response {
     let mut begin = Vec::new();
@@ -461,14 +509,7 @@ fn stream_of(reader: Reader, first: Option<(u64, Arc<Vec<u8>>)>, form: Form) -> 
 /// Passes messages to a session, which goes on with them if the request is dropped: whether that
 /// cancels anything is for the session to say.
 async fn take(live: &Live, messages: Vec<Bytes>, via: ClientSender) {
-    let session = live.session.clone();
-    let taking = live.session.tasks.spawn(async move {
-        for message in messages {
-            session.from_client(message, &via).await;
-        }
-    });
-    // It fails only if the runtime shuts down.
-    let _ = taking.await;
+    live.service.take(messages, via).await;
 }
 
 /// A session until its handshake has succeeded; dropped before, it ends.
@@ -628,6 +669,16 @@ fn header_text<'a>(
             "a header is there twice",
         ))),
     }
+}
+
+/// Whether a body is JSON, as its sender says: a page of another site can send other types without
+/// being asked.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Ok(Some(kind)) = header_text(headers, &header::CONTENT_TYPE) else {
+        return false;
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// Whether a client takes a type; one that does not say takes all.

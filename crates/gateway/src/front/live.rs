@@ -6,22 +6,24 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use entreat_core::UnixTime;
-use entreat_engine::shares::{Full, Permit, Shares};
+use entreat_engine::shares::{Permit, Shares};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::circuit::Circuit;
+use super::circuit::{Circuits, not_started, words};
 use super::stream::Stream;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::gateway::{Gateway, Upstream};
+use crate::memory::Account;
 use crate::observe::{Observer, Seen, UpstreamStatus};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
-use crate::side::Closed;
+use crate::union::Union;
 
 /// Connects to an upstream server, or starts it.
 pub type Connect = Arc<dyn Fn() -> io::Result<Upstream> + Send + Sync>;
@@ -53,6 +55,8 @@ pub struct FrontSettings {
     pub pooled: Duration,
     /// The longest message of a client, in bytes.
     pub max_message: usize,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
 }
 
 impl Default for FrontSettings {
@@ -63,6 +67,7 @@ impl Default for FrontSettings {
             idle: Duration::from_secs(30 * 60),
             pooled: Duration::from_secs(5 * 60),
             max_message: crate::side::lines::MAX_MESSAGE,
+            body_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -71,12 +76,14 @@ impl Default for FrontSettings {
 pub(super) struct Sessions {
     gateway: Arc<Gateway>,
     pub(super) settings: FrontSettings,
+    /// Held while a session starts, so that each is counted by the next.
+    starting: Mutex<()>,
     /// By id.
     legacy: Mutex<HashMap<Box<str>, Arc<Live>>>,
     /// Clients of 2026-07-28 have none: those that are alike share one.
     modern: Mutex<HashMap<Class, Arc<Live>>>,
     shares: Shares<String>,
-    circuits: Mutex<HashMap<String, Circuit>>,
+    circuits: Circuits,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -89,12 +96,80 @@ pub(super) struct Class {
     pub(super) capabilities: Capabilities,
 }
 
+/// What a path leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target<'a> {
+    One(&'a Route),
+    /// All upstreams, as one server.
+    All(&'a [Route]),
+}
+
+impl Target<'_> {
+    /// What tells its sessions from those of other paths: no upstream has an empty name.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::One(route) => &route.name,
+            Self::All(_) => "",
+        }
+    }
+
+    fn routes(&self) -> &[Route] {
+        match self {
+            Self::One(route) => std::slice::from_ref(route),
+            Self::All(routes) => routes,
+        }
+    }
+}
+
+/// What a client has in front of it.
+#[derive(Clone)]
+pub(super) enum Service {
+    One(Arc<Session>),
+    All(Arc<Union>),
+}
+
+impl Service {
+    /// Takes messages, in a task that goes on if this future is dropped.
+    pub(super) async fn take(&self, messages: Vec<Bytes>, via: ClientSender) {
+        let service = self.clone();
+        let tasks = match self {
+            Self::One(session) => &session.tasks,
+            Self::All(union) => &union.tasks,
+        };
+        let taking = tasks.spawn(async move {
+            for message in messages {
+                match &service {
+                    Self::One(session) => session.from_client(message, &via).await,
+                    Self::All(union) => union.from_client(message, &via).await,
+                }
+            }
+        });
+        // It fails only if the runtime shuts down.
+        let _ = taking.await;
+    }
+
+    /// The session with the upstream of this name; `own` is that of the path.
+    fn session_with(&self, own: &str, name: &str) -> Option<Arc<Session>> {
+        match self {
+            Self::One(session) => (own == name).then(|| session.clone()),
+            Self::All(union) => union.session_with(name),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::One(session) => session.is_busy(),
+            Self::All(union) => union.is_busy(),
+        }
+    }
+}
+
 /// A session, while it lasts.
 pub(super) struct Live {
     pub(super) id: Box<str>,
     pub(super) route: String,
     pub(super) person: Person,
-    pub(super) session: Arc<Session>,
+    pub(super) service: Service,
     /// For what belongs to no request.
     pub(super) general: Stream,
     streams: Mutex<Streams>,
@@ -112,15 +187,25 @@ struct Streams {
 impl Sessions {
     pub(super) fn new(gateway: Arc<Gateway>, settings: FrontSettings) -> Self {
         Self {
-            shares: Shares::new(settings.sessions, settings.sessions_per_principal),
+            // Twice, for those that are ending.
+            shares: Shares::new(settings.sessions, 2 * settings.sessions_per_principal),
             gateway,
             settings,
+            starting: Mutex::default(),
             legacy: Mutex::default(),
             modern: Mutex::default(),
-            circuits: Mutex::default(),
+            circuits: Circuits::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Takes over what an earlier process has left in the store.
+    pub(super) fn recover(&self) {
+        let (gateway, stop) = (self.gateway.clone(), self.stop.clone());
+        self.tasks.spawn(async move {
+            stop.run_until_cancelled(gateway.recover()).await;
+        });
     }
 
     /// Finds a session. For another principal or on another route, it doesn't exist.
@@ -136,18 +221,24 @@ impl Sessions {
         self.gateway.desk.asker.engine().now()
     }
 
+    /// The memory of a principal.
+    pub(super) fn memory_of(&self, person: &Person) -> Account {
+        self.gateway.memory.of(&person.principal)
+    }
+
     /// Begins a session of 2025.
     pub(super) fn begin(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
     ) -> Result<Arc<Live>, Reply> {
+        let _turn = self.starting.lock();
         let id = random::name::<32>(self.gateway.desk.asker.engine());
         let live = self.start(
-            route,
+            target,
             person,
             id.into(),
-            Stream::general(),
+            Stream::general().counted(&self.memory_of(person)),
             self.settings.idle,
         )?;
         self.legacy.lock().insert(live.id.clone(), live.clone());
@@ -157,74 +248,76 @@ impl Sessions {
     /// The session that requests of 2026-07-28 of a class share.
     pub(super) fn shared(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         capabilities: Capabilities,
     ) -> Result<Arc<Live>, Reply> {
         let class = Class {
-            route: route.name.clone(),
+            route: target.name().to_owned(),
             principal: person.principal.clone(),
             capabilities,
         };
-        let mut modern = self.modern.lock();
-        if let Some(live) = modern.get(&class)
-            && !live.stop.is_cancelled()
-        {
+        let known = || self.modern.lock().get(&class).cloned();
+        let is_usable = |live: &Arc<Live>| !live.is_ending();
+        if let Some(live) = known().filter(is_usable) {
             live.touch(self.now());
-            return Ok(live.clone());
+            return Ok(live);
+        }
+        let _turn = self.starting.lock();
+        // Another request may have started it meanwhile.
+        if let Some(live) = known().filter(is_usable) {
+            live.touch(self.now());
+            return Ok(live);
         }
         let live = self.start(
-            route,
+            target,
             person,
             "".into(),
             Stream::closed(),
             self.settings.pooled,
         )?;
-        modern.insert(class, live.clone());
+        self.modern.lock().insert(class, live.clone());
         Ok(live)
     }
 
     fn start(
         self: &Arc<Self>,
-        route: &Route,
+        target: Target<'_>,
         person: &Person,
         id: Box<str>,
         general: Stream,
         idle: Duration,
     ) -> Result<Arc<Live>, Reply> {
-        let name = &route.name;
-        if !self
-            .circuits
-            .lock()
-            .entry(name.clone())
-            .or_default()
-            .admits(self.now())
-        {
-            let message = format!("the server {name:?} keeps ending; try again in a minute");
-            return Err(Reply::failed(&message, "upstream_down"));
-        }
-        let permit = self.permit(route, person)?;
-        let upstream = (route.connect)().map_err(|error| {
-            tracing::warn!(server = %name, %error, "the server cannot be started");
-            self.note_end(name, &format!("it cannot be started: {error}"));
-            let message = format!("the server {name:?} cannot be started: {error}");
-            Reply::failed(&message, "upstream_unreachable")
-        })?;
-        self.note_start(name);
-        let session = Session::new(
-            self.gateway.clone(),
-            ClientSender::Stream(general.clone()),
-            upstream.sender.clone(),
-            name,
-            upstream.url.clone(),
-            person.clone(),
-            upstream.policy.clone(),
-        );
+        let client = ClientSender::Stream(general.clone());
+        let (permit, service, upstream) = match target {
+            Target::One(route) => {
+                let (permit, upstream) = self.connect(route, person)?;
+                let session = Session::new(
+                    self.gateway.clone(),
+                    client,
+                    upstream.sender.clone(),
+                    &route.name,
+                    upstream.url.clone(),
+                    person.clone(),
+                    upstream.policy.clone(),
+                );
+                (permit, Service::One(session), Some(upstream))
+            }
+            Target::All(routes) => {
+                let permit = self.permit(target, person)?;
+                let sources = routes
+                    .iter()
+                    .map(|route| self.circuits.guard(&self.gateway, route, person));
+                let sources = sources.collect();
+                let union = Union::new(self.gateway.clone(), client, sources, person.clone());
+                (permit, Service::All(union), None)
+            }
+        };
         let live = Arc::new(Live {
             id,
-            route: name.clone(),
+            route: target.name().to_owned(),
             person: person.clone(),
-            session,
+            service,
             general,
             streams: Mutex::default(),
             used: Mutex::new(self.now()),
@@ -237,37 +330,56 @@ impl Sessions {
         Ok(live)
     }
 
-    /// Reserves a session for a principal; the longest idle one of its own gives way.
-    fn permit(&self, route: &Route, person: &Person) -> Result<Permit<String>, Reply> {
-        let principal = &person.principal;
-        let on_route = |live: &&Arc<Live>| {
-            live.person.principal == *principal && live.route == route.name && !live.is_ending()
-        };
-        if self.all().iter().filter(on_route).count() >= route.per_principal
-            && !self.evict(|live| on_route(&live))
-        {
-            let name = &route.name;
-            let message =
-                format!("too many connections to the server {name:?} are in use; try again later");
-            return Err(Reply::failed(&message, "busy"));
+    /// Connects to an upstream for a session of its own.
+    fn connect(&self, route: &Route, person: &Person) -> Result<(Permit<String>, Upstream), Reply> {
+        let name = &route.name;
+        if !self.circuits.admits(name, person, self.now()) {
+            let message = format!("the server {name:?} keeps ending; try again in a minute");
+            return Err(Reply::failed(&message, "upstream_down"));
         }
-        self.shares.take(principal.clone()).or_else(|full| {
-            let is_own = |live: &Arc<Live>| live.person.principal == *principal;
-            let may_retry = matches!(full, Full::Share { .. }) && self.evict(is_own);
-            // What gave way is freed when it has ended, which takes a moment.
-            let again = may_retry.then(|| self.shares.take(principal.clone()).ok());
-            again
-                .flatten()
-                .ok_or_else(|| Reply::failed("too many sessions are open; try again later", "busy"))
-        })
+        let permit = self.permit(Target::One(route), person)?;
+        let upstream = (route.connect)().map_err(|error| {
+            tracing::warn!(server = %name, %error, "the server cannot be started");
+            let why = not_started(&error);
+            self.circuits.note_end(&self.gateway, name, person, why);
+            let message = format!("the server {name:?} cannot be started: {error}");
+            Reply::failed(&message, "upstream_unreachable")
+        })?;
+        self.circuits.note_start(name);
+        Ok((permit, upstream))
+    }
+
+    /// Reserves a session for a principal; the longest idle one of its own gives way.
+    fn permit(&self, target: Target<'_>, person: &Person) -> Result<Permit<String>, Reply> {
+        let principal = &person.principal;
+        for route in target.routes() {
+            let on_route = |live: &&Arc<Live>| {
+                live.person.principal == *principal && live.uses(route) && !live.is_ending()
+            };
+            if self.all().iter().filter(on_route).count() >= route.per_principal
+                && !self.evict(|live| on_route(&live))
+            {
+                let name = &route.name;
+                let message = format!(
+                    "too many connections to the server {name:?} are in use; try again later"
+                );
+                return Err(Reply::failed(&message, "busy"));
+            }
+        }
+        let busy = || Reply::failed("too many sessions are open; try again later", "busy");
+        let is_own = |live: &Arc<Live>| live.person.principal == *principal && !live.is_ending();
+        if self.all().iter().filter(|live| is_own(live)).count()
+            >= self.settings.sessions_per_principal
+            && !self.evict(is_own)
+        {
+            return Err(busy());
+        }
+        self.shares.take(principal.clone()).map_err(|_| busy())
     }
 
     fn all(&self) -> Vec<Arc<Live>> {
         let mut all: Vec<_> = self.legacy.lock().values().cloned().collect();
-        // Held by `shared` while it starts one.
-        if let Some(modern) = self.modern.try_lock() {
-            all.extend(modern.values().cloned());
-        }
+        all.extend(self.modern.lock().values().cloned());
         all
     }
 
@@ -288,11 +400,21 @@ impl Sessions {
         }
     }
 
-    async fn run(self: Arc<Self>, live: Arc<Live>, mut upstream: Upstream, idle: Duration) {
+    async fn run(self: Arc<Self>, live: Arc<Live>, upstream: Option<Upstream>, idle: Duration) {
+        let mut upstream = upstream;
+        let reading = async {
+            match (&live.service, &mut upstream) {
+                (Service::One(session), Some(upstream)) => {
+                    session.read_upstream(&mut upstream.receiver).await
+                }
+                // A union outlives its upstreams.
+                (Service::One(_) | Service::All(_), _) => std::future::pending().await,
+            }
+        };
         let ended = tokio::select! {
             biased;
             () = live.stop.cancelled() => None,
-            closed = live.session.read_upstream(&mut upstream.receiver) => Some(closed),
+            closed = reading => Some(closed),
             () = self.idle(&live, idle) => None,
         };
         live.stop.cancel();
@@ -300,19 +422,24 @@ impl Sessions {
         self.modern
             .lock()
             .retain(|_, other| !Arc::ptr_eq(other, &live));
-        live.session.end().await;
+        match &live.service {
+            Service::One(session) => session.end().await,
+            Service::All(union) => union.end().await,
+        }
         live.general.end();
         for stream in live.streams.lock().open.values() {
             stream.end();
         }
-        if let Some(observed) = &live.session.observed {
-            observed.note_era(live.session.upstream_era());
-        }
-        match ended {
-            Some(closed) => self.note_end(&live.route, &words(closed)),
-            None => {
+        match (ended, upstream) {
+            (Some(closed), _) => {
+                let (name, why) = (&live.route, words(closed));
+                self.circuits
+                    .note_end(&self.gateway, name, &live.person, why);
+            }
+            (None, Some(upstream)) => {
                 upstream.close().await;
             }
+            (None, None) => {}
         }
     }
 
@@ -330,48 +457,26 @@ impl Sessions {
         }
     }
 
-    fn note_start(&self, route: &str) {
-        let mut circuits = self.circuits.lock();
-        circuits.entry(route.to_owned()).or_default().note_start();
-    }
-
     /// What goes on behind a route.
     pub(super) fn status(&self, route: &str) -> UpstreamStatus {
         let mut seen = Seen::default();
-        let count = |seen: &mut Seen, live: &Arc<Live>| {
-            if live.route != route || live.is_ending() {
-                return;
+        for live in self.all() {
+            if live.is_ending() {
+                continue;
             }
+            let Some(session) = live.service.session_with(&live.route, route) else {
+                continue;
+            };
             seen.sessions += 1;
-            seen.children += usize::from(live.session.upstream.is_child());
-            seen.era = live.session.upstream_era().or(seen.era);
-        };
-        for live in self.legacy.lock().values() {
-            count(&mut seen, live);
+            seen.children += usize::from(session.upstream.is_child());
+            seen.era = session.upstream_era().or(seen.era);
         }
-        for live in self.modern.lock().values() {
-            count(&mut seen, live);
-        }
-        if let Some(circuit) = self.circuits.lock().get(route) {
-            seen.retry_at = circuit.open_until(self.now());
-            seen.is_down = circuit.is_down();
-        }
+        seen.retry_at = self.circuits.open_until(route, self.now());
+        seen.is_down = self.circuits.is_down(route);
         match &self.gateway.observer {
             Some(observer) => observer.of(route).status(route, seen),
             None => Observer::new().of(route).status(route, seen),
         }
-    }
-
-    fn note_end(&self, route: &str, why: &str) {
-        let now = self.now();
-        if let Some(observer) = &self.gateway.observer {
-            observer.of(route).note_error(now, why.to_owned());
-        }
-        self.circuits
-            .lock()
-            .entry(route.to_owned())
-            .or_default()
-            .note_end(now);
     }
 
     /// Ends all sessions, and waits until their servers are gone.
@@ -382,22 +487,21 @@ impl Sessions {
     }
 }
 
-/// How a server ended, in words.
-fn words(closed: Closed) -> String {
-    match closed {
-        Closed::Exited(Some(status)) => format!("it has exited: {status}"),
-        Closed::Exited(None) => "it has exited".to_owned(),
-        Closed::Here => "its connection has ended".to_owned(),
-    }
-}
-
 impl Live {
     fn touch(&self, now: UnixTime) {
         *self.used.lock() = now;
     }
 
     fn is_busy(&self) -> bool {
-        self.session.is_busy() || self.general.is_read()
+        self.service.is_busy() || self.general.is_read()
+    }
+
+    /// Whether it has a connection to an upstream.
+    fn uses(&self, route: &Route) -> bool {
+        match self.service {
+            Service::One(_) => self.route == route.name,
+            Service::All(_) => true,
+        }
     }
 
     fn is_ending(&self) -> bool {
@@ -416,8 +520,9 @@ impl Live {
         let number = streams.next;
         streams.open.insert(number, stream.clone());
         while streams.open.len() > MAX_KEPT_STREAMS {
-            // Those that were read to their end, oldest first.
-            let over = streams.open.iter().find(|(_, stream)| stream.is_over());
+            // Those that were read to their end, then those that nobody came back for, oldest first.
+            let find = |is_it: fn(&Stream) -> bool| streams.open.iter().find(|it| is_it(it.1));
+            let over = find(Stream::is_over).or_else(|| find(Stream::is_left));
             let Some(over) = over.map(|(number, _)| *number) else {
                 break;
             };

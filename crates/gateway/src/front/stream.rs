@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::envelope::{Envelope, Kind};
 use crate::json::RawObject;
+use crate::memory::{Account, Growing};
 
 /// How many messages wait before those that need not arrive give way.
 const MANY: usize = 256;
@@ -53,6 +54,8 @@ struct Queue {
     reader: u64,
     /// Messages that gave way.
     dropped: u64,
+    /// The memory of what is kept and what waits.
+    memory: Growing,
 }
 
 /// What a response body gets next.
@@ -87,6 +90,12 @@ impl Stream {
     /// The general stream of a session.
     pub(crate) fn general() -> Self {
         Self::with(None, None)
+    }
+
+    /// Counts what the stream holds towards the memory of a principal.
+    pub(crate) fn counted(self, memory: &Account) -> Self {
+        self.change(|queue| queue.memory = Growing::of(memory.clone()));
+        self
     }
 
     fn with(open: Option<usize>, abandoned: Option<CancellationToken>) -> Self {
@@ -127,6 +136,12 @@ impl Stream {
     pub(crate) fn is_over(&self) -> bool {
         let queue = self.0.queue.lock();
         queue.is_closed || queue.open == Some(0) && queue.waiting.is_empty()
+    }
+
+    /// Whether nothing will come that nobody reads.
+    pub(crate) fn is_left(&self) -> bool {
+        let queue = self.0.queue.lock();
+        queue.reader.is_multiple_of(2) && (queue.is_closed || queue.open == Some(0))
     }
 
     /// Resolves when a body stops reading before the stream has ended, if that cancels.
@@ -172,11 +187,13 @@ impl Queue {
         if self.waiting.len() >= MANY && self.gives_way(&message) {
             return;
         }
-        if self.waiting_bytes + message.len() > MAX_BYTES {
+        let bytes = self.waiting_bytes + message.len();
+        if bytes > MAX_BYTES || !self.memory.resize(bytes + self.kept_bytes) {
             tracing::warn!("a client does not read its stream, which was closed");
             self.is_closed = true;
             self.waiting.clear();
             self.waiting_bytes = 0;
+            self.memory.resize(self.kept_bytes);
             return;
         }
         self.waiting_bytes += message.len();
@@ -199,7 +216,8 @@ impl Queue {
                 let Some(token) = params.and_then(progress_token) else {
                     return false;
                 };
-                let same = self.waiting.iter().position(|waiting| {
+                // The last, so that what comes before it is less.
+                let same = self.waiting.iter().rposition(|waiting| {
                     memchr::memmem::find(waiting, b"notifications/progress").is_some()
                         && Envelope::read(waiting).is_ok_and(|envelope| {
                             envelope.params().and_then(progress_token).as_deref() == Some(&token)
@@ -255,6 +273,7 @@ impl Queue {
             self.kept_bytes -= old.len();
             self.first += 1;
         }
+        self.memory.resize(self.waiting_bytes + self.kept_bytes);
         Some((number, message))
     }
 }

@@ -17,7 +17,7 @@ pub struct UpstreamStatus {
     pub version: Option<&'static str>,
     /// Whether it runs.
     pub state: UpstreamState,
-    /// When it may be started again, while the circuit is open.
+    /// When it may be started again by everybody, while it is left alone for somebody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<UnixTime>,
     /// Connections to it.
@@ -48,7 +48,8 @@ pub enum UpstreamState {
     Idle,
     /// The last connection failed, and there is no other.
     Down,
-    /// It has failed so often that it is left alone for a while.
+    /// It has failed so often for somebody that it is left alone for a while, and there is no
+    /// connection to it.
     CircuitOpen,
 }
 
@@ -112,10 +113,10 @@ impl Observed {
             name: name.to_owned(),
             version: self.era.lock().map(Era::version),
             state: match seen {
+                Seen { sessions: 1.., .. } => UpstreamState::Running,
                 Seen {
                     retry_at: Some(_), ..
                 } => UpstreamState::CircuitOpen,
-                Seen { sessions: 1.., .. } => UpstreamState::Running,
                 Seen { is_down: true, .. } => UpstreamState::Down,
                 Seen { .. } => UpstreamState::Idle,
             },

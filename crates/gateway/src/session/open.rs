@@ -13,12 +13,19 @@ use crate::call::Call;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::{RawObject, quoted};
+use crate::kept::Given;
 use crate::reply::Reply;
 
 /// The maximum number of requests of a client that are open at once.
 const MAX_OPEN: usize = 10_000;
+/// The maximum number of those that have one id.
+const MAX_SAME_ID: usize = 100;
+/// The longest id of a URL visit, in bytes.
+const MAX_VISIT_ID: usize = 1 << 10;
 /// How many finished URL visits are remembered until somebody asks for them.
 const MAX_COMPLETED: usize = 256;
+/// The maximum number of tools that a question may be of, if it is not clear which asks.
+const MAX_TARGETS: usize = 8;
 /// How many progress tokens are remembered for calls that outlive their response.
 const MAX_TASK_TOKENS: usize = 1_000;
 
@@ -57,6 +64,9 @@ pub(super) enum Pending {
     Client(Arc<Call>, u64),
     Own(oneshot::Sender<Reply>),
 }
+
+/// How many requests of the upstream may be open at the client.
+pub(crate) const MAX_PUSHED: usize = 1_000;
 
 /// Whose request is open at the client.
 pub(crate) enum Push {
@@ -102,12 +112,15 @@ impl Session {
         let mut state = self.state.lock();
         if let Some(calls) = state.by_client_id.get_mut(&call.id) {
             calls.retain(|(_, other)| !Arc::ptr_eq(other, call));
+            if calls.is_empty() {
+                state.by_client_id.remove(&call.id);
+            }
         }
     }
 
     fn close_call_of(&self, call: &Arc<Call>) {
         let mut state = self.state.lock();
-        if let Some(seq) = state.seq_of(call) {
+        if let Some(seq) = call.seq() {
             state.close(call, seq);
         }
     }
@@ -138,6 +151,64 @@ impl Session {
             Pending::Client(call, _) => Some(call.clone()),
             Pending::Own(_) => None,
         }
+    }
+
+    /// What the calls are of that are open at the server.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        let flows = self.lowered.open_calls();
+        let flows = flows.iter().map(|flow| flow.target.clone());
+        let calls = self.open_calls();
+        let calls = calls.iter().map(|call| call.target());
+        let mut targets: Vec<String> = flows.chain(calls).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets.truncate(MAX_TARGETS);
+        if targets.is_empty() {
+            targets.push(String::new());
+        }
+        targets
+    }
+
+    /// The calls on which a server may ask that are open there.
+    fn open_calls(&self) -> Vec<Arc<Call>> {
+        let calls: Vec<_> = self.state.lock().asking.values().cloned().collect();
+        let is_open = |call: &Arc<Call>| call.upstream_id.lock().is_some();
+        calls.into_iter().filter(is_open).collect()
+    }
+
+    /// Notes an answer that the server gets, on all calls that it may belong to.
+    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+        for flow in self.lowered.open_calls() {
+            flow.note_answer(given.clone());
+        }
+        for call in self.open_calls() {
+            call.note_answer(given.clone());
+        }
+        // If there are none, nothing else can be lost.
+        self.end_answers(vec![given]);
+    }
+
+    /// Notes how a call has ended on which the server got these answers.
+    pub(crate) fn answers_used(&self, reply: &Reply, answers: Vec<Arc<Given>>) {
+        if reply.is_lost() {
+            for given in &answers {
+                given.lose();
+            }
+        }
+        self.end_answers(answers);
+    }
+
+    /// Notes that a call has ended on which the server got these answers.
+    pub(crate) fn end_answers(&self, answers: Vec<Arc<Given>>) {
+        if !answers.is_empty() {
+            let kept = self.desk.kept.clone();
+            self.spawn(async move { kept.ended(answers).await });
+        }
+    }
+
+    /// Whether a request has no response of the upstream yet.
+    pub(crate) fn is_open_at_upstream(&self, id: &RawId) -> bool {
+        self.state.lock().requests.contains_key(id)
     }
 
     /// The open calls of the client by the token of their progress reports.
@@ -212,6 +283,9 @@ impl Session {
     /// Notes that a URL was visited, as its server reports. Returns whether somebody here waits
     /// for it.
     pub(crate) fn note_completed(&self, id: &str) -> bool {
+        if id.len() > MAX_VISIT_ID {
+            return false;
+        }
         let mut state = self.state.lock();
         if let Some(waiting) = state.visits.remove(id) {
             return waiting.send(()).is_ok();
@@ -251,7 +325,9 @@ impl Session {
             state.completed.remove(index);
             // The receiver is right here.
             let _ = sender.send(());
-        } else {
+        } else if id.len() <= MAX_VISIT_ID {
+            // Those that nobody waits for any more.
+            state.visits.retain(|_, waiting| !waiting.is_closed());
             state.visits.insert(id.to_owned(), sender);
         }
         visited
@@ -286,19 +362,23 @@ impl State {
         }
     }
 
-    pub(super) fn seq_of(&self, call: &Arc<Call>) -> Option<u64> {
-        let mut calls = self.by_client_id.get(&call.id)?.iter();
-        let found = calls.find(|(_, other)| Arc::ptr_eq(other, call));
-        found.map(|(seq, _)| *seq)
+    /// Whether a client waits for a call, or may cancel it.
+    pub(super) fn is_noted(&self, call: &Arc<Call>) -> bool {
+        let mut calls = self.by_client_id.get(&call.id).into_iter().flatten();
+        calls.any(|(_, other)| Arc::ptr_eq(other, call))
     }
 
     pub(super) fn note(&mut self, call: &Arc<Call>) -> Result<u64, Reply> {
         if self.requests.len() >= MAX_OPEN {
             return Err(Reply::failed("too many requests are open", "busy"));
         }
+        let calls = self.by_client_id.entry(call.id.clone()).or_default();
+        if calls.len() >= MAX_SAME_ID {
+            return Err(Reply::failed("too many requests have this id", "busy"));
+        }
         self.next += 1;
         let seq = self.next;
-        let calls = self.by_client_id.entry(call.id.clone()).or_default();
+        call.set_seq(seq);
         calls.push((seq, call.clone()));
         if call.method.may_ask() {
             self.asking.insert(seq, call.clone());
@@ -330,7 +410,7 @@ impl State {
 
     /// Sends a call to the upstream once more, under a new id.
     pub(crate) fn reopen(&mut self, call: &Arc<Call>) -> RawId {
-        let seq = self.seq_of(call).unwrap_or(0);
+        let seq = call.seq().unwrap_or(0);
         let id = self.mint();
         *call.upstream_id.lock() = Some(id.clone());
         self.requests

@@ -21,20 +21,23 @@ const L11: &str = "2025-11-25";
 const M: &str = "2026-07-28";
 
 /// A gateway with routes to two scripted servers, `one` and `two`.
-struct Web {
-    world: World,
+pub(crate) struct Web {
+    pub(crate) world: World,
     router: Router,
     /// The servers that were connected to, in their order.
-    servers: Arc<Mutex<Vec<Peer>>>,
+    pub(crate) servers: Arc<Mutex<Vec<Peer>>>,
 }
 
 impl Web {
-    async fn new(ways: Ways) -> Self {
+    pub(crate) async fn new(ways: Ways) -> Self {
         Self::with(ways, FrontSettings::default()).await
     }
 
-    async fn with(ways: Ways, settings: FrontSettings) -> Self {
-        let world = World::new(ways).await;
+    pub(crate) async fn with(ways: Ways, settings: FrontSettings) -> Self {
+        Self::of(World::new(ways).await, settings)
+    }
+
+    pub(crate) fn of(world: World, settings: FrontSettings) -> Self {
         let servers: Arc<Mutex<Vec<Peer>>> = Arc::default();
         let route = |name: &str| {
             let (servers, name) = (servers.clone(), name.to_owned());
@@ -71,7 +74,7 @@ impl Web {
         self.servers.lock().pop().expect("a server")
     }
 
-    async fn send(&self, who: &str, request: Request<Body>) -> Response<Body> {
+    pub(crate) async fn send(&self, who: &str, request: Request<Body>) -> Response<Body> {
         let mut request = request;
         let person = Person {
             principal: who.to_owned(),
@@ -83,8 +86,15 @@ impl Web {
     }
 
     /// Sends a message of a session without waiting for the response.
-    fn post(&self, session: &Session, message: Value) -> tokio::task::JoinHandle<Reply> {
-        let request = session.request(message);
+    pub(crate) fn post(&self, session: &Session, message: Value) -> tokio::task::JoinHandle<Reply> {
+        self.post_request(session, session.request(message))
+    }
+
+    pub(crate) fn post_request(
+        &self,
+        session: &Session,
+        request: Request<Body>,
+    ) -> tokio::task::JoinHandle<Reply> {
         let (router, who) = (self.router.clone(), session.who.clone());
         tokio::spawn(async move {
             let mut request = request;
@@ -99,7 +109,7 @@ impl Web {
     }
 
     /// Begins a session of 2025; returns it with its server.
-    async fn begin(&self, who: &str, capabilities: Value) -> (Session, Peer) {
+    pub(crate) async fn begin(&self, who: &str, capabilities: Value) -> (Session, Peer) {
         let mut session = Session {
             who: who.to_owned(),
             path: "/mcp/one",
@@ -126,14 +136,14 @@ impl Web {
 }
 
 #[derive(Clone)]
-struct Session {
-    who: String,
-    path: &'static str,
-    id: Option<String>,
+pub(crate) struct Session {
+    pub(crate) who: String,
+    pub(crate) path: &'static str,
+    pub(crate) id: Option<String>,
 }
 
 impl Session {
-    fn request(&self, message: Value) -> Request<Body> {
+    pub(crate) fn request(&self, message: Value) -> Request<Body> {
         let mut request = Request::post(self.path)
             .header("accept", "application/json, text/event-stream")
             .header("content-type", "application/json");
@@ -147,8 +157,8 @@ impl Session {
 }
 
 /// A response whose body is read as it comes.
-struct Reply {
-    status: StatusCode,
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
     session: Option<String>,
     kind: String,
     body: BodyDataStream,
@@ -156,7 +166,7 @@ struct Reply {
 }
 
 impl Reply {
-    fn of(response: Response<Body>) -> Self {
+    pub(crate) fn of(response: Response<Body>) -> Self {
         let header = |name: &str| {
             let value = response.headers().get(name)?;
             Some(value.to_str().unwrap().to_owned())
@@ -170,7 +180,7 @@ impl Reply {
         }
     }
 
-    async fn json(mut self) -> Value {
+    pub(crate) async fn json(mut self) -> Value {
         assert_eq!(self.kind, "application/json");
         while let Some(chunk) = self.body.next().await {
             self.read
@@ -180,7 +190,7 @@ impl Reply {
     }
 
     /// The next event with data: its id and its message. `None` at the end.
-    async fn event(&mut self) -> Option<(String, Value)> {
+    pub(crate) async fn event(&mut self) -> Option<(String, Value)> {
         assert_eq!(self.kind, "text/event-stream");
         loop {
             while let Some((event, rest)) = self.read.split_once("\n\n") {
@@ -205,7 +215,7 @@ impl Reply {
     }
 }
 
-fn call(id: u64) -> Value {
+pub(crate) fn call(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
         "params": {"name": "t", "arguments": {}}})
 }
@@ -403,9 +413,10 @@ async fn beyond_its_share_a_principals_longest_idle_session_gives_way() {
 
 // ---- 2026-07-28
 
-fn modern_request(method: &str, name: Option<&str>, params: Value) -> Request<Body> {
+pub(crate) fn modern_request(method: &str, name: Option<&str>, params: Value) -> Request<Body> {
     let mut request = Request::post("/mcp/one")
         .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
         .header("mcp-protocol-version", M)
         .header("mcp-method", method);
     if let Some(name) = name {
@@ -416,7 +427,7 @@ fn modern_request(method: &str, name: Option<&str>, params: Value) -> Request<Bo
 }
 
 impl Web {
-    fn send_modern(&self, request: Request<Body>) -> tokio::task::JoinHandle<Reply> {
+    pub(crate) fn send_modern(&self, request: Request<Body>) -> tokio::task::JoinHandle<Reply> {
         let router = self.router.clone();
         tokio::spawn(async move {
             let mut request = request;
@@ -474,7 +485,7 @@ async fn clients_without_sessions_share_a_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn headers_that_differ_from_the_body_are_refused() {
+async fn requests_whose_headers_or_metadata_are_wrong_are_refused() {
     let web = Web::new(Ways::None).await;
     let params = || modern(json!({"name": "t"}), json!({}));
     let other_version = {
@@ -486,7 +497,15 @@ async fn headers_that_differ_from_the_body_are_refused() {
             .insert("mcp-protocol-version", "2099-01-01".parse().unwrap());
         request
     };
+    let without = |member: &str| {
+        let mut params = params();
+        let name = format!("io.modelcontextprotocol/{member}");
+        params["_meta"].as_object_mut().unwrap().remove(&name);
+        modern_request("tools/call", Some("t"), params)
+    };
     for (request, code) in [
+        (without("protocolVersion"), -32602),
+        (without("clientCapabilities"), -32602),
         (modern_request("tools/call", Some("u"), params()), -32020),
         (modern_request("tools/call", None, params()), -32020),
         (other_version, -32022),
@@ -495,6 +514,10 @@ async fn headers_that_differ_from_the_body_are_refused() {
         assert_eq!(reply.status, StatusCode::BAD_REQUEST);
         assert_eq!(reply.json().await["error"]["code"], code);
     }
+    let initialize = modern_request("initialize", None, modern(json!({}), json!({})));
+    let reply = web.send_modern(initialize).await.unwrap();
+    assert_eq!(reply.status, StatusCode::NOT_FOUND);
+    assert_eq!(reply.json().await["error"]["code"], -32601);
     assert!(web.servers.lock().is_empty(), "a server was connected to");
 }
 

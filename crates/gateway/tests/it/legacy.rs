@@ -287,23 +287,74 @@ async fn beside_a_silent_client_a_page_opens_and_the_first_to_answer_wins() {
     let asked = pair.client.next().await;
     world.nothing_opened().await;
     world.pass(Duration::from_secs(30)).await;
-    let url = pair.client.next().await;
-    // It has URL mode, which it may be as silent about: not used for this.
-    assert_eq!(url["method"], "elicitation/create", "{url}");
-    assert_eq!(url["params"]["mode"], "url");
-    pair.client.reply(&url, json!({"action": "accept"})).await;
-    let page = url["params"]["url"].as_str().unwrap().to_owned();
+    // It has URL mode, about which it may be as silent.
+    let page = world.opened().await;
+    pair.client.nothing().await;
     world.answer(&page, json!({"name": "Ada"})).await;
     // The form that the client never showed is withdrawn.
-    let mut said = [pair.client.next().await, pair.client.next().await];
-    said.sort_by_key(|it| it["method"].to_string());
-    assert_eq!(said[0]["method"], "notifications/cancelled");
-    assert_eq!(said[0]["params"]["requestId"], asked["id"]);
-    assert_eq!(said[1]["method"], "notifications/elicitation/complete");
+    let withdrawn = pair.client.next().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
     assert_eq!(
         pair.server.next().await["result"]["content"],
         json!({"name": "Ada"})
     );
+}
+
+#[tokio::test]
+async fn a_client_that_shows_no_urls_either_gets_the_link() {
+    let world = World::new(Ways::Pages).await;
+    let mut pair = world.connect();
+    pair.initialize(L11, all()).await;
+    pair.client.call(1, "t", json!({})).await;
+    let _call = pair.server.next().await;
+    pair.server
+        .request(0, "elicitation/create", name_form())
+        .await;
+    let form = pair.client.next().await;
+    world.pass(Duration::from_secs(30)).await;
+    let url = pair.client.next().await;
+    assert_eq!(url["params"]["mode"], "url", "{url}");
+    world.pass(Duration::from_secs(15)).await;
+    let mut sent = [pair.client.next().await, pair.client.next().await];
+    sent.sort_by_key(|it| it["method"].to_string());
+    assert_eq!(sent[0]["params"]["requestId"], url["id"], "{sent:?}");
+    let linked = sent[1]["result"]["content"][0]["text"].as_str().unwrap();
+    let page = linked.split_whitespace().find(|it| it.starts_with("http"));
+    world.answer(page.unwrap(), json!({"name": "Ada"})).await;
+    let withdrawn = pair.client.next().await;
+    assert_eq!(withdrawn["params"]["requestId"], form["id"]);
+    let answer = pair.server.next().await;
+    assert_eq!(answer["result"]["content"], json!({"name": "Ada"}));
+}
+
+#[tokio::test]
+async fn a_url_that_a_silent_client_does_not_show_is_asked_for_in_the_browser() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    pair.initialize(L11, all()).await;
+    pair.client.call(1, "t", json!({})).await;
+    let _call = pair.server.next().await;
+    let question = json!({"mode": "url", "message": "Connect", "elicitationId": "e",
+        "url": "https://example.com/connect"});
+    pair.server
+        .request(0, "elicitation/create", question.clone())
+        .await;
+    let asked = pair.client.next().await;
+    world.pass(Duration::from_secs(30)).await;
+    let page = world.opened().await;
+    world.answer(&page, json!({})).await;
+    let withdrawn = pair.client.next().await;
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    assert_eq!(
+        pair.server.next().await["result"],
+        json!({"action": "accept"})
+    );
+    assert_eq!(world.opened().await, "https://example.com/connect");
+    // It is not asked again.
+    pair.server.request(1, "elicitation/create", question).await;
+    pair.client.nothing().await;
+    world.opened().await;
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@
 )]
 
 mod approvals;
+mod bounds;
 mod front;
+mod hard_cases;
 mod http_server;
 mod http_upstream;
 mod legacy;
@@ -21,4 +23,5 @@ mod observe;
 mod raised;
 #[cfg(feature = "traces")]
 mod traces;
+mod union;
 mod world;

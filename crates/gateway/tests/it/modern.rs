@@ -97,3 +97,37 @@ async fn a_client_that_shows_nothing_gets_state_only_rounds_while_the_page_is_op
         (&json!(3), &complete(text("done")))
     );
 }
+
+#[tokio::test]
+async fn the_state_of_a_gateway_behind_this_one_is_not_taken_for_ours() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    let capabilities = json!({"elicitation": {"form": {}, "url": {}}, "roots": {}});
+    first(&mut pair, capabilities.clone()).await;
+    let mut state = "entreat1.AgAA".to_owned();
+    // The state of a gateway behind the one behind this one is marked already.
+    for id in [1, 3] {
+        pair.client
+            .request(id, "tools/call", call(capabilities.clone()))
+            .await;
+        let asked = pair.server.next().await;
+        let mut theirs = round();
+        theirs["requestState"] = json!(state);
+        pair.server.reply(&asked, theirs).await;
+        let first = pair.client.next().await;
+        assert_eq!(first["result"]["inputRequests"], round()["inputRequests"]);
+        let mut params = call(capabilities.clone());
+        params["requestState"] = first["result"]["requestState"].clone();
+        params["inputResponses"] = json!({"b": {"roots": []}});
+        pair.client
+            .request(id + 1, "tools/call", params.clone())
+            .await;
+        let retry = pair.server.next().await;
+        let expected = std::mem::take(&mut state);
+        params["requestState"] = json!(expected);
+        assert_eq!(retry["params"], params);
+        pair.server.reply(&retry, complete(text("done"))).await;
+        assert_eq!(pair.client.next().await["result"], complete(text("done")));
+        state = first["result"]["requestState"].as_str().unwrap().to_owned();
+    }
+}

@@ -344,7 +344,7 @@ impl Web {
     }
 
     fn post(&self, path: &str, session: Option<&str>, message: &Value) -> Waiting {
-        let mut request = axum::http::Request::post(path)
+        let mut request = http::Request::post(path)
             .header("accept", "application/json, text/event-stream")
             .header("content-type", "application/json");
         if let Some(session) = session {
@@ -361,7 +361,7 @@ impl Web {
     }
 }
 
-type Waiting = tokio::task::JoinHandle<axum::http::Response<axum::body::Body>>;
+type Waiting = tokio::task::JoinHandle<http::Response<axum::body::Body>>;
 
 fn hello() -> Value {
     let params = json!({"protocolVersion": L11, "capabilities": {},

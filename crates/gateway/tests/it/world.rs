@@ -53,8 +53,17 @@ impl World {
     }
 
     pub(crate) async fn built(ways: Ways, build: impl FnOnce(Builder) -> Builder) -> Self {
+        Self::on(ways, Engine::builder(), build).await
+    }
+
+    /// A gateway on an engine of its own kind, such as one with a durable store.
+    pub(crate) async fn on(
+        ways: Ways,
+        engine: entreat_engine::Builder,
+        build: impl FnOnce(Builder) -> Builder,
+    ) -> Self {
         let clock = VirtualClock::new(UnixTime::from_millis(1_800_000_000_000));
-        let engine = Engine::builder().clock(clock.clone());
+        let engine = engine.clock(clock.clone());
         let engine = engine.start().await.expect("the engine starts");
         let mut asker = engine.asker_settings().clone();
         asker.limits.creations_per_minute = None;
@@ -78,6 +87,11 @@ impl World {
 
     /// Connects a client and a server through the gateway.
     pub(crate) fn connect(&self) -> Pair {
+        self.connect_with(Policy::default())
+    }
+
+    /// Connects a client and a server that may offer what a policy says.
+    pub(crate) fn connect_with(&self, policy: Policy) -> Pair {
         let (client, ours) = tokio::io::duplex(1 << 20);
         let (server, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = split(theirs);
@@ -87,7 +101,7 @@ impl World {
             receiver,
             name: "server".to_owned(),
             url: None,
-            policy: Policy::default(),
+            policy,
         };
         let gateway = self.gateway.clone();
         tokio::spawn(async move {
@@ -190,6 +204,15 @@ impl Pair {
     /// The handshake of a client of 2025 with a server of 2026-07-28.
     /// Returns the request with which the gateway listens for changes.
     pub(crate) async fn initialize_raised(&mut self, version: &str, capabilities: Value) -> Value {
+        self.initialize_raised_only(version, capabilities).await;
+        let listen = self.server.next().await;
+        assert_eq!(listen["method"], "subscriptions/listen");
+        listen
+    }
+
+    /// The handshake of a client of 2025 with a server of 2026-07-28, after which the gateway
+    /// listens for changes.
+    pub(crate) async fn initialize_raised_only(&mut self, version: &str, capabilities: Value) {
         let params = json!({"protocolVersion": version, "capabilities": capabilities,
             "clientInfo": {"name": "client", "version": "1"}});
         self.client.request(0, "initialize", params).await;
@@ -208,9 +231,6 @@ impl Pair {
         self.client
             .send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
-        let listen = self.server.next().await;
-        assert_eq!(listen["method"], "subscriptions/listen");
-        listen
     }
 
     /// Makes the server one of 2025 for a client of 2026-07-28, whose first request has gone out.
@@ -257,7 +277,7 @@ pub(crate) fn modern(params: Value, capabilities: Value) -> Value {
 /// One end of a connection that speaks in lines.
 pub(crate) struct Peer {
     reader: BufReader<ReadHalf<DuplexStream>>,
-    writer: WriteHalf<DuplexStream>,
+    pub(crate) writer: WriteHalf<DuplexStream>,
 }
 
 impl Peer {
@@ -332,6 +352,16 @@ impl Peer {
     pub(crate) async fn next(&mut self) -> Value {
         let line = self.line().await;
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// The next message, if there is one after everything has run.
+    pub(crate) async fn next_if_any(&mut self) -> Option<Value> {
+        settle().await;
+        tokio::select! {
+            biased;
+            message = self.next() => Some(message),
+            () = tokio::task::yield_now() => None,
+        }
     }
 
     /// Panics if there is a message.

@@ -166,10 +166,15 @@ fn of_type(name: &str, schema: &Value, value: Value) -> Result<Value, Refusal> {
         "array" => "a list",
         "integer" => "a whole number",
         "boolean" => "true or false",
-        _ => "a text",
+        _ => "a string",
     };
+    // How such an object looks is in its description.
+    let about = schema["description"]
+        .as_str()
+        .filter(|_| wanted == "an object");
+    let about = about.map(|about| format!(" {about}")).unwrap_or_default();
     Err(format!(
-        "`{name}` must be {wanted}; {} was sent.",
+        "`{name}` must be {wanted}; {} was sent.{about}",
         described(&value)
     ))
 }
@@ -190,7 +195,7 @@ fn described(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

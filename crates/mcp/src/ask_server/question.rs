@@ -104,7 +104,8 @@ fn kind_of(arguments: &Arguments, question: Option<&str>) -> Result<QuestionKind
             return Err(message.to_owned());
         }
     };
-    let default = arguments.get("default");
+    let default = arguments.get("default").map(as_text);
+    let default = default.as_ref();
     let field = match kind {
         Some("form") => return form_in(arguments).map(QuestionKind::Form),
         Some("schema") => return schema_in(arguments, question).map(QuestionKind::Form),
@@ -120,14 +121,11 @@ fn kind_of(arguments: &Arguments, question: Option<&str>) -> Result<QuestionKind
             }
             field
         }
-        Some("confirm") => json!({"type": "boolean", "label": CONFIRM}),
-        _ => json!({"type": "text", "label": "Answer"}),
+        Some("confirm") => json!({"type": "boolean"}),
+        _ => json!({"type": "text"}),
     };
     single(question, field, default).map(QuestionKind::Form)
 }
-
-/// The label of a confirmation: it reads right beside a checkbox, a switch and a list.
-pub(crate) const CONFIRM: &str = "I confirm";
 
 /// Refuses arguments that mean nothing for this kind of question.
 fn refuse_misplaced(arguments: &Arguments, kind: Option<&str>) -> Result<(), Refusal> {
@@ -149,7 +147,8 @@ fn refuse_misplaced(arguments: &Arguments, kind: Option<&str>) -> Result<(), Ref
     Ok(())
 }
 
-/// A form with one field; the question is its title.
+/// A form with one field. The question is its title, and the label of a field without one, which
+/// pages then show once.
 pub(super) fn single(
     question: &str,
     mut field: Value,
@@ -161,6 +160,9 @@ pub(super) fn single(
         field["default"] = default.clone();
     }
     let title = title_of(question);
+    if field.get("label").is_none() {
+        field["label"] = title.as_str().into();
+    }
     let form = Form::from_value(&json!({"id": "question", "title": title, "fields": [field]}));
     form.map_err(|problems| {
         let told: Vec<String> = problems
@@ -201,12 +203,12 @@ fn choice_field(arguments: &Arguments) -> Result<Value, Refusal> {
         });
     }
     let is_multiple = arguments.flag("multiple") == Some(true);
-    let (kind, label) = if is_multiple {
-        ("multi_select", "Choices")
+    let kind = if is_multiple {
+        "multi_select"
     } else {
-        ("select", "Choice")
+        "select"
     };
-    let mut field = json!({"type": kind, "label": label, "options": options});
+    let mut field = json!({"type": kind, "options": options});
     if !descriptions.is_empty() {
         field["description"] = descriptions.join("\n").into();
     }
@@ -215,6 +217,16 @@ fn choice_field(arguments: &Arguments) -> Result<Value, Refusal> {
 
 /// How many choices an error lists.
 const SHOWN: usize = 10;
+
+/// A default as text, or a list of texts: as with choices, models write versions and counts as
+/// numbers.
+fn as_text(default: &Value) -> Value {
+    match default {
+        Value::Number(number) => number.to_string().into(),
+        Value::Array(items) => items.iter().map(as_text).collect(),
+        other => other.clone(),
+    }
+}
 
 /// Refuses a default that is not one of the choices.
 fn refuse_no_choice(field: &Value, default: &Value) -> Result<(), Refusal> {
@@ -263,10 +275,10 @@ fn read_choice(choice: &Value) -> Result<(String, Option<&str>, Option<&str>), R
                 Some(Value::Number(number)) => Some(number.to_string()),
                 _ => text("value").or(text("title")).map(str::to_owned),
             };
-            let value = value.ok_or("needs a `value`, which is a text.")?;
+            let value = value.ok_or("needs a `value`, which is a string.")?;
             Ok((value, text("title"), text("description")))
         }
-        _ => Err("must be a text, or an object with a `value`.".to_owned()),
+        _ => Err("must be a string, or an object with a `value`.".to_owned()),
     }
 }
 

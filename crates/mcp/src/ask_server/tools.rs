@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use entreat_core::Kind;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::arguments::list;
+use super::form_schema::form_schema;
 
 pub(super) const ASK_USER: &str = "ask_user";
 pub(super) const ASK_STATUS: &str = "ask_status";
@@ -22,6 +22,8 @@ pub(super) struct Offer {
     pub(super) templates: Vec<String>,
     /// The minimum and maximum of `timeout_seconds`.
     pub(super) timeout_seconds: (u64, u64),
+    /// The default of `timeout_seconds`, and that of a question that nobody waits for.
+    pub(super) default_seconds: (u64, u64),
     /// Whether secrets can be saved to files.
     pub(super) saves_secrets: bool,
 }
@@ -60,6 +62,10 @@ impl Offer {
              field, and a secret in plain text ends up in the conversation{instead}.",
             list(&kinds)
         );
+        let timeout = format!(
+            "How long the user has to answer: by default {}, and {} with `wait: false`.",
+            self.default_seconds.0, self.default_seconds.1
+        );
         let mut properties = json!({
             "question": {
                 "type": "string",
@@ -73,7 +79,7 @@ impl Offer {
             },
             "choices": {
                 "type": "array",
-                "description": "The answers to choose from: texts, or objects with a `value`, \
+                "description": "The answers to choose from: strings, or objects with a `value`, \
                     which you receive, a `title`, which the user sees, and a `description`.",
                 "items": {"anyOf": [{"type": "string"}, choice_schema()]},
                 "minItems": 1,
@@ -105,8 +111,7 @@ impl Offer {
             "secret_to": secret_schema(),
             "timeout_seconds": {
                 "type": "integer",
-                "description": "How long the user has to answer: by default five minutes, and a \
-                    day with `wait: false`.",
+                "description": timeout,
                 "minimum": self.timeout_seconds.0,
                 "maximum": self.timeout_seconds.1,
             },
@@ -119,12 +124,12 @@ impl Offer {
             },
         });
         if let Some(properties) = properties.as_object_mut() {
-            if self.templates.is_empty() {
-                properties.remove("template");
-            }
-            if !self.saves_secrets {
-                properties.remove("secret_to");
-            }
+            // In order: errors list the names too.
+            properties.retain(|name, _| match name.as_str() {
+                "template" => !self.templates.is_empty(),
+                "secret_to" => self.saves_secrets,
+                _ => true,
+            });
         }
         tool(ASK_USER, about, &properties, &[])
     }
@@ -204,94 +209,4 @@ fn secret_schema() -> Value {
         "required": ["file", "name"],
         "additionalProperties": false,
     })
-}
-
-/// The schema of a form definition: what a model needs of the form language.
-fn form_schema() -> Value {
-    let count = json!({"type": "integer", "minimum": 0});
-    json!({
-        "type": "object",
-        "description": "Several questions at once. The answers are in `answers`, by field id.",
-        "properties": {
-            "title": {"type": "string"},
-            "description": {"type": "string"},
-            "fields": {"type": "array", "minItems": 1, "maxItems": 100, "items": {
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
-                    "type": {"type": "string", "enum": Kind::NAMES},
-                    "label": {"type": "string"},
-                    "description": {"type": "string"},
-                    "required": {"type": "boolean", "default": false},
-                    "default": {"description": "A value of the type; not for `file`."},
-                    "sensitive": {"type": "boolean", "description": "A secret: you do not receive it."},
-                    "options": {
-                        "type": "array",
-                        "description": "For `select` and `multi_select`.",
-                        "items": {"anyOf": [{"type": "string"}, {
-                            "type": "object",
-                            "properties": {"value": {"type": "string"}, "title": {"type": "string"}},
-                            "required": ["value", "title"],
-                        }]},
-                    },
-                    "validation": {
-                        "type": "object",
-                        "description": "Rules of the type.",
-                        "properties": {
-                            "minLength": count, "maxLength": count,
-                            "pattern": {"type": "string", "description": "For `text`: a regular expression."},
-                            "format": {"type": "string", "description": "For `text`: email, uri, uuid, \
-                                hostname, ipv4, ipv6, date, date-time or time; for `date`: date or date-time."},
-                            "minimum": {"type": ["number", "string"], "description": "For `number` and `date`."},
-                            "maximum": {"type": ["number", "string"]},
-                            "multipleOf": {"type": "number", "description": "1 for whole numbers."},
-                            "minItems": count, "maxItems": count,
-                            "allowedSchemes": {"type": "array", "items": {"type": "string"},
-                                "description": "For `url`; https only by default."},
-                            "maxSize": {"type": "integer", "description": "For `file`: bytes."},
-                            "allowedMimeTypes": {"type": "array", "items": {"type": "string"},
-                                "description": "For `file`, such as `image/*`."},
-                        },
-                    },
-                },
-                "required": ["id", "type", "label"],
-            }},
-        },
-        "required": ["title", "fields"],
-        "examples": [example_form()],
-    })
-}
-
-/// A form with a field of each type.
-pub(super) fn example_form() -> Value {
-    json!({
-        "title": "New release",
-        "fields": [
-            {"id": "version", "type": "text", "label": "Version", "required": true,
-                "validation": {"pattern": "^[0-9]+[.][0-9]+[.][0-9]+$"}},
-            {"id": "replicas", "type": "number", "label": "Replicas", "default": 2,
-                "validation": {"minimum": 1, "maximum": 10, "multipleOf": 1}},
-            {"id": "notify", "type": "boolean", "label": "Notify the team"},
-            {"id": "day", "type": "date", "label": "Day", "validation": {"minimum": "2026-01-01"}},
-            {"id": "region", "type": "select", "label": "Region", "required": true,
-                "options": [{"value": "eu", "title": "Europe"}, {"value": "us", "title": "United States"}]},
-            {"id": "steps", "type": "multi_select", "label": "Steps", "options": ["build", "test", "deploy"]},
-            {"id": "issue", "type": "url", "label": "Issue"},
-            {"id": "logo", "type": "file", "label": "Logo",
-                "validation": {"allowedMimeTypes": ["image/*"], "maxSize": 1_000_000}},
-        ],
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_get_an_example_of_every_field_type() {
-        let example = example_form();
-        let fields = example["fields"].as_array().unwrap();
-        let types: Vec<&str> = fields.iter().filter_map(|it| it["type"].as_str()).collect();
-        assert_eq!(types, Kind::NAMES);
-    }
 }

@@ -106,6 +106,18 @@ fn right_calls() -> Vec<RightCall> {
             json!({"answer": ["1", "3"]}),
         ),
         (
+            json!({"question": "Which?", "choices": [1, 2], "default": 2}),
+            "Which?",
+            json!({"answer": "1"}),
+            json!({"answer": "1"}),
+        ),
+        (
+            json!({"question": "Which port?", "default": 8080}),
+            "Which port?",
+            json!({"answer": "80"}),
+            json!({"answer": "80"}),
+        ),
+        (
             json!({"question": "Deploy now?", "confirm": true}),
             "Deploy now?",
             json!({"answer": false}),
@@ -172,7 +184,7 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
         (json!({"question": "  "}), vec!["`question` is empty"]),
         (
             json!({"question": 5}),
-            vec!["`question` must be a text; a number was sent"],
+            vec!["`question` must be a string; a number was sent"],
         ),
         (
             json!({"question": "a", "options": ["x"]}),
@@ -234,6 +246,17 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
         (
             json!({"form": {"title": "F", "fields": [field]}}),
             vec!["/fields/0/type", "text", "multi_select"],
+        ),
+        (
+            json!({"form": {"fields": [{"id": "a", "type": "text", "label": "A", "show_if": "b"}]}}),
+            vec![
+                "/fields/0/show_if",
+                "The keys here are `id`, `type`, `label`",
+            ],
+        ),
+        (
+            json!({"form": "Name?"}),
+            vec!["`form` must be an object; a string was sent. Several questions at once."],
         ),
         (
             json!({"schema": {"type": "object"}}),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::answer_text::{AnswerLine, AnswerText, answer_lines, is_empty};
 use super::field::yes_no;
-use super::frame::{AskerView, Frame, html};
+use super::frame::{AskerIdentity, AskerView, Frame, html};
 use super::texts::{NoticeTexts, Texts};
 use super::token::Target;
 use super::visit::QuestionVisit;
@@ -65,7 +65,7 @@ fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
     let (sign, outcome_texts) = outcome_texts(question, texts);
     let page = ClosingPage {
         frame: Frame::new(site, texts, Some(&record.request.asker)),
-        asker: AskerView::new(site, &record.request),
+        asker: AskerView::new(site, texts, &record.request),
         sign,
         texts: outcome_texts,
         title: form.title(),

@@ -108,6 +108,12 @@ pub(super) fn yes_no(form: &Form) -> Option<usize> {
     is_yes_no.then_some(place)
 }
 
+/// Whether a label only repeats the title: that of Yes and No, or of a form's only field.
+fn repeats_title(context: &FieldContext<'_>, field: &Field, place: usize) -> bool {
+    let is_all = context.form.fields().len() == 1 && field.is_required();
+    field.label() == context.form.title() && (is_all || context.yes_no == Some(place))
+}
+
 /// Whether a field is a text that may be left empty whatever else is answered.
 fn is_note(field: &Field) -> bool {
     matches!(field.kind(), Kind::Text(_))
@@ -169,7 +175,7 @@ impl<'a> FieldView<'a> {
             } else {
                 control(context, field, files, test)
             },
-            repeats_title: field.label() == context.form.title(),
+            repeats_title: repeats_title(context, field, place),
             presence: Presence::of(field, context.progress),
             aria_required: access.required,
             aria_invalid: access.invalid,
@@ -209,11 +215,6 @@ impl<'a> FieldView<'a> {
 
     pub(super) fn is_radio(&self) -> bool {
         matches!(&self.control, Control::Options { style, .. } if style.input == "radio")
-    }
-
-    /// Has two buttons that answer and send.
-    pub(super) fn is_buttons(&self) -> bool {
-        matches!(self.control, Control::YesNo)
     }
 
     /// The label is next to the control.

@@ -34,19 +34,42 @@ impl<'a> Frame<'a> {
 /// The asker, as shown to people.
 pub(super) struct AskerView<'a> {
     pub(super) name: &'a str,
-    /// The name that the program gives itself for which the asker asks.
+    pub(super) identity: AskerIdentity,
+    /// The name that the program gives itself for which the asker asks, if `name` is another.
     pub(super) introduced_as: Option<&'a str>,
 }
 
+/// Where the name of an asker comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AskerIdentity {
+    /// The service knows it by this name.
+    Known,
+    /// It is any program on this machine, and calls itself so.
+    Claimed,
+    /// It is any program on this machine, and has no name.
+    Unnamed,
+}
+
 impl<'a> AskerView<'a> {
-    pub(super) fn new(site: &'a Site, request: &'a Request) -> Self {
+    pub(super) fn new(site: &'a Site, texts: &'static Texts, request: &'a Request) -> Self {
         let asker = &*request.asker;
         let brand = site.settings.brands.get(asker);
-        let name = brand.and_then(|brand| brand.name.as_deref());
+        let brand = brand.and_then(|brand| brand.name.as_deref());
         let extras = request.extras.as_ref();
+        let program = extras.and_then(|extras| extras.introduced_as.as_deref());
+        let is_unnamed = brand.is_none() && site.settings.unnamed_askers.contains(asker);
+        let (name, identity) = match program {
+            Some(program) if is_unnamed => (program, AskerIdentity::Claimed),
+            // Only people at this machine can open the page, so it is their machine too.
+            None if is_unnamed && !site.settings.identity.needs_respondent() => {
+                (texts.unnamed.name, AskerIdentity::Unnamed)
+            }
+            _ => (brand.unwrap_or(asker), AskerIdentity::Known),
+        };
         Self {
-            name: name.unwrap_or(asker),
-            introduced_as: extras.and_then(|extras| extras.introduced_as.as_deref()),
+            name,
+            identity,
+            introduced_as: program.filter(|_| identity == AskerIdentity::Known),
         }
     }
 

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use entreat_engine::{ActError, MAX_PAGE, Snapshot, StatusFilter};
 
-use super::frame::{AskerView, Frame, html};
+use super::frame::{AskerIdentity, AskerView, Frame, html};
 use super::token::Target;
 use super::visit::Visit;
 
@@ -37,6 +37,7 @@ struct Item {
     link: String,
     title: String,
     asker: String,
+    identity: AskerIdentity,
     introduced_as: Option<String>,
     when: String,
 }
@@ -114,12 +115,13 @@ impl Item {
             Some(outcome) => (visit.texts.outcome)(outcome).to_owned(),
             None => (visit.texts.left)(snapshot.lifecycle().remaining(site.engine.now())),
         };
-        let asker = AskerView::new(site, request);
+        let asker = AskerView::new(site, visit.texts, request);
         Some(Self {
             id: snapshot.id().to_string(),
             link: format!("{}/e/{}/{pass}", site.root, snapshot.id()),
             title: request.subject.form()?.title().to_owned(),
             asker: asker.name.to_owned(),
+            identity: asker.identity,
             introduced_as: asker.introduced_as.map(str::to_owned),
             when,
         })

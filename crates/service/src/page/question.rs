@@ -18,7 +18,7 @@ use super::closing;
 use super::control::Verdict;
 use super::field::{FieldContext, FieldView, yes_no};
 use super::file_view::{FilesView, is_image, location, uploads_in};
-use super::frame::{AskerView, Clock, Frame, html, render_failed};
+use super::frame::{AskerIdentity, AskerView, Clock, Frame, html, render_failed};
 use super::prose::Prose;
 use super::rendered::RenderedFields;
 use super::visit::QuestionVisit;
@@ -181,7 +181,7 @@ pub(super) async fn page_with(
     let extras = record.request.extras.as_ref();
     let page = QuestionPage {
         frame,
-        asker: AskerView::new(site, &record.request),
+        asker: AskerView::new(site, texts, &record.request),
         title: form.title(),
         message: extras
             .and_then(|extras| form.rest_of_message(extras.message()?))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::answer_text::{AnswerSection, AnswerText, answer_sections};
 use super::closing;
-use super::frame::{AskerView, Clock, Frame, html};
+use super::frame::{AskerIdentity, AskerView, Clock, Frame, html};
 use super::question::check_settings;
 use super::visit::QuestionVisit;
 
@@ -52,7 +52,7 @@ fn page(question: &QuestionVisit, values: Map<String, Value>) -> Response {
     };
     let page = ReviewPage {
         frame: Frame::new(site, texts, Some(&record.request.asker)),
-        asker: AskerView::new(site, &record.request),
+        asker: AskerView::new(site, texts, &record.request),
         title: form.title(),
         action: &here,
         here: &here,

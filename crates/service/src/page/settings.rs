@@ -1,6 +1,6 @@
 //! Settings of the pages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,6 +15,9 @@ pub struct PageSettings {
     pub identity: Identity,
     /// How askers are presented, by asker name.
     pub brands: HashMap<String, Brand>,
+    /// Askers whose names mean nothing to people, because any program on this machine may ask as
+    /// them. Unless a brand names them, pages name the program instead, in its own words.
+    pub unnamed_askers: HashSet<String>,
     /// Storage for uploads; without it, file fields accept none.
     pub uploads: Option<Uploads>,
     /// How often an open page polls the state of its question.
@@ -32,6 +35,7 @@ impl Default for PageSettings {
         Self {
             identity: Identity::default(),
             brands: HashMap::new(),
+            unnamed_askers: HashSet::new(),
             uploads: None,
             poll: Duration::from_secs(10),
             upload_timeout: Duration::from_secs(900),

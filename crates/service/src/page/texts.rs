@@ -10,6 +10,20 @@ use std::time::Duration;
 
 use entreat_core::Outcome;
 
+/// Texts about askers that may be any program on this machine.
+pub(super) struct UnnamedTexts {
+    /// A program without a name.
+    pub(super) name: &'static str,
+    /// Who asks, if the program has no name.
+    pub(super) asks: &'static str,
+    /// Who asks: what stands around the name that the program gives itself.
+    pub(super) claims: (&'static str, &'static str),
+    /// A program: what stands around the name that it gives itself.
+    pub(super) program: (&'static str, &'static str),
+    /// Who gets the answer.
+    pub(super) recipient: &'static str,
+}
+
 /// All texts of a language.
 pub(super) struct Texts {
     pub(super) language: &'static str,
@@ -17,6 +31,7 @@ pub(super) struct Texts {
     pub(super) asked_by: &'static str,
     /// What stands around the name that a program gives itself.
     pub(super) introduced_as: (&'static str, &'static str),
+    pub(super) unnamed: UnnamedTexts,
     pub(super) error_prefix: &'static str,
     pub(super) summary_title: &'static str,
     pub(super) time: &'static str,

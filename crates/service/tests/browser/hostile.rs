@@ -321,7 +321,8 @@ async fn ask(scene: &Scene, text: &str) -> Question {
          "rendering": {"readonly": true}},
     ]));
     form["title"] = json!(short);
-    form["description"] = json!(text);
+    // Each part begins differently: a message does not repeat what the description says.
+    form["description"] = json!(format!("{text}\n\n{}", as_markdown(&format!("x{part}"))));
     let form = Form::from_value(&form).unwrap_or_else(|error| panic!("{error:?}"));
     let asker = scene.site.engine.asker(&short);
     // Begins differently from title and description: what they say is not repeated.

@@ -97,6 +97,16 @@ impl Site {
         Visitor { cookie, here, csrf }
     }
 
+    /// Opens the inbox by its link.
+    pub(crate) async fn inbox(&self) -> String {
+        let opened = self
+            .get(&path_of(&self.pages.inbox_link()), NAVIGATES)
+            .await;
+        let cookie = cookie(&opened.headers);
+        let list = opened.headers[header::LOCATION].to_str().unwrap();
+        text(&self.get(list, &[("cookie", &cookie)]).await)
+    }
+
     pub(crate) async fn post(&self, visitor: &Visitor, fields: &[(&str, &str)]) -> Answer {
         let headers = [("cookie", &*visitor.cookie), ("origin", "null")];
         self.post_as(visitor, &headers, fields).await

@@ -6,9 +6,10 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode, header};
 use entreat_core::{ElicitationId, Status};
 use entreat_engine::Ask;
+use entreat_service::page::PageSettings;
 use serde_json::{Map, Value, json};
 
-use crate::pages::{NAVIGATES, Site, Visitor, between, cookie, path_of, text};
+use crate::pages::{Site, Visitor, between, text};
 
 fn yes_no() -> Value {
     json!({"id": "f", "title": "Delete the old release?", "fields": [
@@ -68,13 +69,86 @@ async fn a_program_that_an_asker_speaks_for_is_named_in_its_own_words() {
     let page = asked_by(&site.page_in_german(&visitor, "").await);
     let words = format!("für ein Programm, das sich „{name}“ nennt");
     assert!(page.contains(&words), "{page}");
-    let inbox = site
-        .get(&path_of(&site.pages.inbox_link()), NAVIGATES)
-        .await;
-    let cookie = cookie(&inbox.headers);
-    let list = inbox.headers[header::LOCATION].to_str().unwrap().to_owned();
-    let list = text(&site.get(&list, &[("cookie", &cookie)]).await);
+    let list = site.inbox().await;
     assert!(list.contains(name), "{list}");
+}
+
+#[tokio::test]
+async fn the_only_label_is_not_shown_where_it_repeats_the_title() {
+    let site = Site::new().await;
+    let options = json!(["eu", "us"]);
+    for (field, label) in [
+        (
+            json!({"type": "text", "required": true}),
+            "<label for=\"f0\" class=\"unseen\"",
+        ),
+        (
+            json!({"type": "select", "required": true, "options": options}),
+            "<legend class=\"unseen\"",
+        ),
+        // That it is optional must be seen.
+        (json!({"type": "text"}), "<label for=\"f0\" dir"),
+    ] {
+        let mut field = field;
+        field["id"] = "a".into();
+        field["label"] = "Where to?".into();
+        let form = json!({"id": "f", "title": "Where to?", "fields": [field]});
+        let (_, visitor) = site.visit_form(form).await;
+        let page = site.page(&visitor, "").await;
+        assert!(page.contains(label), "{label} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_of_this_machine_is_named_by_itself_or_not_at_all() {
+    let mut settings = PageSettings::default();
+    settings.unnamed_askers.insert("deployer".to_owned());
+    let site = Site::at(None, settings).await;
+    let form = || entreat_core::Form::from_value(&yes_no()).unwrap();
+    let asker = site.world.session.asker();
+    let ask = Ask::form(form()).introduced_as("<i>Claude\u{202e}</i> Code");
+    let claims = site.visit(asker.ask(ask).await.unwrap().id()).await;
+    let page = site.page(&claims, "").await;
+    let name = "<bdi class=\"name\">&#60;i&#62;Claude&#60;/i&#62; Code</bdi>";
+    let who = between(&page, "class=\"who\"", "</p>");
+    assert!(
+        who.contains("Question from a program that calls itself “</span>"),
+        "{who}"
+    );
+    assert!(who.contains(name), "{who}");
+    assert!(!page.contains("deployer"), "{page}");
+    assert!(
+        page.contains("It is sent only to the program that asks."),
+        "{page}"
+    );
+    let german = site.page_in_german(&claims, "").await;
+    let who = between(&german, "class=\"who\"", "</p>");
+    assert!(
+        who.contains("Frage von einem Programm, das sich „</span>"),
+        "{who}"
+    );
+
+    let unnamed = site
+        .visit(asker.ask(Ask::form(form())).await.unwrap().id())
+        .await;
+    let page = site.page(&unnamed, "").await;
+    assert!(
+        page.contains("Question from a program on this computer"),
+        "{page}"
+    );
+    assert!(!page.contains("deployer"), "{page}");
+    let german = site.page_in_german(&unnamed, "").await;
+    assert!(
+        german.contains("Frage von einem Programm auf diesem Rechner"),
+        "{german}"
+    );
+
+    let list = site.inbox().await;
+    assert!(
+        list.contains("A program that calls itself “<bdi>"),
+        "{list}"
+    );
+    assert!(list.contains("A program on this computer"), "{list}");
 }
 
 /// The errors beside a field.

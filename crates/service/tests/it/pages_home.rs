@@ -38,6 +38,15 @@ async fn the_start_page_says_what_this_is_and_where_to_go() {
 }
 
 #[tokio::test]
+async fn an_inbox_without_its_link_says_how_to_get_it() {
+    let site = Site::new().await;
+    let page = site.get("/inbox", &[]).await;
+    assert_eq!(page.status, StatusCode::FORBIDDEN);
+    let html = text(&page);
+    assert!(html.contains("run the command “entreat inbox”"), "{html}");
+}
+
+#[tokio::test]
 async fn only_who_is_signed_in_finds_the_inbox_at_the_start_page() {
     let site = Site::at(Some("https://ask.example.com"), signed_in()).await;
     let named = text(&site.get("/", &[("x-user", "zoe")]).await);

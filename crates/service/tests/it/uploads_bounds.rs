@@ -88,8 +88,8 @@ async fn child_with_a_full_disk() {
 #[tokio::test]
 async fn sixteen_times_the_chunks_cost_about_sixteen_times_the_work() {
     const FEW: usize = 1 << 14;
-    let ground = Ground::new().await;
     for length in [1, 100] {
+        let ground = Ground::new().await;
         let piece = Bytes::from(vec![b'x'; length]);
         let cost = async |count: usize| {
             let mut least = u64::MAX;

@@ -123,8 +123,8 @@ impl<'c> CardScreen<'c> {
         } else {
             &[("Ctrl-X", named.decline), ("Esc", named.cancel)]
         };
-        lines.push(keys(&moves, width, theme));
-        lines.push(keys(ways_out, width, theme));
+        lines.push(keys(&moves, width, self.texts, theme));
+        lines.push(keys(ways_out, width, self.texts, theme));
         lines.truncate(self.size.1);
         Frame::new(lines, theme)
     }

@@ -15,6 +15,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::model::{Leaving, Model, Pane};
 use super::theme::{Theme, truncate};
+use crate::texts::Texts;
 use crate::typography::quoted;
 
 pub(crate) use body::{Body, wrapped};
@@ -226,25 +227,35 @@ fn footer(model: &Model, theme: Theme) -> Vec<Line<'static>> {
         Pane::Review { at } if at < model.questions().len() => on_answer,
         Pane::Review { .. } => on_send,
     };
-    lines.push(keys(moves, width, theme));
+    lines.push(keys(moves, width, texts, theme));
     let mut ways_out = vec![("Ctrl-X", named.decline), ("Esc", named.cancel)];
     if model.time.is_some_and(|time| time.extensions_left > 0) {
         ways_out.push(("Ctrl-T", named.more_time));
     }
-    lines.push(keys(&ways_out, width, theme));
+    lines.push(keys(&ways_out, width, texts, theme));
     lines
 }
 
 /// Draws keys and their effects, abbreviated if the window is narrow.
-pub(super) fn keys(keys: &[(&str, &str)], width: usize, theme: Theme) -> Line<'static> {
-    let length: usize = keys.iter().map(|(k, w)| k.width() + w.width() + 4).sum();
+pub(super) fn keys(
+    keys: &[(&str, &str)],
+    width: usize,
+    texts: &Texts,
+    theme: Theme,
+) -> Line<'static> {
+    let named = keys
+        .iter()
+        .map(|(key, words)| (texts.key_name(key), *words));
+    let named: Vec<(String, &str)> = named.collect();
+    let length: usize = named.iter().map(|(k, w)| k.width() + w.width() + 4).sum();
     let is_tight = length > width + 3;
     let mut spans = Vec::new();
-    for (i, (key, words)) in keys.iter().enumerate() {
-        let key = if is_tight {
-            key.replace("Ctrl-", "^").replace("Shift-", "S-")
+    for (i, ((english, _), (key, words))) in keys.iter().zip(named).enumerate() {
+        let short = english.replace("Ctrl-", "^").replace("Shift-", "S-");
+        let key = if is_tight && short != *english {
+            short
         } else {
-            (*key).to_owned()
+            key
         };
         if i > 0 {
             spans.push(Span::raw(if is_tight { "  " } else { "   " }));

@@ -298,7 +298,7 @@ impl InlineView<'_> {
         }
         items.extend(keys.iter().map(|(key, words)| {
             vec![
-                Span::styled(*key, theme.key()),
+                Span::styled(self.texts.key_name(key), theme.key()),
                 Span::styled(format!(" {words}"), theme.dim()),
             ]
         }));

@@ -119,6 +119,7 @@ pub(super) const TEXTS: Texts = Texts {
         review: "review",
         change: "change",
     },
+    key_names: &[],
     card: CardTexts {
         opened_in_browser: |asker| format!("{asker}: opened in your browser"),
         wants_to_open: |asker| format!("{asker} wants to open a page"),

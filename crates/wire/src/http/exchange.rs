@@ -1,6 +1,7 @@
 //! A request, its response, and why there is none.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -31,7 +32,7 @@ impl From<reqwest::Error> for ExchangeError {
         // The URL may contain secrets.
         let error = error.without_url();
         // The layers above the last cause name parts of the library.
-        let mut cause: &dyn Error = &error;
+        let mut cause: &(dyn Error + 'static) = &error;
         while let Some(source) = cause.source() {
             cause = source;
         }
@@ -39,11 +40,29 @@ impl From<reqwest::Error> for ExchangeError {
             _ if error.is_connect() && error.is_timeout() => {
                 Self::Connect("connecting took too long".to_owned())
             }
+            _ if error.is_connect() && is_not_tls(cause) => {
+                let words = "the server does not speak TLS; try `http://` instead of `https://`";
+                Self::Connect(words.to_owned())
+            }
             cause if error.is_connect() => Self::Connect(cause),
             _ if error.is_timeout() => Self::Timeout,
             cause => Self::Broken(cause),
         }
     }
+}
+
+/// Whether a server responded to a TLS handshake with something else.
+fn is_not_tls(cause: &(dyn Error + 'static)) -> bool {
+    let mut cause = cause;
+    // An `io::Error` does not name what it wraps as its source.
+    while let Some(inner) = cause
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref)
+    {
+        cause = inner;
+    }
+    let error = cause.downcast_ref::<rustls::Error>();
+    matches!(error, Some(rustls::Error::InvalidMessage(_)))
 }
 
 /// A request that was not sent yet. What is wrong with its headers shows when it is sent.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use entreat_wire::http::{Client, ClientError, ExchangeError, platform_tls};
 use futures_util::StreamExt as _;
 use http::{Method, StatusCode};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use self::server::{Server, client_tls, identity};
@@ -101,6 +102,24 @@ async fn a_connection_that_takes_too_long_has_carried_nothing() {
         matches!(&error, ExchangeError::Connect(why) if why == expected),
         "{error:?}"
     );
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_called_that() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let refusal = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+        stream.write_all(refusal).await.unwrap();
+        // Closed by the client, which would not read the rest after a reset.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let (certificate, _) = identity("hooks.example");
+    let client = Client::builder(&url).tls(client_tls(certificate));
+    let error = get(&client.build().unwrap()).await.unwrap_err();
+    assert!(matches!(error, ExchangeError::Connect(_)), "{error:?}");
+    assert!(error.to_string().contains("try `http://`"), "{error}");
 }
 
 #[tokio::test]

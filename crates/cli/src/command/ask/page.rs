@@ -8,6 +8,7 @@ use entreat::{CancelReason, Channel, EngineSettings, Snapshot};
 use super::Job;
 use super::backend::Backend;
 use super::conversation::Ending;
+use super::texts::Texts;
 use crate::browser;
 use crate::context::Context;
 use crate::signals::Signals;
@@ -52,15 +53,12 @@ async fn wait(
     let asker = backend.engine().asker(job.asker());
     let question = asker.ask(job.ask(true)?.channel(Channel::Page)).await?;
     let link = pages.link(question.id());
-    context.say(format_args!("Answer the question at\n\n  {link}\n"));
+    let texts = Texts::of(&job.messages);
+    context.say(format_args!("{}\n\n  {link}\n", texts.answer_at));
     if opens && browser::may_open(context) && browser::open(&link).is_ok() {
-        context.say(format_args!(
-            "The page should open in your browser. To cancel, press Ctrl-C."
-        ));
+        context.say(format_args!("{}", texts.page_opens));
     } else {
-        context.say(format_args!(
-            "Open the link in a browser on this machine. To cancel, press Ctrl-C."
-        ));
+        context.say(format_args!("{}", texts.open_link));
     }
     tokio::select! {
         settled = question.outcome() => Ok((Ending::Settled, settled?)),

@@ -86,6 +86,13 @@ impl Question {
     }
 
     fn choice(prompt: &str, choices: &[String], default: Option<&str>) -> anyhow::Result<Self> {
+        if let Some(default) = default {
+            ensure!(
+                choices.iter().any(|choice| choice == default),
+                "--default must be one of the choices: {}",
+                output::sanitize(&choices.join(", "))
+            );
+        }
         let field = json!({"type": "select", "options": choices});
         form(prompt, field, default.map(Value::from))
             .map(Self::Choice)

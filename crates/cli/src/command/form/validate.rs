@@ -187,13 +187,9 @@ impl Checker {
         let mut lines = answers.lines(MAX_ANSWER_BYTES, context)?;
         let mut exit = Exit::Success;
         loop {
-            // The sender may wait for this verdict before the next line.
-            if lines.may_wait() {
-                out.flush()?;
-            }
             let number = lines.number() + 1;
             let line = lines
-                .next()
+                .next(out)
                 .with_context(|| format!("cannot read {answers}"))?;
             let verdict = match line {
                 None => return Ok(exit),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -10,7 +11,7 @@ use entreat::gateway::Upstream;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, split};
 
-use super::{ServerArgs, connect, policy, selected};
+use super::{ServerArgs, connect, policy, selected, shown};
 use crate::config::UpstreamConfig;
 use crate::context::{Context, Exit};
 use crate::{output, runtime};
@@ -51,7 +52,11 @@ async fn look_at(upstream: &UpstreamConfig) -> anyhow::Result<String> {
     let mut policy = policy(upstream, std::path::Path::new(""));
     // Looking approves nothing.
     policy.pins = None;
-    let connected: Upstream = connect(upstream.clone(), policy)()?;
+    let log = |line: &[u8]| {
+        // Whoever reads it may be gone.
+        let _ = writeln!(std::io::stderr(), "{}", shown(line));
+    };
+    let connected: Upstream = connect(upstream.clone(), policy, Arc::new(log))()?;
     let entreat = Entreat::builder().start().await?;
     let gateway = entreat.gateway().build();
     let (ours, theirs) = tokio::io::duplex(1 << 20);

@@ -115,6 +115,7 @@ fn row(upstream: &Value) -> [String; 9] {
     };
     let state = text(upstream, "state");
     let state = match moment(&upstream["retryAt"]) {
+        Some(time) if state == "running" => format!("{state}; for some, circuit_open until {time}"),
         Some(time) => format!("{state} until {time}"),
         None => state,
     };
@@ -185,6 +186,9 @@ mod tests {
             {"name": "files", "version": "2025-11-25", "state": "running", "sessions": 2,
                 "children": 2, "calls": 1, "parked": 0, "questions": 1,
                 "tools": {"pin": "block", "approved": 12, "changed": ["a\u{1b}[2J", "b"]}},
+            {"name": "shared", "version": "2026-07-28", "state": "running",
+                "retryAt": 1_706_889_000_000_u64, "sessions": 1, "children": 0, "calls": 0,
+                "parked": 0, "questions": 0},
             {"name": "tickets", "version": null, "state": "circuit_open",
                 "retryAt": 1_706_889_000_000_u64, "sessions": 0, "children": 0, "calls": 0,
                 "parked": 0, "questions": 0,
@@ -218,12 +222,17 @@ mod tests {
                 tools
             ]
         );
-        let state = "circuit_open until 2024-02-02T15:50:00Z";
+        let state = "running; for some, circuit_open until 2024-02-02T15:50:00Z";
         assert_eq!(
             lines[2],
+            ["shared", "2026-07-28", state, "1", "0", "0", "0", "0", "-"]
+        );
+        let state = "circuit_open until 2024-02-02T15:50:00Z";
+        assert_eq!(
+            lines[3],
             ["tickets", "-", state, "0", "0", "0", "0", "0", "-"]
         );
         let error = "tickets: last error at 2024-02-02T15:49:59Z: it has exited: 1";
-        assert_eq!(lines[3], [error]);
+        assert_eq!(lines[4], [error]);
     }
 }

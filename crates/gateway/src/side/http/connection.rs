@@ -273,12 +273,13 @@ impl Connection {
             let Ok(posted) = posting.await else {
                 return Err(Failure::Broken("it accepts no messages".to_owned()));
             };
-            match posted {
+            let failure = match posted {
                 Ok(response) => return self.accepted(response, session).await,
-                Err(Failure::Connect(_)) if let Some(pause) = pauses.next() => {
-                    sleep(*pause).await;
-                }
-                Err(failure) => return Err(failure),
+                Err(failure) => failure,
+            };
+            match pauses.next() {
+                Some(pause) if matches!(failure, Failure::Connect(_)) => sleep(*pause).await,
+                _ => return Err(failure),
             }
         }
     }

@@ -95,17 +95,14 @@ impl Connection {
                 None if request.method == "initialize" => None,
                 None => self.sessions.current(),
             };
-            let answer = match self.talk(request, session.as_ref()).await {
-                Ok(answer) => answer,
-                Err(TalkError::SessionLost)
-                    if let Some(lost) = &session
-                        && !is_renewed =>
-                {
+            let answer = match (self.talk(request, session.as_ref()).await, &session) {
+                (Ok(answer), _) => answer,
+                (Err(TalkError::SessionLost), Some(lost)) if !is_renewed => {
                     self.heal(lost).await?;
                     is_renewed = true;
                     continue;
                 }
-                Err(error) => return Err(error.into_failure()),
+                (Err(error), _) => return Err(error.into_failure()),
             };
             if !is_refreshed && is_mismatch(request, &answer.text) {
                 is_refreshed = true;

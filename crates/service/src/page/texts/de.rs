@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, Outcome};
 
-use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts};
+use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts, UnnamedTexts};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "de",
     skip: "Zur Frage springen",
     asked_by: "Frage von",
     introduced_as: ("für ein Programm, das sich „", "“ nennt"),
+    unnamed: UnnamedTexts {
+        name: "Ein Programm auf diesem Rechner",
+        asks: "Frage von einem Programm auf diesem Rechner",
+        claims: ("Frage von einem Programm, das sich „", "“ nennt"),
+        program: ("Ein Programm, das sich „", "“ nennt"),
+        recipient: "das Programm, das fragt",
+    },
     error_prefix: "Fehler:",
     summary_title: "Es gibt ein Problem",
     time: "Verbleibende Zeit",
@@ -108,13 +115,14 @@ pub(super) const TEXTS: Texts = Texts {
         what: "Mit diesem Dienst stellen Programme Menschen Fragen.",
         how: "Um eine Frage zu beantworten, öffnen Sie den Link, den Sie bekommen haben.",
         inbox: "Eingang öffnen",
-        inbox_by_link: "Alle Fragen, die auf Sie warten, sehen Sie über den Link zu Ihrem Eingang.",
+        inbox_by_link: "Alle Fragen, die auf Sie warten, sehen Sie über den Link zu Ihrem Eingang. Ihn \
+                        gibt der Befehl „entreat inbox“ aus.",
         docs: "Wie er funktioniert und wie man Fragen stellt, steht in der Dokumentation von \
                Entreat, im Ordner „docs“ des Projekts.",
     },
     no_inbox: NoticeTexts {
         title: "Öffnen Sie den Eingang mit seinem Link",
-        lead: "Der Dienst hat den Link zu Ihrem Eingang beim Start ausgegeben.",
+        lead: "Den Link gibt der Befehl „entreat inbox“ auf dem Rechner dieses Dienstes aus.",
     },
     refused: NoticeTexts {
         title: "Diese Seite lässt sich von hier aus nicht öffnen",

@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, Outcome};
 
-use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts};
+use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts, UnnamedTexts};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "en",
     skip: "Skip to the question",
     asked_by: "Question from",
     introduced_as: ("for a program that calls itself “", "”"),
+    unnamed: UnnamedTexts {
+        name: "A program on this computer",
+        asks: "Question from a program on this computer",
+        claims: ("Question from a program that calls itself “", "”"),
+        program: ("A program that calls itself “", "”"),
+        recipient: "the program that asks",
+    },
     error_prefix: "Error:",
     summary_title: "There is a problem",
     time: "Time left",
@@ -108,13 +115,14 @@ pub(super) const TEXTS: Texts = Texts {
         what: "This service lets programs ask people questions.",
         how: "To answer a question, open the link that you were sent.",
         inbox: "Open your inbox",
-        inbox_by_link: "To see all questions that are waiting for you, use the link to your inbox.",
+        inbox_by_link: "To see all questions that are waiting for you, use the link to your inbox. The \
+                        command “entreat inbox” prints it.",
         docs: "How it works, and how to ask questions: see the documentation of Entreat, in the \
                folder “docs” of the project.",
     },
     no_inbox: NoticeTexts {
         title: "Use the link to your inbox",
-        lead: "The service printed the link to your inbox when it started.",
+        lead: "To get the link, run the command “entreat inbox” on the computer of this service.",
     },
     refused: NoticeTexts {
         title: "You cannot open this page from here",

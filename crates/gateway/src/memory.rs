@@ -1,0 +1,121 @@
+//! Memory for what clients leave here: open calls, results that nobody has fetched, messages that
+//! nobody has read. Each principal has a share.
+
+use std::sync::Arc;
+
+use entreat_engine::shares::{Permit, Shares};
+
+/// What a small message costs besides its text: its call, its tasks, its entries in tables.
+const OVERHEAD: usize = 4 << 10;
+/// Streams take memory in steps of this size; the first is free.
+const STEP: usize = 64 << 10;
+
+type Principal = Arc<str>;
+
+/// Memory that was taken; released when dropped.
+pub(crate) type Room = Permit<Principal>;
+
+/// The memory of a gateway.
+#[derive(Debug)]
+pub(crate) struct Memory(Shares<Principal>);
+
+/// The memory of one principal. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    shares: Shares<Principal>,
+    principal: Principal,
+}
+
+impl Memory {
+    /// So many bytes in total, of which one principal gets so many percent.
+    pub(crate) fn new(all: usize, percent: u8) -> Self {
+        let percent = usize::from(percent.min(100));
+        let each = all / 100 * percent + all % 100 * percent / 100;
+        Self(Shares::new(all, each))
+    }
+
+    pub(crate) fn of(&self, principal: &str) -> Account {
+        Account {
+            shares: self.0.clone(),
+            principal: principal.into(),
+        }
+    }
+}
+
+impl Account {
+    /// The memory of a gateway with a single client.
+    pub(crate) fn alone(all: usize) -> Self {
+        Memory::new(all, 100).of("")
+    }
+
+    /// Takes memory for something that is kept; `None` if there is not enough.
+    pub(crate) fn take(&self, bytes: usize) -> Option<Room> {
+        let bytes = bytes.saturating_add(OVERHEAD);
+        let taken = self.shares.take_many(self.principal.clone(), bytes, 0);
+        taken
+            .inspect_err(|full| tracing::warn!(principal = ?self.principal, %full, "no memory"))
+            .ok()
+    }
+}
+
+/// The memory of a queue that grows and shrinks.
+#[derive(Debug, Default)]
+pub(crate) struct Growing {
+    account: Option<Account>,
+    taken: usize,
+    room: Option<Room>,
+}
+
+impl Growing {
+    /// A queue that counts.
+    pub(crate) fn of(account: Account) -> Self {
+        Self {
+            account: Some(account),
+            ..Self::default()
+        }
+    }
+
+    /// Takes memory for this many bytes in place of what was taken before. Returns whether there is
+    /// enough, which there always is for less.
+    pub(crate) fn resize(&mut self, bytes: usize) -> bool {
+        let Some(account) = &self.account else {
+            return true;
+        };
+        let steps = bytes / STEP * STEP;
+        if steps == self.taken {
+            return true;
+        }
+        if steps == 0 {
+            self.room = None;
+        } else {
+            let principal = account.principal.clone();
+            match account.shares.take_many(principal, steps, self.taken) {
+                Ok(room) => self.room = Some(room),
+                Err(_) => return false,
+            }
+        }
+        self.taken = steps;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_takes_what_it_holds_and_leaves_the_rest_to_others() {
+        let memory = Memory::new(40 * STEP, 25);
+        let mut greedy = Growing::of(memory.of("a"));
+        assert!(greedy.resize(STEP - 1));
+        assert_eq!(memory.0.taken(), 0);
+        assert!(greedy.resize(10 * STEP) && greedy.resize(3 * STEP + 1));
+        assert_eq!(memory.0.taken(), 3 * STEP);
+        assert!(!greedy.resize(11 * STEP));
+        assert_eq!(memory.0.taken(), 3 * STEP);
+        assert!(memory.of("a").take(8 * STEP).is_none());
+        assert!(memory.of("b").take(8 * STEP).is_some());
+        drop(greedy);
+        assert_eq!(memory.0.taken(), 0);
+    }
+}

@@ -1,0 +1,458 @@
+//! Several upstreams as one server.
+//!
+//! A union has a session with each upstream (`session.rs`), so that every pair of versions works as
+//! it does alone. What the client sends goes to the session of the upstream whose tool, prompt or
+//! resource it names; what upstreams send goes to the client, with their names, URIs and ids made
+//! the union's. Only lists and the handshake are put together here.
+
+mod handshake;
+mod listen;
+mod lists;
+mod member;
+mod names;
+mod open;
+mod part;
+mod rewrite;
+mod route;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use entreat_core::UnixTime;
+use entreat_wire::message::CREATE;
+use entreat_wire::values::ValueCounter;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::io::AsyncRead;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::handshake::Handshake;
+use self::listen::Listen;
+use self::lists::{List, Unread};
+use self::member::{Member, Up};
+use self::names::{Labels, Table};
+use self::open::OpenRequests;
+use self::part::Part;
+use crate::client::ClientSender;
+use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
+use crate::gateway::Gateway;
+use crate::json::{RawObject, quoted};
+use crate::random;
+use crate::reply::{Reply, code};
+use crate::session::{Person, Session};
+use crate::side::lines::{Line, LineSource, Overlong};
+
+pub(crate) use self::member::Source;
+pub(crate) use self::part::PartSender;
+
+/// The lists that may change.
+const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
+/// The maximum number of requests of a client that are open at once.
+const MAX_OPEN: usize = 10_000;
+/// The maximum number of requests to the client that are open at once.
+const MAX_PUSHES: usize = 10_000;
+
+/// A client in front of several upstreams.
+pub(crate) struct Union {
+    gateway: Arc<Gateway>,
+    person: Person,
+    /// Where messages go that belong to no request of the client.
+    client: ClientSender,
+    members: Vec<Member>,
+    labels: Labels,
+    /// How the client has begun, once it has.
+    handshake: OnceLock<Handshake>,
+    tools: Mutex<Table>,
+    prompts: Mutex<Table>,
+    /// When the names of tools and of prompts were last read for a call.
+    looked_up: Mutex<[Option<UnixTime>; 2]>,
+    unread: Unread,
+    kept: Mutex<Kept>,
+    open: OpenRequests,
+    /// Requests of upstreams to the client, by the ids that it knows.
+    pushes: Mutex<HashMap<RawId, Pushed>>,
+    listens: Mutex<Vec<Arc<Listen>>>,
+    prefix: String,
+    counter: AtomicU64,
+    pub(crate) tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What a client of 2025 has set, for upstreams that begin anew.
+#[derive(Default)]
+struct Kept {
+    is_initialized: bool,
+    /// Whether the client was told what there is.
+    is_answered: bool,
+    level: Option<String>,
+    /// The resources that it subscribes to, by upstream.
+    subscriptions: BTreeSet<(usize, String)>,
+}
+
+/// A request of an upstream that is open at the client.
+struct Pushed {
+    session: Weak<Session>,
+    /// Its id there.
+    id: RawId,
+    /// Its token for reports of the client, if it has one.
+    token: Option<String>,
+}
+
+impl Union {
+    /// Puts a client in front of these upstreams. They are connected to when it begins.
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        client: ClientSender,
+        sources: Vec<Source>,
+        person: Person,
+    ) -> Arc<Self> {
+        let labels = Labels::new(sources.iter().map(|source| source.name.as_str()));
+        let digits = random::name::<8>(gateway.desk.asker.engine());
+        Arc::new(Self {
+            gateway,
+            person,
+            client,
+            members: sources.into_iter().map(Member::new).collect(),
+            labels,
+            handshake: OnceLock::new(),
+            tools: Mutex::default(),
+            prompts: Mutex::default(),
+            looked_up: Mutex::default(),
+            unread: Unread::default(),
+            kept: Mutex::default(),
+            open: OpenRequests::default(),
+            pushes: Mutex::default(),
+            listens: Mutex::default(),
+            prefix: format!("u-{digits}-"),
+            counter: AtomicU64::new(0),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// Takes the messages of a client until it closes its side.
+    pub(crate) async fn run<R: AsyncRead + Send + Unpin>(
+        self: &Arc<Self>,
+        mut source: LineSource<R>,
+    ) {
+        loop {
+            match source.next().await {
+                Ok(Some(Line::Message(text))) => self.from_client(text, &self.client).await,
+                Ok(Some(Line::TooLong { head, tail })) => {
+                    self.refuse_long(&Overlong::read(&head, &tail)).await;
+                }
+                Ok(None) => return,
+                Err(error) => return tracing::warn!(%error, "reading from the client failed"),
+            }
+        }
+    }
+
+    /// Ends everything: open requests get errors, upstreams are closed.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Whether anything is open that somebody waits for, or may come back to.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.open.is_empty() || self.all_up().iter().any(|up| up.session.is_busy())
+    }
+
+    /// The session with the upstream of this name, if it can be asked.
+    pub(crate) fn session_with(&self, name: &str) -> Option<Arc<Session>> {
+        let member = self.members.iter().find(|it| it.source.name == name)?;
+        Some(member.up()?.session.clone())
+    }
+
+    async fn sleep(&self, time: Duration) {
+        self.gateway.desk.asker.engine().sleep(time).await;
+    }
+
+    fn new_id(&self) -> RawId {
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        RawId::text(&format!("{}{number}", self.prefix))
+    }
+
+    /// Runs work that ends with the union.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            stop.run_until_cancelled(work).await;
+        });
+    }
+
+    fn is_modern(&self) -> bool {
+        matches!(self.handshake.get(), Some(Handshake::Modern { .. }))
+    }
+
+    fn is_answered(&self) -> bool {
+        self.kept.lock().is_answered
+    }
+
+    fn note_answered(&self) {
+        self.kept.lock().is_answered = true;
+    }
+
+    /// An upstream, if it can be asked.
+    fn up(&self, index: usize) -> Option<Arc<Up>> {
+        self.members.get(index)?.up()
+    }
+
+    fn all_up(&self) -> Vec<Arc<Up>> {
+        self.members.iter().filter_map(Member::up).collect()
+    }
+
+    fn name(&self, index: usize) -> &str {
+        let member = self.members.get(index);
+        member.map_or("", |member| member.source.name.as_str())
+    }
+
+    fn upstream_names(&self) -> Vec<&str> {
+        let members = self.members.iter();
+        members.map(|member| member.source.name.as_str()).collect()
+    }
+
+    /// The names of a list, if its entries have names.
+    fn names(&self, list: List) -> Option<&Mutex<Table>> {
+        match list {
+            List::Tools => Some(&self.tools),
+            List::Prompts => Some(&self.prompts),
+            List::Resources | List::Templates => None,
+        }
+    }
+
+    /// Waits while upstreams are being connected to, for a while.
+    async fn settled(&self) {
+        let all = futures_util::future::join_all(self.members.iter().map(Member::settled));
+        tokio::select! {
+            biased;
+            _ = all => {}
+            () = self.sleep(self.gateway.settings.stragglers) => {}
+        }
+    }
+
+    // ---- from the client
+
+    /// Takes a message of the client; `via` is where the response to a request goes.
+    pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
+        if ValueCounter::check(&text).is_err() {
+            let id = Overlong::read(&text, &[]).id;
+            let id = id.unwrap_or_else(|| RawId::new("null"));
+            let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
+            return via.respond(error.to_message(&id));
+        }
+        let envelope = match Envelope::read(&text) {
+            Ok(envelope) => envelope,
+            Err(NotAMessage::NotJson) => {
+                return tracing::debug!("skipped a line of the client that is not JSON");
+            }
+            Err(NotAMessage::NotRpc) => {
+                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
+                return via.respond(error.to_message(&RawId::new("null")));
+            }
+        };
+        match &envelope.kind {
+            Kind::Batch => {
+                let messages: Vec<&RawValue> =
+                    serde_json::from_str(envelope.text).unwrap_or_default();
+                for message in messages {
+                    let message = message.get().as_bytes();
+                    if message.starts_with(b"[") {
+                        let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
+                        via.respond(error.to_message(&RawId::new("null")));
+                        continue;
+                    }
+                    Box::pin(self.from_client(Bytes::copy_from_slice(message), via)).await;
+                }
+            }
+            Kind::Response { id, .. } => self.client_replied(&RawId::new(id), &envelope, via).await,
+            Kind::Notification { method, params } => {
+                self.client_notified(method, params.unwrap_or("{}")).await;
+            }
+            Kind::Request { id, method, params } => {
+                let params = params.unwrap_or("{}");
+                let id = RawId::new(id);
+                if self.open.len() >= MAX_OPEN {
+                    let busy = Reply::failed("too many requests are open", "busy");
+                    return via.respond(busy.to_message(&id));
+                }
+                self.client_asked(&id, method, params, via).await;
+            }
+        }
+    }
+
+    /// Refuses a message of the client that is too long: with an error to whoever waits for it.
+    async fn refuse_long(self: &Arc<Self>, found: &Overlong) {
+        let Some(id) = &found.id else {
+            return;
+        };
+        let error = Reply::error(code::INVALID_REQUEST, "the message is too long");
+        let message = error.to_message(id);
+        if found.has_method {
+            return self.client.push(message);
+        }
+        if let Ok(envelope) = Envelope::read(&message) {
+            self.client_replied(id, &envelope, &self.client).await;
+        }
+    }
+
+    async fn client_replied(&self, id: &RawId, envelope: &Envelope<'_>, via: &ClientSender) {
+        let Some(pushed) = self.pushes.lock().remove(id) else {
+            return tracing::debug!(%id, "dropped a response to no request");
+        };
+        if let Some(session) = pushed.session.upgrade() {
+            let message = envelope.with_id(&pushed.id);
+            session.from_client(message.into(), via).await;
+        }
+    }
+
+    async fn client_notified(self: &Arc<Self>, method: &str, params: &str) {
+        match method {
+            "notifications/cancelled" => self.client_cancelled(params).await,
+            "notifications/initialized" => {
+                let ups = {
+                    let mut kept = self.kept.lock();
+                    kept.is_initialized = true;
+                    self.all_up()
+                };
+                for up in ups {
+                    up.tell_initialized().await;
+                }
+            }
+            "notifications/roots/list_changed" => {
+                for up in self.all_up() {
+                    up.notify(method, params).await;
+                }
+            }
+            "notifications/progress" => self.client_reported(params).await,
+            _ => tracing::debug!(method, "dropped a notification that is for no server"),
+        }
+    }
+
+    async fn client_cancelled(&self, params: &str) {
+        let Some(params) = RawObject::parse(params) else {
+            return;
+        };
+        let Some(id) = params.get("requestId").map(RawId::new) else {
+            return;
+        };
+        let upstreams = self.open.cancel(&id);
+        for up in self.all_up() {
+            // A call between its rounds is open nowhere here.
+            if upstreams.is_empty() || upstreams.contains(&up.part.index) {
+                up.notify("notifications/cancelled", &params.to_string())
+                    .await;
+            }
+        }
+    }
+
+    /// Passes a progress report of the client on what an upstream has asked it.
+    async fn client_reported(&self, params: &str) {
+        let Some(mut params) = RawObject::parse(params) else {
+            return;
+        };
+        let found = params.get("progressToken").and_then(|token| {
+            let all = self.pushes.lock();
+            let pushed = all.get(&RawId::new(token))?;
+            Some((pushed.session.upgrade()?, pushed.token.clone()?))
+        });
+        let Some((session, token)) = found else {
+            return tracing::debug!("dropped a progress report of no open request");
+        };
+        params.set("progressToken", token);
+        let message = envelope::notification("notifications/progress", &params.to_string());
+        let client = session.client.clone();
+        session.from_client(message.into(), &client).await;
+    }
+
+    // ---- to the client
+
+    /// A request of an upstream, as the client gets it.
+    fn ask_client(&self, part: &Part, id: &RawId, method: &str, params: &str) -> Vec<u8> {
+        let known = self.new_id();
+        let mut changed = None;
+        if method == CREATE {
+            changed = part.words.question(params);
+        }
+        let mut token = None;
+        let text = changed.as_deref().unwrap_or(params);
+        if memchr::memmem::find(text.as_bytes(), b"progressToken").is_some()
+            && let Some(mut object) = RawObject::parse(text).map(RawObject::into_owned)
+            && let Some(mut meta) = object.object("_meta").map(RawObject::into_owned)
+            && let Some(old) = meta.get("progressToken").map(str::to_owned)
+        {
+            meta.set("progressToken", known.as_str().to_owned());
+            object.set("_meta", meta.to_string());
+            token = Some(old);
+            changed = Some(object.to_string());
+        }
+        let pushed = Pushed {
+            session: part.session.get().cloned().unwrap_or_default(),
+            id: id.clone(),
+            token,
+        };
+        let mut all = self.pushes.lock();
+        if all.len() < MAX_PUSHES {
+            all.insert(known.clone(), pushed);
+        } else {
+            tracing::warn!(server = %part.words.name, "too many questions are open");
+        }
+        envelope::request(&known, method, changed.as_deref().unwrap_or(params))
+    }
+
+    /// An upstream cancels a request of its own: returns what to tell the client.
+    fn withdrawn(&self, part: &Part, params: &str) -> Option<String> {
+        let mut params = RawObject::parse(params)?;
+        let id = RawId::new(params.get("requestId")?);
+        let mut pushes = self.pushes.lock();
+        let session = part.session.get()?;
+        let known = pushes
+            .iter()
+            .find(|(_, pushed)| pushed.id == id && pushed.session.ptr_eq(session))
+            .map(|(known, _)| known.clone())?;
+        pushes.remove(&known);
+        params.set("requestId", known.as_str().to_owned());
+        Some(params.to_string())
+    }
+
+    /// Withdraws what an upstream has asked whose session has ended.
+    fn withdraw_all(&self, part: &Part) {
+        let mut withdrawn = Vec::new();
+        self.pushes.lock().retain(|known, pushed| {
+            let is_own = part
+                .session
+                .get()
+                .is_some_and(|session| pushed.session.ptr_eq(session));
+            if is_own {
+                withdrawn.push(known.clone());
+            }
+            !is_own
+        });
+        for known in withdrawn {
+            let reason = quoted("The server has exited");
+            let params = format!(r#"{{"requestId":{known},"reason":{reason}}}"#);
+            let message = envelope::notification("notifications/cancelled", &params);
+            self.client.push(message);
+        }
+    }
+}
+
+/// Waits for something that may never be.
+async fn until(event: Option<impl Future<Output = ()>>) {
+    match event {
+        Some(event) => event.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl fmt::Debug for Union {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Union").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,396 @@
+//! Keeps a session with each upstream of a union: connects, makes the handshake, and begins anew
+//! when it ends.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+
+use super::handshake::Handshake;
+use super::listen::Listen;
+use super::part::{Part, PartSender};
+use super::rewrite::Words;
+use super::{LISTS, Union};
+use crate::client::ClientSender;
+use crate::envelope::{self, RawId};
+use crate::gateway::Upstream;
+use crate::json::quoted;
+use crate::reply::Reply;
+use crate::session::Session;
+use crate::side::Closed;
+
+/// The pauses before an upstream that has ended is connected to again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long an upstream has to last for its end to be the first one again.
+const LASTED: Duration = Duration::from_secs(60);
+
+/// An upstream of a union: how it is connected to, and what is done when it ends by itself.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) connect: Arc<dyn Fn() -> io::Result<Upstream> + Send + Sync>,
+    pub(crate) ended: Arc<dyn Fn(Closed) + Send + Sync>,
+}
+
+/// An upstream, with the state of its session.
+pub(super) struct Member {
+    pub(super) source: Source,
+    pub(super) status: watch::Sender<Status>,
+}
+
+/// Whether an upstream can be asked.
+#[derive(Clone)]
+pub(super) enum Status {
+    /// It is being connected to, or soon will be.
+    Starting,
+    Up(Arc<Up>),
+    /// It does not work, for this reason; it is tried again.
+    Down(Arc<str>),
+}
+
+/// How a session with an upstream has ended.
+struct End {
+    reason: String,
+    /// Whether its handshake was done.
+    was_up: bool,
+}
+
+/// A session with an upstream whose handshake is done.
+pub(super) struct Up {
+    pub(super) session: Arc<Session>,
+    pub(super) part: Arc<Part>,
+    pub(super) about: About,
+    /// Whether it knows that the client is ready.
+    is_told: Mutex<bool>,
+    /// Streams of notifications of the client, by their ids there.
+    pub(super) listens: Mutex<Vec<(RawId, Weak<Listen>)>>,
+}
+
+/// What an upstream says of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct About {
+    pub(super) capabilities: Value,
+    pub(super) instructions: Option<String>,
+}
+
+impl About {
+    pub(super) fn read(result: &str) -> Self {
+        let mut result: Value = serde_json::from_str(result).unwrap_or_default();
+        Self {
+            instructions: result["instructions"].as_str().map(str::to_owned),
+            capabilities: result["capabilities"].take(),
+        }
+    }
+
+    /// Whether it declares a capability.
+    pub(super) fn has(&self, capability: &str) -> bool {
+        self.capabilities.get(capability).is_some()
+    }
+}
+
+impl Member {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            status: watch::Sender::new(Status::Starting),
+        }
+    }
+
+    pub(super) fn up(&self) -> Option<Arc<Up>> {
+        match &*self.status.borrow() {
+            Status::Up(up) => Some(up.clone()),
+            Status::Starting | Status::Down(_) => None,
+        }
+    }
+
+    /// Waits while it is being connected to.
+    pub(super) async fn settled(&self) -> Status {
+        let mut status = self.status.subscribe();
+        let settled = status.wait_for(|status| !matches!(status, Status::Starting));
+        // The member holds the sender.
+        settled
+            .await
+            .map_or(Status::Starting, |status| status.clone())
+    }
+}
+
+impl Up {
+    /// Cancels a request of the union.
+    pub(super) async fn cancel(&self, id: &RawId) {
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        self.notify("notifications/cancelled", &params).await;
+    }
+
+    pub(super) async fn notify(&self, method: &str, params: &str) {
+        let message = envelope::notification(method, params);
+        let client = self.session.client.clone();
+        self.session.from_client(message.into(), &client).await;
+    }
+
+    /// Tells it once that the client is ready.
+    pub(super) async fn tell_initialized(&self) {
+        let was_told = std::mem::replace(&mut *self.is_told.lock(), true);
+        if !was_told {
+            self.notify("notifications/initialized", "{}").await;
+        }
+    }
+}
+
+/// Cancels a request of the union when dropped.
+struct AskGuard<'a> {
+    session: &'a Arc<Session>,
+    id: Option<RawId>,
+}
+
+impl Drop for AskGuard<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else {
+            return;
+        };
+        let session = self.session.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let params = format!(r#"{{"requestId":{id}}}"#);
+                let message = envelope::notification("notifications/cancelled", &params);
+                let client = session.client.clone();
+                session.from_client(message.into(), &client).await;
+            });
+        }
+    }
+}
+
+impl Union {
+    /// Sends a request of ours to one upstream. What belongs to it goes to `client`. Dropping the
+    /// future cancels it.
+    pub(super) async fn ask(
+        &self,
+        session: &Arc<Session>,
+        part: &Arc<Part>,
+        client: &ClientSender,
+        method: &str,
+        params: &str,
+    ) -> Reply {
+        let (sender, reply) = oneshot::channel();
+        let id = self.new_id();
+        let mut guard = AskGuard {
+            session,
+            id: Some(id.clone()),
+        };
+        {
+            let sender = PartSender::captured(part.clone(), client.clone(), sender);
+            let request = envelope::request(&id, method, params);
+            session
+                .from_client(request.into(), &ClientSender::Part(sender))
+                .await;
+        }
+        let reply = reply.await;
+        guard.id = None;
+        reply.unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+    }
+
+    /// Keeps a session with an upstream until the union ends.
+    pub(super) async fn keep(self: Arc<Self>, index: usize) {
+        let Some(member) = self.members.get(index) else {
+            return;
+        };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let began = self.gateway.desk.asker.engine().now();
+            let Some(End { reason, was_up }) = self.attend(member, index).await else {
+                return;
+            };
+            let name = &member.source.name;
+            let lasted = self.gateway.desk.asker.engine().now().since(began);
+            if lasted >= LASTED {
+                pause = FIRST_PAUSE;
+            }
+            tracing::warn!(server = %name, %reason, "a server is not available");
+            // What has worked is back in a moment, as a rule.
+            let status = if was_up && pause == FIRST_PAUSE {
+                Status::Starting
+            } else {
+                Status::Down(reason.into())
+            };
+            member.status.send_replace(status);
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                () = self.sleep(pause) => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Connects to an upstream, and attends to its session while it lasts. Returns how it has
+    /// ended; `None` if the union has.
+    async fn attend(self: &Arc<Self>, member: &Member, index: usize) -> Option<End> {
+        let name = &member.source.name;
+        let mut upstream = match (member.source.connect)() {
+            Ok(upstream) => upstream,
+            Err(error) => {
+                return Some(End {
+                    reason: error.to_string(),
+                    was_up: false,
+                });
+            }
+        };
+        let part = Arc::new(Part {
+            union: Arc::downgrade(self),
+            index,
+            words: Words {
+                name: name.clone(),
+                label: self.labels.get(index).to_owned(),
+            },
+            session: OnceLock::new(),
+        });
+        let general = PartSender::general(part.clone(), self.client.clone());
+        let session = Session::new(
+            self.gateway.clone(),
+            ClientSender::Part(general),
+            upstream.sender.clone(),
+            name,
+            upstream.url.clone(),
+            self.person.clone(),
+            upstream.policy.clone(),
+        );
+        session.become_part();
+        // Nothing was sent before.
+        let _ = part.session.set(Arc::downgrade(&session));
+        let greeting = async {
+            match self.greet(&session, &part).await {
+                Ok(about) => {
+                    let up = Arc::new(Up {
+                        session: session.clone(),
+                        part: part.clone(),
+                        about,
+                        is_told: Mutex::new(false),
+                        listens: Mutex::default(),
+                    });
+                    self.come_up(member, up).await;
+                    std::future::pending().await
+                }
+                Err(reason) => reason,
+            }
+        };
+        let (reason, closed) = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => (None, None),
+            closed = session.read_upstream(&mut upstream.receiver) => {
+                (Some("it has exited".to_owned()), Some(closed))
+            }
+            reason = greeting => (Some(reason), None),
+        };
+        let was_up = member.up().is_some();
+        if was_up && reason.is_some() {
+            // Nothing is sent to it any more.
+            member.status.send_replace(Status::Starting);
+        }
+        session.end().await;
+        self.withdraw_all(&part);
+        match closed {
+            Some(closed) => (member.source.ended)(closed),
+            None => {
+                if let (Some(observed), Some(reason)) = (&session.observed, &reason) {
+                    let now = self.gateway.desk.asker.engine().now();
+                    observed.note_error(now, reason.clone());
+                }
+                upstream.close().await;
+            }
+        }
+        Some(End {
+            reason: reason?,
+            was_up,
+        })
+    }
+
+    /// Makes the handshake of the client's era.
+    async fn greet(&self, session: &Arc<Session>, part: &Arc<Part>) -> Result<About, String> {
+        let Some(handshake) = self.handshake.get() else {
+            return Err("nobody has begun".to_owned());
+        };
+        let (method, params) = match handshake {
+            Handshake::Legacy { params, .. } => ("initialize", params.clone()),
+            Handshake::Modern { meta } => ("server/discover", format!(r#"{{"_meta":{meta}}}"#)),
+        };
+        let asked = tokio::select! {
+            biased;
+            reply = self.ask(session, part, &self.client, method, &params) => reply,
+            () = self.sleep(self.gateway.settings.initialize) => {
+                return Err("it does not respond".to_owned());
+            }
+        };
+        match asked {
+            Reply::Result(result) => Ok(About::read(&result)),
+            Reply::Error(error) => {
+                let error: Value = serde_json::from_str(&error).unwrap_or_default();
+                let message = error["message"]
+                    .as_str()
+                    .unwrap_or("it refuses the handshake");
+                Err(message.to_owned())
+            }
+        }
+    }
+
+    /// Takes an upstream whose handshake is done, and restores what the client has set.
+    async fn come_up(&self, member: &Member, up: Arc<Up>) {
+        let index = up.part.index;
+        // Before any call of the client.
+        let is_ready = self.kept.lock().is_initialized;
+        if is_ready {
+            up.tell_initialized().await;
+        }
+        let (is_ready, level, uris) = {
+            // Within the lock, so that whatever is set from now on finds the upstream.
+            let kept = self.kept.lock();
+            member.status.send_replace(Status::Up(up.clone()));
+            let uris = kept.subscriptions.iter();
+            let uris = uris.filter(|(owner, _)| *owner == index);
+            let uris: Vec<String> = uris.map(|(_, uri)| uri.clone()).collect();
+            (kept.is_initialized, kept.level.clone(), uris)
+        };
+        if is_ready {
+            up.tell_initialized().await;
+        }
+        if let Some(level) = level.filter(|_| up.about.has("logging")) {
+            let params = format!(r#"{{"level":{}}}"#, quoted(&level));
+            self.restore(&up, "logging/setLevel", &params).await;
+        }
+        for uri in uris {
+            let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
+            self.restore(&up, "resources/subscribe", &params).await;
+        }
+        let listens = self.listens.lock().clone();
+        for listen in listens {
+            self.extend(&up, &listen).await;
+        }
+        // Whoever has asked before was answered without it.
+        if self.is_answered() && LISTS.iter().any(|list| up.about.has(list)) {
+            self.announce(&up);
+        }
+    }
+
+    async fn restore(&self, up: &Up, method: &str, params: &str) {
+        let asked = self.ask(&up.session, &up.part, &self.client, method, params);
+        let reply = tokio::select! {
+            biased;
+            reply = asked => reply,
+            () = self.sleep(self.gateway.settings.stragglers) => return,
+        };
+        if let Reply::Error(error) = reply {
+            let server = &up.part.words.name;
+            tracing::warn!(%server, method, error, "a setting of the client was refused");
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,7 @@
+//! Several servers as one, for clients of either version, in front of servers of either version.
+
+mod lists;
+mod questions;
+mod recovery;
+mod several;
+mod web;

@@ -1,0 +1,118 @@
+"""The official conformance suite, direct and with `entreat gateway` in between.
+
+In the same version, every scenario must come out as it does direct, check by check. Crossed, the
+server speaks the other version only, and what comes out differently is listed with its reason.
+"""
+
+import collections
+import json
+import pathlib
+import subprocess
+
+from places import HttpServer, NPM, gateway_of
+from record import Wrong, say
+from same import example_over_http
+from scripts import L6, L11, M
+
+SUITE = NPM / "conformance/dist/index.js"
+PATIENCE = 480
+
+JSON = "the gateway responds in JSON where nothing comes before the response, so there is no stream to check"
+# What the suite can't ask of something that stands in between, by version.
+SAME = {
+    L11: {"server-sse-multiple-streams": JSON, "server-sse-polling": JSON},
+    M: {
+        "server-sse-multiple-streams": JSON,
+        "input-required-result-capability-check": "the gateway asks by a link what the client can't show",
+        "http-custom-header-server-validation": "the gateway computes these headers from the arguments, for the "
+        "server; what the client put into them is not read",
+    },
+}
+KEYS = "a server of 2025 gives its questions no keys; they are the gateway's"
+UNDECLARED = "a server of 2025 has no error for what a client has not declared; its tool fails instead"
+# By scenario, or by check.
+CROSSED = {
+    L11: SAME[L11],
+    M: {
+        **SAME[M],
+        "input-required-result-basic-elicitation": KEYS,
+        "input-required-result-ignore-extra-params": KEYS,
+        "sep-2575-server-rejects-undeclared-capability": UNDECLARED,
+        "sep-2575-missing-capability-http-400": UNDECLARED,
+    },
+}
+
+
+def run(setting) -> None:
+    conforming = [setting.node, str(NPM.parent.parent / "servers/conforming.mjs"), "--port", "{port}"]
+    servers = {"conforming": HttpServer(conforming), "example": example_over_http(setting)}
+    direct: dict[str, dict] = {}
+    for name, server in servers.items():
+        with server as url, gateway_of(setting, {"peer": {"url": url}}) as front:
+            for version in (L6, L11, M):
+                direct[version] = suite(setting, url, version) if name == "conforming" else direct[version]
+                plain = direct[version] if name == "conforming" else suite(setting, url, version)
+
+                def same(version=version, plain=plain) -> str:
+                    return compare(plain, suite(setting, f"{front}/peer", version), SAME.get(version, {}))
+
+                setting.tried("conformance", f"{name}, {version}, as direct", same)
+    for version, other, only in ((L11, M, "modern"), (M, L11, "legacy")):
+        with HttpServer([*conforming, only]) as url, gateway_of(setting, {"peer": {"url": url}}) as front:
+
+            def crossed(version=version) -> str:
+                found = suite(setting, f"{front}/peer", version)
+                return compare(direct[version], found, CROSSED[version])
+
+            setting.tried("conformance", f"conforming, {version} on a server of {other}", crossed)
+
+
+def suite(setting, url: str, version: str) -> dict[str, dict[str, collections.Counter]]:
+    """Runs all scenarios; returns what came of each check, by scenario and status."""
+    folder = setting.scratch()
+    command = [setting.node, str(SUITE), "server", "--url", url, "--suite", "all"]
+    command += ["--spec-version", version, "--output-dir", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    found: dict[str, dict[str, collections.Counter]] = {}
+    for file in sorted(folder.rglob("checks.json")):
+        # The folder is named after the scenario and the time.
+        name = file.parent.name.removeprefix("server-").split("-20")[0]
+        counts = found.setdefault(name, collections.defaultdict(collections.Counter))
+        for check in json.loads(file.read_text()):
+            if check["status"] != "INFO":
+                words = f"{check['id']}: {check.get('errorMessage', '')}"
+                counts[check["status"]][words] += 1
+    if not found:
+        raise Wrong(f"the suite wrote no results:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return found
+
+
+def compare(direct: dict, through: dict, excepted: dict[str, str]) -> str:
+    """Fails if a scenario came out worse than direct; says what passed."""
+    worse = []
+    for name in sorted({*direct, *through} - {*excepted}):
+        before, after = direct.get(name, {}), through.get(name, {})
+        lost = ids(before, "SUCCESS") - ids(after, "SUCCESS")
+        for check in excepted:
+            del lost[check]
+        if lost:
+            words = [word for status, all in after.items() if status != "SUCCESS" for word in all]
+            worse.append(f"{name}: {counted(before)}, through {counted(after)}: {words or lost}")
+    if worse:
+        raise Wrong("\n  ".join([f"{len(worse)} of {len(direct)} scenarios came out worse", *worse]))
+    for name, reason in excepted.items():
+        say(f"  not comparable: {name}: {reason}")
+    total = sum((collections.Counter(counted(each)) for each in through.values()), collections.Counter())
+    return f"{len(through)} scenarios, {dict(total)}"
+
+
+def ids(scenario: dict, status: str) -> collections.Counter:
+    """How often each check came out so."""
+    found: collections.Counter = collections.Counter()
+    for words, times in scenario.get(status, {}).items():
+        found[words.partition(":")[0]] += times
+    return found
+
+
+def counted(scenario: dict) -> dict[str, int]:
+    return {status: sum(checks.values()) for status, checks in scenario.items()}
