@@ -506,7 +506,7 @@ impl Session {
                 let requests = messages.len() - silent;
                 ClientSender::Batch(Batch::new(outbox.clone(), requests))
             }
-            ClientSender::Stream(_) | ClientSender::Batch(_) => via.clone(),
+            ClientSender::Stream(_) | ClientSender::Batch(_) | ClientSender::Part(_) => via.clone(),
         };
         for message in messages {
             let message = message.get().as_bytes();

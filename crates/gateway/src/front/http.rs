@@ -238,7 +238,7 @@ impl Front {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
-        let stream = Stream::cancelling().counted(&live.session.memory);
+        let stream = Stream::cancelling().counted(&self.0.sessions.memory_of(person));
         let via = ClientSender::Stream(stream.clone());
         let reader = stream.read(None);
         take(&live, vec![body.clone()], via).await;
@@ -274,7 +274,7 @@ impl Front {
             .iter()
             .filter(|(_, is_request)| *is_request)
             .count();
-        let stream = Stream::new(requests).counted(&live.session.memory);
+        let stream = Stream::new(requests).counted(&self.0.sessions.memory_of(person));
         let via = ClientSender::Stream(stream.clone());
         let reader = stream.read(None);
         let messages = messages.into_iter().map(|(message, _)| message);
@@ -302,7 +302,7 @@ impl Front {
             }
         };
         let starting = Starting(Some(live.clone()));
-        let stream = Stream::new(1).counted(&live.session.memory);
+        let stream = Stream::new(1).counted(&self.0.sessions.memory_of(person));
         let reader = stream.read(None);
         take(&live, vec![body.clone()], ClientSender::Stream(stream)).await;
         let Next::Message(_, message) = reader.next().await else {

@@ -18,6 +18,7 @@ use super::stream::Stream;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::gateway::{Gateway, Upstream};
+use crate::memory::Account;
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
@@ -211,6 +212,11 @@ impl Sessions {
         self.gateway.desk.asker.engine().now()
     }
 
+    /// The memory of a principal.
+    pub(super) fn memory_of(&self, person: &Person) -> Account {
+        self.gateway.memory.of(&person.principal)
+    }
+
     /// Begins a session of 2025.
     pub(super) fn begin(
         self: &Arc<Self>,
@@ -223,7 +229,7 @@ impl Sessions {
             target,
             person,
             id.into(),
-            Stream::general().counted(&self.gateway.memory.of(&person.principal)),
+            Stream::general().counted(&self.memory_of(person)),
             self.settings.idle,
         )?;
         self.legacy.lock().insert(live.id.clone(), live.clone());

@@ -43,7 +43,10 @@ async fn relay(
         }
     })
     .await?;
-    let mut gateway = service.entreat.gateway().settings(config.gateway_settings());
+    let mut gateway = service
+        .entreat
+        .gateway()
+        .settings(config.gateway_settings());
     if has_browser {
         gateway = gateway.browser(|url| {
             if let Err(error) = browser::open(url) {
