@@ -10,7 +10,7 @@ use crate::message::Era;
 
 /// The relays of others, where they are installed.
 pub(crate) struct Rivals {
-    /// A Python, and a script that serves a proxy of FastMCP.
+    /// A Python, and a script that serves a proxy of `FastMCP`.
     pub(crate) fastmcp: Option<(PathBuf, PathBuf)>,
 }
 
@@ -135,7 +135,7 @@ impl Server {
         }
     }
 
-    /// FastMCP's proxy in front of a server.
+    /// The proxy of `FastMCP` in front of a server.
     pub(crate) fn fastmcp((python, script): &(PathBuf, PathBuf), echo: &Self) -> Self {
         let (port, upstream) = (free_port(), echo.port);
         let mut command = Command::new(python);

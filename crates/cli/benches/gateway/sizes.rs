@@ -66,8 +66,8 @@ pub(crate) fn round() {
         (0..COUNTED).for_each(|_| ask(&mut client));
         let between = on_core(process);
         (0..COUNTED).for_each(|_| plain(&mut client));
-        with += between - before;
-        without += on_core(process) - between;
+        with += between.saturating_sub(before);
+        without += on_core(process).saturating_sub(between);
     }
     let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(PROCESSES * COUNTED);
     let (with, without) = (each(with), each(without));

@@ -34,7 +34,7 @@ fn run(server: impl Future<Output = ()>) {
 }
 
 /// Listens on a free port, which it prints.
-async fn listen() -> TcpListener {
+fn listen() -> TcpListener {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let listener = socket.listen(4096).unwrap();
@@ -50,7 +50,7 @@ type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<()>>>>;
 pub(crate) fn serve(era: Era) {
     allow_files();
     run(async move {
-        let listener = listen().await;
+        let listener = listen();
         let (echo, waiting) = (Echo::new(era), Waiting::default());
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(connection(stream, echo.clone(), waiting.clone()));
@@ -72,14 +72,7 @@ async fn connection(mut stream: TcpStream, echo: Echo, waiting: Waiting) {
         };
         out.clear();
         body.clear();
-        if !buffer.starts_with(b"POST ") {
-            let status = if buffer.starts_with(b"DELETE ") {
-                "200 OK"
-            } else {
-                "405 Not Here"
-            };
-            respond(&mut out, status, b"");
-        } else {
+        if buffer.starts_with(b"POST ") {
             match echo.answer(&buffer[head..head + length], &mut body) {
                 Action::Answer => respond(&mut out, "200 OK", &body),
                 Action::Nothing => respond(&mut out, "202 Accepted", b""),
@@ -90,6 +83,13 @@ async fn connection(mut stream: TcpStream, echo: Echo, waiting: Waiting) {
                 }
                 Action::Ask(id) => ask(&mut stream, &echo, &waiting, id, &mut out).await,
             }
+        } else {
+            let status = if buffer.starts_with(b"DELETE ") {
+                "200 OK"
+            } else {
+                "405 Not Here"
+            };
+            respond(&mut out, status, b"");
         }
         if stream.write_all(&out).await.is_err() {
             return;
@@ -174,7 +174,7 @@ type Idle = Arc<Mutex<Vec<SendRequest<Full<Bytes>>>>>;
 /// and passes the response back. With trees, it reads each message into one and writes it again.
 pub(crate) fn pump(port: u16, has_trees: bool) {
     run(async move {
-        let listener = listen().await;
+        let listener = listen();
         let idle = Idle::default();
         while let Ok((stream, _)) = listener.accept().await {
             stream.set_nodelay(true).unwrap();
@@ -199,16 +199,15 @@ async fn pass(
     head.headers.remove("content-length");
     let request = hyper::Request::from_parts(head, Full::new(turned(body, has_trees)));
     let kept = idle.lock().pop();
-    let mut connection = match kept {
-        Some(connection) => connection,
-        None => {
-            let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-            stream.set_nodelay(true).unwrap();
-            let io = TokioIo::new(stream);
-            let (sender, connection) = hyper::client::conn::http1::handshake(io).await?;
-            tokio::spawn(connection);
-            sender
-        }
+    let mut connection = if let Some(connection) = kept {
+        connection
+    } else {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let io = TokioIo::new(stream);
+        let (sender, connection) = hyper::client::conn::http1::handshake(io).await?;
+        tokio::spawn(connection);
+        sender
     };
     connection.ready().await?;
     let (mut head, body) = connection.send_request(request).await?.into_parts();
@@ -329,7 +328,7 @@ impl WebClient {
         self.write(0, &initialize().to_string());
         let head = self.streams[0].read().0;
         if let Some(session) = header(&head, SESSION) {
-            self.head.push_str(&format!("{SESSION}: {session}\r\n"));
+            self.head.extend([SESSION, ": ", session, "\r\n"]);
         }
         self.write(0, &initialized().to_string());
         self.streams[0].read();

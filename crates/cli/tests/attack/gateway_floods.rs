@@ -121,7 +121,11 @@ fn what_a_client_does_not_read_does_not_fill_memory() {
         // It goes away before the response comes.
         let bytes = mallory().within(to("one", &large), &session);
         sent(&gateway, &bytes.bytes(&gateway.address));
-        assert!(soon(|| gateway.reached() > n), "call {n} was not made");
+        if !soon(|| gateway.reached() > n) {
+            // Its share is full.
+            assert!(n >= 16, "call {n} was not made");
+            break;
+        }
     }
     let peak = meter.peak_mib();
     tally.note(
@@ -132,7 +136,7 @@ fn what_a_client_does_not_read_does_not_fill_memory() {
     let meter = gateway.program.meter();
     for _ in 0..count {
         let params = echo(&json!({"size": 1 << 20}));
-        let reply = mallory().signed(round_to("one", &params));
+        let reply = alice().signed(round_to("one", &params));
         let reply = reply.send(&gateway.address);
         assert_eq!(reply.status, 200, "{}", reply.status);
     }
