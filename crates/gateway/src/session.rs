@@ -418,10 +418,8 @@ impl Session {
             return via.respond(error.to_message(&id));
         }
         let watched = self.watch(&text, via);
-        let (text, via) = match &watched {
-            Some((text, via)) => (text.clone(), via),
-            None => (text, via),
-        };
+        let watched = watched.as_ref();
+        let (text, via) = watched.map_or((text, via), |(text, via)| (text.clone(), via));
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
             Err(NotAMessage::NotJson) => {

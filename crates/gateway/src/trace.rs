@@ -145,12 +145,12 @@ impl Trace {
         let Some(queue) = &*queue else {
             return;
         };
-        let size = text.len();
-        if waiting.bytes.load(Ordering::Relaxed) + size > QUEUED_BYTES {
+        let length = text.len();
+        if waiting.bytes.load(Ordering::Relaxed) + length > QUEUED_BYTES {
             waiting.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        waiting.bytes.fetch_add(size, Ordering::Relaxed);
+        waiting.bytes.fetch_add(length, Ordering::Relaxed);
         let seen = Seen {
             at: engine.now(),
             elapsed: engine.elapsed(),
@@ -159,7 +159,7 @@ impl Trace {
             text: text.into(),
         };
         if queue.try_send(seen).is_err() {
-            waiting.bytes.fetch_sub(size, Ordering::Relaxed);
+            waiting.bytes.fetch_sub(length, Ordering::Relaxed);
             waiting.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

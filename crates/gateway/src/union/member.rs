@@ -291,15 +291,14 @@ impl Union {
         }
         session.end().await;
         self.withdraw_all(&part);
-        match closed {
-            Some(closed) => (member.source.ended)(closed),
-            None => {
-                if let (Some(observed), Some(reason)) = (&session.observed, &reason) {
-                    let now = self.gateway.desk.asker.engine().now();
-                    observed.note_error(now, reason.clone());
-                }
-                upstream.close().await;
+        if let Some(closed) = closed {
+            (member.source.ended)(closed);
+        } else {
+            if let (Some(observed), Some(reason)) = (&session.observed, &reason) {
+                let now = self.gateway.desk.asker.engine().now();
+                observed.note_error(now, reason.clone());
             }
+            upstream.close().await;
         }
         Some(End {
             reason: reason?,
