@@ -440,7 +440,7 @@ pub(crate) async fn ask_sheet(
 /// Leads the person to a page, by the first way that this client has.
 async fn lead_to(face: &Face, message: &str, mut page: OpenPage) -> Result<Decided, NotAsked> {
     let can_link = face.can_link();
-    let by_client = face.capabilities().url && !face.distrusts_native();
+    let by_client = face.shows_urls();
     let has_browser = face.desk().browser.is_some();
     if by_client {
         let id = face.new_id();
