@@ -140,8 +140,6 @@ impl<'v> Reader<'v> {
             });
         }
     }
-        }
-    }
 
     /// Converts a value, or reports that it is not what is wanted.
     fn typed<T>(
