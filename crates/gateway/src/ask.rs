@@ -471,7 +471,7 @@ async fn lead_to(
     asking: &Asking,
 ) -> Result<Decided, NotAsked> {
     let can_link = face.can_link();
-    let by_client = face.capabilities().url && !face.distrusts_native();
+    let by_client = face.shows_urls();
     let has_browser = face.desk().browser.is_some();
     if by_client {
         let id = face.new_id();

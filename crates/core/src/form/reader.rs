@@ -124,15 +124,20 @@ impl<'v> Reader<'v> {
     /// Reports every unknown key.
     pub(crate) fn check_keys(&mut self, object: &'v Object, known: &[&str]) {
         for key in object.keys() {
-            if !known.contains(&key.as_str()) {
-                let mut message = format!("`{key}` is not a known key here.");
-                if closest(key, known).is_none() && !known.is_empty() {
-                    message.extend([" The keys here are ", &join_quoted(known), "."]);
-                }
-                self.within(key.as_str(), |reader| {
-                    reader.report_unknown(ProblemCode::UnknownKey, message, key, known);
-                });
+            if known.contains(&key.as_str()) {
+                continue;
             }
+            if self.problems.is_full() {
+                return;
+            }
+            let suggestion = closest(key, known);
+            let mut message = format!("`{key}` is not a known key here.");
+            if suggestion.is_none() && !known.is_empty() {
+                message.extend([" The keys here are ", &join_quoted(known), "."]);
+            }
+            self.within(key.as_str(), |reader| {
+                reader.record(ProblemCode::UnknownKey, message, suggestion);
+            });
         }
     }
 

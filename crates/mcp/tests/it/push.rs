@@ -55,7 +55,7 @@ async fn an_answer_that_is_not_valid_is_asked_for_again_until_the_limit() {
     };
     let reply = client.call("greet", json!({}), answer).await;
     assert_eq!(reply.text(), "Ada");
-    let again = "Who?\n\nPlease correct:\n- Name must be at least 2 characters";
+    let again = "Who?\n\nPlease correct:\n- Your answer must be at least 2 characters";
     assert_eq!(messages, ["Who?", again]);
 
     let mut times = 0;

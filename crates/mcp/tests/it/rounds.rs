@@ -158,7 +158,7 @@ async fn an_answer_that_is_not_valid_makes_a_round_with_the_errors_until_the_lim
         accept(json!({"name": "A"}))
     });
     assert_eq!(reply.await.text(), "MaxRetriesExceeded");
-    let again = "Who?\n\nPlease correct:\n- Name must be at least 2 characters";
+    let again = "Who?\n\nPlease correct:\n- Your answer must be at least 2 characters";
     assert_eq!(messages, ["Who?", again, again]);
 }
 
