@@ -51,7 +51,7 @@ fn request(service: &Service, server: &str, method: &str, params: Value, head: &
          mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n"
     );
     if let Some(name) = params["name"].as_str() {
-        lines.push_str(&format!("mcp-name: {name}\r\n"));
+        lines.extend(["mcp-name: ", name, "\r\n"]);
     }
     let body = http::request(method, &params);
     let path = format!("POST /mcp/{server}");

@@ -449,3 +449,29 @@ async fn a_server_that_does_not_start_is_down_and_then_left_alone() {
     assert_eq!(web.status("bad").await.state, UpstreamState::Down);
     assert_eq!(web.status("good").await.state, UpstreamState::Idle);
 }
+
+#[tokio::test]
+async fn clients_in_front_of_all_servers_count_at_each_server() {
+    let web = Web::new(None).await;
+    let waiting = web.post("/mcp", None, &hello());
+    settle().await;
+    let mut server = web.servers.lock().pop().unwrap();
+    let told = server.next().await;
+    let result = json!({"protocolVersion": L11, "capabilities": {"tools": {}},
+        "serverInfo": {"name": "files", "version": "1"}});
+    server.reply(&told, result).await;
+    waiting.await.unwrap();
+    let status = web.status("good").await;
+    assert_eq!(
+        (status.state, status.version, status.sessions),
+        (UpstreamState::Running, Some(L11), 1)
+    );
+    let status = web.status("bad").await;
+    assert_eq!((status.state, status.sessions), (UpstreamState::Down, 0));
+    let error = status.last_error.unwrap();
+    assert_eq!(error.message, "it cannot be started: no such program");
+    drop(server);
+    let status = web.status("good").await;
+    assert_eq!((status.state, status.sessions), (UpstreamState::Down, 0));
+    assert!(status.last_error.unwrap().message.contains("exited"));
+}

@@ -42,7 +42,9 @@ impl Web {
 }
 
 fn post(headers: &[(&str, &str)], message: &Value) -> Request<Body> {
-    let mut request = Request::post("/mcp").header("accept", "application/json, text/event-stream");
+    let mut request = Request::post("/mcp")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
