@@ -29,10 +29,6 @@ const PREFIX: &str = "elic_";
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits at five bits per digit.
 const LENGTH: usize = 26;
-/// The byte whose low bits choose the shard.
-const SHARD_BYTE: usize = 12;
-/// The bits of a lane in that byte.
-const LANES: u8 = 0b11;
 
 impl ElicitationId {
     /// Creates an id from the time of creation and random bytes.
@@ -63,15 +59,6 @@ impl ElicitationId {
         // High bits: the low ones choose the bucket within a shard's table.
         let high = self.hash_bits() >> 32;
         usize::try_from(high).unwrap_or(0) % shards.max(1)
-    }
-
-    /// Replaces two of the random bits by those of a lane, so that ids of different lanes have
-    /// different [shards](Self::shard). Threads with a lane each rarely write the same shard.
-    #[must_use]
-    pub fn in_lane(mut self, lane: u8) -> Self {
-        let byte = &mut self.0[SHARD_BYTE];
-        *byte = *byte & !LANES | lane & LANES;
-        self
     }
 
     /// Random bits of the id, for hashing. The bits of the timestamp would cluster.
@@ -143,27 +130,9 @@ impl<'de> Deserialize<'de> for ElicitationId {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn lanes_share_no_shard_and_use_all() {
-        let shard = |lane: u8, random: u8| {
-            let id = ElicitationId::new(UnixTime::from_millis(1), [random; 10]);
-            id.in_lane(lane).shard(16)
-        };
-        for lane in 0..4 {
-            let shards: BTreeSet<usize> = (0..=255).map(|random| shard(lane, random)).collect();
-            let lane = usize::from(lane);
-            assert_eq!(
-                shards,
-                BTreeSet::from([lane, lane + 4, lane + 8, lane + 12])
-            );
-        }
-    }
 
     proptest! {
         #[test]

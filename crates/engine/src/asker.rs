@@ -253,9 +253,8 @@ impl Asker {
             })?;
         let mut random = [0; 10];
         inner.entropy.fill(&mut random);
-        let id = ElicitationId::new(now, random);
         let record = Record::from(Entry {
-            id: inner.entropy.lane().map_or(id, |lane| id.in_lane(lane)),
+            id: ElicitationId::new(now, random),
             version: Version::default(),
             lifecycle: Lifecycle::new(now, terms, self.settings.retry_limit),
             request: Request {

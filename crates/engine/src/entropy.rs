@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -19,12 +18,6 @@ pub trait Entropy: Send + Sync + 'static {
     /// It cannot fail, because no caller could continue: an implementation without random bytes
     /// must not return.
     fn fill(&self, bytes: &mut [u8]);
-
-    /// Which lane the ids that this thread creates are in, if they are not all in one. Threads of
-    /// different lanes keep their elicitations in different shards.
-    fn lane(&self) -> Option<u8> {
-        None
-    }
 }
 
 /// The operating system's generator, buffered.
@@ -50,11 +43,7 @@ pub struct SystemEntropy {
 thread_local! {
     // Not one for all threads: each id would move its lock from core to core.
     static POOL: RefCell<Pool> = RefCell::new(Pool::empty());
-    static LANE: u8 = NEXT_LANE.fetch_add(1, Ordering::Relaxed);
 }
-
-/// Lanes go to threads in turn.
-static NEXT_LANE: AtomicU8 = AtomicU8::new(0);
 
 /// Requests of this length and above are not buffered.
 const KEY: usize = 32;
@@ -113,10 +102,6 @@ impl Entropy for SystemEntropy {
             // The thread is ending, and its buffer is gone.
             draw(bytes);
         }
-    }
-
-    fn lane(&self) -> Option<u8> {
-        LANE.try_with(|lane| *lane).ok()
     }
 }
 

@@ -81,13 +81,13 @@ Example of a configuration, entreat.toml:
   server = 'tickets'
   tool = 'delete_*'
 
-At /mcp, tools and prompts are called NAME__tool, and URIs begin with NAME+; a single server keeps its
-own. Clients on this machine need no key; others use that of an [[asker]].
+At /mcp, tools and prompts are called NAME__tool, and URIs begin with NAME+; a single server keeps
+its own names. Clients on this machine need no key; others use that of an [[asker]].
 
-With --stdio, it is one server in a client's configuration, for you alone. An agent may start it in a
-folder with untrusted files, so it doesn't read entreat.toml there: settings come from your own file,
-from --config, from the environment and from flags. Questions are kept in memory unless a store is
-configured.
+With --stdio, it is one server in a client's configuration, for you alone. An agent may start it in
+a folder with untrusted files, so it doesn't read entreat.toml there: settings come from your own
+file, from --config, from the environment and from flags. Questions are kept in memory unless a
+store is configured.
 
 Exit codes: 0 shut down normally, all servers answer; 1 a server doesn't answer (check); 2 wrong
 usage or settings, a store or address that can't be used; above 128: ended by a second signal.";

@@ -120,10 +120,12 @@ fn what_a_client_does_not_read_does_not_fill_memory() {
     for n in 0..count {
         // It goes away before the response comes.
         let bytes = mallory().within(to("one", &large), &session);
-        sent(&gateway, &bytes.bytes(&gateway.address));
-        if !soon(|| gateway.reached() > n) {
+        let stream = sent(&gateway, &bytes.bytes(&gateway.address));
+        let is_made = soon(|| gateway.reached() > n);
+        drop(stream);
+        if !is_made {
             // Its share is full.
-            assert!(n >= 16, "call {n} was not made");
+            assert!(n >= 8, "call {n} was not made");
             break;
         }
     }

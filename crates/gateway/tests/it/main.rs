@@ -9,6 +9,7 @@
     reason = "JSON is written where it is passed"
 )]
 
+mod any_envelope;
 mod approvals;
 mod bounds;
 mod front;
