@@ -70,8 +70,9 @@ async fn every_message_has_a_line_on_both_sides() {
     let told: Vec<String> = lines
         .iter()
         .map(|line| {
-            let word = |name: &str| line[name].as_str().unwrap_or("-").to_owned();
-            let [side, direction, kind, method] = ["side", "direction", "kind", "method"].map(word);
+            let member = |name: &str| line[name].as_str().unwrap_or("-").to_owned();
+            let [side, direction, kind, method] =
+                ["side", "direction", "kind", "method"].map(member);
             format!("{side} {direction} {kind} {method}")
         })
         .collect();
