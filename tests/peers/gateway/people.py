@@ -8,6 +8,7 @@ import re
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -100,7 +101,13 @@ def page(press: str, **entered) -> object:
         pairs = [(name, value) for name, several in values.items() for value in several]
         body = urllib.parse.urlencode([*pairs, ("_do", press)])
         request = urllib.request.Request(here, body.encode(), {"Origin": "null"})
-        after = browser.open(request, timeout=PATIENCE).read().decode()
+        try:
+            after = browser.open(request, timeout=PATIENCE).read().decode()
+        except urllib.error.URLError as error:
+            # With its answer, the client may have ended, and the closing page with it.
+            if isinstance(error.reason, ConnectionRefusedError):
+                return
+            raise
         if "went wrong" in after or 'class="error' in after:
             raise Wrong(f"the page was not accepted: {after[:3000]}")
 
