@@ -100,7 +100,14 @@ def page(press: str, **entered) -> object:
         pairs = [(name, value) for name, several in values.items() for value in several]
         body = urllib.parse.urlencode([*pairs, ("_do", press)])
         request = urllib.request.Request(here, body.encode(), {"Origin": "null"})
-        after = browser.open(request, timeout=PATIENCE).read().decode()
+        try:
+            after = browser.open(request, timeout=PATIENCE).read().decode()
+        except (urllib.error.URLError, ConnectionError) as error:
+            # The last answer ends the client, and the program with its pages: maybe before the
+            # page that follows is read. An answer that did not arrive leaves the call waiting.
+            if not isinstance(getattr(error, "reason", error), ConnectionError):
+                raise
+            return
         if "went wrong" in after or 'class="error' in after:
             raise Wrong(f"the page was not accepted: {after[:3000]}")
 
