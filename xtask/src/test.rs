@@ -1,7 +1,6 @@
 //! `cargo xtask test`: the one command that proves everything.
 //!
-//! The order is from cheap to dear, so that a slip shows early. Adding a proof is adding a
-//! row to [`STEPS`].
+//! Cheap steps come first, so that a slip shows early. A new proof is a new row of [`STEPS`].
 
 use std::path::Path;
 use std::process::Command;

@@ -11,6 +11,7 @@ mod origin;
 mod pages;
 mod resolved;
 mod rules;
+mod secret;
 mod setting;
 mod upstream;
 mod value;
@@ -25,10 +26,9 @@ pub(crate) use self::errors::ConfigErrors;
 use self::file::File;
 pub(crate) use self::origin::{Origin, Source};
 pub(crate) use self::resolved::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
+pub(crate) use self::secret::read_secret;
 use self::setting::{SETTINGS, Setting};
-pub(crate) use self::upstream::{
-    UpstreamConfig, UpstreamTarget, headers as upstream_headers, secret as upstream_secret,
-};
+pub(crate) use self::upstream::{UpstreamConfig, UpstreamTarget, headers as upstream_headers};
 use crate::environment::Environment;
 use crate::output;
 
@@ -175,8 +175,10 @@ fn find_file(
     );
     if let Some(path) = flag.map(Path::to_owned).or(named) {
         return File::open(&path)?.map(Some).with_context(|| {
-            let path = output::sanitize(&path.to_string_lossy()).into_owned();
-            format!("there is no configuration file {path}")
+            format!(
+                "there is no configuration file {}",
+                output::sanitize_path(&path)
+            )
         });
     }
     match home {
@@ -202,10 +204,9 @@ pub(crate) fn is_named(shared: &ConfigArgs, environment: &Environment) -> bool {
 /// Warns about a file in the working folder that was not read, though it may have been meant.
 fn ignored_file(environment: &Environment) -> Option<String> {
     Path::new(FILE).symlink_metadata().ok()?;
-    let user_path =
-        user_file(environment).map(|path| output::sanitize(&path.to_string_lossy()).into_owned());
-    let user_path =
-        user_path.unwrap_or_else(|| format!("{FOLDER}/{FILE} in your configuration folder"));
+    let user_path = user_file(environment)
+        .map(output::sanitize_path)
+        .unwrap_or_else(|| format!("{FOLDER}/{FILE} in your configuration folder"));
     Some(format!(
         "ignoring {FILE} in this folder, because it may be untrusted: put your settings into \
          {user_path}, or use --config {FILE} if you trust it"

@@ -64,7 +64,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stdin => f.write_str("stdin"),
-            Self::File(path) => f.write_str(&output::sanitize(&path.to_string_lossy())),
+            Self::File(path) => f.write_str(&output::sanitize_path(path)),
         }
     }
 }

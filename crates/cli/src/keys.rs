@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 64 * 1024;
 
 /// Reads the keys; `None` if the file does not exist.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Option<KeyRing>> {
-    let name = shown(path);
+    let name = output::sanitize_path(path);
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -53,7 +53,8 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<KeyRing> {
 
 /// Writes keys to a new file.
 pub(crate) fn write(path: &Path, keys: &KeyRing) -> anyhow::Result<()> {
-    write_new(path, keys).with_context(|| format!("cannot save keys in {}", shown(path)))
+    write_new(path, keys)
+        .with_context(|| format!("cannot save keys in {}", output::sanitize_path(path)))
 }
 
 fn write_new(path: &Path, keys: &KeyRing) -> io::Result<()> {
@@ -101,10 +102,6 @@ fn check_permissions(file: &File, name: &str) -> anyhow::Result<()> {
 #[cfg(not(unix))]
 fn check_permissions(_: &File, _: &str) -> anyhow::Result<()> {
     Ok(())
-}
-
-fn shown(path: &Path) -> String {
-    output::sanitize(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]

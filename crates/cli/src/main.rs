@@ -4,6 +4,7 @@
 //! Contains no rules about forms or URLs: those are the core's. Data goes to stdout, messages to
 //! stderr, and a broken pipe on stdout is success.
 
+mod agent;
 mod browser;
 mod command;
 mod config;

@@ -1,6 +1,7 @@
 //! Output: JSON for programs, and text sanitized for the terminal.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -72,6 +73,11 @@ pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(safe)
+}
+
+/// Sanitizes a path, or the name of a program, for the terminal; see [`sanitize`].
+pub(crate) fn sanitize_path(path: impl AsRef<OsStr>) -> String {
+    sanitize(&path.as_ref().to_string_lossy()).into_owned()
 }
 
 /// Formats a time in UTC, to the second.

@@ -121,7 +121,7 @@ impl StoreLocation {
 
     /// Returns the path of the keys for display.
     pub(crate) fn shown_keys(&self) -> String {
-        display_path(&self.keys)
+        output::sanitize_path(&self.keys)
     }
 
     /// Returns the URL of the service that has the store open, if it is known.
@@ -134,8 +134,10 @@ impl StoreLocation {
     /// Fails if there is no store.
     pub(crate) fn require_store(&self) -> anyhow::Result<()> {
         let found = self.store.try_exists();
-        if !found.with_context(|| format!("cannot access {}", display_path(&self.store)))? {
-            let path = display_path(&self.store);
+        if !found
+            .with_context(|| format!("cannot access {}", output::sanitize_path(&self.store)))?
+        {
+            let path = output::sanitize_path(&self.store);
             bail!("there is no store at {path}: set one with --store or ENTREAT_STORE");
         }
         Ok(())
@@ -176,8 +178,9 @@ impl StoreLocation {
         if self.is_default
             && let Some(folder) = self.store.parent()
         {
-            create_private_folder(folder)
-                .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
+            create_private_folder(folder).with_context(|| {
+                format!("cannot create the folder {}", output::sanitize_path(folder))
+            })?;
         }
         Ok(())
     }
@@ -222,7 +225,7 @@ impl StoreLocation {
                 OpenError::NoStore { .. } => return self.no_store(),
                 // The lock is ours as long as this process holds it, so it is another one.
                 OpenError::InUse { .. } => {
-                    let store = display_path(&self.store);
+                    let store = output::sanitize_path(&self.store);
                     return anyhow!("{store} is in use by {}", self.how_to_share(purpose));
                 }
                 OpenError::Damaged { .. } => self.how_to_restore(),
@@ -250,7 +253,10 @@ impl StoreLocation {
     }
 
     fn explain(&self, error: StartError) -> anyhow::Error {
-        let (keys, store) = (display_path(&self.keys), display_path(&self.store));
+        let (keys, store) = (
+            output::sanitize_path(&self.keys),
+            output::sanitize_path(&self.store),
+        );
         match error {
             StartError::Keys(_) => anyhow!(
                 "the keys in {keys} don't match the store {store}: set the right file with --keys \
@@ -294,12 +300,12 @@ impl StoreLocation {
         if self.is_default {
             return "`entreat restore BACKUP`".to_owned();
         }
-        let store = display_path(&self.store);
+        let store = output::sanitize_path(&self.store);
         format!("`entreat restore BACKUP --store {store}`")
     }
 
     fn no_store(&self) -> anyhow::Error {
-        let (store, command) = (display_path(&self.store), self.restore_command());
+        let (store, command) = (output::sanitize_path(&self.store), self.restore_command());
         anyhow!(
             "the store {store} is missing or empty, although it existed before: restore it from a \
              backup with {command}, or start with an empty one: `entreat serve --new-store`"
@@ -307,7 +313,10 @@ impl StoreLocation {
     }
 
     fn no_keys(&self) -> anyhow::Error {
-        let (keys, store) = (display_path(&self.keys), display_path(&self.store));
+        let (keys, store) = (
+            output::sanitize_path(&self.keys),
+            output::sanitize_path(&self.store),
+        );
         anyhow!(
             "the keys of the store {store} are not at {keys}: set their file with --keys or \
              ENTREAT_KEYS"
@@ -318,7 +327,7 @@ impl StoreLocation {
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// To look after its questions, which a service can do as well.
+    /// To list, show or cancel its questions, which a running service does as well.
     Manage,
     /// To ask.
     Own,
@@ -352,10 +361,6 @@ fn create_private_folder(folder: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
-}
-
-fn display_path(path: &Path) -> String {
-    output::sanitize(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]

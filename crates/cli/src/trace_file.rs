@@ -10,7 +10,7 @@ use crate::output;
 /// Opens a file to continue it, or creates one. Nobody else may read it, and it is no link: another
 /// user who can write to the folder could point one at a file of this user.
 pub(crate) fn open(path: &Path) -> anyhow::Result<File> {
-    let shown = output::sanitize(&path.to_string_lossy()).into_owned();
+    let shown = output::sanitize_path(path);
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]

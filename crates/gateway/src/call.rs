@@ -28,26 +28,38 @@ pub(crate) enum Method {
     Other,
 }
 
-// Every method has a place in tables.
+// A method that is missing in `NAMED` would have no place in tables.
 const _: () = assert!(Method::Other as usize + 1 == Method::COUNT);
 
 impl Method {
-    pub(crate) const COUNT: usize = 8;
+    /// Those that have a name.
+    const NAMED: [Self; 7] = [
+        Self::Initialize,
+        Self::Discover,
+        Self::ListTools,
+        Self::CallTool,
+        Self::GetPrompt,
+        Self::ReadResource,
+        Self::Listen,
+    ];
+    pub(crate) const COUNT: usize = Self::NAMED.len() + 1;
 
     pub(crate) fn of(name: &str) -> Self {
-        match name {
-            "initialize" => Self::Initialize,
-            "server/discover" => Self::Discover,
-            "tools/list" => Self::ListTools,
-            "tools/call" => Self::CallTool,
-            "prompts/get" => Self::GetPrompt,
-            "resources/read" => Self::ReadResource,
-            "subscriptions/listen" => Self::Listen,
-            _ => Self::Other,
+        let mut named = Self::NAMED.into_iter();
+        named
+            .find(|method| method.name() == name)
+            .unwrap_or(Self::Other)
+    }
+
+    /// Returns the name, or `other` for methods that nobody knows, whose names are the client's words.
+    pub(crate) fn name_or(self, other: &'static str) -> &'static str {
+        match self {
+            Self::Other => other,
+            named => named.name(),
         }
     }
 
-    /// The name of a method on which a server may ask.
+    /// Returns the name; empty for methods that nobody knows.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::CallTool => "tools/call",

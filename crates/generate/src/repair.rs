@@ -1,7 +1,7 @@
-//! Repairs an attempt: looks at what the form refuses and changes the fields involved.
+//! Repairs an attempt: changes the fields that the form's violations name.
 //!
-//! Each repair is a guess among several that could help; that the guesses differ from one
-//! round to the next is what gets the search out of dead ends.
+//! Each repair is a guess among several that could help. The guesses differ between rounds, which
+//! gets the search out of dead ends.
 
 use entreat_core::form::CrossCheck;
 use entreat_core::{Expected, Violation, Violations};

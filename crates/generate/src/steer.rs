@@ -1,4 +1,4 @@
-//! Steers conditions: makes them hold, or not, by setting the fields they look at.
+//! Steers conditions: makes them hold, or not, by setting the fields that they refer to.
 //!
 //! One setting may undo another; the form's check decides, and the search continues.
 

@@ -63,7 +63,7 @@ pub use entreat_generate as generate;
 pub use entreat_generate::{Breakage, Generator, Scenario};
 pub use entropy::SeededEntropy;
 pub use faulty_store::{Call, Fault, FaultyStore};
-pub use log::CapturedLog;
+pub use log::{CapturedLog, LogGuard};
 pub use probe::Probe;
 pub use resolver::ScriptedResolver;
 pub use respondent::{Attendance, Respondent};

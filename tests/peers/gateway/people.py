@@ -8,7 +8,6 @@ import re
 import subprocess
 import threading
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -103,11 +102,12 @@ def page(press: str, **entered) -> object:
         request = urllib.request.Request(here, body.encode(), {"Origin": "null"})
         try:
             after = browser.open(request, timeout=PATIENCE).read().decode()
-        except urllib.error.URLError as error:
-            # With its answer, the client may have ended, and the closing page with it.
-            if isinstance(error.reason, ConnectionRefusedError):
-                return
-            raise
+        except (urllib.error.URLError, ConnectionError) as error:
+            # The last answer ends the client, and the program with its pages: maybe before the
+            # page that follows is read. An answer that did not arrive leaves the call waiting.
+            if not isinstance(getattr(error, "reason", error), ConnectionError):
+                raise
+            return
         if "went wrong" in after or 'class="error' in after:
             raise Wrong(f"the page was not accepted: {after[:3000]}")
 

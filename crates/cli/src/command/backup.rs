@@ -53,17 +53,21 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
         .unwrap_or_else(|| Uploads::folder_for_store(location.store()));
     let to = Uploads::folder_for_store(&args.file);
     let files = runtime::block_on(copy(location.store(), &args.file, &from, &to))?;
-    let file = args.file.to_string_lossy();
-    let (file, keys) = (output::sanitize(&file), location.shown_keys());
-    let folder = to.to_string_lossy();
-    let with = match files {
-        0 => String::new(),
-        files => format!(" and {} (files: {files})", output::sanitize(&folder)),
-    };
     context.say(format_args!(
-        "copied to {file}{with}; its keys are in {keys}"
+        "copied to {}{}; its keys are in {}",
+        output::sanitize_path(&args.file),
+        and_uploads(&to, files),
+        location.shown_keys()
     ));
     Ok(Exit::Success)
+}
+
+/// Mentions the folder of uploads, if there are any.
+pub(super) fn and_uploads(folder: &Path, files: usize) -> String {
+    match files {
+        0 => String::new(),
+        files => format!(" and {} (files: {files})", output::sanitize_path(folder)),
+    }
 }
 
 /// Copies a store and its uploads, or leaves nothing behind; returns the number of uploads.
@@ -71,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
 /// Files after the store: those that it refers to were there before. One that is gone by now was
 /// fetched, and one more belongs to a later draft and will be deleted.
 async fn copy(store: &Path, file: &Path, from: &Path, to: &Path) -> anyhow::Result<usize> {
-    let shown = || output::sanitize(&to.to_string_lossy()).to_string();
+    let shown = || output::sanitize_path(to);
     if to.try_exists().unwrap_or(true) {
         bail!("{} already exists", shown());
     }

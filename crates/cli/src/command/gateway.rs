@@ -19,7 +19,7 @@ use crate::config::{
 };
 use crate::context::{Context, Exit};
 use crate::store::NewStoreArgs;
-use crate::{browser, output, runtime};
+use crate::{agent, browser, output, runtime};
 
 /// Serve MCP servers to any client over HTTP, and ask what clients can't show
 ///
@@ -122,14 +122,11 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let has_browser = browser::may_open(context);
     let add = move |builder: Builder| {
         let builder = builder.gateway(options);
-        if !has_browser {
-            return builder;
+        if has_browser {
+            builder.gateway_browser(agent::open_page)
+        } else {
+            builder
         }
-        builder.gateway_browser(|url| {
-            if let Err(error) = browser::open(url) {
-                tracing::warn!(%error, "the browser did not open");
-            }
-        })
     };
     runtime::block_on_all(serve::serve(&config, location, context, add, "/mcp"))
 }
@@ -227,8 +224,10 @@ fn start(upstream: &UpstreamConfig, log: &LogLine) -> anyhow::Result<Started> {
                 command.environment.push((name.into(), value.into()));
             }
             for (name, file) in environment_files {
-                let value = config::upstream_secret(file)?;
-                command.environment.push((name.into(), value.into()));
+                let value = config::read_secret(file, "secret")?;
+                command
+                    .environment
+                    .push((name.into(), value.as_str().into()));
             }
             let (sender, receiver) = Child::start(command)?;
             Ok((

@@ -24,6 +24,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
         .split_first()
         .context("there is no program to become")?;
     let error = exec_bound_to_parent(args.parent, program, arguments);
-    let name = output::sanitize(&program.to_string_lossy()).into_owned();
+    let name = output::sanitize_path(program);
     Err(error).with_context(|| format!("cannot start {name}"))
 }

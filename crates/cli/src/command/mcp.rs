@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use entreat::service::{UploadSettings, http};
 
-use crate::browser;
-use crate::config::{self, Config, ConfigArgs, ConfigLocation, ServeArgs};
+use crate::agent::{self, AskThrough, CONFIG_HELP};
+use crate::config::{Config, ConfigArgs};
 use crate::context::{Context, Exit};
-use crate::environment::Environment;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
-use crate::{remote, runtime, service};
+use crate::{browser, runtime, service};
 
 /// Run an MCP server that lets an agent ask its user
 ///
@@ -41,9 +40,6 @@ pub(crate) struct Args {
     new_store: NewStoreArgs,
 }
 
-pub(super) const CONFIG_HELP: &str = "The configuration file [default: `$ENTREAT_CONFIG`, or \
-                           entreat/entreat.toml in `$XDG_CONFIG_HOME` or ~/.config]";
-
 const AFTER_HELP: &str = "\
 An agent may start it in a folder with untrusted files, so it doesn't read entreat.toml there:
 settings come from your own file, from the environment and from flags. To see them, run
@@ -66,16 +62,8 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
-    let none = ServeArgs::default();
-    let config = config::load(
-        &args.shared,
-        &none,
-        ConfigLocation::User,
-        context.environment(),
-    )?;
-    let location = config
-        .configured_store_location()?
-        .map(|location| args.new_store.allow(location));
+    let environment = context.environment();
+    let (config, location) = agent::load(&args.shared, &args.new_store, environment)?;
     runtime::block_on_all(serve(&config, location, args, context))
 }
 
@@ -88,11 +76,10 @@ async fn serve(
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
-    let elsewhere = service_of(config, args.service.as_deref(), context.environment())?;
-    let service = service::start(config, location, |builder| {
+    let named = args.service.as_deref();
+    let through = AskThrough::find(config, named, context.environment())?;
+    let service = agent::start(config, location, through, |builder| {
         let builder = builder
-            .listen((Ipv4Addr::LOCALHOST, 0))
-            .http(config.http.clone())
             .mcp(config.mcp_settings())
             .mcp_local_clients(true)
             .upload_settings(UploadSettings {
@@ -100,18 +87,11 @@ async fn serve(
                 inline_limit: 0,
                 ..config.pages.upload_settings()
             });
-        let builder = match elsewhere {
-            Some((url, key)) => builder.service_at(url, key),
-            None => builder,
-        };
-        if !has_browser {
-            return builder;
+        if has_browser {
+            builder.browser(agent::open_page)
+        } else {
+            builder
         }
-        builder.browser(|url| {
-            if let Err(error) = browser::open(url) {
-                tracing::warn!(%error, "the browser did not open");
-            }
-        })
     })
     .await?;
     let ended = match args.port {
@@ -156,25 +136,4 @@ async fn serve(
     }
     ended?;
     Ok(Exit::Success)
-}
-
-/// The URL and key of the service to ask through, if one is named.
-pub(super) fn service_of(
-    config: &Config,
-    named: Option<&str>,
-    environment: &Environment,
-) -> anyhow::Result<Option<(String, Option<String>)>> {
-    let Some(url) = named.map(str::to_owned).or_else(|| config.service.clone()) else {
-        return Ok(None);
-    };
-    let key = match &config.service_key_file {
-        Some(file) => {
-            let text = std::fs::read_to_string(file);
-            let text =
-                text.with_context(|| format!("cannot read the key in {}", file.display()))?;
-            Some(text.trim().to_owned())
-        }
-        None => remote::key_in(environment).map(str::to_owned),
-    };
-    Ok(Some((url, key)))
 }

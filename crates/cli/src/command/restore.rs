@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use entreat::service::{Uploads, upload};
 use entreat::{EmbeddedStore, Engine};
 
+use super::backup::and_uploads;
 use crate::context::{Context, Exit};
 use crate::store::{StoreArgs, StoreLocation};
 use crate::{keys, output, runtime};
@@ -62,13 +63,10 @@ pub(crate) fn run(args: &Args, context: &mut Context, _: &mut dyn Write) -> anyh
     if files.is_err() {
         made.remove();
     }
-    let with = match files? {
-        0 => String::new(),
-        files => format!(" and {} (files: {files})", shown(&uploads)),
-    };
     context.say(format_args!(
-        "restored {}{with}; its keys are in {}",
-        shown(location.store()),
+        "restored {}{}; its keys are in {}",
+        output::sanitize_path(location.store()),
+        and_uploads(&uploads, files?),
         location.shown_keys()
     ));
     Ok(Exit::Success)
@@ -109,7 +107,7 @@ impl Restoration<'_> {
             uploads,
         } = self;
         if !backup.try_exists().unwrap_or(false) {
-            bail!("there is no backup at {}", shown(backup));
+            bail!("there is no backup at {}", output::sanitize_path(backup));
         }
         let store = location.store();
         // An empty file is what is left of a lost store.
@@ -117,7 +115,7 @@ impl Restoration<'_> {
             bail!(
                 "there is a store at {}: move it away first, or restore to another place with \
                  --store",
-                shown(store)
+                output::sanitize_path(store)
             );
         }
         let is_used = fs::read_dir(uploads).map_or_else(
@@ -128,7 +126,7 @@ impl Restoration<'_> {
             bail!(
                 "there are uploaded files in {}: move the folder away first, or set another with \
                  --uploads",
-                shown(uploads)
+                output::sanitize_path(uploads)
             );
         }
         match (keys_from, location.keys().try_exists().unwrap_or(true)) {
@@ -149,7 +147,8 @@ impl Restoration<'_> {
         let (location, store) = (self.location, self.location.store());
         if let Some(from) = self.keys_from {
             let copy = keys::read(from)?;
-            let copy = copy.with_context(|| format!("there are no keys at {}", shown(from)))?;
+            let copy = copy
+                .with_context(|| format!("there are no keys at {}", output::sanitize_path(from)))?;
             keys::write(location.keys(), &copy)?;
             made.files.push(location.keys().to_owned());
         }
@@ -165,11 +164,11 @@ impl Restoration<'_> {
         // It is empty, if it exists.
         let _ = fs::remove_dir(self.uploads);
         made.folder = Some(self.uploads.to_owned());
-        upload::copy(&from, self.uploads)
-            .with_context(|| format!("cannot copy the uploaded files to {}", shown(self.uploads)))
+        upload::copy(&from, self.uploads).with_context(|| {
+            format!(
+                "cannot copy the uploaded files to {}",
+                output::sanitize_path(self.uploads)
+            )
+        })
     }
-}
-
-fn shown(path: &Path) -> String {
-    output::sanitize(&path.to_string_lossy()).into_owned()
 }

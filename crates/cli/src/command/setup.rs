@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
         ensure!(
             format.is_edited(),
             "{} is YAML, which is not edited: remove `{}` below `{}` yourself",
-            output::sanitize(&path.to_string_lossy()),
+            output::sanitize_path(&path),
             args.name,
             format.key()
         );
@@ -185,7 +185,7 @@ fn print(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let format = args.client.format();
-    let file = output::sanitize(&path.to_string_lossy()).into_owned();
+    let file = output::sanitize_path(path);
     context.say(format_args!(
         "Add this to {file}. If `{}` is already there, add only what is inside it.",
         format.key()
@@ -232,15 +232,19 @@ fn add(
     let backup = file.change(&text.with_context(|| format!("cannot change {}", file.name()))?)?;
     let done = if found.is_some() { "replaced" } else { "added" };
     context.say(format_args!("{done} `{name}` in {}", file.name()));
+    say_changed(args.client, backup.as_deref(), context);
+    Ok(Exit::Success)
+}
+
+/// Says where the backup of a changed file is, and what to do next.
+fn say_changed(client: Client, backup: Option<&Path>, context: &mut Context) {
     if let Some(backup) = backup {
-        let backup = backup.to_string_lossy();
         context.say(format_args!(
             "backup of the file before the change: {}",
-            output::sanitize(&backup)
+            output::sanitize_path(backup)
         ));
     }
-    context.say(format_args!("Restart {} to use it.", args.client.title()));
-    Ok(Exit::Success)
+    context.say(format_args!("Restart {} to use it.", client.title()));
 }
 
 fn remove(args: &Args, path: &Path, context: &mut Context) -> anyhow::Result<Exit> {
@@ -291,7 +295,7 @@ fn wrap_server(
         format.is_edited(),
         "{} is YAML, which is not edited: write `entreat wrap --` in front of the command of \
          `{shown}` yourself",
-        output::sanitize(&path.to_string_lossy())
+        output::sanitize_path(&path)
     );
     let file = read(args, &path)?;
     let found = find(format, &file, name)?;
@@ -335,14 +339,7 @@ fn wrap_server(
     }
     let backup = file.change(&edit.text)?;
     context.say(format_args!("wrapped `{shown}` in {}", file.name()));
-    if let Some(backup) = backup {
-        let backup = backup.to_string_lossy();
-        context.say(format_args!(
-            "backup of the file before the change: {}",
-            output::sanitize(&backup)
-        ));
-    }
-    context.say(format_args!("Restart {} to use it.", args.client.title()));
+    say_changed(args.client, backup.as_deref(), context);
     Ok(Exit::Success)
 }
 

@@ -16,8 +16,8 @@ use http::HeaderMap;
 use url::Url;
 
 use super::call;
-use super::mcp::{CONFIG_HELP, service_of};
-use crate::config::{self, ConfigArgs, ConfigLocation, ServeArgs};
+use crate::agent::{self, AskThrough, CONFIG_HELP};
+use crate::config::{Config, ConfigArgs};
 use crate::context::{Context, Exit};
 use crate::environment::Environment;
 use crate::signals::Signals;
@@ -107,17 +107,13 @@ Exit codes: that of the server's command; 0 for a URL, when the client disconnec
 settings, or a command that can't be started; above 128: ended by a signal.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
-    let none = ServeArgs::default();
     let environment = context.environment();
-    let config = config::load(&args.shared, &none, ConfigLocation::User, environment)?;
-    let location = config
-        .configured_store_location()?
-        .map(|location| args.new_store.allow(location));
+    let (config, location) = agent::load(&args.shared, &args.new_store, environment)?;
     runtime::block_on(relay(&config, location, args, context))
 }
 
 async fn relay(
-    config: &config::Config,
+    config: &Config,
     location: Option<StoreLocation>,
     args: &Args,
     context: &mut Context,
@@ -133,25 +129,13 @@ async fn relay(
     let trace = args.trace.as_deref().map(trace_file::open).transpose()?;
     // First, because it takes longest.
     let upstream = connect(args, context.environment())?;
-    let elsewhere = service_of(config, args.service.as_deref(), context.environment())?;
+    let named = args.service.as_deref();
+    let through = AskThrough::find(config, named, context.environment())?;
     let has_browser = browser::may_open(context);
-    let service = service::start(config, location, |builder| {
-        let builder = builder
-            .listen((std::net::Ipv4Addr::LOCALHOST, 0))
-            .http(config.http.clone());
-        match elsewhere {
-            Some((url, key)) => builder.service_at(url, key),
-            None => builder,
-        }
-    })
-    .await?;
+    let service = agent::start(config, location, through, |builder| builder).await?;
     let mut gateway = service.entreat.gateway().settings(settings);
     if has_browser {
-        gateway = gateway.browser(|url| {
-            if let Err(error) = browser::open(url) {
-                tracing::warn!(%error, "the browser did not open");
-            }
-        });
+        gateway = gateway.browser(agent::open_page);
     }
     let trace = trace.map(|file| Trace::start(service.entreat.engine().clone(), file));
     let trace = trace.transpose().context("cannot start the trace")?;
@@ -178,7 +162,7 @@ async fn relay(
 }
 
 /// The rules of the settings, and those of flags, which only add to them.
-fn approvals(config: &config::Config, args: &Args) -> Vec<ApprovalRule> {
+fn approvals(config: &Config, args: &Args) -> Vec<ApprovalRule> {
     let ask = || ApprovalRule::new(ApprovalAction::Ask).added();
     let rules = config.approvals.iter().map(|rule| rule.rule.clone());
     let globs = args.approve.iter();
@@ -232,7 +216,7 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
     let mut command = ChildCommand::new(program);
     command.arguments = arguments.to_vec();
     command.launcher = std::env::current_exe().ok();
-    let name = output::sanitize(&program.to_string_lossy()).into_owned();
+    let name = output::sanitize_path(program);
     let (sender, receiver) =
         Child::start(command).with_context(|| format!("cannot start {name}"))?;
     Ok(Upstream {
@@ -246,7 +230,7 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
 
 fn roots(folders: &[PathBuf]) -> anyhow::Result<Vec<Root>> {
     let root = |folder: &PathBuf| {
-        let shown = output::sanitize(&folder.to_string_lossy()).into_owned();
+        let shown = output::sanitize_path(folder);
         let path = folder
             .canonicalize()
             .with_context(|| format!("--root {shown}: there is no such folder"))?;

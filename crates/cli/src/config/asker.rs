@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use entreat::AskerSettings;
 use entreat::service::{Brand, Color, Role};
 use zeroize::Zeroizing;
@@ -13,6 +11,7 @@ use zeroize::Zeroizing;
 use super::errors::ConfigErrors;
 use super::origin::Origin;
 use super::rules::Rules;
+use super::secret::read_secret;
 use super::setting::{Kind, Setting};
 use super::value::RawValue;
 use crate::environment::Environment;
@@ -300,7 +299,7 @@ fn find_key(
             let path = folder.join(&*path);
             let report =
                 |error| errors.report(&value_origin, format_args!("`key_file`: {error:#}"));
-            let key = read_key_file(&path).map_err(report).ok()?;
+            let key = read_secret(&path, "key").map_err(report).ok()?;
             (key, value_origin, KeySource::File(path))
         }
         (None, None, Some((name, value_origin))) => {
@@ -325,19 +324,6 @@ fn find_key(
         return None;
     }
     Some((key, value_origin, source))
-}
-
-fn read_key_file(path: &Path) -> anyhow::Result<Zeroizing<String>> {
-    let name = output::sanitize(&path.to_string_lossy()).into_owned();
-    let failed = || format!("cannot read the key in {name}");
-    let file = std::fs::File::open(path).with_context(failed)?;
-    // Full capacity at once: growing would leave copies of the key in memory.
-    let mut text = Zeroizing::new(String::with_capacity(2 * MAX_KEY_LENGTH));
-    let mut file = file.take(MAX_KEY_LENGTH as u64 + 2);
-    file.read_to_string(&mut text).with_context(failed)?;
-    Ok(Zeroizing::new(
-        text.trim_end_matches(['\n', '\r']).to_owned(),
-    ))
 }
 
 fn check_name(name: &str) -> Result<(), &'static str> {

@@ -54,7 +54,7 @@ pub(super) struct Contents {
 impl File {
     /// Reads the file; `None` if it does not exist.
     pub(super) fn open(path: &Path) -> anyhow::Result<Option<Self>> {
-        let name = output::sanitize(&path.to_string_lossy()).into_owned();
+        let name = output::sanitize_path(path);
         let failed = || format!("cannot read the configuration in {name}");
         let file = match std::fs::File::open(path) {
             Ok(file) => file,

@@ -1,10 +1,9 @@
 //! The `[[upstream]]` tables: servers behind the gateway.
 
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::anyhow;
 use entreat::gateway::{Glob, PinMode};
 use entreat_core::closest;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -14,6 +13,7 @@ use url::Url;
 
 use super::errors::ConfigErrors;
 use super::origin::Origin;
+use super::secret::read_secret;
 use crate::output;
 
 const KEYS: [&str; 11] = [
@@ -30,8 +30,6 @@ const KEYS: [&str; 11] = [
     "questions_per_minute",
 ];
 const MAX_NAME_LENGTH: usize = 32;
-/// The largest file with the value of a header or variable.
-const MAX_SECRET: u64 = 64 << 10;
 
 /// A server behind the gateway.
 #[derive(Clone, Debug)]
@@ -381,32 +379,15 @@ fn strings(value: &DeValue<'_>) -> Option<Vec<String>> {
 pub(crate) fn headers(files: &[(HeaderName, PathBuf)]) -> anyhow::Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, file) in files {
-        let text = secret(file)?;
-        let mut value = HeaderValue::from_str(&text)
-            .map_err(|_| anyhow::anyhow!("{} is not the value of a header", shown(file)))?;
+        let text = read_secret(file, "secret")?;
+        let mut value = HeaderValue::from_str(&text).map_err(|_| {
+            anyhow!(
+                "{} is not the value of a header",
+                output::sanitize_path(file)
+            )
+        })?;
         value.set_sensitive(true);
         headers.append(name.clone(), value);
     }
     Ok(headers)
-}
-
-/// Reads a secret from a file.
-pub(crate) fn secret(file: &Path) -> anyhow::Result<String> {
-    let failed = || format!("cannot read {}", shown(file));
-    let mut text = String::new();
-    let opened = std::fs::File::open(file).with_context(failed)?;
-    opened
-        .take(MAX_SECRET + 1)
-        .read_to_string(&mut text)
-        .with_context(failed)?;
-    ensure!(
-        text.len() as u64 <= MAX_SECRET,
-        "{} is too large",
-        shown(file)
-    );
-    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
-}
-
-fn shown(file: &Path) -> String {
-    output::sanitize(&file.to_string_lossy()).into_owned()
 }

@@ -99,28 +99,9 @@ fn outcomes_are_counted_by_the_names_of_the_reference() {
     assert_eq!(value("elicitation_validation_seconds{}"), "[0.0]");
 }
 
-/// Captures the log of this thread, debug lines included.
-fn capture() -> (
-    CapturedLog,
-    tracing::subscriber::DefaultGuard,
-    tracing::Dispatch,
-) {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_max_level(tracing::Level::DEBUG)
-        .with_writer(log.writer())
-        .finish();
-    // With a single subscriber, the first test that logs a line would decide for all whether it is
-    // enabled.
-    let silent = tracing_subscriber::fmt().with_writer(std::io::sink);
-    let second = tracing::Dispatch::new(silent.finish());
-    (log, tracing::subscriber::set_default(subscriber), second)
-}
-
 #[tokio::test]
 async fn every_transition_has_a_line_without_answers() {
-    let (log, _guard, _second) = capture();
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::DEBUG);
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
     let host = world.engine.elicitation(question.id());
@@ -176,7 +157,7 @@ async fn every_transition_has_a_line_without_answers() {
 
 #[tokio::test]
 async fn refusals_have_a_line_each_ten_seconds_with_their_number() {
-    let (log, _guard, _second) = capture();
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::DEBUG);
     let mut settings = crate::world::unlimited();
     settings.asker.limits.live = 1;
     let world = World::with(entreat_engine::MemoryStore::new(), settings).await;
@@ -210,7 +191,7 @@ async fn refusals_have_a_line_each_ten_seconds_with_their_number() {
 
 #[tokio::test]
 async fn a_creation_is_traced_by_the_names_of_the_reference() {
-    let (log, _guard, _second) = capture();
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::DEBUG);
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
     let logged = log.text();

@@ -86,12 +86,7 @@ impl Store for Witness {
 
 #[tokio::test]
 async fn a_canary_is_found_nowhere_but_in_what_the_asker_gets() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(log.writer())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::TRACE);
     let witness = Witness::default();
     let world = World::with(witness.clone(), unlimited()).await;
     let mut heard = world.engine.subscribe();

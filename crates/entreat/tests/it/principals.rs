@@ -11,12 +11,7 @@ use crate::asking::Server;
 /// Users identified by a header: once by the program, and once by default.
 #[tokio::test]
 async fn a_state_of_one_principal_is_refused_to_another_and_only_the_log_says_why() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(log.writer())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::WARN);
     let by_program = Entreat::builder().mcp_principal(|parts| {
         let user = parts.headers.get("x-user").and_then(|it| it.to_str().ok());
         user.unwrap_or_default().to_owned()

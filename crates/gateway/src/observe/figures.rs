@@ -89,7 +89,7 @@ impl Figures {
             counter!(
                 "gateway_calls_total",
                 "upstream" => self.upstream.clone(),
-                "method" => method_label(method),
+                "method" => method.name_or("other"),
                 "outcome" => outcome.as_str(),
             )
         };
@@ -163,18 +163,5 @@ impl Drop for Held {
         let level = (self.which)(figures);
         level.count.fetch_sub(1, Ordering::Relaxed);
         level.gauge(&figures.upstream).decrement(1.0);
-    }
-}
-
-fn method_label(method: Method) -> &'static str {
-    match method {
-        Method::Other => "other",
-        Method::Initialize
-        | Method::Discover
-        | Method::ListTools
-        | Method::CallTool
-        | Method::GetPrompt
-        | Method::ReadResource
-        | Method::Listen => method.name(),
     }
 }

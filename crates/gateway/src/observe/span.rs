@@ -42,17 +42,7 @@ pub(super) fn begin(
     params: Option<&str>,
     headers: Option<&TraceParent>,
 ) -> CallSpan {
-    // Names of methods that nobody knows are the client's words.
-    let name = match method {
-        Method::Other => "request",
-        Method::Initialize
-        | Method::Discover
-        | Method::ListTools
-        | Method::CallTool
-        | Method::GetPrompt
-        | Method::ReadResource
-        | Method::Listen => method.name(),
-    };
+    let name = method.name_or("request");
     let span = tracing::debug_span!(
         "relay",
         otel.name = name,

@@ -308,7 +308,7 @@ async fn a_question_of_more_than_a_mebibyte_is_not_asked() {
     pair.initialize(L11, json!({"elicitation": {}})).await;
     let mut form = name_form();
     form["message"] = json!("x".repeat(1 << 20));
-    pair.server.request(0, "elicitation/create", form).await;
+    pair.server.ask(0, form).await;
     let refused = pair.server.next().await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     pair.client.nothing().await;

@@ -159,7 +159,7 @@ impl Session {
 /// A response whose body is read as it comes.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    session: Option<String>,
+    pub(crate) session: Option<String>,
     kind: String,
     body: BodyDataStream,
     read: String,
@@ -177,6 +177,29 @@ impl Reply {
             kind: header("content-type").unwrap_or_default(),
             body: response.into_body().into_data_stream(),
             read: String::new(),
+        }
+    }
+
+    /// The next message: an event, or the whole body. `None` at the end.
+    pub(crate) async fn message(&mut self) -> Option<Value> {
+        let is_stream = self.kind == "text/event-stream";
+        loop {
+            while let Some((event, rest)) = self.read.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                let data = data.unwrap_or_default().to_owned();
+                self.read = rest.into();
+                if !data.is_empty() {
+                    return Some(serde_json::from_str(&data).unwrap());
+                }
+            }
+            match self.body.next().await {
+                Some(chunk) => {
+                    let chunk = chunk.unwrap();
+                    self.read.push_str(std::str::from_utf8(&chunk).unwrap());
+                }
+                None if is_stream || self.read.is_empty() => return None,
+                None => return serde_json::from_str(&std::mem::take(&mut self.read)).ok(),
+            }
         }
     }
 

@@ -65,8 +65,7 @@ async fn two_calls_with_one_id_get_their_own_results() {
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
     pair.client.call(1, "a", json!({})).await;
-    pair.client.call(1, "b", json!({})).await;
-    let first = pair.server.next().await;
+    let first = pair.called(1, "b", json!({})).await;
     let second = pair.server.next().await;
     assert_ne!(first["id"], second["id"]);
     pair.server.reply(&second, text("b")).await;
@@ -83,8 +82,7 @@ async fn requests_of_both_sides_may_share_an_id() {
     let world = World::new(Ways::None).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(5, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(5, "t", json!({})).await;
     pair.server
         .request(5, "sampling/createMessage", json!({"x": 1}))
         .await;
@@ -108,8 +106,7 @@ async fn a_form_that_the_client_shows_goes_to_it_as_it_came() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({})).await;
     let params = r#"{"message":"m","requestedSchema":{"x-order":[1.0],"type":"object","properties":{"z":{"type":"integer","minimum":9007199254740993},"a":{"type":"string","pattern":"^a"}}}}"#;
     let push =
         format!(r#"{{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{params}}}"#);
@@ -143,11 +140,8 @@ async fn a_client_without_elicitation_gets_a_page_in_the_browser() {
         told["capabilities"],
         json!({"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}})
     );
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    let call = pair.called(1, "t", json!({})).await;
+    pair.server.ask(0, name_form()).await;
     let page = world.opened().await;
     pair.client.nothing().await;
     let standing = world.question(&page).status().await.unwrap();
@@ -194,12 +188,8 @@ async fn without_a_browser_the_result_has_a_link_and_resume_question_goes_on() {
     let tools = pair.client.next().await;
     assert_eq!(tools["result"]["tools"][1]["name"], "resume_question");
 
-    pair.client.call(2, "t", json!({})).await;
-    let call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let linked = pair.client.next().await;
+    let call = pair.called(2, "t", json!({})).await;
+    let linked = pair.asked(0, name_form()).await;
     assert_eq!(linked["id"], 2);
     let said = linked["result"]["content"][0]["text"].as_str().unwrap();
     let url = said
@@ -234,12 +224,8 @@ async fn a_decline_faster_than_reading_is_no_decision() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let asked = pair.client.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
+    let asked = pair.asked(0, name_form()).await;
     world.clock.advance(Duration::from_millis(200));
     pair.client
         .reply(&asked, json!({"action": "decline"}))
@@ -257,12 +243,8 @@ async fn a_slow_decline_is_the_persons() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let asked = pair.client.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
+    let asked = pair.asked(0, name_form()).await;
     world.clock.advance(Duration::from_millis(400));
     pair.client
         .reply(&asked, json!({"action": "decline"}))
@@ -279,12 +261,8 @@ async fn beside_a_silent_client_a_page_opens_and_the_first_to_answer_wins() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let asked = pair.client.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
+    let asked = pair.asked(0, name_form()).await;
     world.nothing_opened().await;
     world.pass(Duration::from_secs(30)).await;
     // It has URL mode, about which it may be as silent.
@@ -306,12 +284,8 @@ async fn a_client_that_shows_no_urls_either_gets_the_link() {
     let world = World::new(Ways::Pages).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let form = pair.client.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
+    let form = pair.asked(0, name_form()).await;
     world.pass(Duration::from_secs(30)).await;
     let url = pair.client.next().await;
     assert_eq!(url["params"]["mode"], "url", "{url}");
@@ -333,14 +307,10 @@ async fn a_url_that_a_silent_client_does_not_show_is_asked_for_in_the_browser() 
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
     let question = json!({"mode": "url", "message": "Connect", "elicitationId": "e",
         "url": "https://example.com/connect"});
-    pair.server
-        .request(0, "elicitation/create", question.clone())
-        .await;
-    let asked = pair.client.next().await;
+    let asked = pair.asked(0, question.clone()).await;
     world.pass(Duration::from_secs(30)).await;
     let page = world.opened().await;
     world.answer(&page, json!({})).await;
@@ -352,7 +322,7 @@ async fn a_url_that_a_silent_client_does_not_show_is_asked_for_in_the_browser() 
     );
     assert_eq!(world.opened().await, "https://example.com/connect");
     // It is not asked again.
-    pair.server.request(1, "elicitation/create", question).await;
+    pair.server.ask(1, question).await;
     pair.client.nothing().await;
     world.opened().await;
 }
@@ -362,11 +332,10 @@ async fn a_secret_never_goes_through_the_clients_form() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, json!({"elicitation": {}})).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
     let form = json!({"message": "Sign in", "requestedSchema": {"type": "object",
         "properties": {"githubToken": {"type": "string"}}, "required": ["githubToken"]}});
-    pair.server.request(0, "elicitation/create", form).await;
+    pair.server.ask(0, form).await;
     let page = world.opened().await;
     pair.client.nothing().await;
     let standing = world.question(&page).status().await.unwrap();
@@ -395,9 +364,7 @@ async fn without_any_way_the_server_gets_an_error_and_no_decline() {
     pair.initialize(L11, json!({})).await;
     // Outside a call there is no result that could have a link.
     for id in 0..3 {
-        pair.server
-            .request(id, "elicitation/create", name_form())
-            .await;
+        pair.server.ask(id, name_form()).await;
         let answered = pair.server.next().await;
         let reason = if id < 2 { "not_shown" } else { "rate_limited" };
         assert_eq!(answered["error"]["code"], -32603);
@@ -410,11 +377,8 @@ async fn a_cancelled_call_withdraws_its_question_before_the_server_hears_of_it()
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
-    pair.client.call("c", "t", json!({})).await;
-    let call = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    let call = pair.called("c", "t", json!({})).await;
+    pair.server.ask(0, name_form()).await;
     let page = world.opened().await;
     pair.client
         .notify(
@@ -442,11 +406,8 @@ async fn an_answer_at_the_moment_of_the_cancel_is_upstream_or_not_accepted() {
         let world = World::new(Ways::Browser).await;
         let mut pair = world.connect();
         pair.initialize(L11, json!({})).await;
-        pair.client.call(1, "t", json!({})).await;
-        let _call = pair.server.next().await;
-        pair.server
-            .request(0, "elicitation/create", name_form())
-            .await;
+        let _call = pair.called(1, "t", json!({})).await;
+        pair.server.ask(0, name_form()).await;
         let page = world.opened().await;
         let question = world.question(&page);
         let answers = json!({"name": "Ada"});
@@ -483,11 +444,8 @@ async fn a_server_that_stops_waiting_closes_the_page() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
-    pair.server
-        .request(9, "elicitation/create", name_form())
-        .await;
+    let _call = pair.called(1, "t", json!({})).await;
+    pair.server.ask(9, name_form()).await;
     let page = world.opened().await;
     pair.server
         .notify("notifications/cancelled", json!({"requestId": 9}))
@@ -513,9 +471,7 @@ async fn progress_rises_over_what_the_gateway_reports_and_ends_with_the_result()
     };
     pair.server.raw(&report("5")).await;
     assert_eq!(pair.client.line().await, report("5"));
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let page = world.opened().await;
     let mut last = 5.0;
     for _ in 0..20 {
@@ -544,8 +500,7 @@ async fn urls_of_an_error_are_visited_and_the_call_is_sent_once_more() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, json!({"elicitation": {}})).await;
-    pair.client.call(1, "t", json!({"n": 1})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({"n": 1})).await;
     // One of both was visited before the error came.
     pair.server
         .notify(
@@ -589,8 +544,7 @@ async fn a_declined_url_is_the_servers_error() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({})).await;
     let error = json!({"code": -32042, "message": "m", "data": {"elicitations": [
         {"mode": "url", "message": "Sign in", "elicitationId": "a", "url": "https://example.com"}]}});
     pair.server.fail(&call, error.clone()).await;
@@ -606,8 +560,7 @@ async fn a_client_of_urls_handles_them_itself() {
     let mut pair = world.connect();
     pair.initialize(L11, json!({"elicitation": {"url": {}}}))
         .await;
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({})).await;
     let url = json!({"mode": "url", "message": "Sign in", "elicitationId": "a",
         "url": "https://example.com"});
     let error = json!({"code": -32042, "message": "m", "data": {"elicitations": [url]}});
@@ -630,15 +583,13 @@ async fn a_form_is_downgraded_for_a_client_of_the_oldest_version_and_its_answer_
     let mut pair = world.connect();
     pair.initialize_as(L6, L11, json!({"elicitation": {}}))
         .await;
-    pair.client.call(1, "t", json!({})).await;
-    let _call = pair.server.next().await;
+    let _call = pair.called(1, "t", json!({})).await;
     let form = json!({"message": "Pick", "mode": "form", "requestedSchema": {"type": "object",
         "properties": {"color": {"type": "string", "oneOf": [
             {"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
             "code": {"type": "string", "pattern": "^[A-Z]+$", "default": "AB"}},
         "required": ["color"]}});
-    pair.server.request(0, "elicitation/create", form).await;
-    let asked = pair.client.next().await;
+    let asked = pair.asked(0, form).await;
     assert_eq!(
         asked["params"],
         json!({"message": "Pick", "requestedSchema": {"type": "object",

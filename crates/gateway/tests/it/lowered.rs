@@ -60,9 +60,7 @@ async fn questions_asked_together_go_out_together_and_a_missing_answer_is_asked_
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     let call = begin(&mut pair, all()).await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     pair.server
         .request(1, "sampling/createMessage", json!({"x": 1}))
         .await;
@@ -110,9 +108,7 @@ async fn a_retry_that_comes_twice_at_once_and_again_later_has_one_outcome() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     let call = begin(&mut pair, all()).await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let round = next_round(&world, &mut pair).await;
     let key = key(&round, "elicitation/create");
     let params = retry(
@@ -149,9 +145,7 @@ async fn a_state_is_good_for_its_own_call_alone() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     let _call = begin(&mut pair, all()).await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let round = next_round(&world, &mut pair).await;
     let good = retry(&round, all(), json!({}));
     let state = good["requestState"].as_str().unwrap().to_owned();
@@ -193,9 +187,7 @@ async fn two_calls_that_both_ask_go_to_a_page_unless_it_is_clear_which_asks() {
         .request(2, "tools/call", call(json!({"n": 2}), all()))
         .await;
     let second = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let page = world.opened().await;
     world.answer(&page, json!({"name": "Ada"})).await;
     let answered = pair.server.next().await;
@@ -254,9 +246,7 @@ async fn an_invalid_answer_is_asked_again_with_its_errors() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     let _call = begin(&mut pair, all()).await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let round = next_round(&world, &mut pair).await;
     let wrong =
         json!({key(&round, "elicitation/create"): {"action": "accept", "content": {"name": "A"}}});
@@ -279,9 +269,7 @@ async fn a_call_that_nobody_continues_is_cancelled_at_the_server() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     let call = begin(&mut pair, all()).await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let round = next_round(&world, &mut pair).await;
     world.pass(Duration::from_secs(3_600)).await;
     let mut said = vec![pair.server.next().await, pair.server.next().await];
@@ -318,9 +306,7 @@ async fn what_a_call_reports_between_its_rounds_comes_with_the_next() {
         report["params"],
         json!({"progressToken": "one", "progress": 1})
     );
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     let round = next_round(&world, &mut pair).await;
     for progress in 2..5 {
         pair.server

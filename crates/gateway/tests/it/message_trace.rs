@@ -53,12 +53,8 @@ async fn every_message_has_a_line_on_both_sides() {
     let paper = Paper::default();
     let (world, mut pair, trace) = traced(Ways::Browser, paper.clone()).await;
     pair.initialize(L11, json!({"elicitation": {}})).await;
-    pair.client.call(7, "t", json!({"a": 1.5})).await;
-    let asked = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let form = pair.client.next().await;
+    let asked = pair.called(7, "t", json!({"a": 1.5})).await;
+    let form = pair.asked(0, name_form()).await;
     world.pass(Duration::from_secs(1)).await;
     let answer = json!({"action": "accept", "content": {"name": CANARY}});
     pair.client.reply(&form, answer).await;
@@ -117,12 +113,8 @@ async fn what_a_person_types_and_what_opens_a_page_are_left_out() {
     pair.server.reply(&asked, json!({"tools": []})).await;
     pair.client.next().await;
     let secret = json!({"password": CANARY, "nested": {"apiKey": [CANARY]}});
-    pair.client.call(2, "t", secret).await;
-    pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let linked = pair.client.next().await;
+    pair.called(2, "t", secret).await;
+    let linked = pair.asked(0, name_form()).await;
     let said = linked["result"]["content"][0]["text"].as_str().unwrap();
     let page = said
         .split_whitespace()
@@ -171,8 +163,7 @@ async fn a_slow_disk_holds_nobody_up_and_what_is_missing_is_counted() {
     pair.initialize(L11, json!({})).await;
     let calls = 1_000;
     for id in 1..=calls {
-        pair.client.call(id, "t", json!({})).await;
-        let asked = pair.server.next().await;
+        let asked = pair.called(id, "t", json!({})).await;
         pair.server.reply(&asked, text("done")).await;
         pair.client.next().await;
     }

@@ -90,22 +90,19 @@ async fn calls_are_counted_by_their_outcome_and_only_the_gateways_time_is_its_ow
         (1, text("done")),
         (2, json!({"content": [], "isError": true})),
     ] {
-        pair.client.call(id, "t", json!({})).await;
-        let asked = pair.server.next().await;
+        let asked = pair.called(id, "t", json!({})).await;
         counted.are("gateway_calls_open", &[("", 1.0)]);
         // The server's time.
         world.pass(Duration::from_secs(7)).await;
         pair.server.reply(&asked, result).await;
         pair.client.next().await;
     }
-    pair.client.call(3, "t", json!({})).await;
-    let asked = pair.server.next().await;
+    let asked = pair.called(3, "t", json!({})).await;
     pair.server
         .fail(&asked, json!({"code": -1, "message": "no"}))
         .await;
     pair.client.next().await;
-    pair.client.call(4, "t", json!({})).await;
-    pair.server.next().await;
+    pair.called(4, "t", json!({})).await;
     let cancel = json!({"requestId": 4});
     pair.client.notify("notifications/cancelled", cancel).await;
     pair.server.next().await;
@@ -137,11 +134,8 @@ async fn questions_are_counted_by_the_way_they_reached_the_person() {
     // On a page in the browser, whose person declines.
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
-    pair.client.call(1, "t", json!({})).await;
-    pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.called(1, "t", json!({})).await;
+    pair.server.ask(0, name_form()).await;
     let page = world.opened().await;
     counted.are("gateway_questions_open", &[("", 1.0)]);
     world.question(&page).decline().await.unwrap();
@@ -149,12 +143,8 @@ async fn questions_are_counted_by_the_way_they_reached_the_person() {
     // In the client's own form.
     let mut pair = world.connect();
     pair.initialize(L6, json!({"elicitation": {}})).await;
-    pair.client.call(1, "t", json!({})).await;
-    pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let form = pair.client.next().await;
+    pair.called(1, "t", json!({})).await;
+    let form = pair.asked(0, name_form()).await;
     world.pass(Duration::from_secs(1)).await;
     let answer = json!({"action": "accept", "content": {"name": "Ada"}});
     pair.client.reply(&form, answer).await;
@@ -163,12 +153,8 @@ async fn questions_are_counted_by_the_way_they_reached_the_person() {
     let mut pair = world.connect();
     pair.initialize(L11, json!({"elicitation": {"url": {}}}))
         .await;
-    pair.client.call(1, "t", json!({})).await;
-    pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let url = pair.client.next().await;
+    pair.called(1, "t", json!({})).await;
+    let url = pair.asked(0, name_form()).await;
     world.pass(Duration::from_secs(1)).await;
     pair.client.reply(&url, json!({"action": "accept"})).await;
     let page = url["params"]["url"].as_str().unwrap().to_owned();
@@ -197,12 +183,8 @@ async fn a_question_behind_a_link_is_parked_until_its_result_is_fetched() {
     let asked = pair.server.next().await;
     pair.server.reply(&asked, json!({"tools": []})).await;
     pair.client.next().await;
-    pair.client.call(2, "t", json!({})).await;
-    let asked = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
-    let linked = pair.client.next().await;
+    let asked = pair.called(2, "t", json!({})).await;
+    let linked = pair.asked(0, name_form()).await;
     let said = linked["result"]["content"][0]["text"].as_str().unwrap();
     let page = said
         .split_whitespace()
@@ -240,9 +222,7 @@ async fn a_call_between_its_rounds_is_parked() {
     pair.client.request(1, "tools/call", params.clone()).await;
     pair.lower().await;
     let asked = pair.server.next().await;
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     world.pass(Duration::from_millis(60)).await;
     let round = pair.client.next().await["result"].take();
     assert_eq!(round["resultType"], "input_required", "{round}");
@@ -278,9 +258,7 @@ async fn a_question_that_reaches_nobody_says_so() {
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
     // Outside a call, there is nothing that could have a link.
-    pair.server
-        .request(0, "elicitation/create", name_form())
-        .await;
+    pair.server.ask(0, name_form()).await;
     assert!(pair.server.next().await["error"].is_object());
     settle().await;
     counted.are("gateway_questions_total", &[("none error", 1.0)]);

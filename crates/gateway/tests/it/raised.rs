@@ -36,8 +36,7 @@ async fn a_round_becomes_pushes_in_the_order_of_keys_and_the_state_returns_as_it
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize_raised(L11, all()).await;
-    pair.client.call(1, "t", json!({"n": 1.0})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({"n": 1.0})).await;
     assert_eq!(
         call["params"]["_meta"][format!("{META}protocolVersion")],
         "2026-07-28"
@@ -97,8 +96,7 @@ async fn an_absent_state_stays_absent_and_an_empty_one_empty() {
     let mut pair = world.connect();
     pair.initialize_raised(L11, all()).await;
     for state in [None, Some(json!(""))] {
-        pair.client.call(1, "t", json!({})).await;
-        let call = pair.server.next().await;
+        let call = pair.called(1, "t", json!({})).await;
         pair.server
             .reply(
                 &call,
@@ -151,8 +149,7 @@ async fn an_answer_that_breaks_the_servers_rules_is_asked_again_with_its_errors(
     let mut pair = world.connect();
     pair.initialize_raised(L11, json!({"elicitation": {}}))
         .await;
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({})).await;
     pair.server
         .reply(&call, round(json!({"q": entry(name_form())}), None))
         .await;
@@ -188,8 +185,7 @@ async fn what_cannot_be_shown_fails_the_call_and_the_server_is_not_called_again(
     let world = World::new(Ways::None).await;
     let mut pair = world.connect();
     pair.initialize_raised(L11, json!({})).await;
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({})).await;
     pair.server
         .reply(&call, round(json!({"q": entry(name_form())}), None))
         .await;
@@ -203,8 +199,7 @@ async fn a_cancelled_call_ends_at_the_server() {
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize_raised(L11, json!({})).await;
-    pair.client.call(1, "t", json!({})).await;
-    let call = pair.server.next().await;
+    let call = pair.called(1, "t", json!({})).await;
     pair.client
         .notify("notifications/cancelled", json!({"requestId": 1}))
         .await;

@@ -68,8 +68,7 @@ async fn a_call_is_part_of_the_clients_trace_and_the_server_goes_on_with_it() {
     assert_eq!(attribute("gateway.upstream").as_deref(), Some("server"));
     assert_eq!(attribute("gateway.outcome").as_deref(), Some("result"));
     // A call that names no trace begins one.
-    pair.client.call(2, "t", json!({})).await;
-    let asked = pair.server.next().await;
+    let asked = pair.called(2, "t", json!({})).await;
     answer(&mut pair, &asked).await;
     let spans = named(&collected, "tools/call");
     let begun = &spans[1].span_context;
@@ -112,7 +111,6 @@ async fn without_a_collector_messages_pass_as_they_came() {
     assert_eq!(pair.server.line().await, line);
     // What is no trace is nobody's business either.
     let (_collected, _guard) = collect();
-    pair.client.call(2, "t", json!({"traceparent": "x"})).await;
-    let asked = pair.server.next().await;
+    let asked = pair.called(2, "t", json!({"traceparent": "x"})).await;
     assert_eq!(asked["params"]["arguments"]["traceparent"], "x");
 }

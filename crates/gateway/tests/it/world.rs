@@ -161,6 +161,23 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    /// Has the client call a tool; returns the call that the server gets.
+    pub(crate) async fn called(
+        &mut self,
+        id: impl Into<Value>,
+        tool: &str,
+        arguments: Value,
+    ) -> Value {
+        self.client.call(id, tool, arguments).await;
+        self.server.next().await
+    }
+
+    /// Has the server ask for an answer to a form; returns the question that the client gets.
+    pub(crate) async fn asked(&mut self, id: impl Into<Value>, form: Value) -> Value {
+        self.server.ask(id, form).await;
+        self.client.next().await
+    }
+
     /// The handshake of 2025, with both in one version.
     pub(crate) async fn initialize(&mut self, version: &str, capabilities: Value) -> Value {
         self.initialize_as(version, version, capabilities).await
@@ -317,6 +334,11 @@ impl Peer {
             json!({"name": tool, "arguments": arguments}),
         )
         .await;
+    }
+
+    /// Asks for an answer to a form.
+    pub(crate) async fn ask(&mut self, id: impl Into<Value>, form: Value) {
+        self.request(id, "elicitation/create", form).await;
     }
 
     /// Answers a request that came with [`next`](Self::next).

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drawing_is_found_for_its_form_in_its_language_and_format_alone() {
+    fn a_rendering_is_found_for_its_form_language_and_format_alone() {
         let entries = RenderCache::default();
         let [english, german] = Texts::ALL;
         let [markdown, plain] = [TextFormat::Markdown, TextFormat::Plain];
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn drawings_take_so_much_room_and_no_more() {
+    fn the_cache_is_bounded_in_number_and_size() {
         let entries = RenderCache::default();
         let [english, _] = Texts::ALL;
         let format = TextFormat::default();

@@ -10,9 +10,7 @@ use crate::world::{World, deploy};
 
 #[tokio::test]
 async fn a_failing_store_is_in_the_log_and_not_in_the_answer() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.writer()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::INFO);
     let store = Arc::new(FaultyStore::new(MemoryStore::new()));
     let world = World::on(store.clone(), |_| {}).await;
     let id = world.ask().await;

@@ -5,30 +5,15 @@ use std::time::Duration;
 use axum::http::{HeaderValue, header};
 use entreat_testkit::CapturedLog;
 use serde_json::json;
-use tracing::subscriber::DefaultGuard;
 
 use crate::wire::Server;
 use crate::world::{World, request};
-
-/// Captures the log of this thread, on which everything in these tests runs.
-pub(crate) fn capture() -> (CapturedLog, DefaultGuard, tracing::Dispatch) {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(log.writer())
-        .finish();
-    // With a single subscriber, the first test that logs a line would decide for all whether it is
-    // enabled.
-    let silent = tracing_subscriber::fmt().with_writer(std::io::sink);
-    let second = tracing::Dispatch::new(silent.finish());
-    (log, tracing::subscriber::set_default(subscriber), second)
-}
 
 #[tokio::test]
 async fn refused_keys_get_one_line_in_a_while_with_their_number() {
     let world = World::new().await;
     let server = Server::start(&world).await;
-    let (log, _guard, _second) = capture();
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::INFO);
     let guess = async |key: &'static str| {
         let mut request = server.post(request("forms/list", json!({})));
         let value = HeaderValue::from_static(key);

@@ -552,12 +552,7 @@ async fn a_link_outlives_a_rotation_of_keys_and_not_their_removal() {
 
 #[tokio::test]
 async fn no_log_has_a_token_a_cookie_or_an_answer() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(log.writer())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::TRACE);
     let site = Site::new().await;
     let id = site.ask().await;
     let visitor = site.visit(id).await;

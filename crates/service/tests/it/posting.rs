@@ -10,7 +10,7 @@ use entreat_core::UnixTime;
 use entreat_core::url_guard::Policy;
 use entreat_engine::{Ask, Engine, EngineSettings, Limits, MemoryStore};
 use entreat_service::{CallbackError, Callbacks, SigningSecret};
-use entreat_testkit::{ScriptedResolver, SeededEntropy, VirtualClock};
+use entreat_testkit::{CapturedLog, ScriptedResolver, SeededEntropy, VirtualClock};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
@@ -249,7 +249,7 @@ fn secrets_are_long_enough_and_never_shown() {
 
 #[tokio::test]
 async fn a_failed_callback_is_logged_by_its_host_and_reason() {
-    let (log, _guard, _second) = crate::logs::capture();
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::INFO);
     let clock = today();
     let engine = engine(callbacks(), &clock).await;
     let mut receiver = Receiver::open(&[500]).await;

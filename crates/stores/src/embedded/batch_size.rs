@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_portion_takes_about_as_long_as_the_disk() {
+    fn a_batch_takes_about_as_long_as_an_fsync() {
         let mut sizer = BatchSizer::new();
         let micros = Duration::from_micros;
         let mut after = |disk, work| {

@@ -20,8 +20,8 @@ use crate::forms::Forms;
 
 /// How often a store is read again because a process opened or closed it meanwhile.
 const ATTEMPTS: usize = 3;
-/// How many steps of SQLite's machine pass between two looks at whether to stop.
-const STEPS_PER_LOOK: i32 = 10_000;
+/// The number of instructions of SQLite's virtual machine between two checks whether to stop.
+const INSTRUCTIONS_PER_CHECK: i32 = 10_000;
 
 /// Approximate number of forms to cache.
 const CACHED_FORMS: usize = 100;
@@ -78,12 +78,12 @@ pub(super) fn read<T>(
     }
 }
 
-/// Verifies everything in the store, like opening it, until it is told to stop.
+/// Verifies everything in the store, as opening it does, until `stop` is set.
 pub(super) fn check(path: &Path, stop: &Arc<AtomicBool>) -> Result<Checked, OpenError> {
     let checked = read(path, |connection| {
         let stop = stop.clone();
-        let look = move || stop.load(Ordering::Relaxed);
-        connection.progress_handler(STEPS_PER_LOOK, Some(look))?;
+        let is_stopped = move || stop.load(Ordering::Relaxed);
+        connection.progress_handler(INSTRUCTIONS_PER_CHECK, Some(is_stopped))?;
         // One transaction: a running service writes meanwhile.
         let snapshot = connection.transaction()?;
         verify_all(&snapshot)

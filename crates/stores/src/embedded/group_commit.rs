@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_joins_and_ends_the_low_priority_limit() {
+    fn a_normal_job_joins_the_transaction_and_ends_its_low_priority_part() {
         let (queues, _stop, mut inbox) = inbox(0, 50);
         let unarchived = Unarchived::default();
         let mut group = group(&mut inbox, &unarchived);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_do_not_wait_have_a_share_beside_many_who_do() {
+    fn low_priority_jobs_have_a_share_beside_many_normal_ones() {
         let (_queues, _stop, mut inbox) = inbox(40, 150);
         let unarchived = Unarchived::default();
         let mut group = group(&mut inbox, &unarchived);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lingers_is_moved_until_somebody_comes() {
+    fn unarchived_rows_are_moved_until_a_normal_job_arrives() {
         let (queues, _stop, mut inbox) = inbox(0, 10);
         let unarchived = Unarchived::default();
         let settlement = Settlement {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_passed_over_once_is_not_passed_over_again() {
+    fn low_priority_jobs_are_never_skipped_twice_in_a_row() {
         let (queues, _stop, mut inbox) = inbox(1, 150);
         let unarchived = Unarchived::default();
         let mut first = group(&mut inbox, &unarchived);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_woke_the_writer_is_done_even_if_somebody_comes_first() {
+    fn a_job_that_woke_the_writer_is_done_even_if_a_normal_job_comes_first() {
         let (queues, _stop, mut inbox) = inbox(0, 2);
         let unarchived = Unarchived::default();
         assert!(inbox.wait(None));

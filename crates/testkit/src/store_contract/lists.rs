@@ -91,8 +91,8 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
                         _ => at(base + 50),
                     };
                     let next = records::step(&record, command, now);
-                    let unhurried = matches!(command, Command::Expire);
-                    stepped(&*store, next.clone(), unhurried).await;
+                    let low_priority = matches!(command, Command::Expire);
+                    stepped(&*store, next.clone(), low_priority).await;
                     next
                 }
             };

@@ -53,15 +53,15 @@ pub async fn purging_stops_at_the_limit(store: Arc<impl Store>) {
 
 /// The idempotency key of a purged record can be used again.
 pub async fn purged_keys_can_be_used_again(store: Arc<impl Store>) {
-    for unhurried in [false, true] {
+    for low_priority in [false, true] {
         let first = records::with_key(records::pending("asker", at(0), 1), "key");
         kept(store.create(first.clone())).await;
-        stepped(&*store, records::declined(&first, at(1)), unhurried).await;
+        stepped(&*store, records::declined(&first, at(1)), low_priority).await;
         assert_eq!(kept(store.purge(at(2), 10)).await, 1);
         let again = records::with_key(records::pending("asker", at(3), 2), "key");
         assert_eq!(kept(store.create(again.clone())).await, Created::New);
         assert!(kept(store.load(again.id)).await.is_some());
-        stepped(&*store, records::declined(&again, at(4)), unhurried).await;
+        stepped(&*store, records::declined(&again, at(4)), low_priority).await;
         assert_eq!(kept(store.purge(at(5), 10)).await, 1);
     }
 }

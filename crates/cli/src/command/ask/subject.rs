@@ -91,7 +91,7 @@ fn template(name: &str, args: &Args, context: &Context) -> anyhow::Result<Form> 
         bail!(
             "there is no form `{}` in {}{}",
             output::sanitize(name),
-            output::sanitize(&folder.to_string_lossy()),
+            output::sanitize_path(folder),
             output::sanitize(&suggestion.unwrap_or_default())
         );
     };

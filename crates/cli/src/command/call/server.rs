@@ -36,9 +36,7 @@ impl ServerTarget<'_> {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Url(url) => output::sanitize(url).into_owned(),
-            Self::Command { program, .. } => {
-                output::sanitize(&program.to_string_lossy()).into_owned()
-            }
+            Self::Command { program, .. } => output::sanitize_path(program),
         }
     }
 

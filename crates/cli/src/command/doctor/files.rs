@@ -63,7 +63,7 @@ impl Entry {
     }
 
     pub(super) fn display_path(&self) -> String {
-        display_path(&self.path)
+        output::sanitize_path(&self.path)
     }
 
     /// Whether a file grants any of these permission bits; false if it is not a file.
@@ -85,10 +85,6 @@ pub(super) fn nearest(path: &Path) -> &Path {
     let mut folders = path.ancestors();
     let found = folders.find(|folder| !folder.as_os_str().is_empty() && folder.exists());
     found.unwrap_or(Path::new("."))
-}
-
-pub(super) fn display_path(path: &Path) -> String {
-    output::sanitize(&path.to_string_lossy()).into_owned()
 }
 
 /// Quotes a path for a shell.

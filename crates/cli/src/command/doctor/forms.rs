@@ -7,8 +7,9 @@ use std::path::Path;
 use entreat::service::TemplateFolder;
 use entreat::service::rpc::Templates;
 
-use super::files::{display_path, quoted};
+use super::files::quoted;
 use super::finding::Finding;
+use crate::output;
 
 /// What the service would load from a folder.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub(super) async fn gather(folder: &Path) -> Facts {
 }
 
 pub(super) fn check(folder: &Path, facts: &Facts) -> Vec<Finding> {
-    let name = display_path(folder);
+    let name = output::sanitize_path(folder);
     let found = match facts {
         Facts::Unreadable(error) => {
             let remedy = "set --forms to a folder that this user can read";

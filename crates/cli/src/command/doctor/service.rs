@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::finding::Finding;
-use crate::command::mcp::service_of;
+use crate::agent::AskThrough;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::remote::{KEY_VARIABLE, Remote};
@@ -22,7 +22,7 @@ pub(super) async fn check(service: &Remote) -> Finding {
 
 /// Checks the service that `entreat mcp` asks through; `None` if it asks by itself.
 pub(super) async fn of_agents(config: &Config, environment: &Environment) -> Option<Finding> {
-    let (url, key) = match service_of(config, None, environment) {
+    let AskThrough { url, key } = match AskThrough::find(config, None, environment) {
         Ok(found) => found?,
         Err(error) => {
             let remedy = "correct the setting service_key_file, or let this user read the file";

@@ -5,7 +5,6 @@ use std::path::Path;
 use entreat::UnixTime;
 use entreat::core::readable_size;
 
-use super::files::display_path;
 use super::finding::Finding;
 use crate::open_files::{MIN_FILES, REMEDY};
 use crate::output;
@@ -97,7 +96,7 @@ pub(super) fn space(folder: &Path, free: Option<u64>) -> Option<Finding> {
     let what = format!(
         "{} are free in {}",
         readable_size(free),
-        display_path(folder)
+        output::sanitize_path(folder)
     );
     let remedy = "free up space, or set a store on another disk with --store";
     Some(match free {
@@ -121,7 +120,7 @@ pub(super) enum FileSystem {
 }
 
 pub(super) fn file_system(folder: &Path, kind: FileSystem) -> Option<Finding> {
-    let folder = display_path(folder);
+    let folder = output::sanitize_path(folder);
     match kind {
         FileSystem::Memory => Some(Finding::warning(
             "disk",

@@ -5,21 +5,17 @@ use entreat::gateway::side::Closed;
 use entreat::gateway::side::lines::stdio;
 
 use super::{Args, has_servers, routes};
-use crate::command::mcp::service_of;
-use crate::config::{self, Config, ConfigLocation, ServeArgs};
+use crate::agent::{self, AskThrough};
+use crate::config::Config;
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
 use crate::store::StoreLocation;
 use crate::{browser, runtime, service};
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
-    let none = ServeArgs::default();
     let environment = context.environment();
-    let config = config::load(&args.shared, &none, ConfigLocation::User, environment)?;
+    let (config, location) = agent::load(&args.shared, &args.new_store, environment)?;
     has_servers(&config)?;
-    let location = config
-        .configured_store_location()?
-        .map(|location| args.new_store.allow(location));
     runtime::block_on(relay(&config, location, context))
 }
 
@@ -30,29 +26,16 @@ async fn relay(
 ) -> anyhow::Result<Exit> {
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
-    let elsewhere = service_of(config, None, context.environment())?;
+    let through = AskThrough::find(config, None, context.environment())?;
     let has_browser = browser::may_open(context);
     let routes = routes(config)?;
-    let service = service::start(config, location, |builder| {
-        let builder = builder
-            .listen((std::net::Ipv4Addr::LOCALHOST, 0))
-            .http(config.http.clone());
-        match elsewhere {
-            Some((url, key)) => builder.service_at(url, key),
-            None => builder,
-        }
-    })
-    .await?;
+    let service = agent::start(config, location, through, |builder| builder).await?;
     let mut gateway = service
         .entreat
         .gateway()
         .settings(config.gateway_settings());
     if has_browser {
-        gateway = gateway.browser(|url| {
-            if let Err(error) = browser::open(url) {
-                tracing::warn!(%error, "the browser did not open");
-            }
-        });
+        gateway = gateway.browser(agent::open_page);
     }
     let gateway = gateway.build();
     let (input, output) = stdio();

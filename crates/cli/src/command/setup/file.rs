@@ -34,7 +34,7 @@ struct Old {
 impl ConfigFile {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(path).context("the configuration has no path")?;
-        let name = shown(&path);
+        let name = output::sanitize_path(&path);
         let cannot_read = || format!("cannot read {name}");
         let target = match fs::canonicalize(&path) {
             Ok(target) => target,
@@ -68,7 +68,7 @@ impl ConfigFile {
 
     /// The name to tell people.
     pub(super) fn name(&self) -> String {
-        shown(&self.path)
+        output::sanitize_path(&self.path)
     }
 
     pub(super) fn exists(&self) -> bool {
@@ -106,8 +106,9 @@ impl ConfigFile {
             None => None,
             Some(old) => {
                 let path = self.backup_path();
-                write(&path, &old.bytes, Some(&old.metadata))
-                    .with_context(|| format!("cannot save a backup in {}", shown(&path)))?;
+                write(&path, &old.bytes, Some(&old.metadata)).with_context(|| {
+                    format!("cannot save a backup in {}", output::sanitize_path(&path))
+                })?;
                 Some(path)
             }
         };
@@ -204,8 +205,4 @@ fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
 #[cfg(not(unix))]
 fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
-}
-
-fn shown(path: &Path) -> String {
-    output::sanitize(&path.to_string_lossy()).into_owned()
 }

@@ -19,9 +19,7 @@ async fn answers_of_two_calls_that_ask_at_once_reach_their_own_questions() {
         .await;
     let second = pair.server.next().await;
     for (id, message) in [("a", "Who pays for a?"), ("b", "Who pays for b?")] {
-        pair.server
-            .request(id, "elicitation/create", form(message))
-            .await;
+        pair.server.ask(id, form(message)).await;
     }
     let pages = world.all_opened().await;
     assert_eq!(pages.len(), 2);
@@ -57,17 +55,13 @@ async fn a_parked_call_gets_its_answer_while_another_asks_on_a_page() {
     let mut pair = world.connect();
     let params = call("a", json!({}), all());
     let first = begin_lowered(&mut pair, 1, params.clone()).await;
-    pair.server
-        .request(10, "elicitation/create", form("For a"))
-        .await;
+    pair.server.ask(10, form("For a")).await;
     let round = next_round(&world, &mut pair).await;
     pair.client
         .request(2, "tools/call", call("b", json!({}), all()))
         .await;
     let second = pair.server.next().await;
-    pair.server
-        .request(11, "elicitation/create", form("For b"))
-        .await;
+    pair.server.ask(11, form("For b")).await;
     let page = world.opened().await;
     let (key, asked) = only_question(&round);
     assert_eq!(asked["message"], "For a");
@@ -109,10 +103,7 @@ async fn a_question_of_one_of_two_calls_has_its_link_in_the_older_one() {
         .request(2, "tools/call", call("b", json!({}), all()))
         .await;
     let second = pair.server.next().await;
-    pair.server
-        .request("b", "elicitation/create", form("Who pays?"))
-        .await;
-    let linked = pair.client.next().await;
+    let linked = pair.asked("b", form("Who pays?")).await;
     assert_eq!(linked["id"], 1);
     let said = linked["result"]["content"][0]["text"].as_str().unwrap();
     let page = said
@@ -154,14 +145,11 @@ async fn on_page(world: &World, pairs: Pairs) -> (Pair, String) {
     match pairs {
         Pairs::Legacy => {
             pair.initialize(L11, json!({})).await;
-            pair.client.call(1, "t", json!({})).await;
-            pair.server.next().await;
+            pair.called(1, "t", json!({})).await;
         }
         Pairs::Lowered => drop(begin_lowered(&mut pair, 1, call("t", json!({}), json!({}))).await),
     }
-    pair.server
-        .request("q", "elicitation/create", name_form())
-        .await;
+    pair.server.ask("q", name_form()).await;
     (pair, world.opened().await)
 }
 

@@ -108,9 +108,7 @@ async fn a_server_that_dies_while_a_person_answers_ends_the_call_and_its_page() 
             let round = json!({"resultType": "input_required", "inputRequests": {"k": entry}});
             pair.server.reply(&asked, round).await;
         } else {
-            pair.server
-                .request("q", "elicitation/create", name_form())
-                .await;
+            pair.server.ask("q", name_form()).await;
         }
         let page = world.opened().await;
         drop(pair.server);
@@ -231,9 +229,7 @@ async fn a_client_that_goes_away_withdraws_what_it_asked_for() {
             let round = json!({"resultType": "input_required", "inputRequests": {"k": entry}});
             pair.server.reply(&asked, round).await;
         } else {
-            pair.server
-                .request("q", "elicitation/create", name_form())
-                .await;
+            pair.server.ask("q", name_form()).await;
         }
         let page = world.opened().await;
         drop(pair.client);
@@ -270,9 +266,7 @@ async fn calls_of_one_id_that_all_ask_get_their_own_answers() {
     let mut pair = world.connect();
     let params = |number: u64| call("t", json!({"n": number}), all());
     let first = begin_lowered(&mut pair, 1, params(0)).await;
-    pair.server
-        .request("q", "elicitation/create", name_form())
-        .await;
+    pair.server.ask("q", name_form()).await;
     let round = next_round(&world, &mut pair).await;
     pair.client.request(1, "tools/call", params(1)).await;
     let second = pair.server.next().await;

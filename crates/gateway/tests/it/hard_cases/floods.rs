@@ -148,8 +148,7 @@ async fn a_result_of_20_mib_fails_its_call_and_the_session_goes_on() {
         let world = World::new(Ways::Browser).await;
         let mut pair = world.connect();
         pair.initialize(L11, all()).await;
-        pair.client.call(7, "t", json!({})).await;
-        let asked = pair.server.next().await;
+        let asked = pair.called(7, "t", json!({})).await;
         pair.server
             .raw(&long(&asked["id"].to_string(), "result", id_is_first))
             .await;
@@ -160,8 +159,7 @@ async fn a_result_of_20_mib_fails_its_call_and_the_session_goes_on() {
         assert_eq!(failed["error"]["data"], data);
         let message = failed["error"]["message"].as_str().unwrap();
         assert!(message.contains("more than 16777216 bytes"), "{message}");
-        pair.client.call(8, "t", json!({})).await;
-        let asked = pair.server.next().await;
+        let asked = pair.called(8, "t", json!({})).await;
         pair.server.reply(&asked, text("short")).await;
         assert_eq!(pair.client.next().await["result"], text("short"));
     }
@@ -185,8 +183,7 @@ async fn a_result_of_20_mib_fails_calls_between_the_eras_too() {
 
     let mut pair = world.connect();
     pair.initialize_raised(L11, all()).await;
-    pair.client.call(1, "t", json!({})).await;
-    let asked = pair.server.next().await;
+    let asked = pair.called(1, "t", json!({})).await;
     pair.server
         .raw(&long(&asked["id"].to_string(), "result", true))
         .await;
@@ -210,8 +207,7 @@ async fn a_message_of_20_mib_from_the_client_is_refused_and_the_session_goes_on(
         );
     }
     // So is an answer, whose question would wait for ever.
-    pair.client.call(1, "t", json!({})).await;
-    pair.server.next().await;
+    pair.called(1, "t", json!({})).await;
     pair.server
         .request("q", "sampling/createMessage", json!({}))
         .await;

@@ -48,9 +48,7 @@ async fn filled_in(world: &World, page: &str) -> Value {
 async fn ask(world: &World, tool: &str, message: &str) -> (Pair, Value, String) {
     let mut pair = world.connect();
     let asked = begin_lowered(&mut pair, 1, call(tool, json!({}), json!({}))).await;
-    pair.server
-        .request("q", "elicitation/create", form(message))
-        .await;
+    pair.server.ask("q", form(message)).await;
     let page = world.opened().await;
     (pair, asked, page)
 }
@@ -62,9 +60,7 @@ async fn an_answer_to_a_call_of_a_killed_gateway_is_offered_again_and_nothing_ru
     let mut pair = world.connect();
     let params = call("charge", json!({"n": 1}), all());
     begin_lowered(&mut pair, 1, params.clone()).await;
-    pair.server
-        .request("q", "elicitation/create", form("Whose card?"))
-        .await;
+    pair.server.ask("q", form("Whose card?")).await;
     let round = next_round(&world, &mut pair).await;
     let (key, _) = only_question(&round);
     let answers = json!({key: accept("Ada")});
@@ -89,9 +85,7 @@ async fn an_answer_to_a_call_of_a_killed_gateway_is_offered_again_and_nothing_ru
     let world = disk.start(Ways::None).await;
     let mut pair = world.connect();
     let asked = begin_lowered(&mut pair, 4, params.clone()).await;
-    pair.server
-        .request("q", "elicitation/create", form("Whose card?"))
-        .await;
+    pair.server.ask("q", form("Whose card?")).await;
     let round = next_round(&world, &mut pair).await;
     let (key, question) = only_question(&round);
     let field = &question["requestedSchema"]["properties"]["name"];
@@ -118,9 +112,7 @@ async fn an_answer_to_a_call_of_a_killed_gateway_is_offered_again_and_nothing_ru
 async fn begin_again(world: &World, pair: &mut Pair, params: &Value) {
     pair.client.request(6, "tools/call", params.clone()).await;
     pair.server.next().await;
-    pair.server
-        .request("q", "elicitation/create", form("Whose card?"))
-        .await;
+    pair.server.ask("q", form("Whose card?")).await;
     let (_, question) = only_question(&next_round(world, pair).await);
     assert_eq!(question, form("Whose card?"));
 }

@@ -112,9 +112,7 @@ async fn a_ticket_of_a_key_that_is_gone_is_refused() {
     let mut pair = first.connect();
     let params = call("charge", json!({}), all());
     begin_lowered(&mut pair, 1, params.clone()).await;
-    pair.server
-        .request("q", "elicitation/create", form("Whose card?"))
-        .await;
+    pair.server.ask("q", form("Whose card?")).await;
     let round = next_round(&first, &mut pair).await;
     let (key, _) = only_question(&round);
     let good = retry(&params, &round, json!({key: accept("Ada")}));

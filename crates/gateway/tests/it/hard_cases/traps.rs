@@ -13,20 +13,15 @@ async fn an_empty_capability_means_forms_for_clients_of_every_version() {
         let world = World::new(Ways::Browser).await;
         let mut pair = world.connect();
         pair.initialize(version, shows.clone()).await;
-        pair.client.call(1, "t", json!({})).await;
-        pair.server.next().await;
-        pair.server
-            .request("q", "elicitation/create", name_form())
-            .await;
+        pair.called(1, "t", json!({})).await;
+        pair.server.ask("q", name_form()).await;
         assert_eq!(pair.client.next().await["method"], "elicitation/create");
         world.nothing_opened().await;
     }
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     begin_lowered(&mut pair, 1, call("t", json!({}), shows)).await;
-    pair.server
-        .request("q", "elicitation/create", name_form())
-        .await;
+    pair.server.ask("q", name_form()).await;
     super::next_round(&world, &mut pair).await;
     world.nothing_opened().await;
 }
@@ -114,10 +109,7 @@ async fn every_result_that_a_client_of_2026_gets_says_its_type() {
         .request(3, "tools/call", asks(json!({"name": "t"})))
         .await;
     pair.server.next().await;
-    pair.server
-        .request("q", "elicitation/create", name_form())
-        .await;
-    let linked = pair.client.next().await;
+    let linked = pair.asked("q", name_form()).await;
     assert_eq!(linked["result"]["resultType"], "complete", "{linked}");
     let resume = json!({"name": "resume_question", "arguments": {"question": "none"}});
     pair.client.request(4, "tools/call", asks(resume)).await;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, BodyDataStream};
-use axum::http::{Request, StatusCode};
+use axum::body::Body;
+use axum::http::Request;
 use entreat_gateway::front::{Connect, Front, FrontSettings, Route};
 use entreat_gateway::side::pipe;
 use entreat_gateway::{Person, Policy, Upstream};
-use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::split;
@@ -16,6 +15,7 @@ use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 use super::L11;
+use crate::front::Reply;
 use crate::world::{Peer, World, settle};
 
 const M: &str = "2026-07-28";
@@ -34,15 +34,6 @@ pub(super) struct Caller {
     pub(super) path: &'static str,
     /// The session, in 2025.
     pub(super) session: Option<String>,
-}
-
-/// A response whose body is read as it comes.
-pub(super) struct Response {
-    pub(super) status: StatusCode,
-    pub(super) session: Option<String>,
-    kind: String,
-    body: BodyDataStream,
-    read: String,
 }
 
 impl Web {
@@ -102,7 +93,7 @@ impl Web {
     }
 
     /// Sends a message without waiting for the response.
-    pub(super) fn post(&self, caller: &Caller, message: &Value) -> JoinHandle<Response> {
+    pub(super) fn post(&self, caller: &Caller, message: &Value) -> JoinHandle<Reply> {
         let mut request = Request::post(caller.path)
             .header("accept", "application/json, text/event-stream")
             .header("content-type", "application/json");
@@ -127,7 +118,7 @@ impl Web {
             is_here: true,
         });
         let router = self.router.clone();
-        tokio::spawn(async move { Response::of(router.oneshot(request).await.unwrap()) })
+        tokio::spawn(async move { Reply::of(router.oneshot(request).await.unwrap()) })
     }
 
     /// Calls a method of 2026-07-28.
@@ -136,7 +127,7 @@ impl Web {
         caller: &Caller,
         method: &str,
         params: &Value,
-    ) -> JoinHandle<Response> {
+    ) -> JoinHandle<Reply> {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.post(caller, &message)
     }
@@ -167,45 +158,6 @@ impl Caller {
             who,
             path,
             session: None,
-        }
-    }
-}
-
-impl Response {
-    fn of(response: http::Response<Body>) -> Self {
-        let header = |name: &str| {
-            let value = response.headers().get(name)?;
-            Some(value.to_str().unwrap().to_owned())
-        };
-        Self {
-            status: response.status(),
-            session: header("mcp-session-id"),
-            kind: header("content-type").unwrap_or_default(),
-            body: response.into_body().into_data_stream(),
-            read: String::new(),
-        }
-    }
-
-    /// The next message: an event, or the whole body. `None` at the end.
-    pub(super) async fn message(&mut self) -> Option<Value> {
-        let is_stream = self.kind == "text/event-stream";
-        loop {
-            while let Some((event, rest)) = self.read.split_once("\n\n") {
-                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
-                let data = data.unwrap_or_default().to_owned();
-                self.read = rest.into();
-                if !data.is_empty() {
-                    return Some(serde_json::from_str(&data).unwrap());
-                }
-            }
-            match self.body.next().await {
-                Some(chunk) => {
-                    let chunk = chunk.unwrap();
-                    self.read.push_str(std::str::from_utf8(&chunk).unwrap());
-                }
-                None if is_stream || self.read.is_empty() => return None,
-                None => return serde_json::from_str(&std::mem::take(&mut self.read)).ok(),
-            }
         }
     }
 }
