@@ -454,9 +454,15 @@ pub(crate) async fn ask_sheet(
         ..sheet
     };
     let is_kept = !sheet.keys.is_empty();
+    let server = sheet.is_of_server().then(|| sheet.server.clone());
     let page = face.desk().ask(sheet, face.cancelled()).await?;
     let id = page.id();
-    let decided = lead_to(face, message, page, asking).await?;
+    let link = Link {
+        server,
+        message: message.to_owned(),
+        url: page.url.clone(),
+    };
+    let decided = lead_to(face, link, page, asking).await?;
     if is_kept && matches!(decided, Decided::Answered(_)) {
         face.note_answer(id);
     }
@@ -466,7 +472,7 @@ pub(crate) async fn ask_sheet(
 /// Leads the person to a page, by the first way that this client has.
 async fn lead_to(
     face: &Face,
-    message: &str,
+    link: Link,
     mut page: OpenPage,
     asking: &Asking,
 ) -> Result<Decided, NotAsked> {
@@ -475,7 +481,7 @@ async fn lead_to(
     let has_browser = face.desk().browser.is_some();
     if by_client {
         let id = face.new_id();
-        let params = page_params(face, message, &page.url, &id);
+        let params = page_params(face, &link.message, &page.url, &id);
         let has_other_way = has_browser || can_link;
         let silence = async {
             if face.has_answered() || !has_other_way {
@@ -496,10 +502,6 @@ async fn lead_to(
             () = silence => face.note_silence_about_urls(),
         }
     }
-    let link = Link {
-        message: message.to_owned(),
-        url: page.url.clone(),
-    };
     if has_browser {
         face.desk().open(&page.url);
         asking.by(Way::Page);

@@ -121,6 +121,8 @@ enum Stage {
 /// The address of a page, for the person behind a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
+    /// The server whose words the message is, if it is not ours.
+    pub(crate) server: Option<String>,
     pub(crate) message: String,
     pub(crate) url: String,
 }
@@ -409,6 +411,7 @@ mod tests {
     async fn a_result_behind_a_link_waits_to_be_fetched_once() {
         let call = call();
         let link = |url: &str| Link {
+            server: None,
             message: String::new(),
             url: url.to_owned(),
         };

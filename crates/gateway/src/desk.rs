@@ -72,6 +72,11 @@ impl Sheet {
             filled: Map::new(),
         }
     }
+
+    /// Whether the words are a server's, and not ours.
+    pub(crate) fn is_of_server(&self) -> bool {
+        self.format == TextFormat::Plain
+    }
 }
 
 /// Why a question reached nobody.

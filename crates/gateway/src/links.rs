@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use entreat_core::is_unsafe_to_display;
 use serde_json::json;
 
 use crate::call::{Call, Link, Resumed};
@@ -50,15 +51,25 @@ impl Session {
         random::name::<10>(self.engine())
     }
 
-    /// What a model reads that has to send a person to a link.
+    /// What a model reads that has to send a person to a link. What the server says comes last and
+    /// is marked as its own: it may contain other links.
     pub(crate) fn link_text(&self, link: &Link, handle: &str) -> String {
         let tool = self.resume_name();
-        format!(
-            "A person has to answer before this can continue.\n\n{}\n\nAsk the person to open this \
-             link: {}\n\nThen call the tool `{tool}` with {{\"question\": \"{handle}\"}} to \
-             continue.",
-            link.message, link.url
-        )
+        let question = match &link.server {
+            Some(server) => format!("What the server `{}` asks, in its own words:", safe(server)),
+            None => "The question:".to_owned(),
+        };
+        let mut text = format!(
+            "A person has to answer before this can continue. Ask the person to open this link: \
+             {}\n\nThen call the tool `{tool}` with {{\"question\": \"{handle}\"}} to \
+             continue.\n\n{question}\n",
+            link.url
+        );
+        for line in link.message.lines() {
+            text.push_str("\n> ");
+            text.push_str(&safe(line));
+        }
+        text
     }
 
     /// The name of the tool that resumes calls. A client that was told of it may call it, also
@@ -202,4 +213,10 @@ pub(crate) fn definition(name: &str) -> String {
         },
     })
     .to_string()
+}
+
+/// A server's words without what harms a terminal or hides other words.
+fn safe(line: &str) -> String {
+    let chars = line.chars();
+    chars.filter(|c| !is_unsafe_to_display(*c)).collect()
 }

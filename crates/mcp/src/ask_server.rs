@@ -26,7 +26,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use self::arguments::{Arguments, Refusal, list, shortened};
+use self::arguments::{Arguments, Refusal, list};
 pub(crate) use self::detached::Record;
 use self::question::{Question, QuestionKind};
 use self::reply::Delivered;
@@ -34,6 +34,7 @@ use self::tools::Offer;
 use crate::ask::{Ask, Outcome};
 use crate::call::DAY_MS;
 use crate::error::AskError;
+use crate::malformed::shortened;
 use crate::mcp::{Inner, Mcp};
 use crate::workspace::{SecretPlace, SecretTarget, Workspace, WorkspaceError};
 use crate::wrap::Wrapped;

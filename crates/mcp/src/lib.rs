@@ -28,6 +28,7 @@ mod call_outcome;
 mod forms;
 mod in_flight;
 mod journal;
+mod malformed;
 mod used_states;
 
 mod connection;

@@ -248,10 +248,10 @@ async fn run_to_end(
 /// The tool result that the model reads and relays to the person.
 fn link_result(link: &Link, handle: &str) -> CallToolResult {
     let text = format!(
-        "A person has to answer before this can continue.\n\n{}\n\nAsk the person to open this \
-         link: {}\n\nThen call the tool `{RESUME}` with {{\"question\": \"{handle}\"}} to \
-         continue.",
-        link.message, link.url
+        "A person has to answer before this can continue. Ask the person to open this link: \
+         {}\n\nThen call the tool `{RESUME}` with {{\"question\": \"{handle}\"}} to continue.\n\n\
+         The question:\n\n{}",
+        link.url, link.message
     );
     CallToolResult::success(vec![ContentBlock::text(text)])
 }

@@ -35,6 +35,7 @@ use crate::client::Client;
 use crate::connection::Connect;
 use crate::drive::{DriveOutcome, Handler, PendingQuestion, drive};
 use crate::error::{reject_state, tool_result};
+use crate::malformed;
 use crate::mcp::Inner;
 use crate::parked::{RESUME, resume_tool};
 use crate::raw::{Slot, to_typed};
@@ -369,7 +370,10 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
         context: Context,
     ) -> Result<CustomResult, ErrorData> {
         let client = self.client(&context);
-        match self.inner.extension(&client, &request).await {
+        if let Some(answer) = self.inner.extension(&client, &request).await {
+            return answer;
+        }
+        match malformed::answer(&request, client.has_rounds()) {
             Some(answer) => answer,
             None => self.server.on_custom_request(request, context).await,
         }

@@ -7,6 +7,8 @@ use entreat_core::closest;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 
+use crate::malformed::{described, shortened};
+
 /// Why a call is refused, in words for the model.
 pub(super) type Refusal = String;
 
@@ -190,17 +192,6 @@ fn is_of(wanted: &str, value: &Value) -> bool {
     }
 }
 
-fn described(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
 /// Names in a sentence: "`a`, `b` and `c`".
 pub(super) fn list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -208,14 +199,4 @@ pub(super) fn list(names: &[&str]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => quoted.concat(),
     }
-}
-
-/// A name that is not ours, as it can stand in an error.
-pub(super) fn shortened(text: &str) -> String {
-    const MAX: usize = 64;
-    if text.chars().count() <= MAX {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(MAX).collect();
-    format!("{start}…")
 }

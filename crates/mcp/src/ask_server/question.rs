@@ -6,7 +6,8 @@ use entreat_core::schema::import_as;
 use entreat_core::{Form, Problems, Timeout};
 use serde_json::{Map, Value, json};
 
-use super::arguments::{Arguments, Refusal, list, shortened};
+use super::arguments::{Arguments, Refusal, list};
+use crate::malformed::shortened;
 use crate::workspace::SecretTarget;
 
 /// The id of the only field of a single question.

@@ -292,6 +292,32 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
 }
 
 #[tokio::test]
+async fn arguments_that_are_no_object_and_other_bad_parameters_are_told_as_such() {
+    let world = world().await;
+    for era in Era::ALL {
+        let mut client = connect(&world, Kind::form(era)).await;
+        for (arguments, sent) in [(json!("Which?"), "a string"), (json!(["Which?"]), "a list")] {
+            let call = json!({"name": "ask_user", "arguments": arguments});
+            let id = client.send("tools/call", call).await;
+            let reply = client.reply_to(id, |_| panic!("nothing was asked")).await;
+            let expected =
+                format!("The arguments of `ask_user` must be an object; {sent} was sent.");
+            assert_eq!(reply.text(), expected, "{era}");
+            assert_eq!(reply.result()["isError"], true, "{era}");
+        }
+        for (method, params) in [
+            ("tools/call", json!({})),
+            ("prompts/get", json!({"name": 7})),
+        ] {
+            let id = client.send(method, params).await;
+            let reply = client.reply_to(id, |_| panic!("nothing was asked")).await;
+            let expected = format!("the parameters of `{method}` are not valid");
+            assert_eq!(reply.error(), (-32602, &*expected), "{era}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_example_in_the_tool_has_every_type_and_can_be_asked() {
     let world = world().await;
     let mut client = connect(&world, Kind::none(Era::V2025_11_25)).await;
