@@ -573,8 +573,10 @@ impl Session {
                 }),
             };
             let _waiting = session.keep_server_waiting(&params);
+            let question = Question::read(&params);
+            drop(params);
             // To its end also if it is cancelled: an answer may be on its way.
-            let reply = match Question::read(&params) {
+            let reply = match question {
                 Ok(question) => answer(&face, &question).await,
                 Err(error) => error,
             };
