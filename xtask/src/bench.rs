@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: runs benchmarks, pinned to one core where possible.
 
+use std::env::consts::EXE_EXTENSION;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -13,6 +14,9 @@ use crate::shell::{self, cargo, say};
 /// The families that are also compared with other implementations.
 const MCP: &str = "mcp";
 const GATEWAY: &str = "gateway";
+
+/// The version of the crate `mcp-proxy` that the gateway is compared with.
+const MCP_PROXY: &str = "=0.6.0";
 
 /// All benchmarks; those with the same name run together.
 const FAMILIES: &[Family] = &[
@@ -109,7 +113,7 @@ pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
             shell::run(&mut build(family, root))?;
             let mut pass = args.pass.clone();
             if family.name == GATEWAY {
-                pass.push(relay(root)?);
+                pass.extend(relays(root)?);
             }
             shell::run(&mut measure(family, root, pin && family.pinned, &pass))?;
         }
@@ -134,15 +138,35 @@ fn rivals(root: &Path, pin: bool) -> Result<()> {
     Ok(())
 }
 
-/// Installs the relay of others; the argument that tells the benchmark where it is.
-fn relay(root: &Path) -> Result<OsString> {
+/// Installs the relays of others; the arguments that tell the benchmark where they are.
+fn relays(root: &Path) -> Result<[OsString; 2]> {
     let python = peers::prepare(root)?.python();
     let script = root.join("target/peers/bench/fastmcp_proxy.py");
     let mut fastmcp = OsString::from("--fastmcp=");
     for part in [python.get_program(), ",".as_ref(), script.as_ref()] {
         fastmcp.push(part);
     }
-    Ok(fastmcp)
+    let mut mcp_proxy = OsString::from("--mcp-proxy=");
+    mcp_proxy.push(mcp_proxy_program(root)?);
+    Ok([fastmcp, mcp_proxy])
+}
+
+/// Installs the relay of the crate `mcp-proxy`, unless it is there already.
+///
+/// Without its optional features: what they add to a call would count against it.
+fn mcp_proxy_program(root: &Path) -> Result<PathBuf> {
+    let folder = root.join("target/relays");
+    let program = folder
+        .join("bin")
+        .join("mcp-proxy")
+        .with_extension(EXE_EXTENSION);
+    if !program.exists() {
+        say("the crate mcp-proxy is missing; installing it (several minutes, once)");
+        let mut install = cargo(root, &["install", "mcp-proxy", "--version", MCP_PROXY]);
+        install.args(["--locked", "--no-default-features", "--root"]);
+        shell::run(install.arg(&folder))?;
+    }
+    Ok(program)
 }
 
 /// Pins a command and its children to one core.

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use clap::{Parser, Subcommand};
-use entreat::gateway::side::child::LAUNCH;
 
 use crate::context::{Context, Exit};
 
@@ -19,7 +18,7 @@ mod doctor;
 mod form;
 mod gateway;
 mod inbox;
-mod launch;
+pub(crate) mod launch;
 mod list;
 mod mcp;
 mod restore;
@@ -92,8 +91,6 @@ enum Command {
     Mcp(mcp::Args),
     Wrap(wrap::Args),
     Gateway(gateway::Args),
-    #[command(name = LAUNCH, hide = true)]
-    Launch(launch::Args),
     Setup(setup::Args),
     Config(config::Args),
     Doctor(doctor::Args),
@@ -134,7 +131,6 @@ impl Cli {
             Command::Mcp(args) => mcp::run(&args, context),
             Command::Wrap(args) => wrap::run(&args, context),
             Command::Gateway(args) => gateway::run(&args, context, out),
-            Command::Launch(args) => launch::run(&args),
             Command::Setup(args) => setup::run(&args, context, out),
             Command::Config(args) => config::run(&args, context, out),
             Command::Doctor(args) => doctor::run(&args, context, out),

@@ -33,11 +33,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::command::Cli;
+use crate::command::{Cli, launch};
 use crate::context::{Context, Exit};
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
+    if let Some(error) = launch::become_server(std::env::args_os()) {
+        let context = Context::new(Environment::default(), io::stdin(), io::stderr());
+        return failed(context, &error).into();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
@@ -51,14 +55,16 @@ fn main() -> ExitCode {
     let exit = match result.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
         Err(error) if is_broken_pipe(&error) => Exit::Success,
-        Err(error) => {
-            // The message may contain untrusted text.
-            let text = output::sanitize_lines(&format!("{error:#}"));
-            context.say(format_args!("entreat: {text}"));
-            Exit::Error
-        }
+        Err(error) => failed(context, &error),
     };
     exit.into()
+}
+
+fn failed(mut context: Context, error: &anyhow::Error) -> Exit {
+    // The message may contain untrusted text.
+    let text = output::sanitize_lines(&format!("{error:#}"));
+    context.say(format_args!("entreat: {text}"));
+    Exit::Error
 }
 
 /// Prints help, the version, or a usage error.

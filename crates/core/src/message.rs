@@ -9,7 +9,7 @@ mod size;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
@@ -104,17 +104,22 @@ impl Catalogue {
     }
 }
 
+/// The built-in languages, read once: that takes as long as all else at the start of a program.
+static BUILT_IN: LazyLock<Catalogue> = LazyLock::new(|| {
+    let built_in = |tag, messages| {
+        // A test parses both files, so this cannot fail in a tested build.
+        Arc::new(Language::new(tag, messages).unwrap_or_else(|_| Language::empty()))
+    };
+    let english = built_in("en", ENGLISH);
+    Catalogue {
+        languages: vec![english.clone(), built_in("de", GERMAN)],
+        english,
+    }
+});
+
 impl Default for Catalogue {
     fn default() -> Self {
-        let built_in = |tag, messages| {
-            // A test parses both files, so this cannot fail in a tested build.
-            Arc::new(Language::new(tag, messages).unwrap_or_else(|_| Language::empty()))
-        };
-        let english = built_in("en", ENGLISH);
-        Self {
-            languages: vec![english.clone(), built_in("de", GERMAN)],
-            english,
-        }
+        BUILT_IN.clone()
     }
 }
 

@@ -260,8 +260,8 @@ impl Session {
         let pair = self.state.lock().pair;
         match pair {
             Pair::Undecided | Pair::Legacy => self.hold_legacy(call, gate),
-            Pair::Raised => self.drive_raised(call, call.method.name(), params, Some(gate)),
-            Pair::Lowered => self.park_call(call, params, Some(gate)),
+            Pair::Raised => self.hold_raised(call, gate),
+            Pair::Lowered => self.hold_lowered(call, gate),
             Pair::Modern => {
                 if let Err(busy) = self.note_call(call) {
                     return call.client.respond(busy.to_message(&call.id));

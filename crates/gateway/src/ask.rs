@@ -70,7 +70,7 @@ async fn answer_somehow(face: &Face, question: &Question, asking: &Asking) -> Re
     let _alive = face.keep_alive();
     match question.request.mode() {
         Ok(ElicitMode::Form { schema }) => answer_form(face, question, schema, asking).await,
-        Ok(ElicitMode::Url { url, .. }) => answer_url(face, question, url, asking).await,
+        Ok(ElicitMode::Url { url, .. }) => Box::pin(answer_url(face, question, url, asking)).await,
         Err(error) => Reply::error(code::INVALID_PARAMS, &error.to_string()),
     }
 }
@@ -96,7 +96,12 @@ async fn ask_form(
 ) -> Reply {
     let message = question.request.message();
     let is_secret = secrets::asks_for_secret(schema);
-    let own = || async { own_form(face, message, schema, is_secret, keys, earlier, asking).await };
+    // Boxed, since most questions do not need it and thousands may wait.
+    let own = || {
+        Box::pin(own_form(
+            face, message, schema, is_secret, keys, earlier, asking,
+        ))
+    };
     if !face.capabilities().form || is_secret || face.distrusts_native() {
         return own().await;
     }

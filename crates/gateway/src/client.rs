@@ -213,6 +213,18 @@ impl ClientSender {
 
     /// Resolves when the client has closed a stream whose end cancels its call.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        self.cancelling()?.abandoned()
+    }
+
+    /// Does something when the client closes a stream whose end cancels its call. It must not block.
+    pub(crate) fn when_abandoned(&self, then: impl FnOnce() + Send + 'static) {
+        if let Some(stream) = self.cancelling() {
+            stream.when_abandoned(then);
+        }
+    }
+
+    /// The stream whose end cancels the call.
+    pub(crate) fn cancelling(&self) -> Option<&Stream> {
         let mut client = self.innermost();
         while let Self::Part(part) = client {
             // What the union itself asks, it cancels itself.
@@ -220,7 +232,7 @@ impl ClientSender {
         }
         match client {
             Self::Lines(_) | Self::Batch(_) | Self::Part(_) | Self::Watched(_) => None,
-            Self::Stream(stream) => stream.abandoned(),
+            Self::Stream(stream) => Some(stream).filter(|stream| stream.is_cancelling()),
         }
     }
 

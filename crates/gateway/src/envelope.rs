@@ -1,7 +1,8 @@
 //! The envelope of a message: what a relay has to know of it, without reading the rest.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -9,9 +10,9 @@ use serde_json::value::RawValue;
 
 use crate::json::quoted;
 
-/// A request's id, as it was written.
+/// A request's id, as it was written. Cheap to clone: several tables have it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RawId(Box<str>);
+pub struct RawId(Arc<str>);
 
 impl RawId {
     /// Takes the text of an id.
@@ -46,6 +47,13 @@ impl RawId {
             [b'1'..=b'9', rest @ ..] => rest.len() < 15 && rest.iter().all(u8::is_ascii_digit),
             _ => false,
         }
+    }
+}
+
+/// So that tables can be asked for an id in a message.
+impl Borrow<str> for RawId {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
@@ -157,6 +165,14 @@ impl<'a> Envelope<'a> {
         match self.kind {
             Kind::Request { id, .. } | Kind::Response { id, .. } => Some(RawId::new(id)),
             Kind::Notification { .. } | Kind::Batch => None,
+        }
+    }
+
+    /// Returns the method of a request or notification.
+    pub fn method(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Request { method, .. } | Kind::Notification { method, .. } => Some(method),
+            Kind::Response { .. } | Kind::Batch => None,
         }
     }
 

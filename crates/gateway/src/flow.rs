@@ -14,7 +14,7 @@ use entreat_wire::seal::Binding;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Link, Method, target_in};
@@ -80,8 +80,8 @@ pub(crate) struct Flow {
     state: Mutex<FlowState>,
     /// Answers that the server has got on it.
     answers: Mutex<Vec<Arc<Given>>>,
-    /// Counts changes that a held request may be waiting for.
-    changes: watch::Sender<u64>,
+    /// Notified of changes that a held request may be waiting for.
+    changed: Notify,
     /// Its memory.
     _room: Room,
 }
@@ -103,10 +103,10 @@ struct FlowState {
     round: u32,
     /// What the newest ticket was used for.
     used: Option<Used>,
-    /// The request that is held, or was held last.
+    /// The request that is held now.
     held: Option<Arc<Call>>,
-    /// Whether a request is held now.
-    is_held: bool,
+    /// The id and the number of the request that is held, or was held last.
+    last: Option<(RawId, u64)>,
     /// When the newest request was let go.
     let_go: Option<UnixTime>,
     /// Whether that was because the client closed its stream.
@@ -199,13 +199,13 @@ impl Flows {
     /// somebody may soon.
     pub(crate) fn let_go(&self, call: &Arc<Call>) {
         let mut flows = self.flows.lock();
+        let Some(seq) = call.seq() else {
+            return;
+        };
         let is_it = |flow: &Flow| {
             let state = flow.state.lock();
-            let is_held = state
-                .held
-                .as_ref()
-                .is_some_and(|held| Arc::ptr_eq(held, call));
-            (is_held && state.end.is_none()).then_some(state.has_ticket)
+            let is_last = state.last.as_ref().is_some_and(|(_, last)| *last == seq);
+            (is_last && state.end.is_none()).then_some(state.has_ticket)
         };
         let found = flows
             .values()
@@ -250,6 +250,7 @@ impl Session {
     /// Begins a call of several rounds.
     pub(crate) fn begin_flow(
         self: &Arc<Self>,
+        handle: String,
         method: Method,
         params: &str,
         capabilities: Capabilities,
@@ -262,13 +263,13 @@ impl Session {
             method,
             target: target_in(params),
             answers: Mutex::default(),
-            handle: self.new_handle(),
+            handle,
             cancelled: self.stop.child_token(),
             state: Mutex::new(FlowState {
                 capabilities,
                 ..FlowState::default()
             }),
-            changes: watch::Sender::new(0),
+            changed: Notify::new(),
             _room: room,
         });
         self.flows.insert(&flow)?;
@@ -393,18 +394,17 @@ impl Flow {
 
     fn is_last_request(&self, id: &RawId) -> bool {
         let state = self.state.lock();
-        state.end.is_none() && state.held.as_ref().is_some_and(|held| held.id == *id)
+        state.end.is_none() && state.last.as_ref().is_some_and(|(last, _)| last == id)
     }
 
     /// The request that is held now.
     pub(crate) fn held(&self) -> Option<Arc<Call>> {
-        let state = self.state.lock();
-        state.held.clone().filter(|_| state.is_held)
+        self.state.lock().held.clone()
     }
 
     fn change(&self, change: impl FnOnce(&mut FlowState)) {
         change(&mut self.state.lock());
-        self.changes.send_modify(|changes| *changes += 1);
+        self.changed.notify_waiters();
     }
 
     /// Ends the call.
@@ -489,7 +489,7 @@ impl Flow {
     ) -> Option<Reply> {
         self.change(|state| {
             state.held = Some(call.clone());
-            state.is_held = true;
+            state.last = call.seq().map(|seq| (call.id.clone(), seq));
             state.was_let_go = false;
             drop(state.parked.take());
         });
@@ -502,7 +502,7 @@ impl Flow {
         };
         let mut is_done = false;
         self.change(|state| {
-            state.is_held = false;
+            state.held = None;
             state.let_go = Some(self.session.engine().now());
             // Nobody can come back for its end, or it cannot be kept.
             let is_kept = state.has_ticket && state.end_room.is_some();
@@ -524,12 +524,12 @@ impl Flow {
     async fn next_round(&self, call: &Arc<Call>, binding: &Binding, is_first: bool) -> Reply {
         let session = &self.session;
         let settings = session.settings();
-        let mut changes = self.changes.subscribe();
         let mut gather = None;
         let mut hold = None;
         let mut alive = session.engine().sleep(settings.progress_every);
         loop {
-            changes.borrow_and_update();
+            // Before the state is looked at, so that no change is missed.
+            let changed = self.changed.notified();
             let (has_asks, may_end) = {
                 let mut state = self.state.lock();
                 if let Some(end) = &state.end {
@@ -550,8 +550,7 @@ impl Flow {
             }
             tokio::select! {
                 biased;
-                // Cannot fail: this flow holds the sender.
-                _ = changes.changed() => {}
+                () = changed => {}
                 () = until(&mut gather) => {
                     gather = None;
                     if let Some(reply) = self.questions(binding) {
@@ -625,10 +624,9 @@ impl Flow {
     /// Ends the call when no request was held for the time that calls are parked. What has ended is
     /// kept for a while, since its last round may come again.
     async fn expire(self: Arc<Self>) {
-        let mut changes = self.changes.subscribe();
         let began = self.session.engine().now();
         loop {
-            changes.borrow_and_update();
+            let changed = self.changed.notified();
             let due = {
                 let state = self.state.lock();
                 let settings = self.session.settings();
@@ -638,7 +636,7 @@ impl Flow {
                     None => settings.park,
                 };
                 let idle = state.let_go.unwrap_or(began);
-                (!state.is_held).then(|| idle.after(park))
+                state.held.is_none().then(|| idle.after(park))
             };
             let mut rest = due.map(|due| {
                 let rest = due.since(self.session.engine().now());
@@ -651,8 +649,7 @@ impl Flow {
                     self.session.flows.remove(&self.handle);
                     return;
                 }
-                // Cannot fail: this flow holds the sender.
-                _ = changes.changed() => {}
+                () = changed => {}
                 () = until(&mut rest) => {
                     self.cancelled.cancel();
                     self.session.flows.remove(&self.handle);

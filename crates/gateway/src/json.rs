@@ -6,9 +6,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::{memchr, memmem};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+/// Up to this many members are compared with each other rather than sorted.
+const FEW: usize = 8;
 
 /// An object whose values are raw JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,16 @@ impl<'a> RawObject<'a> {
     }
 
     fn has_duplicates(&self) -> bool {
+        if self.0.len() <= FEW {
+            let mut rest = self.0.as_slice();
+            while let [(name, _), after @ ..] = rest {
+                if after.iter().any(|(other, _)| other == name) {
+                    return true;
+                }
+                rest = after;
+            }
+            return false;
+        }
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_ref()).collect();
         names.sort_unstable();
         names.windows(2).any(|pair| pair[0] == pair[1])
@@ -44,6 +58,15 @@ impl<'a> RawObject<'a> {
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_ref())
+    }
+
+    /// Returns a member that is an object of the text that was parsed, so that it can be replaced
+    /// while it is read.
+    pub(crate) fn parsed_object(&self, name: &str) -> Option<RawObject<'a>> {
+        match self.0.iter().find(|(key, _)| key == name)? {
+            (_, Cow::Borrowed(text)) => RawObject::parse(text),
+            (_, Cow::Owned(text)) => RawObject::parse(text).map(RawObject::into_owned),
+        }
     }
 
     /// Returns a member that is a string.
@@ -98,6 +121,27 @@ impl<'a> RawObject<'a> {
         Some(self.0.remove(index).1)
     }
 
+    /// Returns the text of the object.
+    pub(crate) fn text(&self) -> String {
+        let length = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| name.len() + value.len() + 4;
+        let mut text = String::with_capacity(2 + self.0.iter().map(length).sum::<usize>());
+        text.push('{');
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            if is_plain(name) {
+                text.extend(["\"", name, "\""]);
+            } else {
+                text.push_str(&quoted(name));
+            }
+            text.push(':');
+            text.push_str(value);
+        }
+        text.push('}');
+        text
+    }
+
     /// Keeps the members that a predicate accepts.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.0.retain(|(name, _)| keep(name));
@@ -106,18 +150,46 @@ impl<'a> RawObject<'a> {
 
 impl fmt::Display for RawObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{")?;
-        for (index, (name, value)) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma}{}:{value}", quoted(name))?;
-        }
-        f.write_str("}")
+        f.write_str(&self.text())
     }
+}
+
+/// Whether a text may have a member of this name, which spares most texts from being parsed. Names
+/// can be written with escapes, PHP does so with slashes: a text with such escapes may have it.
+pub(crate) fn may_name(text: &str, name: &str) -> bool {
+    let has = |part: &str| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
+    has(name) || memchr(b'\\', text.as_bytes()).is_some() && (has(r"\u") || has(r"\/"))
+}
+
+/// Adds members to the text of an object that has none of these names, behind its own.
+pub(crate) fn with_members(object: &str, members: &[(&str, &str)]) -> String {
+    let inner = object.trim_ascii().strip_suffix('}').unwrap_or(object);
+    let inner = inner.trim_ascii_end();
+    let added = members
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 4);
+    let mut text = String::with_capacity(inner.len() + added.sum::<usize>() + 1);
+    text.push_str(inner);
+    for (name, value) in members {
+        let comma = if text.ends_with('{') { "" } else { "," };
+        text.extend([comma, "\"", name, "\":", value]);
+    }
+    text.push('}');
+    text
 }
 
 /// Returns a text as JSON.
 pub fn quoted(text: &str) -> String {
+    if is_plain(text) {
+        return ["\"", text, "\""].concat();
+    }
     Value::from(text).to_string()
+}
+
+/// Whether a text stands in JSON as it is.
+fn is_plain(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    !bytes.any(|byte| matches!(byte, b'"' | b'\\') || byte < b' ')
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
@@ -193,5 +265,39 @@ mod tests {
     fn an_object_that_names_a_member_twice_is_none() {
         assert_eq!(RawObject::parse(r#"{"a":1,"b":2,"\u0061":3}"#), None);
         assert_eq!(RawObject::parse("[1]"), None);
+        let many = |last: &str| {
+            let members: Vec<String> = (0..20).map(|it| format!(r#""{it}":{it}"#)).collect();
+            format!(r#"{{{},"{last}":0}}"#, members.join(","))
+        };
+        assert_eq!(RawObject::parse(&many("7")), None);
+        assert!(RawObject::parse(&many("20")).is_some());
+    }
+
+    #[test]
+    fn a_text_may_have_a_member_however_its_name_is_written() {
+        assert!(may_name(r#"{"a/b":1}"#, "a/b"));
+        assert!(may_name(r#"{"a\/b":1}"#, "a/b"));
+        assert!(may_name(r#"{"a\u002fb":1}"#, "a/b"));
+        assert!(!may_name(r#"{"a":"b\n\"c\""}"#, "a/b"));
+    }
+
+    #[test]
+    fn members_are_added_behind_the_others_and_names_are_escaped() {
+        let added = [("a", "1"), ("b", "{}")];
+        assert_eq!(with_members("{ }", &added), r#"{"a":1,"b":{}}"#);
+        assert_eq!(
+            with_members(r#"{"x":1.0 }"#, &added),
+            r#"{"x":1.0,"a":1,"b":{}}"#
+        );
+        let mut object = RawObject::default();
+        object.set("a\n\"\\é", "1");
+        assert_eq!(object.text(), "{\"a\\n\\\"\\\\é\":1}");
+        assert_eq!(
+            RawObject::parse(&object.text()).unwrap().get("a\n\"\\é"),
+            Some("1")
+        );
+        for text in ["", "a", "\u{7f}", "\t", "a\"b", "\\", "é/"] {
+            assert_eq!(quoted(text), Value::from(text).to_string());
+        }
     }
 }

@@ -55,8 +55,9 @@ impl Session {
             state.pair = Pair::Legacy;
             state.client = Arc::new(info);
         }
+        self.raised.forget_stamp();
         if let Ok(envelope) = Envelope::read(&message) {
-            self.send_call(&call, &envelope).await;
+            self.send_call(&call, &envelope, None).await;
         }
     }
 
@@ -121,12 +122,17 @@ impl Session {
         if call.method == Method::CallTool && self.holds_for_approval(&call, params) {
             return;
         }
-        self.send_call(&call, envelope).await;
+        self.send_call(&call, envelope, None).await;
     }
 
-    /// Registers a call and sends it.
-    pub(crate) async fn send_call(&self, call: &Arc<Call>, envelope: &Envelope<'_>) {
-        match self.register(call, envelope) {
+    /// Registers a call and sends it, with other parameters if there are any.
+    pub(crate) async fn send_call(
+        &self,
+        call: &Arc<Call>,
+        envelope: &Envelope<'_>,
+        params: Option<&str>,
+    ) {
+        match self.register(call, envelope, params) {
             Ok(message) => {
                 call.client.leave();
                 self.upstream.send(message).await;

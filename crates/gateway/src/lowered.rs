@@ -1,29 +1,32 @@
 //! A client of 2026-07-28 in front of a server of 2025.
 //!
-//! The server's calls block while it asks. They are parked here: the client gets the questions in
-//! the results of its rounds, and its answers go to the server one by one.
+//! The server's calls block while it asks. Most never do: they pass, and cost no more than their
+//! translation. One that asks is parked here: the client gets the questions in the results of its
+//! rounds, and its answers go to the server one by one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use entreat_core::schema::Era;
 use entreat_wire::message::{CREATE, ElicitRequest, ROOTS, SAMPLE};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use crate::approvals::Gate;
 use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
 use crate::capability::{self, Capabilities};
-use crate::envelope::{self, RawId};
+use crate::envelope::{self, Envelope, RawId};
 use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
-use crate::json::{RawObject, quoted};
+use crate::json::{RawObject, may_name, quoted, with_members};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Pair, Place, Session};
+use crate::session::{Change, Pair, Place, Session, params_with_token};
 
 /// How many log messages a call keeps between its rounds, and how large each may be.
 const MAX_LOGS: usize = 64;
@@ -38,8 +41,8 @@ const MAX_REPEATS: usize = 3;
 pub(crate) struct Lowered {
     /// The server's response to the handshake.
     init: OnceLock<String>,
-    /// Calls that are open at the server, by their ids there.
-    calls: Mutex<BTreeMap<u64, (RawId, Arc<Flow>)>>,
+    /// Calls that have asked and are open at the server.
+    calls: Mutex<Calls>,
     /// Streams of notifications that clients listen on, by the numbers of their calls: several
     /// clients may use one id.
     listeners: Mutex<HashMap<u64, Listener>>,
@@ -49,6 +52,30 @@ pub(crate) struct Lowered {
     roots: Mutex<Option<String>>,
     /// What calls report between their rounds.
     reports: Mutex<HashMap<String, Reports>>,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// With their ids at the server, in their order among all calls of the session.
+    flows: BTreeMap<u64, (RawId, Arc<Flow>)>,
+    by_id: HashMap<RawId, u64>,
+}
+
+/// A call that is open at the server.
+enum Open {
+    /// It has not asked.
+    Plain(Arc<Call>),
+    Flow(Arc<Flow>),
+}
+
+/// How far a parked call is.
+enum Stage {
+    /// A person has to approve it.
+    Held(Box<Gate>),
+    /// It is open at the server, under this id.
+    Open(RawId, oneshot::Receiver<Reply>),
+    /// The server has replied.
+    Replied(Reply),
 }
 
 #[derive(Default)]
@@ -133,22 +160,32 @@ impl Session {
         Reply::Result(found.to_string())
     }
 
-    pub(crate) fn lowered_request(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
-        if let Some(refusal) = meta::unsupported(params) {
+    pub(crate) async fn lowered_request(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        envelope: &Envelope<'_>,
+        method: &str,
+        params: &str,
+    ) {
+        let object = RawObject::parse(params);
+        let meta = object.as_ref().and_then(|it| it.parsed_object("_meta"));
+        if let Some(refusal) = meta.as_ref().and_then(meta::unsupported_in) {
             return call.client.respond(refusal.to_message(&call.id));
         }
-        let declared = declared(params);
         match call.method {
             Method::Discover => {
                 let reply = self.discovered().to_message(&call.id);
-                call.client.respond(reply);
+                return call.client.respond(reply);
             }
-            Method::Listen => self.listen(call, params),
+            Method::Listen => return self.listen(call, params),
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
-                if self.continues_flow(call, declared, params) {
+                if self.continues_flow(call, params) {
                     return;
                 }
-                if has_state(params) {
+                if object
+                    .as_ref()
+                    .is_some_and(|it| it.get("requestState").is_some())
+                {
                     // A server of 2025 has none, and ours is not this: never a fresh start.
                     let refused =
                         Reply::error(code::INVALID_PARAMS, "the request state is not valid");
@@ -157,98 +194,193 @@ impl Session {
                 if call.method == Method::CallTool && self.holds_for_approval(call, params) {
                     return;
                 }
-                self.park_call(call, params, None);
             }
-            _ if is_gone(method) => call.client.respond(no_method().to_message(&call.id)),
-            _ => {
-                if let Err(busy) = self.note_call(call) {
-                    return call.client.respond(busy.to_message(&call.id));
+            _ if is_gone(method) => return call.client.respond(no_method().to_message(&call.id)),
+            _ => {}
+        }
+        if call.has_token() {
+            // Progress is reported under our own token, since the client's is one of a single round.
+            call.set_upstream_token(&quoted(&self.new_handle()));
+        }
+        let lowered = object.map(|object| lowered_params(object, meta));
+        self.send_call(call, envelope, lowered.as_deref()).await;
+    }
+
+    /// Takes the response of the server to a call that has not asked.
+    pub(crate) fn lowered_reply(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        result: Option<&str>,
+        error: Option<&str>,
+    ) -> Change {
+        let Some(result) = result else {
+            let error = error.unwrap_or("{}");
+            if !call.method.may_ask() || !requires_urls(error) {
+                return error_of_2026(error).map_or(Change::Pass, Change::Reply);
+            }
+            return match self.begin_parked(call) {
+                Ok(flow) => {
+                    let replied = Reply::Error(error.to_owned());
+                    self.park(&flow, call, Stage::Replied(replied));
+                    Change::Held
                 }
-                let (session, call, method) = (self.clone(), call.clone(), method.to_owned());
-                let params = meta::stripped(params);
-                call.client.leave();
-                self.spawn(async move {
-                    let reply = tokio::select! {
-                        biased;
-                        () = call.cancelled.cancelled() => return,
-                        reply = session.request(&method, &params) => reply,
-                    };
-                    call.client.come_back();
-                    let reply = session.modernised(declared, &method, reply);
-                    session.respond(&call, reply.to_message(&call.id).into());
-                });
-            }
+                Err(busy) => Change::Reply(busy),
+            };
+        };
+        if call.method != Method::ListTools {
+            return Change::Reply(result_of_2026(result, is_cacheable(call)));
+        }
+        let listed = self.with_resume_tool(declared_by(call), result);
+        Change::Reply(result_of_2026(listed.as_deref().unwrap_or(result), true))
+    }
+
+    /// Holds a call until it is approved.
+    pub(crate) fn hold_lowered(self: &Arc<Self>, call: &Arc<Call>, gate: Gate) {
+        if call.has_token() {
+            call.set_upstream_token(&quoted(&self.new_handle()));
+        }
+        if let Err(busy) = self.note_call(call) {
+            return call.client.respond(busy.to_message(&call.id));
+        }
+        match self.begin_parked(call) {
+            Ok(flow) => self.park(&flow, call, Stage::Held(Box::new(gate))),
+            Err(busy) => self.respond(call, busy.to_message(&call.id).into()),
         }
     }
 
-    /// Runs a call on the server, and holds the client's request until it has a result or
-    /// questions.
-    pub(crate) fn park_call(self: &Arc<Self>, call: &Arc<Call>, params: &str, gate: Option<Gate>) {
-        let flow = match self.begin_flow(call.method, params, declared(params)) {
-            Ok(flow) => flow,
-            Err(busy) => return call.client.respond(busy.to_message(&call.id)),
-        };
-        let object = RawObject::parse(params).unwrap_or_default();
-        let binding = self.binding(call.method.name(), &object);
-        let wants_logs = object
-            .object("_meta")
-            .is_some_and(|meta| meta.get(LOG_LEVEL).is_some());
-        if wants_logs {
-            let reports = Reports::default();
-            self.lowered
-                .reports
-                .lock()
-                .insert(flow.handle.clone(), reports);
+    /// Makes a call one of several rounds.
+    fn begin_parked(self: &Arc<Self>, call: &Arc<Call>) -> Result<Arc<Flow>, Reply> {
+        let envelope = Envelope::read(&call.message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        let params = params.unwrap_or("{}");
+        let token = call.upstream_token();
+        let handle = token.and_then(|token| serde_json::from_str(&token).ok());
+        let handle = handle.unwrap_or_else(|| self.new_handle());
+        let flow = self.begin_flow(handle, call.method, params, declared(params))?;
+        for given in call.take_answers() {
+            flow.note_answer(given);
         }
-        let params = lowered_params(params, call, &flow.handle);
-        let (session, driven, method) = (self.clone(), flow.clone(), call.method.name());
+        if wants_logs(params) {
+            let mut reports = self.lowered.reports.lock();
+            reports.insert(flow.handle.clone(), Reports::default());
+        }
+        Ok(flow)
+    }
+
+    /// Lets a call go on by itself, and holds the client's request until it has a result or
+    /// questions.
+    fn park(self: &Arc<Self>, flow: &Arc<Flow>, call: &Arc<Call>, stage: Stage) {
+        let envelope = Envelope::read(&call.message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        let object = params.and_then(RawObject::parse).unwrap_or_default();
+        let binding = self.binding(call.method.name(), &object);
+        if let Stage::Open(id, _) = &stage {
+            // Where it was among the others.
+            let place = call.seq().unwrap_or_default();
+            self.lowered.note(place, id, flow);
+        }
+        let (session, driven, message) = (self.clone(), flow.clone(), call.message.clone());
         self.spawn(async move {
-            let work = async {
-                if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&Face::of(&driven)).await
-                {
-                    return refusal;
-                }
-                session.call_parked(&driven, method, &params).await
-            };
+            let work = session.call_parked(&driven, &message, stage);
             tokio::select! {
                 biased;
-                reply = work => {
-                    driven.finish(session.modernised(driven.capabilities(), method, reply));
-                }
+                reply = work => driven.finish(match reply {
+                    Reply::Result(result) => {
+                        result_of_2026(&result, driven.method == Method::ReadResource)
+                    }
+                    Reply::Error(error) => {
+                        error_of_2026(&error).unwrap_or(Reply::Error(error))
+                    }
+                }),
                 () = driven.cancelled.cancelled() => {}
             }
             session.lowered.reports.lock().remove(&driven.handle);
         });
-        self.attend(&flow, call, binding, true);
+        self.attend_noted(flow, call, binding, true);
     }
 
-    /// Calls the server; repeats the call after URLs that it requires were visited.
-    async fn call_parked(self: &Arc<Self>, flow: &Arc<Flow>, method: &str, params: &str) -> Reply {
+    /// The call that a server asks on, as one of several rounds; `None` if it has just ended.
+    fn flow_of(self: &Arc<Self>, open: Open) -> Result<Option<Arc<Flow>>, Reply> {
+        let call = match open {
+            Open::Flow(flow) => return Ok(Some(flow)),
+            Open::Plain(call) => call,
+        };
+        let flow = self.begin_parked(&call)?;
+        let Some((id, response)) = self.take_over(&call) else {
+            flow.cancelled.cancel();
+            self.lowered.reports.lock().remove(&flow.handle);
+            return Ok(None);
+        };
+        self.park(&flow, &call, Stage::Open(id, response));
+        Ok(Some(flow))
+    }
+
+    /// Waits for the response of the server; repeats the call after URLs that it requires were
+    /// visited.
+    async fn call_parked(
+        self: &Arc<Self>,
+        flow: &Arc<Flow>,
+        message: &Bytes,
+        stage: Stage,
+    ) -> Reply {
+        let mut reply = match stage {
+            Stage::Held(gate) => match Box::pin((*gate).pass(&Face::of(flow))).await {
+                Ok(()) => Box::pin(self.call_again(flow, message)).await,
+                Err(refusal) => return refusal,
+            },
+            Stage::Open(id, response) => {
+                let _noted = Noted {
+                    session: self,
+                    id: Some(id.clone()),
+                };
+                self.response(id, response).await
+            }
+            Stage::Replied(reply) => reply,
+        };
         let mut repeats = 0;
         loop {
-            let noted = NotedCall::new(self, flow);
-            let reply = self
-                .request_noting(method, params, |id| noted.note(id))
-                .await;
-            drop(noted);
             self.answers_used(&reply, flow.take_answers());
             let Reply::Error(error) = &reply else {
                 return reply;
             };
-            let is_required = error_code(error) == Some(i64::from(code::URL_REQUIRED));
-            if !is_required || repeats == MAX_REPEATS {
+            if !requires_urls(error) || repeats == MAX_REPEATS {
                 return reply;
             }
             repeats += 1;
-            if !self.visit_modern(flow, error).await {
+            if !Box::pin(self.visit_modern(flow, error)).await {
                 // The error of 2025 does not exist any more.
                 return Reply::failed(
                     "the person did not visit what the call requires",
                     "declined",
                 );
             }
+            reply = Box::pin(self.call_again(flow, message)).await;
         }
+    }
+
+    /// Sends a call to the server under an id of ours.
+    async fn call_again(self: &Arc<Self>, flow: &Arc<Flow>, message: &Bytes) -> Reply {
+        let envelope = Envelope::read(message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        let object = RawObject::parse(params.unwrap_or("{}")).unwrap_or_default();
+        let meta = object.parsed_object("_meta");
+        let has_token = meta
+            .as_ref()
+            .is_some_and(|meta| meta.get("progressToken").is_some());
+        let mut params = lowered_params(object, meta);
+        if has_token {
+            params = params_with_token(&params, &quoted(&flow.handle)).unwrap_or(params);
+        }
+        let mut noted = Noted {
+            session: self,
+            id: None,
+        };
+        let place = self.state.lock().next_place();
+        self.request_noting(flow.method.name(), &params, |id| {
+            self.lowered.note(place, id, flow);
+            noted.id = Some(id.clone());
+        })
+        .await
     }
 
     /// Asks the client to visit the URLs of an error; returns whether all have consent.
@@ -297,29 +429,38 @@ impl Session {
         params: &str,
         via: Option<RawId>,
     ) {
-        let (exact, oldest) = self.lowered.attribute(via.as_ref());
+        let (exact, oldest) = self.attribute_lowered(via.as_ref());
         match method {
             "ping" => {
                 let reply = Reply::Result("{}".to_owned()).to_message(&id);
                 self.upstream.send(reply).await;
             }
             CREATE => {
-                if let Some(place) = self.serve(&id, method, params).await {
-                    self.ask_lowered(id, params, exact, oldest, place);
+                let Some(place) = self.serve(&id, method, params).await else {
+                    return;
+                };
+                let is_certain = exact.is_some();
+                match exact.or(oldest).map(|open| self.flow_of(open)).transpose() {
+                    Ok(flow) => self.ask_lowered(id, params, flow.flatten(), is_certain, place),
+                    Err(busy) => self.upstream.send(busy.to_message(&id)).await,
                 }
             }
             SAMPLE | ROOTS => {
-                let declares = |flow: &Arc<Flow>| {
-                    let can = flow.capabilities();
+                let declares = |open: &Open| {
+                    let can = open.capabilities();
                     if method == SAMPLE {
                         can.sampling
                     } else {
                         can.roots
                     }
                 };
-                let flow = exact.or(oldest).filter(declares);
+                let open = exact.or(oldest).filter(declares);
                 let Some(place) = self.serve(&id, method, params).await else {
                     return;
+                };
+                let flow = match open.map(|open| self.flow_of(open)).transpose() {
+                    Ok(flow) => flow.flatten(),
+                    Err(busy) => return self.upstream.send(busy.to_message(&id)).await,
                 };
                 let (session, method, params) =
                     (self.clone(), method.to_owned(), params.to_owned());
@@ -330,6 +471,32 @@ impl Session {
                 });
             }
             _ => self.upstream.send(no_method().to_message(&id)).await,
+        }
+    }
+
+    /// The call that a message of the server belongs to, if that is certain, and the oldest one.
+    fn attribute_lowered(&self, via: Option<&RawId>) -> (Option<Open>, Option<Open>) {
+        let (plain, mut open) = self.open_at_upstream(via);
+        if let Some(call) = plain {
+            return (Some(Open::Plain(call.clone())), Some(Open::Plain(call)));
+        }
+        let calls = self.lowered.calls.lock();
+        let flow = |place: &u64| calls.flows.get(place).map(|(_, flow)| flow.clone());
+        if let Some(flow) = via.and_then(|id| calls.by_id.get(id)).and_then(flow) {
+            return (Some(Open::Flow(flow.clone())), Some(Open::Flow(flow)));
+        }
+        let parked = calls.flows.iter().take(2);
+        let mut all: Vec<(u64, Open)> = parked
+            .map(|(place, (_, flow))| (*place, Open::Flow(flow.clone())))
+            .chain(open.drain(..).map(|(seq, call)| (seq, Open::Plain(call))))
+            .collect();
+        all.sort_by_key(|(place, _)| *place);
+        let is_only = all.len() == 1;
+        let oldest = all.into_iter().next().map(|(_, open)| open);
+        if is_only {
+            (oldest, None)
+        } else {
+            (None, oldest)
         }
     }
 
@@ -374,26 +541,25 @@ impl Session {
         result.to_string()
     }
 
-    /// Asks a question of the upstream, which belongs to the call `exact` if that is known. If not,
-    /// it goes to a page, and the oldest call has its link.
+    /// Asks a question of the upstream. If it is not certain that it belongs to the call, it goes to
+    /// a page, and the call has its link.
     fn ask_lowered(
         self: &Arc<Self>,
         id: RawId,
         params: &str,
-        exact: Option<Arc<Flow>>,
-        oldest: Option<Arc<Flow>>,
+        flow: Option<Arc<Flow>>,
+        is_certain: bool,
         place: Place,
     ) {
-        let cancelled = match &exact {
-            Some(flow) => flow.cancelled.child_token(),
-            None => self.stop.child_token(),
+        let cancelled = match &flow {
+            Some(flow) if is_certain => flow.cancelled.child_token(),
+            Some(_) | None => self.stop.child_token(),
         };
         let withdrawn = cancelled.clone();
         self.state.lock().asks.insert(id.clone(), withdrawn.clone());
         let (session, params) = (self.clone(), params.to_owned());
         self.spawn(async move {
-            let is_certain = exact.is_some();
-            let face = match exact.or(oldest) {
+            let face = match flow {
                 Some(flow) => Face::Rounds(RoundsFace {
                     flow,
                     is_certain,
@@ -407,8 +573,10 @@ impl Session {
                 }),
             };
             let _waiting = session.keep_server_waiting(&params);
+            let question = Question::read(&params);
+            drop(params);
             // To its end also if it is cancelled: an answer may be on its way.
-            let reply = match Question::read(&params) {
+            let reply = match question {
                 Ok(question) => answer(&face, &question).await,
                 Err(error) => error,
             };
@@ -468,10 +636,14 @@ impl Session {
         let Some(handle) = report.string("progressToken") else {
             return;
         };
-        let Some(flow) = self.flows.get(&handle) else {
-            return;
+        let held = match self.flows.get(&handle) {
+            Some(flow) => flow.held(),
+            None => match self.call_of_token(&quoted(&handle)) {
+                Some(call) => Some(call),
+                None => return,
+            },
         };
-        let Some(call) = flow.held() else {
+        let Some(call) = held else {
             let mut reports = self.lowered.reports.lock();
             if let Some(reports) = reports.get_mut(&handle)
                 && params.len() <= MAX_REPORT
@@ -490,27 +662,32 @@ impl Session {
             Some(ProgressNote::Drop) | None => return,
         }
         report.set("progressToken", token.into_string());
-        let message = envelope::notification("notifications/progress", &report.to_string());
+        let message = envelope::notification("notifications/progress", &report.text());
         call.client.send(message).await;
     }
 
     /// Delivers a log message to the call that it belongs to, if that asked for it.
     async fn lowered_log(&self, params: &str, via: Option<&RawId>) {
-        let (exact, oldest) = self.lowered.attribute(via);
-        let Some(flow) = exact.or(oldest) else {
-            return;
-        };
-        let held = {
-            let mut reports = self.lowered.reports.lock();
-            let Some(reports) = reports.get_mut(&flow.handle) else {
-                return;
-            };
-            let held = flow.held();
-            let is_kept = reports.logs.len() < MAX_LOGS && params.len() <= MAX_REPORT;
-            if held.is_none() && is_kept {
-                reports.logs.push(params.to_owned());
+        let (exact, oldest) = self.attribute_lowered(via);
+        let held = match exact.or(oldest) {
+            None => return,
+            Some(Open::Plain(call)) => {
+                let envelope = Envelope::read(&call.message).ok();
+                let asked = envelope.and_then(|envelope| envelope.params());
+                asked.is_some_and(wants_logs).then_some(call)
             }
-            held
+            Some(Open::Flow(flow)) => {
+                let mut reports = self.lowered.reports.lock();
+                let Some(reports) = reports.get_mut(&flow.handle) else {
+                    return;
+                };
+                let held = flow.held();
+                let is_kept = reports.logs.len() < MAX_LOGS && params.len() <= MAX_REPORT;
+                if held.is_none() && is_kept {
+                    reports.logs.push(params.to_owned());
+                }
+                held
+            }
         };
         if let Some(call) = held {
             let message = envelope::notification("notifications/message", params);
@@ -599,90 +776,44 @@ impl Session {
             }
         });
     }
-
-    /// Turns a reply of a server of 2025 into one of 2026-07-28.
-    fn modernised(&self, shows: Capabilities, method: &str, reply: Reply) -> Reply {
-        match reply {
-            Reply::Result(result) => {
-                let result = if method == "tools/list" {
-                    self.with_resume_tool(shows, &result).unwrap_or(result)
-                } else {
-                    result
-                };
-                let Some(mut object) = RawObject::parse(&result) else {
-                    return Reply::failed("the server's result is not an object", "bad_result");
-                };
-                object.set("resultType", r#""complete""#);
-                if is_cacheable(method) {
-                    object.set("ttlMs", "0");
-                    object.set("cacheScope", r#""private""#);
-                }
-                Reply::Result(object.to_string())
-            }
-            Reply::Error(error) => {
-                let is_missing = error_code(&error) == Some(i64::from(code::RESOURCE_NOT_FOUND));
-                match RawObject::parse(&error) {
-                    Some(mut error) if is_missing => {
-                        error.set("code", code::INVALID_PARAMS.to_string());
-                        Reply::Error(error.to_string())
-                    }
-                    _ => Reply::Error(error),
-                }
-            }
-        }
-    }
 }
 
 impl Lowered {
-    /// The calls that are open at the server.
+    /// The calls that have asked and are open at the server.
     pub(crate) fn open_calls(&self) -> Vec<Arc<Flow>> {
         let calls = self.calls.lock();
-        calls.values().map(|(_, flow)| flow.clone()).collect()
+        calls.flows.values().map(|(_, flow)| flow.clone()).collect()
     }
 
-    /// The call that a message of the server belongs to, if that is certain, and the oldest one.
-    fn attribute(&self, via: Option<&RawId>) -> (Option<Arc<Flow>>, Option<Arc<Flow>>) {
-        let calls = self.calls.lock();
-        let oldest = calls.values().next().map(|(_, flow)| flow.clone());
-        if let Some(via) = via {
-            let mut found = calls.values().filter(|(id, _)| id == via);
-            if let Some((_, flow)) = found.next() {
-                return (Some(flow.clone()), oldest);
-            }
-        }
-        let exact = (calls.len() == 1).then(|| oldest.clone()).flatten();
-        (exact, oldest)
+    fn note(&self, place: u64, id: &RawId, flow: &Arc<Flow>) {
+        let mut calls = self.calls.lock();
+        calls.by_id.insert(id.clone(), place);
+        calls.flows.insert(place, (id.clone(), flow.clone()));
     }
 }
 
-/// A call in the table of open ones, until dropped.
-struct NotedCall<'a> {
+impl Open {
+    /// What the client declared on it.
+    fn capabilities(&self) -> Capabilities {
+        match self {
+            Self::Plain(call) => declared_by(call),
+            Self::Flow(flow) => flow.capabilities(),
+        }
+    }
+}
+
+/// A call in the table of those that have asked, until dropped.
+struct Noted<'a> {
     session: &'a Session,
-    flow: Arc<Flow>,
-    key: Mutex<Option<u64>>,
+    id: Option<RawId>,
 }
 
-impl<'a> NotedCall<'a> {
-    fn new(session: &'a Session, flow: &Arc<Flow>) -> Self {
-        Self {
-            session,
-            flow: flow.clone(),
-            key: Mutex::default(),
-        }
-    }
-
-    fn note(&self, id: &RawId) {
-        let mut calls = self.session.lowered.calls.lock();
-        let key = calls.last_key_value().map_or(0, |(key, _)| key + 1);
-        calls.insert(key, (id.clone(), self.flow.clone()));
-        *self.key.lock() = Some(key);
-    }
-}
-
-impl Drop for NotedCall<'_> {
+impl Drop for Noted<'_> {
     fn drop(&mut self) {
-        if let Some(key) = *self.key.lock() {
-            self.session.lowered.calls.lock().remove(&key);
+        let mut calls = self.session.lowered.calls.lock();
+        let place = self.id.take().and_then(|id| calls.by_id.remove(&id));
+        if let Some(place) = place {
+            calls.flows.remove(&place);
         }
     }
 }
@@ -756,30 +887,67 @@ impl Listener {
     }
 }
 
-/// The parameters of a call for a server of 2025. Progress is reported under our own token, since
-/// the client's is one of a single round.
-fn lowered_params(params: &str, call: &Call, handle: &str) -> String {
-    let Some(mut object) = RawObject::parse(params) else {
-        return params.to_owned();
-    };
-    meta::strip(&mut object);
-    object.retain(|name| !matches!(name, "inputResponses" | "requestState" | "task"));
-    if call.has_token() {
-        let old = object.object("_meta").map(|meta| meta.to_string());
-        let mut meta = old
-            .as_deref()
-            .and_then(RawObject::parse)
-            .unwrap_or_default();
-        meta.set("progressToken", quoted(handle));
-        let meta = meta.to_string();
-        object.set("_meta", meta);
+/// The parameters of a call for a server of 2025.
+fn lowered_params(mut params: RawObject<'_>, meta: Option<RawObject<'_>>) -> String {
+    params.retain(|name| !matches!(name, "inputResponses" | "requestState" | "task"));
+    if let Some(mut meta) = meta {
+        meta.retain(|name| !meta::is_per_hop(name));
+        if meta.is_empty() {
+            params.remove("_meta");
+        } else {
+            params.set("_meta", meta.text());
+        }
     }
-    object.to_string()
+    params.text()
 }
 
-/// Whether a request claims to go on with a call.
-fn has_state(params: &str) -> bool {
-    RawObject::parse(params).is_some_and(|params| params.get("requestState").is_some())
+/// What the client declared on a call.
+fn declared_by(call: &Call) -> Capabilities {
+    let envelope = Envelope::read(&call.message).ok();
+    let params = envelope.and_then(|envelope| envelope.params());
+    declared(params.unwrap_or("{}"))
+}
+
+/// Whether the parameters of a call ask for log messages.
+fn wants_logs(params: &str) -> bool {
+    let params = RawObject::parse(params);
+    let meta = params.and_then(|params| params.parsed_object("_meta"));
+    meta.is_some_and(|meta| meta.get(LOG_LEVEL).is_some())
+}
+
+/// Whether a call failed because URLs have to be visited first.
+fn requires_urls(error: &str) -> bool {
+    error_code(error) == Some(i64::from(code::URL_REQUIRED))
+}
+
+/// Turns a result of a server of 2025 into one of 2026-07-28.
+fn result_of_2026(result: &str, is_cacheable: bool) -> Reply {
+    let all = [
+        ("resultType", r#""complete""#),
+        ("ttlMs", "0"),
+        ("cacheScope", r#""private""#),
+    ];
+    let members = if is_cacheable { &all[..] } else { &all[..1] };
+    if result.starts_with('{') && !members.iter().any(|(name, _)| may_name(result, name)) {
+        return Reply::Result(with_members(result, members));
+    }
+    let Some(mut object) = RawObject::parse(result) else {
+        return Reply::failed("the server's result is not an object", "bad_result");
+    };
+    for (name, value) in members {
+        object.set(name, *value);
+    }
+    Reply::Result(object.text())
+}
+
+/// Turns an error of a server of 2025 into one of 2026-07-28; `None` if it stays.
+fn error_of_2026(error: &str) -> Option<Reply> {
+    if error_code(error) != Some(i64::from(code::RESOURCE_NOT_FOUND)) {
+        return None;
+    }
+    let mut object = RawObject::parse(error)?;
+    object.set("code", code::INVALID_PARAMS.to_string());
+    Some(Reply::Error(object.text()))
 }
 
 /// Methods that 2026-07-28 no longer has.
@@ -790,7 +958,16 @@ fn is_gone(method: &str) -> bool {
     )
 }
 
-/// Methods whose results say how long they may be kept.
-fn is_cacheable(method: &str) -> bool {
-    method.ends_with("/list") || method == "resources/read"
+/// Whether results of this request say how long they may be kept.
+fn is_cacheable(call: &Call) -> bool {
+    match call.method {
+        Method::ListTools | Method::ReadResource => true,
+        Method::Other => Envelope::read(&call.message)
+            .is_ok_and(|it| it.method().is_some_and(|method| method.ends_with("/list"))),
+        Method::Initialize
+        | Method::Discover
+        | Method::CallTool
+        | Method::GetPrompt
+        | Method::Listen => false,
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::json::{RawObject, quoted};
+use crate::json::{RawObject, may_name, quoted, with_members};
 use crate::reply::{Reply, code};
 
 /// The version itself.
@@ -25,9 +25,14 @@ const PER_HOP: [&str; 6] = [
     SERVER_INFO,
 ];
 
+/// Whether a member of `_meta` is for one hop only.
+pub(crate) fn is_per_hop(name: &str) -> bool {
+    PER_HOP.contains(&name)
+}
+
 /// Whether the parameters are those of a request of 2026-07-28.
 pub(crate) fn is_modern(params: &str) -> bool {
-    memchr::memmem::find(params.as_bytes(), PROTOCOL.as_bytes()).is_some()
+    may_name(params, PROTOCOL)
         && RawObject::parse(params)
             .as_ref()
             .and_then(|params| params.object("_meta"))
@@ -36,8 +41,12 @@ pub(crate) fn is_modern(params: &str) -> bool {
 
 /// The error for a request that names a version which is not spoken here.
 pub(crate) fn unsupported(params: &str) -> Option<Reply> {
-    let params = RawObject::parse(params)?;
-    let requested = params.object("_meta")?.string(PROTOCOL)?;
+    unsupported_in(&RawObject::parse(params)?.parsed_object("_meta")?)
+}
+
+/// The error for a request whose `_meta` names a version which is not spoken here.
+pub(crate) fn unsupported_in(meta: &RawObject<'_>) -> Option<Reply> {
+    let requested = meta.string(PROTOCOL)?;
     if requested == VERSION {
         return None;
     }
@@ -75,15 +84,14 @@ pub(crate) fn stripped(params: &str) -> String {
 
 /// Removes the members of `_meta` that are for one hop, and `_meta` if nothing is left.
 pub(crate) fn strip(params: &mut RawObject<'_>) {
-    let Some(meta) = params.object("_meta") else {
+    let Some(mut meta) = params.parsed_object("_meta") else {
         return;
     };
-    let mut meta = meta.clone();
-    meta.retain(|name| !PER_HOP.contains(&name));
-    let meta = (!meta.is_empty()).then(|| meta.to_string());
-    match meta {
-        Some(meta) => params.set("_meta", meta),
-        None => drop(params.remove("_meta")),
+    meta.retain(|name| !is_per_hop(name));
+    if meta.is_empty() {
+        params.remove("_meta");
+    } else {
+        params.set("_meta", meta.text());
     }
 }
 
@@ -104,6 +112,11 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// Stamps parameters, in place of what they say for one hop.
     pub(crate) fn on(&self, params: &str) -> String {
+        if params.starts_with('{') && !may_name(params, "_meta") {
+            let mut meta = RawObject::default();
+            self.add_to(&mut meta);
+            return with_members(params, &[("_meta", &meta.text())]);
+        }
         let mut params = RawObject::parse(params).unwrap_or_default();
         strip(&mut params);
         let mut meta = params
@@ -111,15 +124,19 @@ impl Stamp {
             .map(|meta| meta.to_string())
             .unwrap_or_default();
         let mut object = RawObject::parse(&meta).unwrap_or_default();
-        object.set(PROTOCOL, quoted(VERSION));
-        object.set(CLIENT_INFO, self.info.clone());
-        object.set(CLIENT_CAPABILITIES, self.capabilities.clone());
-        if let Some(level) = &self.log_level {
-            object.set(LOG_LEVEL, quoted(level));
-        }
-        meta = object.to_string();
+        self.add_to(&mut object);
+        meta = object.text();
         params.set("_meta", meta);
-        params.to_string()
+        params.text()
+    }
+
+    fn add_to<'a>(&'a self, meta: &mut RawObject<'a>) {
+        meta.set(PROTOCOL, quoted(VERSION));
+        meta.set(CLIENT_INFO, self.info.as_str());
+        meta.set(CLIENT_CAPABILITIES, self.capabilities.as_str());
+        if let Some(level) = &self.log_level {
+            meta.set(LOG_LEVEL, quoted(level));
+        }
     }
 }
 
@@ -133,6 +150,8 @@ mod tests {
             r#"{{"name":"t","_meta":{{"{PROTOCOL}":"2026-07-28","x/y":1.0,"progressToken":7,"{LOG_LEVEL}":"info"}}}}"#
         );
         assert!(is_modern(&params));
+        // PHP escapes slashes.
+        assert!(is_modern(&params.replace('/', r"\/")));
         assert_eq!(
             stripped(&params),
             r#"{"name":"t","_meta":{"x/y":1.0,"progressToken":7}}"#
@@ -153,11 +172,17 @@ mod tests {
             capabilities: "{}".to_owned(),
             log_level: None,
         };
-        assert_eq!(
-            stamp.on(r#"{"a":1.0,"_meta":{"x/y":2}}"#),
-            format!(
-                r#"{{"a":1.0,"_meta":{{"x/y":2,"{PROTOCOL}":"2026-07-28","{CLIENT_INFO}":{{"name":"c","version":"1"}},"{CLIENT_CAPABILITIES}":{{}}}}}}"#
-            )
-        );
+        for (params, own) in [
+            (r#"{"a":1.0,"_meta":{"x/y":2}}"#, r#""x/y":2,"#),
+            (r#"{"a":1.0,"\u005fmeta":{"x/y":2}}"#, r#""x/y":2,"#),
+            (r#"{"a":1.0}"#, ""),
+        ] {
+            assert_eq!(
+                stamp.on(params),
+                format!(
+                    r#"{{"a":1.0,"_meta":{{{own}"{PROTOCOL}":"2026-07-28","{CLIENT_INFO}":{{"name":"c","version":"1"}},"{CLIENT_CAPABILITIES}":{{}}}}}}"#
+                )
+            );
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use entreat_core::schema::Era;
 use entreat_wire::message::{CREATE, ElicitMode};
+use entreat_wire::seal::Binding;
 
 use crate::approvals::Gate;
 use crate::ask::Question;
@@ -12,8 +13,8 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
-use crate::flow::{Refused, with_foreign_state, with_restored_state};
-use crate::json::RawObject;
+use crate::flow::{Flow, Refused, with_foreign_state, with_restored_state};
+use crate::json::{RawObject, may_name};
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
 use crate::reply::{Reply, code};
 use crate::rounds::{Round, drive};
@@ -56,7 +57,12 @@ impl Session {
                 }
             }
             None => match lowered {
-                Ok(()) => self.lowered_request(&call, method, params),
+                Ok(()) => {
+                    let message = call.message.clone();
+                    if let Ok(envelope) = Envelope::read(&message) {
+                        self.lowered_request(&call, &envelope, method, params).await;
+                    }
+                }
                 Err(error) => call.client.respond(error.to_message(&call.id)),
             },
         }
@@ -116,7 +122,7 @@ impl Session {
         let declared = declared(params);
         // What was restored is the upstream's, even if it looks like ours.
         let is_ours = restored.is_none();
-        if is_ours && call.method.may_ask() && self.continues_flow(&call, declared, params) {
+        if is_ours && call.method.may_ask() && self.continues_flow(&call, params) {
             return;
         }
         if call.method == Method::CallTool && self.holds_for_approval(&call, params) {
@@ -132,28 +138,26 @@ impl Session {
         params: &str,
         declared: Capabilities,
     ) {
-        if !self.adds_elicitation(declared) {
-            return self.send_call(call, envelope).await;
-        }
-        let changed = envelope.with_params(&with_added(params));
-        if let Ok(envelope) = Envelope::read(&changed) {
-            self.send_call(call, &envelope).await;
-        }
+        let added = self.adds_elicitation(declared).then(|| with_added(params));
+        self.send_call(call, envelope, added.as_deref()).await;
     }
 
     /// Takes a request that goes on with a call of several rounds, or with one behind a link.
-    pub(crate) fn continues_flow(
-        self: &Arc<Self>,
-        call: &Arc<Call>,
-        declared: Capabilities,
-        params: &str,
-    ) -> bool {
+    pub(crate) fn continues_flow(self: &Arc<Self>, call: &Arc<Call>, params: &str) -> bool {
+        let is_resume = call.method == Method::CallTool && self.is_resume(params);
+        if !is_resume && !may_name(params, "requestState") {
+            return false;
+        }
         let Some(object) = RawObject::parse(params) else {
             return false;
         };
-        if call.method == Method::CallTool && self.is_resume(params) {
+        let declared = declared_in(&object);
+        if is_resume {
             self.resume_flow(call, declared, &object);
             return true;
+        }
+        if object.get("requestState").is_none() {
+            return false;
         }
         let binding = self.binding(call.method.name(), &object);
         let retry = match self.retry_of(&object, &binding) {
@@ -207,20 +211,25 @@ impl Session {
         let mut binding = self.binding("resume", params);
         binding.target = format!("resume {handle}");
         flow.declare(declared);
-        self.attend(&flow, call, binding, false);
+        self.attend(&flow, call, binding);
     }
 
     /// Holds a request until a call of several rounds has something for the client.
-    pub(crate) fn attend(
-        self: &Arc<Self>,
-        flow: &Arc<crate::flow::Flow>,
-        call: &Arc<Call>,
-        binding: entreat_wire::seal::Binding,
-        is_first: bool,
-    ) {
+    pub(crate) fn attend(self: &Arc<Self>, flow: &Arc<Flow>, call: &Arc<Call>, binding: Binding) {
         if let Err(busy) = self.note_call(call) {
             return call.client.respond(busy.to_message(&call.id));
         }
+        self.attend_noted(flow, call, binding, false);
+    }
+
+    /// Holds a request that is noted already, as [`attend`](Self::attend) does.
+    pub(crate) fn attend_noted(
+        self: &Arc<Self>,
+        flow: &Arc<Flow>,
+        call: &Arc<Call>,
+        binding: Binding,
+        is_first: bool,
+    ) {
         let (session, flow, call) = (self.clone(), flow.clone(), call.clone());
         self.spawn(async move {
             if let Some(reply) = flow.attend(&call, &binding, is_first).await {
@@ -285,7 +294,7 @@ impl Session {
         first: Option<Round>,
         gate: Option<Gate>,
     ) -> Result<(), Reply> {
-        let flow = self.begin_flow(call.method, params, declared)?;
+        let flow = self.begin_flow(self.new_handle(), call.method, params, declared)?;
         let object = RawObject::parse(params).unwrap_or_default();
         let binding = self.binding(call.method.name(), &object);
         let params = if self.adds_elicitation(declared) {
@@ -311,12 +320,7 @@ impl Session {
                 () = driven.cancelled.cancelled() => {}
             }
         });
-        let (session, call) = (self.clone(), call.clone());
-        self.spawn(async move {
-            if let Some(reply) = flow.attend(&call, &binding, true).await {
-                session.respond(&call, reply.to_message(&call.id).into());
-            }
-        });
+        self.attend_noted(&flow, call, binding, true);
         Ok(())
     }
 
@@ -340,7 +344,10 @@ impl Session {
 
 /// What a request of 2026-07-28 declares.
 pub(crate) fn declared(params: &str) -> Capabilities {
-    let params = RawObject::parse(params).unwrap_or_default();
+    declared_in(&RawObject::parse(params).unwrap_or_default())
+}
+
+fn declared_in(params: &RawObject<'_>) -> Capabilities {
     let meta = params.object("_meta").unwrap_or_default();
     let capabilities = meta.object(CLIENT_CAPABILITIES).unwrap_or_default();
     Capabilities::read(&capabilities, Some(Era::V2026_07_28))

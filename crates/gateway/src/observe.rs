@@ -99,12 +99,15 @@ impl Session {
     }
 
     /// Begins to look at a request of the client, if anybody wants to know. Returns the message as
-    /// it goes on, which names the span of this gateway, and where its response goes.
-    pub(crate) fn watch(&self, text: &Bytes, via: &ClientSender) -> Option<(Bytes, ClientSender)> {
+    /// it goes on if that names the span of this gateway, and where its response goes.
+    pub(crate) fn watch(
+        &self,
+        envelope: &Envelope<'_>,
+        via: &ClientSender,
+    ) -> Option<(Option<Bytes>, ClientSender)> {
         if self.observed.is_none() && !span::is_wanted() {
             return None;
         }
-        let envelope = Envelope::read(text).ok()?;
         let Kind::Request { method, params, .. } = &envelope.kind else {
             return None;
         };
@@ -116,11 +119,11 @@ impl Session {
         let span = span::begin(method, &self.fallback_name, *params, via.trace_parent());
         // Servers may be strict about the handshake, which belongs to no call.
         let passed_on = (method != Method::Initialize)
-            .then(|| span.passed_on(&envelope))
+            .then(|| span.passed_on(envelope))
             .flatten();
         let call = CallWatch::new(self.observed.clone(), self.engine().clone(), method, span);
         let via = via.clone().watched(Watcher::Call(call));
-        Some((passed_on.unwrap_or_else(|| text.clone()), via))
+        Some((passed_on, via))
     }
 }
 

@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use crate::approvals::Gate;
 use crate::call::{Call, Method};
 use crate::capability;
-use crate::envelope::{self, RawId};
+use crate::envelope::{self, Envelope, RawId};
 use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
 use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp, own_info};
 use crate::reply::{Reply, code, error_code};
-use crate::rounds::drive;
-use crate::session::{Change, Pair, Session};
+use crate::rounds::{Round, drive};
+use crate::session::{Change, Pair, Session, params_with_token};
 use crate::tasks::AbortOnDrop;
 
 /// The maximum number of resources that a client subscribes to.
@@ -39,12 +39,21 @@ pub(crate) struct Raised {
     /// What the server says of itself.
     found: Mutex<String>,
     log_level: Mutex<Option<String>>,
+    /// What the server is told of the client, until that changes.
+    stamp: Mutex<Option<Arc<Stamp>>>,
     /// The resources that the client subscribes to.
     uris: watch::Sender<BTreeSet<String>>,
     /// The request of the stream whose notifications pass.
     stream: Mutex<Option<RawId>>,
     /// Woken when the newest stream is acknowledged.
     acknowledged: watch::Sender<Option<RawId>>,
+}
+
+impl Raised {
+    /// Notes that the client says something else of itself.
+    pub(crate) fn forget_stamp(&self) {
+        *self.stamp.lock() = None;
+    }
 }
 
 impl Session {
@@ -72,7 +81,14 @@ impl Session {
     }
 
     /// What the upstream is told of the client in each request.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Arc<Stamp> {
+        let mut stamp = self.raised.stamp.lock();
+        stamp
+            .get_or_insert_with(|| Arc::new(self.new_stamp()))
+            .clone()
+    }
+
+    fn new_stamp(&self) -> Stamp {
         let client = self.client_info();
         let mut capabilities = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         // There are no tasks in the core protocol any more, and extensions differ.
@@ -118,8 +134,16 @@ impl Session {
         Reply::Result(result.to_string())
     }
 
-    pub(crate) fn raised_request(self: &Arc<Self>, call: &Arc<Call>, method: &str, params: &str) {
-        if let Some(reply) = self.answer_here(method, params) {
+    pub(crate) async fn raised_request(
+        self: &Arc<Self>,
+        call: &Arc<Call>,
+        envelope: &Envelope<'_>,
+        method: &str,
+        params: &str,
+    ) {
+        if call.method == Method::Other
+            && let Some(reply) = self.answer_here(method, params)
+        {
             return call.client.respond(reply.to_message(&call.id));
         }
         if call.method == Method::CallTool && self.is_resume(params) {
@@ -128,17 +152,21 @@ impl Session {
         if call.method == Method::CallTool && self.holds_for_approval(call, params) {
             return;
         }
-        self.drive_raised(call, method, params, None);
+        let params = self.stamp().on(params);
+        self.send_call(call, envelope, Some(&params)).await;
     }
 
     /// Answers what only a session can: 2026-07-28 has none.
     fn answer_here(self: &Arc<Self>, method: &str, params: &str) -> Option<Reply> {
-        let params = RawObject::parse(params).unwrap_or_default();
+        let text = |name: &str| RawObject::parse(params)?.string(name);
         match method {
             "ping" => {}
-            "logging/setLevel" => *self.raised.log_level.lock() = params.string("level"),
+            "logging/setLevel" => {
+                *self.raised.log_level.lock() = text("level");
+                self.raised.forget_stamp();
+            }
             "resources/subscribe" => {
-                let uri = params.string("uri").unwrap_or_default();
+                let uri = text("uri").unwrap_or_default();
                 if uri.len() > MAX_URI {
                     return Some(Reply::error(
                         code::INVALID_PARAMS,
@@ -152,7 +180,7 @@ impl Session {
                 self.raised.uris.send_if_modified(|uris| uris.insert(uri));
             }
             "resources/unsubscribe" => {
-                let uri = params.string("uri").unwrap_or_default();
+                let uri = text("uri").unwrap_or_default();
                 self.raised.uris.send_if_modified(|uris| uris.remove(&uri));
             }
             _ => return None,
@@ -160,87 +188,92 @@ impl Session {
         Some(Reply::Result("{}".to_owned()))
     }
 
-    /// Sends a request through its rounds, while the client waits.
-    pub(crate) fn drive_raised(
+    /// Takes the first response of the server to a request. Most calls end with it.
+    pub(crate) fn raised_reply(
         self: &Arc<Self>,
         call: &Arc<Call>,
-        method: &str,
-        params: &str,
-        gate: Option<Gate>,
-    ) {
+        result: Option<&str>,
+        error: Option<&str>,
+    ) -> Change {
+        if call.method.may_ask()
+            && let Some(round) = result.and_then(Round::of)
+        {
+            self.drive_raised(call, Some(round), None);
+            return Change::Held;
+        }
+        let changed = match (result, error) {
+            (Some(result), _) => Some(self.result_of_2025(call.method, result)),
+            (None, error) => error_of_2025(call.method, error.unwrap_or("{}")),
+        };
+        changed.map_or(Change::Pass, Change::Reply)
+    }
+
+    /// Holds a call until it is approved.
+    pub(crate) fn hold_raised(self: &Arc<Self>, call: &Arc<Call>, gate: Gate) {
         if let Err(busy) = self.note_call(call) {
             return call.client.respond(busy.to_message(&call.id));
         }
-        let (session, call) = (self.clone(), call.clone());
-        let method = method.to_owned();
-        let params = self.stamp().on(params);
         call.client.leave();
+        self.drive_raised(call, None, Some(gate));
+    }
+
+    /// Sends a call through its rounds, from its first result if there is one, while the client
+    /// waits.
+    fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, first: Option<Round>, gate: Option<Gate>) {
+        let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let reply = if call.method.may_ask() {
-                let face = Face::Pushed(PushedFace {
-                    session: session.clone(),
-                    call: Some(call.clone()),
-                    linkable: Some(call.clone()),
-                    cancelled: call.cancelled.clone(),
-                });
-                let work = async {
-                    if let Some(gate) = gate
-                        && let Err(refusal) = gate.pass(&face).await
-                    {
-                        return refusal;
-                    }
-                    drive(&session, &face, &method, &params, None).await
-                };
-                tokio::select! {
-                    biased;
-                    reply = work => reply,
-                    () = call.cancelled.cancelled() => return,
+            let face = Face::Pushed(PushedFace {
+                session: session.clone(),
+                call: Some(call.clone()),
+                linkable: Some(call.clone()),
+                cancelled: call.cancelled.clone(),
+            });
+            let work = async {
+                if let Some(gate) = gate
+                    && let Err(refusal) = gate.pass(&face).await
+                {
+                    return refusal;
                 }
-            } else {
-                tokio::select! {
-                    biased;
-                    reply = session.request(&method, &params) => reply,
-                    () = call.cancelled.cancelled() => return,
+                let envelope = Envelope::read(&call.message).ok();
+                let params = envelope.and_then(|envelope| envelope.params());
+                let mut params = session.stamp().on(params.unwrap_or("{}"));
+                if let Some(token) = call.upstream_token() {
+                    params = params_with_token(&params, &token).unwrap_or(params);
                 }
+                drive(&session, &face, call.method.name(), &params, first).await
+            };
+            let reply = tokio::select! {
+                biased;
+                reply = work => reply,
+                () = call.cancelled.cancelled() => return,
             };
             call.client.come_back();
-            let reply = session.as_2025(&method, reply);
+            let reply = match reply {
+                Reply::Result(result) => session.result_of_2025(call.method, &result),
+                Reply::Error(error) => {
+                    error_of_2025(call.method, &error).unwrap_or(Reply::Error(error))
+                }
+            };
             session.respond(&call, reply.to_message(&call.id).into());
         });
     }
 
-    /// Turns a reply of a server of 2026-07-28 into one of 2025.
-    fn as_2025(&self, method: &str, reply: Reply) -> Reply {
-        match reply {
-            Reply::Result(result) => {
-                let Some(mut object) = RawObject::parse(&result) else {
-                    return Reply::Result(result);
-                };
-                let kind = object.string("resultType");
-                if kind.is_some_and(|kind| kind != "complete") {
-                    let message =
-                        "the server's result is of a kind that this client has not declared";
-                    return Reply::may_have_run(message, "unknown_result");
-                }
-                object.retain(|name| !matches!(name, "resultType" | "ttlMs" | "cacheScope"));
-                crate::meta::strip(&mut object);
-                let result = object.to_string();
-                let shows = self.client_info().capabilities;
-                let listed =
-                    (method == "tools/list").then(|| self.with_resume_tool(shows, &result));
-                Reply::Result(listed.flatten().unwrap_or(result))
-            }
-            Reply::Error(error) => {
-                let is_params = error_code(&error) == Some(i64::from(code::INVALID_PARAMS));
-                match RawObject::parse(&error) {
-                    Some(mut error) if is_params && method == "resources/read" => {
-                        error.set("code", code::RESOURCE_NOT_FOUND.to_string());
-                        Reply::Error(error.to_string())
-                    }
-                    _ => Reply::Error(error),
-                }
-            }
+    /// Turns a result of a server of 2026-07-28 into one of 2025.
+    fn result_of_2025(&self, method: Method, result: &str) -> Reply {
+        let Some(mut object) = RawObject::parse(result) else {
+            return Reply::Result(result.to_owned());
+        };
+        let kind = object.string("resultType");
+        if kind.is_some_and(|kind| kind != "complete") {
+            let message = "the server's result is of a kind that this client has not declared";
+            return Reply::may_have_run(message, "unknown_result");
         }
+        object.retain(|name| !matches!(name, "resultType" | "ttlMs" | "cacheScope"));
+        crate::meta::strip(&mut object);
+        let result = object.text();
+        let listed = (method == Method::ListTools)
+            .then(|| self.with_resume_tool(self.client_info().capabilities, &result));
+        Reply::Result(listed.flatten().unwrap_or(result))
     }
 
     pub(crate) fn raised_notification(self: &Arc<Self>, method: &str) {
@@ -345,6 +378,19 @@ impl Session {
         }
         (!filter.is_empty()).then(|| filter.into())
     }
+}
+
+/// Turns an error of a server of 2026-07-28 into one of 2025; `None` if it stays.
+fn error_of_2025(method: Method, error: &str) -> Option<Reply> {
+    if method != Method::ReadResource {
+        return None;
+    }
+    let mut object = RawObject::parse(error)?;
+    if error_code(error) != Some(i64::from(code::INVALID_PARAMS)) {
+        return None;
+    }
+    object.set("code", code::RESOURCE_NOT_FOUND.to_string());
+    Some(Reply::Error(object.text()))
 }
 
 /// Waits until a stream has ended.

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::open::Pending;
-pub(crate) use self::open::{MAX_PUSHED, Push, State};
+pub(crate) use self::open::{MAX_PUSHED, Push, State, params_with_token};
 use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
@@ -417,9 +417,6 @@ impl Session {
             let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
             return via.respond(error.to_message(&id));
         }
-        let watched = self.watch(&text, via);
-        let watched = watched.as_ref();
-        let (text, via) = watched.map_or((text, via), |(text, via)| (text.clone(), via));
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
             Err(NotAMessage::NotJson) => {
@@ -429,6 +426,15 @@ impl Session {
                 let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
                 return via.respond(error.to_message(&RawId::new("null")));
             }
+        };
+        let watched = self.watch(&envelope, via);
+        let (changed, via) = match &watched {
+            Some((changed, via)) => (changed.as_ref(), via),
+            None => (None, via),
+        };
+        let (text, envelope) = match changed.map(|text| (text, Envelope::read(text))) {
+            Some((text, Ok(envelope))) => (text, envelope),
+            Some((_, Err(_))) | None => (&text, envelope),
         };
         match &envelope.kind {
             // Whose calls nobody would have approved.
@@ -442,13 +448,14 @@ impl Session {
             {
                 tracing::warn!("dropped a call without an id, which nobody can refuse");
             }
-            Kind::Batch => self.batch(envelope.text, via).await,
+            // What is rare is boxed: the future of a message is moved about, and idle sessions keep
+            // room for one.
+            Kind::Batch => Box::pin(self.batch(envelope.text, via)).await,
             Kind::Response { id, result, error } => {
-                self.client_replied(&RawId::new(id), &envelope, *result, *error)
-                    .await;
+                self.client_replied(id, &envelope, *result, *error).await;
             }
             Kind::Notification { method, params } if method == "notifications/cancelled" => {
-                self.client_cancelled(*params).await;
+                Box::pin(self.client_cancelled(*params)).await;
             }
             Kind::Notification { method, .. } => {
                 let pair = self.state.lock().pair;
@@ -468,7 +475,7 @@ impl Session {
                     return via.respond(busy.to_message(&RawId::new(id)));
                 };
                 let kept = if text.len() <= COPIED {
-                    Bytes::copy_from_slice(&text)
+                    Bytes::copy_from_slice(text)
                 } else {
                     text.clone()
                 };
@@ -495,16 +502,22 @@ impl Session {
                     return call.client.respond(refusal.to_message(&call.id));
                 }
                 match (pair, call.method) {
-                    (_, Method::Initialize) => self.initialize(call, &envelope, params).await,
+                    (_, Method::Initialize) => {
+                        Box::pin(self.initialize(call, &envelope, params)).await;
+                    }
                     (Pair::Undecided, _) if crate::meta::is_modern(params) => {
-                        self.first_modern(call, method, params).await;
+                        Box::pin(self.first_modern(call, method, params)).await;
                     }
                     (Pair::Undecided | Pair::Legacy, _) => {
                         self.legacy_request(call, &envelope, params).await;
                     }
                     (Pair::Modern, _) => self.modern_request(call, &envelope, params).await,
-                    (Pair::Raised, _) => self.raised_request(&call, method, params),
-                    (Pair::Lowered, _) => self.lowered_request(&call, method, params),
+                    (Pair::Raised, _) => {
+                        self.raised_request(&call, &envelope, method, params).await;
+                    }
+                    (Pair::Lowered, _) => {
+                        self.lowered_request(&call, &envelope, method, params).await;
+                    }
                 }
                 drop(negotiating);
             }
@@ -549,13 +562,14 @@ impl Session {
         if let Ok(envelope) = Envelope::read(&message)
             && let Kind::Response { error, .. } = envelope.kind
         {
-            self.client_replied(id, &envelope, None, error).await;
+            self.client_replied(id.as_str(), &envelope, None, error)
+                .await;
         }
     }
 
     async fn client_replied(
         &self,
-        id: &RawId,
+        id: &str,
         envelope: &Envelope<'_>,
         result: Option<&str>,
         error: Option<&str>,
@@ -573,7 +587,7 @@ impl Session {
                 // Nobody waits if the question was withdrawn at this moment.
                 drop(waiting.send(reply));
             }
-            None => tracing::debug!(%id, "dropped a response to no request"),
+            None => tracing::debug!(id, "dropped a response to no request"),
         }
     }
 
@@ -621,7 +635,7 @@ impl Session {
             && !self.has_listed.load(Ordering::Relaxed)
         {
             // The client knows the tools from before; what they are now is not known here.
-            self.list_tools(pair).await;
+            Box::pin(self.list_tools(pair)).await;
         }
         if self.is_resume(params) {
             return None;
@@ -660,20 +674,23 @@ impl Session {
 
     /// Cancels a call when its stream is closed, where that is how calls are cancelled.
     fn end_with_its_stream(self: &Arc<Self>, call: &Arc<Call>) {
-        let Some(abandoned) = call.client.abandoned() else {
+        if call.client.cancelling().is_none() {
             return;
-        };
-        let (session, call) = (Arc::downgrade(self), Arc::downgrade(call));
-        self.spawn(async move {
-            abandoned.await;
-            let (Some(session), Some(call)) = (session.upgrade(), call.upgrade()) else {
+        }
+        let (session, weak) = (Arc::downgrade(self), Arc::downgrade(call));
+        call.client.when_abandoned(move || {
+            let runtime = tokio::runtime::Handle::try_current();
+            let (Some(session), Some(call), Ok(_)) = (session.upgrade(), weak.upgrade(), runtime)
+            else {
                 return;
             };
-            session.flows.let_go(&call);
-            let is_open = session.state.lock().is_noted(&call);
-            if is_open && let Some(seq) = call.seq() {
-                session.cancel_call(&call, seq, RawObject::default()).await;
-            }
+            session.clone().spawn(async move {
+                session.flows.let_go(&call);
+                let is_open = session.state.lock().is_noted(&call);
+                if is_open && let Some(seq) = call.seq() {
+                    session.cancel_call(&call, seq, RawObject::default()).await;
+                }
+            });
         });
     }
 
@@ -712,8 +729,7 @@ impl Session {
                 }
             }
             Kind::Response { id, result, error } => {
-                let id = RawId::new(id);
-                let pending = self.state.lock().requests.remove(&id);
+                let pending = self.state.lock().requests.remove(*id);
                 match pending {
                     Some(Pending::Client(call, seq)) => {
                         self.end_answers(call.take_answers());
@@ -726,18 +742,17 @@ impl Session {
                         };
                         drop(waiting.send(reply));
                     }
-                    None => tracing::debug!(%id, "dropped a late response"),
+                    None => tracing::debug!(id, "dropped a late response"),
                 }
             }
             Kind::Request { id, method, params } => {
                 let params = params.unwrap_or("{}");
-                self.upstream_asked(&envelope, RawId::new(id), method, params, via)
-                    .await;
+                // Boxed, as all that is rarer than responses.
+                Box::pin(self.upstream_asked(&envelope, RawId::new(id), method, params, via)).await;
             }
             Kind::Notification { method, params } => {
                 let params = params.unwrap_or("{}");
-                self.upstream_notified(&text, method, params, via.as_ref())
-                    .await;
+                Box::pin(self.upstream_notified(&text, method, params, via.as_ref())).await;
             }
         }
     }
@@ -768,7 +783,8 @@ impl Session {
         let changed = match pair {
             Pair::Undecided | Pair::Legacy => self.legacy_reply(call, result, error),
             Pair::Modern => self.modern_reply(call, result, error),
-            Pair::Raised | Pair::Lowered => Change::Pass,
+            Pair::Raised => self.raised_reply(call, result, error),
+            Pair::Lowered => self.lowered_reply(call, result, error),
         };
         if matches!(changed, Change::Held) {
             return call.client.leave();

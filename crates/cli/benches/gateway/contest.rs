@@ -130,6 +130,12 @@ pub(crate) fn over_http(rivals: &Rivals) {
         start("JSON trees", trees.port, "/mcp", calls()),
         start("entreat gateway", gateway.port, "/mcp", calls()),
     ];
+    let mcp_proxy = rivals.mcp_proxy.as_ref();
+    let mcp_proxy = mcp_proxy.map(|program| Server::mcp_proxy(program, &echo));
+    if let Some(proxy) = &mcp_proxy {
+        let calls = Calls::of(Era::Legacy, "echo/echo");
+        all.push(start("crate mcp-proxy", proxy.port, "/", calls));
+    }
     let proxy = rivals.fastmcp.as_ref();
     let proxy = proxy.map(|fastmcp| Server::fastmcp(fastmcp, &echo));
     if let Some(proxy) = &proxy {

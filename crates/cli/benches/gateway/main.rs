@@ -1,10 +1,10 @@
 //! What `entreat wrap` and `entreat gateway` add to a call, against no relay, the least that a relay
-//! does, and the proxy of `FastMCP`.
+//! does, the crate `mcp-proxy`, and the proxy of `FastMCP`.
 //!
 //! Client, relay and an echo server share a core. The least is a pump of bytes: two threads over
 //! stdio, a bare server and client of hyper over HTTP. Contestants take turns. Run it with
-//! `cargo xtask bench gateway`, which installs that proxy and passes it on as
-//! `--fastmcp=PYTHON,SCRIPT`.
+//! `cargo xtask bench gateway`, which installs the relays of others and passes them on as
+//! `--mcp-proxy=PROGRAM` and `--fastmcp=PYTHON,SCRIPT`.
 
 #![expect(
     clippy::print_stdout,

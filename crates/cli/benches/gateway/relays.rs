@@ -1,7 +1,7 @@
 //! The processes of the benchmark: echo servers, Entreat, and the relays of others.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -12,16 +12,20 @@ use crate::message::Era;
 pub(crate) struct Rivals {
     /// A Python, and a script that serves a proxy of `FastMCP`.
     pub(crate) fastmcp: Option<(PathBuf, PathBuf)>,
+    /// The program of the crate `mcp-proxy`.
+    pub(crate) mcp_proxy: Option<PathBuf>,
 }
 
 impl Rivals {
     pub(crate) fn named_in(arguments: &[&str]) -> Self {
-        let mut values = arguments
-            .iter()
-            .filter_map(|it| it.strip_prefix("--fastmcp="));
-        let fastmcp = values.next().and_then(|it| it.split_once(','));
+        let value = |name: &str| {
+            let mut values = arguments.iter().filter_map(|it| it.strip_prefix(name));
+            values.next()
+        };
+        let fastmcp = value("--fastmcp=").and_then(|it| it.split_once(','));
         Self {
             fastmcp: fastmcp.map(|(python, script)| (python.into(), script.into())),
+            mcp_proxy: value("--mcp-proxy=").map(PathBuf::from),
         }
     }
 }
@@ -141,11 +145,27 @@ impl Server {
         let mut command = Command::new(python);
         command.arg(script).args(["http", &port.to_string()]);
         command.arg(format!("http://127.0.0.1:{upstream}/mcp"));
-        Self::on(port, &mut command)
+        Self::on(port, &mut command, None)
+    }
+
+    /// The program of the crate `mcp-proxy` in front of a server. Tools are called `echo/NAME` there.
+    pub(crate) fn mcp_proxy(program: &Path, echo: &Self) -> Self {
+        let (port, upstream) = (free_port(), echo.port);
+        let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = folder.path().join("proxy.toml");
+        let config = format!(
+            "[proxy]\nname = 'proxy'\n[proxy.listen]\nhost = '127.0.0.1'\nport = {port}\n\
+             [[backends]]\nname = 'echo'\ntransport = 'http'\n\
+             url = 'http://127.0.0.1:{upstream}/mcp'\n"
+        );
+        std::fs::write(&file, config).unwrap();
+        let mut command = Command::new(program);
+        command.arg("--config").arg(&file);
+        Self::on(port, &mut command, Some(folder))
     }
 
     /// A program that listens on a port, and does not say since when.
-    fn on(port: u16, command: &mut Command) -> Self {
+    fn on(port: u16, command: &mut Command, folder: Option<TempDir>) -> Self {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -154,7 +174,7 @@ impl Server {
         let server = Self {
             child,
             port,
-            _folder: None,
+            _folder: folder,
         };
         for _ in 0..600 {
             if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {

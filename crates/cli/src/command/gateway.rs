@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use entreat::gateway::front::{Connect, Route};
 use entreat::gateway::side::child::{Child, ChildCommand, LogLine, Stderr};
-use entreat::gateway::side::http::{Http, HttpTarget};
+use entreat::gateway::side::http::{Http, HttpTarget, SharedConnections};
 use entreat::gateway::side::{UpstreamReceiver, UpstreamSender};
 use entreat::gateway::{Pins, Policy, Upstream, forget_tools};
 use entreat::{Builder, GatewayOptions};
@@ -190,9 +190,10 @@ fn policy(upstream: &UpstreamConfig, pins: &std::path::Path) -> Policy {
 
 /// Connects to a server, or starts it.
 fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
+    let connections = OnceLock::new();
     Arc::new(move || {
-        let started =
-            start(&upstream, &log).map_err(|error| std::io::Error::other(format!("{error:#}")));
+        let started = start(&upstream, &log, &connections)
+            .map_err(|error| std::io::Error::other(format!("{error:#}")));
         let (sender, receiver, url) = started?;
         Ok(Upstream {
             sender,
@@ -206,7 +207,12 @@ fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
 
 type Started = (UpstreamSender, UpstreamReceiver, Option<String>);
 
-fn start(upstream: &UpstreamConfig, log: &LogLine) -> anyhow::Result<Started> {
+/// Starts a server, or prepares to call it over connections that all its sessions share.
+fn start(
+    upstream: &UpstreamConfig,
+    log: &LogLine,
+    connections: &OnceLock<SharedConnections>,
+) -> anyhow::Result<Started> {
     match &upstream.target {
         UpstreamTarget::Command {
             program,
@@ -238,7 +244,15 @@ fn start(upstream: &UpstreamConfig, log: &LogLine) -> anyhow::Result<Started> {
         }
         UpstreamTarget::Url { url, header_files } => {
             let headers = config::upstream_headers(header_files)?;
-            let (sender, receiver) = Http::connect(HttpTarget::new(url, headers))?;
+            let connections = match connections.get() {
+                Some(connections) => connections.clone(),
+                None => {
+                    let made = SharedConnections::to(url)?;
+                    connections.get_or_init(|| made).clone()
+                }
+            };
+            let target = HttpTarget::new(url, headers).sharing(connections);
+            let (sender, receiver) = Http::connect(target)?;
             Ok((
                 UpstreamSender::Http(sender),
                 UpstreamReceiver::Http(receiver),

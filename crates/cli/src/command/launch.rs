@@ -1,29 +1,32 @@
-//! The hidden command that ties a server's life to that of `entreat wrap`.
+//! What `entreat wrap` and `entreat gateway` start in place of a server: it ties its own life to that
+//! of the process that started it, and becomes the server.
+//!
+//! It is read without the command line's parser, which takes longer than all the rest: the server
+//! starts only after this.
 
 use std::ffi::OsString;
 
-use anyhow::Context as _;
-use entreat::gateway::side::child::exec_bound_to_parent;
+use anyhow::anyhow;
+use entreat::gateway::side::child::{LAUNCH, exec_bound_to_parent};
 
-use crate::context::Exit;
 use crate::output;
 
-/// Become another program that ends with its parent
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// The id of the process that starts this one
-    parent: u32,
-    /// The program and its arguments
-    #[arg(last = true, required = true)]
-    command: Vec<OsString>,
-}
-
-pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let (program, arguments) = args
-        .command
-        .split_first()
-        .context("there is no program to become")?;
-    let error = exec_bound_to_parent(args.parent, program, arguments);
-    let name = output::sanitize_path(program);
-    Err(error).with_context(|| format!("cannot start {name}"))
+/// Becomes the server that the arguments of this process name, if it was started for that. Returns
+/// why it cannot; `None` if the arguments are those of a command.
+pub(crate) fn become_server(
+    mut arguments: impl Iterator<Item = OsString>,
+) -> Option<anyhow::Error> {
+    if arguments.nth(1)? != LAUNCH {
+        return None;
+    }
+    let parent = arguments.next();
+    let parent = parent.and_then(|id| id.to_str()?.parse().ok());
+    let dashes = arguments.next();
+    let (Some(parent), Some(_), Some(program)) = (parent, dashes, arguments.next()) else {
+        return Some(anyhow!("there is no program to become"));
+    };
+    let arguments: Vec<OsString> = arguments.collect();
+    let error = exec_bound_to_parent(parent, &program, &arguments);
+    let name = output::sanitize_path(&program);
+    Some(anyhow::Error::from(error).context(format!("cannot start {name}")))
 }

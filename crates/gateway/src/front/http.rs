@@ -14,6 +14,7 @@ use bytes::Bytes;
 use entreat_engine::fair_queue::FairQueue;
 use entreat_wire::values::ValueCounter;
 use futures_util::{StreamExt as _, stream};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use memchr::memchr2;
 use serde_json::value::RawValue;
@@ -124,8 +125,13 @@ impl Front {
         let Some(person) = request.extensions().get::<Person>().cloned() else {
             return refuse(StatusCode::UNAUTHORIZED, "it is not known who calls");
         };
-        let headers = request.headers().clone();
-        match *request.method() {
+        let (
+            Parts {
+                method, headers, ..
+            },
+            body,
+        ) = request.into_parts();
+        match method {
             Method::POST => {
                 if !accepts(&headers, "application/json") && !accepts(&headers, "text/event-stream")
                 {
@@ -136,7 +142,7 @@ impl Front {
                     let text = "Content-Type must be application/json";
                     return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
-                match self.body(&person, request).await {
+                match self.body(&person, &headers, body).await {
                     Ok(body) => self.post(target, &person, &headers, body).await,
                     Err(response) => response,
                 }
@@ -149,14 +155,19 @@ impl Front {
 
     /// Reads a body of bounded size and number of values. Only so many large ones are read at once,
     /// and of one principal not all of them, since each may take its time.
-    async fn body(&self, person: &Person, request: Request) -> Result<Bytes, Response> {
+    async fn body(
+        &self,
+        person: &Person,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Bytes, Response> {
         let settings = &self.0.sessions.settings;
-        let length = request.headers().get(header::CONTENT_LENGTH);
+        let length = headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
         if length.is_some_and(|length| length > settings.max_message) {
             return Err(too_large());
         }
-        let mut body = request.into_body().into_data_stream();
+        let mut body = body.into_data_stream();
         let mut read = Vec::with_capacity(length.unwrap_or_default().min(SMALL));
         let timeout = settings.body_timeout;
         let is_over = read_up_to(&mut body, &mut read, SMALL, timeout).await?;
@@ -334,7 +345,7 @@ impl Front {
             write_event(&mut body, None, &message);
             event_stream(Body::from(body))
         } else {
-            json(StatusCode::OK, message.to_vec())
+            json(StatusCode::OK, message)
         };
         if is_result && let Ok(id) = HeaderValue::from_str(&live.id) {
             response.headers_mut().insert(SESSION, id);
@@ -435,7 +446,7 @@ impl Front {
                 .ok()
                 .and_then(|it| form.status(&it));
             match status {
-                Some(status) => return json(status, message.to_vec()),
+                Some(status) => return json(status, message),
                 None if may_stream => {
                     return stream_of(reader, Some((number, message)), form);
                 }
@@ -473,7 +484,7 @@ async fn read_up_to(
 }
 
 /// Responds with a stream, which begins with a message that was read already.
-fn stream_of(reader: Reader, first: Option<(u64, Arc<Vec<u8>>)>, form: Form) -> Response {
+fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: Form) -> Response {
     let mut begin = Vec::new();
     if let Some(id) = form.priming() {
         begin.extend_from_slice(format!("id: {id}\ndata: \n\n").as_bytes());
@@ -700,8 +711,8 @@ fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     })
 }
 
-fn json(status: StatusCode, message: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(message));
+fn json(status: StatusCode, message: impl Into<Body>) -> Response {
+    let mut response = Response::new(message.into());
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

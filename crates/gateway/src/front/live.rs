@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use entreat_core::UnixTime;
 use entreat_engine::shares::{Permit, Shares};
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -129,14 +130,10 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// Takes messages, in a task that goes on if this future is dropped.
+    /// Takes messages, which goes on if this future is dropped.
     pub(super) async fn take(&self, messages: Vec<Bytes>, via: ClientSender) {
         let service = self.clone();
-        let tasks = match self {
-            Self::One(session) => &session.tasks,
-            Self::All(union) => &union.tasks,
-        };
-        let taking = tasks.spawn(async move {
+        let mut taking = Box::pin(async move {
             for message in messages {
                 match &service {
                     Self::One(session) => session.from_client(message, &via).await,
@@ -144,8 +141,16 @@ impl Service {
                 }
             }
         });
+        // Most messages go on at once. What has to wait does so in a task of its own.
+        if (&mut taking).now_or_never().is_some() {
+            return;
+        }
+        let tasks = match self {
+            Self::One(session) => &session.tasks,
+            Self::All(union) => &union.tasks,
+        };
         // It fails only if the runtime shuts down.
-        let _ = taking.await;
+        let _ = tasks.spawn(taking).await;
     }
 
     /// The session with the upstream of this name; `own` is that of the path.

@@ -4,8 +4,10 @@
 //! not read, so that a response body that breaks can be resumed after the last event that arrived.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -23,29 +25,26 @@ const MAX_BYTES: usize = 24 << 20;
 const KEPT_BYTES: usize = 256 << 10;
 const KEPT_MESSAGES: usize = 64;
 
-type Message = Arc<Vec<u8>>;
-
 /// A queue of messages that one response body at a time reads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
     /// Notified when there is something to read, or the stream has ended.
     changed: Notify,
-    /// Fires when the client closes the stream, where that is how it cancels.
-    abandoned: Option<CancellationToken>,
+    /// Whether the client cancels by closing the stream.
+    is_cancelling: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
     /// The number of the first message in `kept`.
     first: u64,
     /// Messages that were read already.
-    kept: VecDeque<Message>,
+    kept: VecDeque<Bytes>,
     kept_bytes: usize,
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<Bytes>,
     waiting_bytes: usize,
     /// How many responses are still to come; the general stream of a session never ends by itself.
     open: Option<usize>,
@@ -54,6 +53,9 @@ struct Queue {
     reader: u64,
     /// Messages that gave way.
     dropped: u64,
+    /// Whether a body stopped reading before the end, and what happens then.
+    is_abandoned: bool,
+    when_abandoned: Vec<Box<dyn FnOnce() + Send>>,
     /// The memory of what is kept and what waits.
     memory: Growing,
 }
@@ -62,7 +64,7 @@ struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// A message, and its number in the stream.
-    Message(u64, Message),
+    Message(u64, Bytes),
     /// The stream has ended.
     End,
     /// Another body reads the stream now.
@@ -72,7 +74,7 @@ pub(crate) enum Next {
 impl Stream {
     /// A stream that ends after this many responses.
     pub(crate) fn new(responses: usize) -> Self {
-        Self::with(Some(responses), None)
+        Self::with(Some(responses), false)
     }
 
     /// A stream that takes nothing: a client without sessions has no general one.
@@ -84,12 +86,12 @@ impl Stream {
 
     /// A stream for one response, whose call is cancelled when the client closes it.
     pub(crate) fn cancelling() -> Self {
-        Self::with(Some(1), Some(CancellationToken::new()))
+        Self::with(Some(1), true)
     }
 
     /// The general stream of a session.
     pub(crate) fn general() -> Self {
-        Self::with(None, None)
+        Self::with(None, false)
     }
 
     /// Counts what the stream holds towards the memory of a principal.
@@ -98,14 +100,14 @@ impl Stream {
         self
     }
 
-    fn with(open: Option<usize>, abandoned: Option<CancellationToken>) -> Self {
+    fn with(open: Option<usize>, is_cancelling: bool) -> Self {
         Self(Arc::new(Shared {
             queue: Mutex::new(Queue {
                 open,
                 ..Queue::default()
             }),
             changed: Notify::new(),
-            abandoned,
+            is_cancelling,
         }))
     }
 
@@ -144,9 +146,33 @@ impl Stream {
         queue.reader.is_multiple_of(2) && (queue.is_closed || queue.open == Some(0))
     }
 
+    /// Whether the client cancels by closing the stream.
+    pub(crate) fn is_cancelling(&self) -> bool {
+        self.0.is_cancelling
+    }
+
+    /// Does something when a body stops reading before the stream has ended, if that cancels. It
+    /// must not block.
+    pub(crate) fn when_abandoned(&self, then: impl FnOnce() + Send + 'static) {
+        if !self.0.is_cancelling {
+            return;
+        }
+        let mut queue = self.0.queue.lock();
+        if !queue.is_abandoned {
+            return queue.when_abandoned.push(Box::new(then));
+        }
+        drop(queue);
+        then();
+    }
+
     /// Resolves when a body stops reading before the stream has ended, if that cancels.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let abandoned = self.0.abandoned.clone()?;
+        if !self.0.is_cancelling {
+            return None;
+        }
+        let abandoned = CancellationToken::new();
+        let fires = abandoned.clone();
+        self.when_abandoned(move || fires.cancel());
         Some(async move { abandoned.cancelled().await })
     }
 
@@ -180,7 +206,7 @@ impl Stream {
 }
 
 impl Queue {
-    fn add(&mut self, message: Vec<u8>, add: fn(&mut VecDeque<Message>, Message)) {
+    fn add(&mut self, message: Vec<u8>, add: fn(&mut VecDeque<Bytes>, Bytes)) {
         if self.is_closed {
             return;
         }
@@ -197,7 +223,7 @@ impl Queue {
             return;
         }
         self.waiting_bytes += message.len();
-        add(&mut self.waiting, Arc::new(message));
+        add(&mut self.waiting, message.into());
     }
 
     /// Lets notifications give way: the newest progress of a call stands for all before it, and
@@ -228,15 +254,12 @@ impl Queue {
                 };
                 if let Some(old) = self.waiting.get_mut(same) {
                     self.waiting_bytes = self.waiting_bytes + message.len() - old.len();
-                    *old = Arc::new(message.to_vec());
+                    *old = Bytes::copy_from_slice(message);
                 }
             }
             // Of the same change once is enough.
             _ if method.ends_with("list_changed") => {
-                let is_there = self
-                    .waiting
-                    .iter()
-                    .any(|waiting| waiting.as_slice() == message);
+                let is_there = self.waiting.iter().any(|waiting| waiting == message);
                 if !is_there {
                     return false;
                 }
@@ -258,7 +281,7 @@ impl Queue {
         }
     }
 
-    fn take(&mut self) -> Option<(u64, Message)> {
+    fn take(&mut self) -> Option<(u64, Bytes)> {
         let message = self.waiting.pop_front()?;
         self.waiting_bytes -= message.len();
         let number = self.first + self.kept.len() as u64;
@@ -280,6 +303,12 @@ impl Queue {
 
 fn progress_token(params: &str) -> Option<String> {
     Some(RawObject::parse(params)?.get("progressToken")?.to_owned())
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
 }
 
 /// One response body's turn to read a stream. Dropping it leaves the rest for the next.
@@ -318,12 +347,13 @@ impl Drop for Reader {
             return;
         }
         queue.reader += 1;
+        // Nothing of what was registered is needed any more, one way or the other.
+        let then = std::mem::take(&mut queue.when_abandoned);
         let is_over = queue.is_closed || queue.open == Some(0);
+        queue.is_abandoned |= self.stream.0.is_cancelling && !is_over;
         drop(queue);
-        if let Some(abandoned) = &self.stream.0.abandoned
-            && !is_over
-        {
-            abandoned.cancel();
+        if !is_over {
+            then.into_iter().for_each(|then| then());
         }
     }
 }
@@ -409,6 +439,34 @@ mod tests {
                 .iter()
                 .all(|it| read.iter().any(|line| line.contains(it)))
         );
+    }
+
+    #[tokio::test]
+    async fn closing_a_stream_before_its_end_cancels_and_after_it_does_not() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = |stream: &Stream, what: &'static str| {
+            let told = told.clone();
+            stream.when_abandoned(move || told.lock().push(what));
+        };
+        let (answered, closed, legacy) =
+            (Stream::cancelling(), Stream::cancelling(), Stream::new(1));
+        for (stream, what) in [
+            (&answered, "answered"),
+            (&closed, "closed"),
+            (&legacy, "legacy"),
+        ] {
+            tell(stream, what);
+        }
+        answered.respond(b"{}".to_vec());
+        for stream in [&answered, &closed, &legacy] {
+            drop(stream.read(None));
+        }
+        assert_eq!(*told.lock(), ["closed"]);
+        // Whoever comes late is told as well.
+        tell(&closed, "late");
+        assert_eq!(*told.lock(), ["closed", "late"]);
+        closed.abandoned().expect("it cancels").await;
+        assert!(legacy.abandoned().is_none());
     }
 
     #[tokio::test]

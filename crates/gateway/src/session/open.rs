@@ -75,23 +75,61 @@ pub(crate) enum Push {
 }
 
 impl Session {
-    /// Registers a request of the client and returns its message for the upstream. Ids pass as they
-    /// are, unless one is in flight already or a peer might repeat it in another spelling.
+    /// Registers a request of the client and returns its message for the upstream, with other
+    /// parameters if there are any. Ids pass as they are, unless one is in flight already or a peer
+    /// might repeat it in another spelling.
     pub(crate) fn register(
         &self,
         call: &Arc<Call>,
         envelope: &Envelope<'_>,
+        params: Option<&str>,
     ) -> Result<Vec<u8>, Reply> {
         let id = self.state.lock().open(call)?;
-        let message = if id == call.id {
-            envelope.text.as_bytes().to_vec()
-        } else {
-            envelope.with_id(&id)
+        let message = match params {
+            Some(params) => {
+                let message = envelope.with_params(params);
+                let other = (id != call.id).then(|| Envelope::read(&message).ok());
+                other.flatten().map(|it| it.with_id(&id)).unwrap_or(message)
+            }
+            None => envelope.with_id(&id),
         };
         Ok(match call.upstream_token() {
             Some(token) => with_token(&message, &token).unwrap_or(message),
             None => message,
         })
+    }
+
+    /// Takes over the request of a call that is open at the upstream: its response comes here.
+    /// `None` if it is not open any more.
+    pub(crate) fn take_over(&self, call: &Arc<Call>) -> Option<(RawId, oneshot::Receiver<Reply>)> {
+        let (sender, response) = oneshot::channel();
+        let mut state = self.state.lock();
+        let id = call.upstream_id.lock().take()?;
+        match state.requests.get_mut(&id)? {
+            pending @ Pending::Client(..) => *pending = Pending::Own(sender),
+            Pending::Own(_) => return None,
+        }
+        Some((id, response))
+    }
+
+    /// Waits for the response to a request that is open at the upstream, or is about to be. Dropping
+    /// the future cancels the request, also before it was polled.
+    pub(crate) fn response(
+        &self,
+        id: RawId,
+        response: oneshot::Receiver<Reply>,
+    ) -> impl Future<Output = Reply> + Send {
+        let guard = RequestGuard {
+            session: self,
+            id: Some(id),
+        };
+        async move {
+            let mut guard = guard;
+            let reply = response.await;
+            guard.id = None;
+            reply
+                .unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+        }
     }
 
     /// Notes a call that the gateway answers itself, so that the client can cancel it.
@@ -143,6 +181,23 @@ impl Session {
             (Some(call), None) => (Some(call.clone()), Some(call.clone())),
             (oldest, _) => (None, oldest.cloned()),
         }
+    }
+
+    /// The call of this request at the upstream on which it may ask, and the first two of all such
+    /// calls that are open there, in their order.
+    pub(crate) fn open_at_upstream(
+        &self,
+        via: Option<&RawId>,
+    ) -> (Option<Arc<Call>>, Vec<(u64, Arc<Call>)>) {
+        let state = self.state.lock();
+        if let Some(Pending::Client(call, _)) = via.and_then(|id| state.requests.get(id))
+            && call.method.may_ask()
+        {
+            return (Some(call.clone()), Vec::new());
+        }
+        let is_open = |(_, call): &(&u64, &Arc<Call>)| call.upstream_id.lock().is_some();
+        let open = state.asking.iter().filter(is_open).take(2);
+        (None, open.map(|(seq, call)| (*seq, call.clone())).collect())
     }
 
     /// The open call of the client with this id at the upstream.
@@ -237,16 +292,10 @@ impl Session {
             id
         };
         note(&id);
-        let mut guard = RequestGuard {
-            session: self,
-            id: Some(id.clone()),
-        };
-        self.upstream
-            .send(envelope::request(&id, method, params))
-            .await;
-        let reply = response.await;
-        guard.id = None;
-        reply.unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+        let message = envelope::request(&id, method, params);
+        let response = self.response(id, response);
+        self.upstream.send(message).await;
+        response.await
     }
 
     /// Sends a request of ours to the client and waits for its response. Dropping the future
@@ -343,15 +392,26 @@ impl Session {
 /// Returns a request with another token for progress reports.
 fn with_token(message: &[u8], token: &str) -> Option<Vec<u8>> {
     let envelope = Envelope::read(message).ok()?;
-    let mut params = RawObject::parse(envelope.params()?)?;
-    let mut meta = params.object("_meta")?;
-    meta.set("progressToken", token.to_owned());
-    let meta = meta.to_string();
+    Some(envelope.with_params(&params_with_token(envelope.params()?, token)?))
+}
+
+/// Returns the parameters of a request with another token for progress reports.
+pub(crate) fn params_with_token(params: &str, token: &str) -> Option<String> {
+    let mut params = RawObject::parse(params)?;
+    let mut meta = params.parsed_object("_meta").unwrap_or_default();
+    meta.set("progressToken", token);
+    let meta = meta.text();
     params.set("_meta", meta);
-    Some(envelope.with_params(&params.to_string()))
+    Some(params.text())
 }
 
 impl State {
+    /// The next place in the order of calls.
+    pub(crate) fn next_place(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
     pub(super) fn mint(&mut self) -> RawId {
         loop {
             self.next += 1;
@@ -383,9 +443,11 @@ impl State {
         if call.method.may_ask() {
             self.asking.insert(seq, call.clone());
         }
-        if let Some(token) = call.token() {
+        if let Some(token) = call.upstream_token() {
+            self.tokens.insert(token, call.clone());
+        } else if let Some(token) = call.token() {
             // Several clients of one session may choose the same token.
-            let is_free = !self.tokens.contains_key(&token) && call.client.abandoned().is_none();
+            let is_free = !self.tokens.contains_key(&token) && call.client.cancelling().is_none();
             let token = if is_free {
                 token
             } else {

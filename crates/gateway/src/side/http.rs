@@ -54,10 +54,15 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub enum Http {}
 
+/// Connections to a server, which its sessions can share. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SharedConnections(Client);
+
 /// A server's address, and how to call it.
 pub struct HttpTarget {
     url: String,
     headers: HeaderMap,
+    shared: Option<SharedConnections>,
     /// The longest message that is taken from the server, in bytes.
     pub max_message: usize,
 }
@@ -72,8 +77,31 @@ impl HttpTarget {
         Self {
             url: url.to_owned(),
             headers,
+            shared: None,
             max_message: MAX_MESSAGE,
         }
+    }
+
+    /// Uses connections that others use too, in place of its own. They have to be to the same URL.
+    #[must_use]
+    pub fn sharing(mut self, connections: SharedConnections) -> Self {
+        self.shared = Some(connections);
+        self
+    }
+}
+
+impl SharedConnections {
+    /// Prepares connections to this URL. Nothing is sent until there is a message.
+    pub fn to(url: &str) -> Result<Self, ClientError> {
+        let mut client = Client::builder(url)
+            .reusing_connections_for(IDLE_TIMEOUT)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .same_origin_redirects();
+        // A proxy must not be used for this machine or the local network.
+        if check_url(url, &Policy::web()).is_ok() {
+            client = client.environment_proxies();
+        }
+        Ok(Self(client.build()?))
     }
 }
 
@@ -87,17 +115,12 @@ impl fmt::Debug for HttpTarget {
 impl Http {
     /// Prepares a connection. Nothing is sent until there is a message.
     pub fn connect(target: HttpTarget) -> Result<(HttpSender, HttpReceiver), ClientError> {
-        let mut client = Client::builder(&target.url)
-            .reusing_connections_for(IDLE_TIMEOUT)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .same_origin_redirects();
-        // A proxy must not be used for this machine or the local network.
-        if check_url(&target.url, &Policy::web()).is_ok() {
-            client = client.environment_proxies();
-        }
+        let SharedConnections(client) = match target.shared {
+            Some(shared) => shared,
+            None => SharedConnections::to(&target.url)?,
+        };
         let (inbox, outlet) = inbox::inbox();
-        let connection =
-            Connection::new(client.build()?, target.headers, target.max_message, inbox);
+        let connection = Connection::new(client, target.headers, target.max_message, inbox);
         let handle = Arc::new(Handle(connection));
         let receiver = HttpReceiver {
             outlet,

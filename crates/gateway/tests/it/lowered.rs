@@ -335,3 +335,53 @@ async fn what_a_call_reports_between_its_rounds_comes_with_the_next() {
         json!({"progressToken": "two", "progress": 4})
     );
 }
+
+#[tokio::test]
+async fn a_call_that_has_not_asked_gets_its_logs_at_once_and_is_cancelled_at_the_server() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    let mut params = call(json!({"n": 1}), all());
+    params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
+    pair.client.request(1, "tools/call", params).await;
+    pair.lower().await;
+    let asked = pair.server.next().await;
+    let log = json!({"level": "info", "data": "x"});
+    pair.server
+        .notify("notifications/message", log.clone())
+        .await;
+    let told = pair.client.next().await;
+    assert_eq!(
+        (&told["method"], &told["params"]),
+        (&json!("notifications/message"), &log)
+    );
+    pair.client
+        .notify("notifications/cancelled", json!({"requestId": 1}))
+        .await;
+    let cancelled = pair.server.next().await;
+    assert_eq!(
+        (&cancelled["method"], &cancelled["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &asked["id"])
+    );
+    // Its late response is nobody's.
+    pair.server.reply(&asked, text("late")).await;
+    pair.client.nothing().await;
+}
+
+#[tokio::test]
+async fn a_client_that_escapes_slashes_is_understood() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    let params = call(json!({"n": 1}), all()).to_string();
+    // As PHP writes JSON.
+    let params = params.replace('/', r"\/");
+    pair.client
+        .raw(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools\/call","params":{params}}}"#
+        ))
+        .await;
+    pair.lower().await;
+    let asked = pair.server.next().await;
+    assert_eq!(asked["params"], json!({"name": "t", "arguments": {"n": 1}}));
+    pair.server.reply(&asked, text("done")).await;
+    assert_eq!(pair.client.next().await["result"], complete(text("done")));
+}

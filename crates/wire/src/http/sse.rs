@@ -111,8 +111,7 @@ impl EventParser {
             let end = memchr2(b'\n', b'\r', chunk);
             self.read_part(&chunk[..end.unwrap_or(chunk.len())]);
             let Some(end) = end else {
-                chunk.clear();
-                return None;
+                break;
             };
             self.after_return = chunk[end] == b'\r';
             chunk.advance(end + 1);
@@ -120,6 +119,8 @@ impl EventParser {
                 return Some(event);
             }
         }
+        // Even an empty part keeps the memory of its connection's buffer, as long as the stream lasts.
+        *chunk = Bytes::new();
         None
     }
 

@@ -137,9 +137,10 @@ impl Connection {
                     return;
                 }
                 let is_initialized = method == "notifications/initialized";
-                self.deliver(text.clone(), is_initialized).await;
+                // Boxed, so that sending a request needs no room for it.
+                Box::pin(self.deliver(text.clone(), is_initialized)).await;
             }
-            Kind::Response { .. } => self.deliver(text.clone(), false).await,
+            Kind::Response { .. } => Box::pin(self.deliver(text.clone(), false)).await,
         }
     }
 

@@ -106,7 +106,8 @@ impl Connection {
             };
             if !is_refreshed && is_mismatch(request, &answer.text) {
                 is_refreshed = true;
-                if self.has_new_headers(request).await {
+                // What is rare is boxed, since thousands of requests may wait for their response.
+                if Box::pin(self.has_new_headers(request)).await {
                     answer.finish().await;
                     continue;
                 }
@@ -146,7 +147,7 @@ impl Connection {
                 slot = body.slot;
                 self.response_in(request, &body.text).await?
             }
-            Verdict::Refused => self.refused(request, session, response).await?,
+            Verdict::Refused => Box::pin(self.refused(request, session, response)).await?,
             Verdict::SessionLost => return Err(TalkError::SessionLost),
             Verdict::Failed(failure) => return Err(failure.into()),
         };
@@ -200,7 +201,7 @@ impl Connection {
             };
             let place = events.place().clone();
             drop(events);
-            events = self.resume(session, place, &mut pauses).await?;
+            events = Box::pin(self.resume(session, place, &mut pauses)).await?;
         }
     }
 

@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use memchr::memmem;
 
 use super::tools::ToolHeaders;
-use crate::json::RawObject;
+use crate::json::{RawObject, may_name};
 use crate::meta::PROTOCOL;
 
 pub(super) const SESSION: &str = "mcp-session-id";
@@ -20,7 +19,9 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Returns the protocol version that a message itself names, as those of 2026-07-28 do.
 pub(super) fn named_version(params: &str) -> Option<String> {
     // Older ones are not read as a whole.
-    memmem::find(params.as_bytes(), PROTOCOL.as_bytes())?;
+    if !may_name(params, PROTOCOL) {
+        return None;
+    }
     RawObject::parse(params)?.object("_meta")?.string(PROTOCOL)
 }
 

@@ -1,36 +1,56 @@
 //! The queue of events towards the relay, bounded by their number and their length.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::side::UpstreamEvent;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
 
+/// How many events an idle queue keeps room for: a channel of Tokio's keeps some kilobytes.
+const IDLE: usize = 4;
+
 /// Where streams put events.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    events: mpsc::Sender<Queued>,
-    room: Arc<Semaphore>,
+    queue: Arc<Queue>,
+    count: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
 }
 
 /// Where the relay takes them.
 #[derive(Debug)]
-pub(super) struct Outlet(mpsc::Receiver<Queued>);
+pub(super) struct Outlet(Arc<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: VecDeque<Queued>,
+    /// Whether one of the two sides is gone.
+    is_closed: bool,
+}
 
 #[derive(Debug)]
 struct Queued {
     event: UpstreamEvent,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: [Option<OwnedSemaphorePermit>; 2],
 }
 
 pub(super) fn inbox() -> (Inbox, Outlet) {
-    let (sender, receiver) = mpsc::channel(QUEUED_MESSAGES);
+    let queue = Arc::new(Queue::default());
     let inbox = Inbox {
-        events: sender,
-        room: Arc::new(Semaphore::new(QUEUED_BYTES)),
+        queue: queue.clone(),
+        count: Arc::new(Semaphore::new(QUEUED_MESSAGES)),
+        bytes: Arc::new(Semaphore::new(QUEUED_BYTES)),
     };
-    (inbox, Outlet(receiver))
+    (inbox, Outlet(queue))
 }
 
 impl Inbox {
@@ -42,16 +62,55 @@ impl Inbox {
         };
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         // Never closed.
-        let room = self.room.clone().acquire_many_owned(length).await.ok();
+        let bytes = self.bytes.clone().acquire_many_owned(length).await.ok();
+        let count = self.count.clone().acquire_owned().await.ok();
+        let mut state = self.queue.state.lock();
         // Without a receiver, nobody misses it.
-        let _ = self.events.send(Queued { event, _room: room }).await;
+        if !state.is_closed {
+            let room = [bytes, count];
+            state.events.push_back(Queued { event, _room: room });
+            drop(state);
+            self.queue.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.queue.state.lock().is_closed = true;
+        self.queue.changed.notify_one();
     }
 }
 
 impl Outlet {
     /// Returns the next event. Cancel safe. `None` says that there are no more.
     pub(super) async fn next(&mut self) -> Option<UpstreamEvent> {
-        Some(self.0.recv().await?.event)
+        loop {
+            {
+                let mut state = self.0.state.lock();
+                if let Some(queued) = state.events.pop_front() {
+                    if state.events.is_empty() {
+                        state.events.shrink_to(IDLE);
+                    }
+                    return Some(queued.event);
+                }
+                if state.is_closed {
+                    return None;
+                }
+            }
+            // The only one that waits: what came meanwhile has left a permit.
+            self.0.changed.notified().await;
+        }
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.is_closed = true;
+        let dropped = std::mem::take(&mut state.events);
+        drop(state);
+        drop(dropped);
     }
 }
 

@@ -52,6 +52,9 @@ impl Lane {
 impl Turn {
     /// Waits for the turn.
     pub(super) async fn come(&self) {
+        if self.is_done.is_cancelled() {
+            return;
+        }
         // Whoever is late is overtaken.
         let _ = timeout_at(self.until, self.is_done.cancelled()).await;
     }

@@ -123,6 +123,7 @@ impl Events {
             if self.parser.kept() == 0 {
                 self.slot = None;
             }
+            // It lets go of the chunk at its end.
             while let Some(event) = self.parser.read(&mut self.chunk) {
                 self.place.has_moved = true;
                 if let Some(id) = event.id {
