@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use entreat_engine::shares::{Permit, Shares};
 
+use crate::client::ClientSender;
+use crate::session::Person;
+
 /// What a small message costs besides its text: its call, its tasks, its entries in tables.
 const OVERHEAD: usize = 4 << 10;
 /// Streams take memory in steps of this size; the first is free.
@@ -17,7 +20,11 @@ pub(crate) type Room = Permit<Principal>;
 
 /// The memory of a gateway.
 #[derive(Debug)]
-pub(crate) struct Memory(Shares<Principal>);
+pub(crate) struct Memory {
+    shared: Shares<Principal>,
+    /// For the client on a connection of its own, which may use all.
+    alone: Shares<Principal>,
+}
 
 /// The memory of one principal. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -31,23 +38,32 @@ impl Memory {
     pub(crate) fn new(all: usize, percent: u8) -> Self {
         let percent = usize::from(percent.min(100));
         let each = all / 100 * percent + all % 100 * percent / 100;
-        Self(Shares::new(all, each))
+        Self {
+            shared: Shares::new(all, each),
+            alone: Shares::new(all, all),
+        }
     }
 
     pub(crate) fn of(&self, principal: &str) -> Account {
         Account {
-            shares: self.0.clone(),
+            shares: self.shared.clone(),
             principal: principal.into(),
         }
+    }
+
+    /// The memory of the person behind a client.
+    pub(crate) fn for_client(&self, client: &ClientSender, person: &Person) -> Account {
+        if client.is_alone() {
+            return Account {
+                shares: self.alone.clone(),
+                principal: person.principal.as_str().into(),
+            };
+        }
+        self.of(&person.principal)
     }
 }
 
 impl Account {
-    /// The memory of a gateway with a single client.
-    pub(crate) fn alone(all: usize) -> Self {
-        Memory::new(all, 100).of("")
-    }
-
     /// Takes memory for something that is kept; `None` if there is not enough.
     pub(crate) fn take(&self, bytes: usize) -> Option<Room> {
         let bytes = bytes.saturating_add(OVERHEAD);
@@ -108,14 +124,14 @@ mod tests {
         let memory = Memory::new(40 * STEP, 25);
         let mut greedy = Growing::of(memory.of("a"));
         assert!(greedy.resize(STEP - 1));
-        assert_eq!(memory.0.taken(), 0);
+        assert_eq!(memory.shared.taken(), 0);
         assert!(greedy.resize(10 * STEP) && greedy.resize(3 * STEP + 1));
-        assert_eq!(memory.0.taken(), 3 * STEP);
+        assert_eq!(memory.shared.taken(), 3 * STEP);
         assert!(!greedy.resize(11 * STEP));
-        assert_eq!(memory.0.taken(), 3 * STEP);
+        assert_eq!(memory.shared.taken(), 3 * STEP);
         assert!(memory.of("a").take(8 * STEP).is_none());
         assert!(memory.of("b").take(8 * STEP).is_some());
         drop(greedy);
-        assert_eq!(memory.0.taken(), 0);
+        assert_eq!(memory.shared.taken(), 0);
     }
 }

@@ -15,7 +15,6 @@ use entreat_core::schema::Era;
 use entreat_engine::Engine;
 use entreat_engine::rate::{Rate, RateLimiter};
 use entreat_wire::message::SAMPLE;
-use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
@@ -30,9 +29,10 @@ use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::desk::Desk;
-use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
+use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::flow::Flows;
 use crate::gateway::Gateway;
+use crate::incoming::{self, Incoming};
 use crate::json::{RawObject, quoted};
 use crate::legacy::token_in;
 use crate::lowered::Lowered;
@@ -43,12 +43,10 @@ use crate::raised::Raised;
 use crate::random;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
-use crate::side::lines::{Line, LineSource, Overlong};
+use crate::side::lines::{Line, LineSource};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 use crate::trace::{Side, TracedSender};
 
-/// The maximum number of messages in a batch.
-const MAX_BATCH: usize = 100;
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
 /// How many requests of the upstream are worked on here at once.
@@ -70,11 +68,14 @@ pub struct Person {
     pub is_here: bool,
 }
 
+/// The principal of whoever is at this machine.
+pub(crate) const HERE: &str = "local";
+
 impl Person {
     /// The person whose program this is: the client has started it, or runs beside it.
     pub fn here() -> Self {
         Self {
-            principal: "local".to_owned(),
+            principal: HERE.to_owned(),
             respondent: None,
             is_here: true,
         }
@@ -205,11 +206,7 @@ impl Session {
         if let Some(observed) = &observed {
             observed.note_pins(policy.pins.as_ref());
         }
-        let memory = if client.is_alone() {
-            Account::alone(gateway.settings.memory)
-        } else {
-            gateway.memory.of(&person.principal)
-        };
+        let memory = gateway.memory.for_client(&client, &person);
         Arc::new(Self {
             client,
             upstream: TracedSender::new(upstream, gateway.trace.clone()),
@@ -246,12 +243,12 @@ impl Session {
         let client = async {
             loop {
                 match source.next().await {
-                    Ok(Some(Line::Message(text))) => {
-                        self.upstream.trace_received(Side::Client, &text);
-                        self.from_client(text, &self.client).await;
-                    }
-                    Ok(Some(Line::TooLong { head, tail })) => {
-                        self.refuse_long(&Overlong::read(&head, &tail)).await;
+                    Ok(Some(line)) => {
+                        if let Line::Message(text) = &line {
+                            self.upstream.trace_received(Side::Client, text);
+                        }
+                        let incoming = Incoming::of_line(line, &self.client);
+                        self.take(incoming, &self.client).await;
                     }
                     Ok(None) => return Ended::ByClient,
                     Err(error) => {
@@ -409,40 +406,40 @@ impl Session {
 
     // ---- from the client
 
-    /// Takes a message of the client; `via` is where the response to a request goes.
+    /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        if ValueCounter::check(&text).is_err() {
-            let id = Overlong::read(&text, &[]).id;
-            let id = id.unwrap_or_else(|| RawId::new("null"));
-            let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
-            return via.respond(error.to_message(&id));
+        self.take(Incoming::read(text, via), via).await;
+    }
+
+    async fn take(self: &Arc<Self>, incoming: Incoming, via: &ClientSender) {
+        match incoming {
+            Incoming::One(text) => self.client_sent(text, via).await,
+            Incoming::Several { messages, via } => {
+                for text in messages {
+                    self.client_sent(text, &via).await;
+                }
+            }
+            Incoming::Nothing => {}
         }
+    }
+
+    /// Takes a single message of the client.
+    async fn client_sent(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
         let watched = self.watch(&text, via);
         let watched = watched.as_ref();
         let (text, via) = watched.map_or((text, via), |(text, via)| (text.clone(), via));
-        let envelope = match Envelope::read(&text) {
-            Ok(envelope) => envelope,
-            Err(NotAMessage::NotJson) => {
-                return tracing::debug!("skipped a line of the client that is not JSON");
-            }
-            Err(NotAMessage::NotRpc) => {
-                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                return via.respond(error.to_message(&RawId::new("null")));
-            }
+        let Some(envelope) = incoming::message(&text, via) else {
+            return;
         };
         match &envelope.kind {
-            // Whose calls nobody would have approved.
-            Kind::Batch if self.needs_approval() => {
-                let error = Reply::error(code::INVALID_REQUEST, "batches are not accepted");
-                self.client.push(error.to_message(&RawId::new("null")));
-            }
+            // It was refused: messages are taken apart before.
+            Kind::Batch => {}
             Kind::Notification { method, .. }
                 if method == Method::CallTool.name()
                     && (self.needs_approval() || !self.policy.offers_all()) =>
             {
                 tracing::warn!("dropped a call without an id, which nobody can refuse");
             }
-            Kind::Batch => self.batch(envelope.text, via).await,
             Kind::Response { id, result, error } => {
                 self.client_replied(&RawId::new(id), &envelope, *result, *error)
                     .await;
@@ -508,48 +505,6 @@ impl Session {
                 }
                 drop(negotiating);
             }
-        }
-    }
-
-    /// Takes several messages at once. They go on one by one, since few servers take batches, and
-    /// their responses come back together.
-    async fn batch(self: &Arc<Self>, array: &str, via: &ClientSender) {
-        let messages: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
-        let invalid = || Reply::error(code::INVALID_REQUEST, "Invalid request");
-        if messages.is_empty() || messages.len() > MAX_BATCH {
-            return via.respond(invalid().to_message(&RawId::new("null")));
-        }
-        let is_silent = |message: &&&RawValue| {
-            Envelope::read(message.get().as_bytes()).is_ok_and(|it| {
-                matches!(it.kind, Kind::Response { .. } | Kind::Notification { .. })
-            })
-        };
-        let silent = messages.iter().filter(is_silent).count();
-        let gathered = via.for_batch(messages.len() - silent);
-        for message in messages {
-            let message = message.get().as_bytes();
-            if message.starts_with(b"[") {
-                gathered.respond(invalid().to_message(&RawId::new("null")));
-                continue;
-            }
-            Box::pin(self.from_client(Bytes::copy_from_slice(message), &gathered)).await;
-        }
-    }
-
-    /// Refuses a message of the client that is too long: with an error to whoever waits for it.
-    async fn refuse_long(self: &Arc<Self>, found: &Overlong) {
-        let Some(id) = &found.id else {
-            return;
-        };
-        let error = Reply::error(code::INVALID_REQUEST, "the message is too long");
-        if found.has_method {
-            return self.client.push(error.to_message(id));
-        }
-        let message = error.to_message(id);
-        if let Ok(envelope) = Envelope::read(&message)
-            && let Kind::Response { error, .. } = envelope.kind
-        {
-            self.client_replied(id, &envelope, None, error).await;
         }
     }
 

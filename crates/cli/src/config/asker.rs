@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use entreat::AskerSettings;
 use entreat::service::{Brand, Color, Role};
+use entreat::{AskerSettings, GATEWAY_ASKER};
 use zeroize::Zeroizing;
 
 use super::errors::ConfigErrors;
@@ -346,6 +346,12 @@ fn check_name(name: &str) -> Result<(), &'static str> {
         return Err(
             "this name is reserved for programs on this machine without a key; choose \
                     another",
+        );
+    }
+    if name == GATEWAY_ASKER {
+        return Err(
+            "this name is reserved for what the gateway asks, which an asker of this name would \
+                    see; choose another",
         );
     }
     Ok(())

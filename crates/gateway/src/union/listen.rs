@@ -180,7 +180,7 @@ impl Union {
             };
             tokio::select! {
                 biased;
-                () = open.cancelled.cancelled() => {}
+                () = open.cancelled.cancelled() => listen.client.forgo(),
                 () = super::until(abandoned) => {}
                 () = union.stop.cancelled() => {
                     let ended = Reply::failed("the session has ended", "ended");

@@ -141,7 +141,7 @@ impl Union {
         self.tasks.spawn(async move {
             let reply = tokio::select! {
                 biased;
-                () = open.cancelled.cancelled() => return,
+                () = open.cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
                 () = stop.cancelled() => Reply::failed("the session has ended", "ended"),
                 reply = work => reply,
@@ -358,7 +358,7 @@ impl Union {
             };
             let found = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => return,
+                () = cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
                 () = stop.cancelled() => Err(Reply::failed("the session has ended", "ended")),
                 found = work => found,
@@ -419,7 +419,7 @@ impl Union {
         self.tasks.spawn(async move {
             let found = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => return,
+                () = cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
                 () = stop.cancelled() => Err(Reply::failed("the session has ended", "ended")),
                 found = union.status_of(index) => found,
