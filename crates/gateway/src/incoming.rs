@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::reply::{Reply, code};
+use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, Overlong};
 
 /// The maximum number of messages in a batch.
@@ -32,7 +33,7 @@ pub(crate) enum Incoming {
 
 impl Incoming {
     /// Takes apart what a client has sent; `via` is where the responses go.
-    pub(crate) fn read(text: Bytes, via: &ClientSender) -> Self {
+    pub(crate) fn read(text: Bytes, via: &ClientSender, settings: &GatewaySettings) -> Self {
         if ValueCounter::check(&text).is_err() {
             let id = Overlong::read(&text, &[]).id;
             refuse(via, id, "the message has too many values");
@@ -44,9 +45,12 @@ impl Incoming {
         let Ok(batch) = Envelope::read(&text) else {
             return Self::One(text);
         };
-        let Some(messages) = split(&batch) else {
-            refuse(via, None, "a batch has between 1 and 100 messages");
-            return Self::Nothing;
+        let messages = match split(&batch, settings) {
+            Ok(messages) => messages,
+            Err(why) => {
+                refuse(via, None, why);
+                return Self::Nothing;
+            }
         };
         let is_silent = |message: &&&RawValue| match Envelope::read(message.get().as_bytes()) {
             Ok(it) => matches!(it.kind, Kind::Response { .. } | Kind::Notification { .. }),
@@ -65,9 +69,9 @@ impl Incoming {
 
     /// Takes what came on a connection. A message that is too long becomes an error for whoever
     /// waits for it: the client, or whoever has asked the client.
-    pub(crate) fn of_line(line: Line, via: &ClientSender) -> Self {
+    pub(crate) fn of_line(line: Line, via: &ClientSender, settings: &GatewaySettings) -> Self {
         let found = match line {
-            Line::Message(text) => return Self::read(text, via),
+            Line::Message(text) => return Self::read(text, via, settings),
             Line::TooLong { head, tail } => Overlong::read(&head, &tail),
         };
         match found.id {
@@ -84,12 +88,19 @@ impl Incoming {
 
 const TOO_LONG: &str = "the message is too long";
 
-/// The messages of a batch; `None` if it has none, or too many.
-pub(crate) fn split<'a>(batch: &Envelope<'a>) -> Option<Vec<&'a RawValue>> {
-    let messages: Vec<&RawValue> = serde_json::from_str(batch.text).ok()?;
-    (1..=MAX_BATCH)
-        .contains(&messages.len())
-        .then_some(messages)
+/// The messages of a batch, or why it is not taken.
+pub(crate) fn split<'a>(
+    batch: &Envelope<'a>,
+    settings: &GatewaySettings,
+) -> Result<Vec<&'a RawValue>, &'static str> {
+    if settings.needs_approval() {
+        return Err("batches are not accepted where calls need approvals");
+    }
+    let messages: Vec<&RawValue> = serde_json::from_str(batch.text).unwrap_or_default();
+    if !(1..=MAX_BATCH).contains(&messages.len()) {
+        return Err("a batch has between 1 and 100 messages");
+    }
+    Ok(messages)
 }
 
 /// The envelope of a single message; `None` if it is none, of which the client has been told.

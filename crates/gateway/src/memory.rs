@@ -2,14 +2,19 @@
 //! nobody has read. Each principal has a share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use entreat_engine::shares::{Permit, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::client::ClientSender;
 use crate::session::Person;
 
 /// What a small message costs besides its text: its call, its tasks, its entries in tables.
 const OVERHEAD: usize = 4 << 10;
+/// How often the log says that there is none.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Streams take memory in steps of this size; the first is free.
 const STEP: usize = 64 << 10;
 
@@ -24,6 +29,21 @@ pub(crate) struct Memory {
     shared: Shares<Principal>,
     /// For the client on a connection of its own, which may use all.
     alone: Shares<Principal>,
+    told: Arc<Told>,
+}
+
+/// When the log was told last that there is no memory: nobody can fill the log by asking for more.
+#[derive(Debug, Default)]
+struct Told(Mutex<Option<Instant>>);
+
+impl Told {
+    fn tell(&self, principal: &str, full: Full) {
+        let mut told = self.0.lock();
+        if told.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
+            *told = Some(Instant::now());
+            tracing::warn!(principal, %full, "no memory");
+        }
+    }
 }
 
 /// The memory of one principal. Cheap to clone.
@@ -31,6 +51,7 @@ pub(crate) struct Memory {
 pub(crate) struct Account {
     shares: Shares<Principal>,
     principal: Principal,
+    told: Arc<Told>,
 }
 
 impl Memory {
@@ -41,6 +62,7 @@ impl Memory {
         Self {
             shared: Shares::new(all, each),
             alone: Shares::new(all, all),
+            told: Arc::default(),
         }
     }
 
@@ -48,6 +70,7 @@ impl Memory {
         Account {
             shares: self.shared.clone(),
             principal: principal.into(),
+            told: self.told.clone(),
         }
     }
 
@@ -57,6 +80,7 @@ impl Memory {
             return Account {
                 shares: self.alone.clone(),
                 principal: person.principal.as_str().into(),
+                told: self.told.clone(),
             };
         }
         self.of(&person.principal)
@@ -69,7 +93,7 @@ impl Account {
         let bytes = bytes.saturating_add(OVERHEAD);
         let taken = self.shares.take_many(self.principal.clone(), bytes, 0);
         taken
-            .inspect_err(|full| tracing::warn!(principal = ?self.principal, %full, "no memory"))
+            .inspect_err(|full| self.told.tell(&self.principal, *full))
             .ok()
     }
 }

@@ -5,15 +5,17 @@
 
 mod open;
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use entreat_core::UnixTime;
 use entreat_core::schema::Era;
-use entreat_engine::Engine;
 use entreat_engine::rate::{Rate, RateLimiter};
+use entreat_engine::{Engine, LogThrottle};
 use entreat_wire::message::SAMPLE;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -49,10 +51,16 @@ use crate::trace::{Side, TracedSender};
 
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
+/// How long an upstream that has not listed its tools is not asked for them again.
+const LIST_AGAIN: Duration = Duration::from_secs(30);
 /// How many requests of the upstream are worked on here at once.
 const MAX_SERVED: usize = 100;
+/// How many messages of a client of several upstreams wait for one that does not read.
+const MAX_ASIDE: usize = 1_000;
 /// The largest question of an upstream, in bytes of its parameters.
-const MAX_QUESTION: usize = 1 << 20;
+pub(crate) const MAX_QUESTION: usize = 1 << 20;
+/// The longest handshake of either side, in bytes: what it says is kept with the session.
+pub(crate) const MAX_HANDSHAKE: usize = 256 << 10;
 /// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
 /// stay as long as the call.
 const COPIED: usize = 64 << 10;
@@ -101,6 +109,8 @@ pub(crate) struct Session {
     pub(crate) observed: Option<Arc<Observed>>,
     /// Whether the last page of a list of tools has gone by.
     has_listed: AtomicBool,
+    /// When the upstream was last asked for its tools in vain.
+    list_failed: Mutex<Option<UnixTime>>,
     /// Held while it is found out which versions both sides speak.
     negotiating: tokio::sync::Mutex<()>,
     /// Makes ids of requests to the client unlike those of the upstream.
@@ -114,8 +124,12 @@ pub(crate) struct Session {
     rate: Option<RateLimiter>,
     /// The memory of the principal.
     pub(crate) memory: Account,
+    /// Log lines about what the peers do wrong.
+    log: LogThrottle<&'static str>,
     /// Places for requests of the upstream that are worked on here.
     serving: Arc<Semaphore>,
+    /// Places for messages of a client of several upstreams that wait for this one.
+    aside: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -217,6 +231,7 @@ impl Session {
             person,
             policy: policy.for_session(),
             has_listed: AtomicBool::new(false),
+            list_failed: Mutex::default(),
             negotiating: tokio::sync::Mutex::default(),
             prefix: format!("e-{digits}-"),
             counter: AtomicU64::new(0),
@@ -227,7 +242,9 @@ impl Session {
             approvals: Approvals::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             memory,
+            log: LogThrottle::default(),
             serving: Arc::new(Semaphore::new(MAX_SERVED)),
+            aside: Arc::new(Semaphore::new(MAX_ASIDE)),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             gateway,
@@ -247,7 +264,7 @@ impl Session {
                         if let Line::Message(text) = &line {
                             self.upstream.trace_received(Side::Client, text);
                         }
-                        let incoming = Incoming::of_line(line, &self.client);
+                        let incoming = Incoming::of_line(line, &self.client, self.settings());
                         self.take(incoming, &self.client).await;
                     }
                     Ok(None) => return Ended::ByClient,
@@ -322,6 +339,18 @@ impl Session {
         has_open || self.flows.has_open()
     }
 
+    /// Writes to the log what a peer does wrong: one line for each reason in some seconds, so that
+    /// it does not fill the log.
+    pub(crate) fn warn(&self, what: &'static str, detail: impl fmt::Display) {
+        let now = self.engine().now();
+        if tracing::enabled!(tracing::Level::WARN)
+            && let Some(count) = self.log.count(what, now)
+        {
+            let server = &self.fallback_name;
+            tracing::warn!(%server, %detail, count, "{what}");
+        }
+    }
+
     pub(crate) fn settings(&self) -> &GatewaySettings {
         &self.gateway.settings
     }
@@ -373,8 +402,7 @@ impl Session {
     pub(crate) fn admit_question(&self) -> Option<Reply> {
         let limit = self.rate.as_ref()?;
         limit.check(self.engine().now()).err().map(|_| {
-            let server = self.server_name();
-            tracing::warn!(server, "the server asks too often");
+            self.warn("the server asks too often", "its question was refused");
             Reply::failed(
                 "this server asks too often; try again later",
                 "rate_limited",
@@ -408,7 +436,28 @@ impl Session {
 
     /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        self.take(Incoming::read(text, via), via).await;
+        self.take(Incoming::read(text, via, self.settings()), via)
+            .await;
+    }
+
+    /// Takes what a client of several upstreams has sent. If this one has it wait, that goes on in
+    /// a task, so that no other upstream waits too. Returns whether there was room for that.
+    pub(crate) async fn take_aside(self: &Arc<Self>, text: Bytes, via: &ClientSender) -> bool {
+        if !self.must_list() && !self.upstream.is_congested() {
+            self.from_client(text, via).await;
+            return true;
+        }
+        let place = self.aside.clone().try_acquire_owned().ok();
+        let room = self.memory.take(text.len());
+        let (Some(place), Some(room)) = (place, room) else {
+            return false;
+        };
+        let (session, via) = (self.clone(), via.clone());
+        self.spawn(async move {
+            session.from_client(text, &via).await;
+            drop((place, room));
+        });
+        true
     }
 
     async fn take(self: &Arc<Self>, incoming: Incoming, via: &ClientSender) {
@@ -438,7 +487,7 @@ impl Session {
                 if method == Method::CallTool.name()
                     && (self.needs_approval() || !self.policy.offers_all()) =>
             {
-                tracing::warn!("dropped a call without an id, which nobody can refuse");
+                self.warn("dropped a call", "it has no id, so nobody can refuse it");
             }
             Kind::Response { id, result, error } => {
                 self.client_replied(&RawId::new(id), &envelope, *result, *error)
@@ -571,17 +620,41 @@ impl Session {
 
     /// Refuses a call of a tool that the upstream must not offer.
     async fn refuse_call(self: &Arc<Self>, pair: Pair, params: &str) -> Option<Reply> {
-        if self.policy.needs_list()
-            && pair != Pair::Undecided
-            && !self.has_listed.load(Ordering::Relaxed)
-        {
+        if pair != Pair::Undecided && self.must_list() {
             // The client knows the tools from before; what they are now is not known here.
-            self.list_tools(pair).await;
+            self.try_list(pair).await;
         }
         if self.is_resume(params) {
             return None;
         }
         self.policy.refuse_call(params)
+    }
+
+    /// Whether a call has to wait until the upstream has listed its tools.
+    pub(crate) fn must_list(&self) -> bool {
+        self.policy.needs_list() && !self.has_listed.load(Ordering::Relaxed)
+    }
+
+    /// Has the upstream list its tools, unless it did not do so a moment ago: without its list, its
+    /// calls are refused.
+    async fn try_list(self: &Arc<Self>, pair: Pair) {
+        let failed = *self.list_failed.lock();
+        if failed.is_some_and(|at| self.engine().now().since(at) < LIST_AGAIN) {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = self.list_tools(pair) => {}
+            () = self.sleep(self.settings().stragglers) => {}
+        }
+        if self.must_list() {
+            let server = &self.fallback_name;
+            tracing::warn!(
+                server,
+                "the server does not list its tools, so none is called"
+            );
+            *self.list_failed.lock() = Some(self.engine().now());
+        }
     }
 
     async fn list_tools(self: &Arc<Self>, pair: Pair) {
@@ -650,7 +723,7 @@ impl Session {
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
             Err(error) => {
-                return tracing::warn!(%error, "skipped a message of the server");
+                return self.warn("skipped a message of the server", error);
             }
         };
         match &envelope.kind {
@@ -660,7 +733,7 @@ impl Session {
                 for message in messages {
                     let message = Bytes::copy_from_slice(message.get().as_bytes());
                     if message.starts_with(b"[") {
-                        tracing::warn!("skipped a batch within a batch of the server");
+                        self.warn("skipped a message of the server", "a batch in a batch");
                         continue;
                     }
                     Box::pin(self.from_upstream(message, via.clone())).await;

@@ -137,7 +137,7 @@ impl Union {
         loop {
             match source.next().await {
                 Ok(Some(line)) => {
-                    let incoming = Incoming::of_line(line, &self.client);
+                    let incoming = Incoming::of_line(line, &self.client, &self.gateway.settings);
                     self.take(incoming, &self.client).await;
                 }
                 Ok(None) => return,
@@ -235,7 +235,8 @@ impl Union {
 
     /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        self.take(Incoming::read(text, via), via).await;
+        self.take(Incoming::read(text, via, &self.gateway.settings), via)
+            .await;
     }
 
     async fn take(self: &Arc<Self>, incoming: Incoming, via: &ClientSender) {
@@ -269,7 +270,12 @@ impl Union {
                     let busy = Reply::failed("too many requests are open", "busy");
                     return via.respond(busy.to_message(&id));
                 }
-                self.client_asked(&id, method, params, via).await;
+                let Some(room) = self.memory.take(text.len()) else {
+                    let busy = Reply::failed("too many calls are open", "busy");
+                    return via.respond(busy.to_message(&id));
+                };
+                let open = self.open.open(&id, room);
+                self.client_asked(open, &id, method, params, via).await;
             }
         }
     }
@@ -280,7 +286,9 @@ impl Union {
         };
         if let Some(session) = pushed.session.upgrade() {
             let message = envelope.with_id(&pushed.id);
-            session.from_client(message.into(), via).await;
+            if !session.take_aside(message.into(), via).await {
+                tracing::warn!("dropped an answer: the server does not read");
+            }
         }
     }
 
@@ -340,7 +348,8 @@ impl Union {
         params.set("progressToken", token);
         let message = envelope::notification("notifications/progress", &params.to_string());
         let client = session.client.clone();
-        session.from_client(message.into(), &client).await;
+        // Without room, it is not needed: newer ones follow.
+        let _ = session.take_aside(message.into(), &client).await;
     }
 
     // ---- to the client

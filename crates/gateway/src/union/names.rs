@@ -18,6 +18,8 @@ const SEPARATOR: &str = "__";
 const MAX_NAME: usize = 64;
 /// How many characters of a longer name are kept, before `_` and its hash.
 const KEPT: usize = MAX_NAME - 9;
+/// How many names that are left out the log tells apart.
+const MAX_TOLD: usize = 10;
 /// The scheme of the resources of apps, by which their hosts know them.
 const APP: &str = "ui://";
 
@@ -53,6 +55,7 @@ impl Table {
             *listed = (names, Some(room));
         }
         self.owners.clear();
+        let mut left_out = 0;
         for (index, (upstream, (names, _))) in upstreams.iter().zip(&self.listed).enumerate() {
             for name in names {
                 if name == PART_RESUME {
@@ -62,14 +65,20 @@ impl Table {
                 let owner = (index, name.clone());
                 let first = self.owners.entry(known).or_insert_with(|| owner.clone());
                 if *first != owner {
-                    let joined = joined(upstream, name);
-                    tracing::warn!(
-                        server = upstream,
-                        name,
-                        "is left out: another has the name {joined} already"
-                    );
+                    left_out += 1;
+                    if left_out <= MAX_TOLD {
+                        let joined = joined(upstream, name);
+                        tracing::warn!(
+                            server = upstream,
+                            name,
+                            "is left out: another has the name {joined} already"
+                        );
+                    }
                 }
             }
+        }
+        if let Some(more @ 1..) = left_out.checked_sub(MAX_TOLD) {
+            tracing::warn!(more, "names are left out: others have them already");
         }
     }
 

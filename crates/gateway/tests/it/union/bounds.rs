@@ -1,7 +1,7 @@
 //! What one client and one server can take from a union, and from the others.
 
-use entreat_gateway::GatewaySettings;
 use entreat_gateway::front::Route;
+use entreat_gateway::{ApprovalAction, ApprovalRule, GatewaySettings};
 use serde_json::{Value, json};
 use tokio::io::split;
 
@@ -105,6 +105,91 @@ async fn a_batch_has_between_one_and_a_hundred_messages() {
     }
     let together = several.client.next().await;
     assert_eq!(ids(&together).len(), 100);
+}
+
+#[tokio::test]
+async fn batches_are_refused_where_calls_need_approvals() {
+    let rule = ApprovalRule::new(ApprovalAction::Deny).for_tool("x".parse().unwrap());
+    let settings = GatewaySettings {
+        approvals: vec![rule],
+        ..GatewaySettings::default()
+    };
+    let (mut several, _) = Several::legacy_with(Ways::None, settings, json!({})).await;
+    let batch = json!([request(1, "ping", json!({}))]);
+    several.client.send(batch).await;
+    let refused = several.client.next().await;
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+}
+
+#[tokio::test]
+async fn calls_that_wait_here_take_the_clients_share_of_memory() {
+    let settings = GatewaySettings {
+        memory: 1 << 20,
+        ..GatewaySettings::default()
+    };
+    let (mut several, _) = Several::legacy_with(Ways::None, settings, json!({})).await;
+    // The name is looked up, and no server says what it has.
+    let arguments = json!({"text": "x".repeat(600 << 10)});
+    for id in 1..=2 {
+        several.client.call(id, "old__x", arguments.clone()).await;
+    }
+    let refused = several.client.next().await;
+    assert_eq!(
+        (&refused["id"], &refused["error"]["data"]["reason"]),
+        (&json!(2), &json!("busy")),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_session_keeps_of_a_client_is_short() {
+    let mut several = Several::silent(Ways::None, GatewaySettings::default()).await;
+    let large = json!({"experimental": {"x": "x".repeat(256 << 10)}});
+    several.client.request(0, "initialize", hello(large)).await;
+    let refused = several.client.next().await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let mut several = client().await;
+    let uri = format!("old+{}", "x".repeat(2 << 10));
+    for (method, is_refused) in [("resources/subscribe", true), ("resources/read", false)] {
+        several.client.request(1, method, json!({"uri": uri})).await;
+        if is_refused {
+            let refused = several.client.next().await;
+            assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        } else {
+            assert_eq!(several.old.next().await["method"], method);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_holds_up_no_other() {
+    let mut several = client().await;
+    // Its pipe and its queue are full after two.
+    let large = json!({"name": "old__t", "arguments": {"text": "x".repeat(12 << 20)}});
+    let small = json!({"name": "old__t"});
+    for (id, params) in [(1, &large), (2, &large), (3, &small), (4, &small)] {
+        several
+            .client
+            .request(id, "tools/call", params.clone())
+            .await;
+    }
+    several.client.request(5, "ping", json!({})).await;
+    assert_eq!(several.client.next().await["id"], 5);
+    several
+        .client
+        .request(6, "resources/read", json!({"uri": "new+note:1"}))
+        .await;
+    let asked = several.new.next().await;
+    assert_eq!(asked["method"], "resources/read");
+    // When it reads again, it gets everything.
+    let mut called = Vec::new();
+    for _ in 1..=4 {
+        let asked = several.old.next().await;
+        called.push(asked["id"].clone());
+        several.old.reply(&asked, text("done")).await;
+        assert_eq!(several.client.next().await["result"], text("done"));
+    }
+    assert_eq!(called.len(), 4);
 }
 
 #[tokio::test]
