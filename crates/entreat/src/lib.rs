@@ -107,10 +107,10 @@ pub mod answering;
 #[cfg(feature = "pages")]
 mod program;
 
-#[cfg(feature = "gateway")]
-pub use program::GatewayOptions;
 #[cfg(feature = "pages")]
 pub use program::{Builder, Entreat, EntreatError};
+#[cfg(feature = "gateway")]
+pub use program::{GATEWAY_ASKER, GatewayOptions};
 
 // Core exports a form and a macro of this name too. This macro generates paths into this crate, so
 // that a program needs no other dependency.

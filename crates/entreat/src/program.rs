@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 pub use builder::Builder;
 pub use error::EntreatError;
 #[cfg(feature = "gateway")]
-pub use gateway::GatewayOptions;
+pub use gateway::{GATEWAY_ASKER, GatewayOptions};
 
 /// Entreat embedded in a program: engine, store and service. Created by [`Entreat::builder`].
 ///

@@ -32,6 +32,7 @@ use crate::face::{Face, PushedFace};
 use crate::json::RawObject;
 use crate::meta::CLIENT_INFO;
 use crate::modern::declared;
+use crate::policy::is_name;
 use crate::reply::{Reply, code, tool_text};
 use crate::session::{Pair, Session};
 
@@ -43,8 +44,6 @@ pub use self::when::{InvalidCondition, When};
 
 /// The largest call that a person is asked about, in bytes of its parameters.
 const MAX_CALL: usize = 1 << 20;
-/// The longest name of a tool, in characters.
-const MAX_NAME: usize = 256;
 /// The maximum number of calls of a session that wait at once: each may open a page.
 const MAX_WAITING: usize = 100;
 /// The maximum number of approvals that count for repetitions.
@@ -100,8 +99,7 @@ enum Judgement {
 impl Session {
     /// Whether calls of tools may have to be approved.
     pub(crate) fn needs_approval(&self) -> bool {
-        let mut rules = self.settings().approvals.iter();
-        rules.any(|rule| rule.action != ApprovalAction::Allow)
+        self.settings().needs_approval()
     }
 
     /// Notes what a list of tools says, for the questions about their calls.
@@ -147,7 +145,7 @@ impl Session {
         let Some(tool_name) = object.string("name") else {
             return invalid("there is no name of a tool");
         };
-        if tool_name.chars().count() > MAX_NAME {
+        if !is_name(&tool_name) {
             return invalid("the name of the tool is too long");
         }
         let state = self.state.lock();
@@ -221,11 +219,14 @@ impl Session {
         if rule.valid != Validity::Once && self.gateway.approved.has(digest, self.engine().now()) {
             return Judgement::Passes;
         }
-        let Ok(place) = self.approvals.places.clone().try_acquire_owned() else {
-            return refused(
+        let too_many = || {
+            refused(
                 "The call was not run: too many calls wait for a person's approval already. Wait \
                  for their results first.",
-            );
+            )
+        };
+        let Ok(place) = self.approvals.places.clone().try_acquire_owned() else {
+            return too_many();
         };
         let client = client.or_else(|| {
             let meta = object.object("_meta")?;
@@ -242,17 +243,22 @@ impl Session {
             who: rule.who.as_deref(),
             timeout: rule.timeout,
         });
-        match question {
-            Ok(question) => Judgement::Waits(Gate {
-                session: self.clone(),
-                _place: place,
-                tool: tool_name,
-                question,
-                digest,
-                valid: rule.valid,
-            }),
-            Err(why) => unreadable(why),
-        }
+        let question = match question {
+            Ok(question) => question,
+            Err(why) => return unreadable(why),
+        };
+        let Some(room) = self.memory.take(question.size()) else {
+            return too_many();
+        };
+        Judgement::Waits(Gate {
+            session: self.clone(),
+            _place: place,
+            _room: room,
+            tool: tool_name,
+            question,
+            digest,
+            valid: rule.valid,
+        })
     }
 
     /// Parks a call until it is decided. Each pair of eras goes on in its own way.

@@ -380,6 +380,7 @@ pub(crate) enum ProgressNote {
 mod tests {
     use super::*;
     use crate::front::Stream;
+    use crate::memory::Memory;
 
     fn call() -> Arc<Call> {
         let client = ClientSender::Stream(Stream::new(1));
@@ -389,7 +390,7 @@ mod tests {
             Bytes::new(),
             Some("7"),
             client,
-            (Account::alone(1 << 20), None),
+            (Memory::new(1 << 20, 100).of(""), None),
         )
     }
 

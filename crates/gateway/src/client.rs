@@ -169,11 +169,7 @@ impl ClientSender {
         match self.innermost() {
             Self::Lines(_) | Self::Stream(_) | Self::Watched(_) => {}
             Self::Batch(batch) => batch.add(None),
-            Self::Part(part) => {
-                if part.is_of_call() {
-                    part.client().forgo();
-                }
-            }
+            Self::Part(part) => part.forgo(),
         }
     }
 

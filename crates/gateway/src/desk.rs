@@ -26,6 +26,8 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 #[derive(Clone)]
 pub(crate) struct Desk {
     pub(crate) asker: Asker,
+    /// Whose questions these are.
+    pub(crate) principal: Arc<str>,
     pub(crate) links: Option<Arc<dyn Links>>,
     pub(crate) browser: Option<Opener>,
     /// Who answers, where people have names.
@@ -115,6 +117,7 @@ impl Desk {
             } else {
                 self.asker.on_behalf_of(&person.principal)
             },
+            principal: person.principal.as_str().into(),
             links: self.links.clone(),
             browser: self.browser.clone().filter(|_| person.is_here),
             respondent: person.respondent.clone(),
@@ -173,7 +176,7 @@ impl Desk {
         let respondent = self.asker.engine().elicitation(question.id());
         let wait = question.outcome();
         let id = question.id();
-        self.kept.note(&sheet.keys, id);
+        self.kept.note(&self.principal, &sheet.keys, id);
         let page = OpenPage {
             url: String::new(),
             listed: Listed(self.kept.clone(), id),

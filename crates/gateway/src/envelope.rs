@@ -118,10 +118,7 @@ pub enum NotAMessage {
 impl<'a> Envelope<'a> {
     /// Reads the envelope of a message.
     pub fn read(text: &'a [u8]) -> Result<Self, NotAMessage> {
-        // A UTF-8 byte order mark carries no meaning.
-        let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-        let text = std::str::from_utf8(text).map_err(|_| NotAMessage::NotJson)?;
-        let text = text.trim_ascii();
+        let text = std::str::from_utf8(trimmed(text)).map_err(|_| NotAMessage::NotJson)?;
         // Before the members are read: a sequence would be taken for their values.
         if text.starts_with('[') {
             return match serde_json::from_str::<IgnoredAny>(text) {
@@ -231,6 +228,17 @@ impl<'a> Envelope<'a> {
         message.extend_from_slice(after.as_bytes());
         message
     }
+}
+
+/// Whether a text is a batch, if it is a message at all.
+pub(crate) fn is_batch(text: &[u8]) -> bool {
+    trimmed(text).starts_with(b"[")
+}
+
+/// A text without what carries no meaning: a UTF-8 byte order mark, white space.
+fn trimmed(text: &[u8]) -> &[u8] {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    text.trim_ascii()
 }
 
 #[derive(Deserialize)]

@@ -307,7 +307,7 @@ impl Session {
         let ticket: Ticket = match self.gateway.sealer.open(sealed, binding) {
             Ok(opened) => opened.contents,
             Err(reason) => {
-                tracing::warn!(%reason, "a request state was rejected");
+                self.warn("a request state was rejected", reason);
                 return Some(Err(refused.into()));
             }
         };
@@ -343,7 +343,11 @@ impl Retry {
                 && used.round == self.round
             {
                 if used.inputs != self.inputs {
-                    tracing::warn!("a request state was used with other answers");
+                    let session = &self.flow.session;
+                    session.warn(
+                        "a request state was rejected",
+                        "it was used with other answers",
+                    );
                     return Some(refused());
                 }
                 Err(used.reply.clone())

@@ -15,7 +15,7 @@ use crate::kept::Kept;
 use crate::memory::Memory;
 use crate::observe::Observer;
 use crate::policy::Policy;
-use crate::session::{Ended, Person, Session};
+use crate::session::{Ended, HERE, Person, Session};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{LineSource, MAX_MESSAGE, Outbox};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
@@ -32,7 +32,6 @@ pub struct Gateway {
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
     pub(crate) approved: Approved,
-    /// For clients over HTTP.
     pub(crate) memory: Memory,
     /// What is known of the upstreams, if anybody wants to know.
     pub(crate) observer: Option<Observer>,
@@ -71,6 +70,7 @@ impl Gateway {
             desk: Desk {
                 kept: Arc::new(Kept::new(asker.clone())),
                 asker,
+                principal: HERE.into(),
                 links: None,
                 browser: None,
                 respondent: None,

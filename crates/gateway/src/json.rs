@@ -110,6 +110,15 @@ impl<'a> RawObject<'a> {
         }
     }
 
+    /// Gives members another value, as far as a function returns one.
+    pub(crate) fn change(&mut self, change: impl Fn(&str) -> Option<String>) {
+        for (_, value) in &mut self.0 {
+            if let Some(changed) = change(value) {
+                *value = Cow::Owned(changed);
+            }
+        }
+    }
+
     /// Sets a member to a value.
     pub fn set_value(&mut self, name: &str, value: &Value) {
         self.set(name, value.to_string());

@@ -4,7 +4,9 @@
 //! question on a page is stored with keys that say which question it is, so that a later one finds
 //! it, also in another process. Nothing is ever submitted that the person does not see.
 
-use std::collections::{BTreeSet, HashMap};
+mod questions;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,18 +23,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
+use self::questions::Questions;
+use crate::session::HERE;
+
 /// How long an answer is kept.
 const KEPT: Duration = Duration::from_secs(60 * 60);
 /// How far back questions are looked for that another process has asked.
 const OLDEST: Duration = Duration::from_secs(25 * 60 * 60);
 /// How many of those are looked at.
 const MAX_OLD: usize = 5_000;
-/// The maximum number of questions that are remembered, of answers, and of those of one principal.
-const MAX_KEYS: usize = 10_000;
+/// The maximum number of answers that are kept, and of those of one principal.
 const MAX_ANSWERS: usize = 1_000;
 const MAX_OWN_ANSWERS: usize = 100;
-/// The largest answer of a client that is kept, in bytes.
+/// The largest answer of a client that is kept, and all of one principal, in bytes: all are written
+/// down together.
 const MAX_ANSWER: usize = 64 << 10;
+const MAX_OWN_BYTES: usize = 1 << 20;
 /// The member of a question's metadata.
 const MEMBER: &str = "gateway";
 /// The name under which the store keeps answers of clients, and what they are sealed for.
@@ -99,6 +105,9 @@ struct Answer {
     at: UnixTime,
     principal: String,
     content: Map<String, Value>,
+    /// The size of the content as JSON.
+    #[serde(default)]
+    size: usize,
 }
 
 /// Finds answers to questions that were asked before.
@@ -113,10 +122,7 @@ pub(crate) struct Kept {
 
 #[derive(Default)]
 struct State {
-    /// The newest question of each key that has an answer or a draft, or may get one.
-    questions: HashMap<Key, ElicitationId>,
-    /// Questions that are on a page now.
-    open: BTreeSet<ElicitationId>,
+    questions: Questions,
     answers: HashMap<Key, Answer>,
 }
 
@@ -196,10 +202,9 @@ impl Kept {
                     let _ = question.cancel(CancelReason::SessionExpired).await;
                 }
                 if record.answer_state.is_some() {
+                    let principal = record.request.principal().unwrap_or(HERE);
                     let mut state = self.state.lock();
-                    for key in keys {
-                        state.questions.entry(key).or_insert(snapshot.id());
-                    }
+                    state.questions.recover(principal, keys, snapshot.id());
                 }
             }
             before = page.next;
@@ -211,24 +216,13 @@ impl Kept {
     }
 
     /// Notes a question that is on a page from now on.
-    pub(crate) fn note(&self, keys: &[Key], id: ElicitationId) {
-        let mut state = self.state.lock();
-        if state.questions.len() + keys.len() > MAX_KEYS {
-            let open = std::mem::take(&mut state.open);
-            state.questions.retain(|_, id| open.contains(id));
-            state.open = open;
-        }
-        if state.questions.len() + keys.len() <= MAX_KEYS {
-            for key in keys {
-                state.questions.insert(key.clone(), id);
-            }
-        }
-        state.open.insert(id);
+    pub(crate) fn note(&self, principal: &str, keys: &[Key], id: ElicitationId) {
+        self.state.lock().questions.open(principal, keys, id);
     }
 
     /// Notes that a question is no longer on a page.
     pub(crate) fn closed(&self, id: ElicitationId) {
-        self.state.lock().open.remove(&id);
+        self.state.lock().questions.close(id);
     }
 
     /// Finds what was answered to the same question within the last hour, if no server got it.
@@ -236,9 +230,7 @@ impl Kept {
         for key in keys {
             let (question, answer) = {
                 let state = self.state.lock();
-                let question = state.questions.get(key).copied();
-                let question = question.filter(|id| !state.open.contains(id));
-                (question, state.answers.get(key).cloned())
+                (state.questions.find(key), state.answers.get(key).cloned())
             };
             if let Some(answer) = answer
                 && self.engine().now().since(answer.at) <= KEPT
@@ -298,7 +290,7 @@ impl Kept {
 
     /// Notes that the answer to a question is not offered again.
     async fn used(&self, id: ElicitationId) {
-        self.state.lock().questions.retain(|_, known| *known != id);
+        self.state.lock().questions.forget(id);
         let noted = async {
             let engine = self.engine();
             // The mark of somebody who has only looked gives way.
@@ -340,30 +332,41 @@ impl Kept {
     /// Keeps answers that clients have given to a call that is lost.
     pub(crate) async fn keep(&self, principal: &str, answers: Vec<(Key, Map<String, Value>)>) {
         self.recover().await;
-        {
-            let at = self.engine().now();
-            let mut state = self.state.lock();
-            state
-                .answers
-                .retain(|_, answer| at.since(answer.at) <= KEPT);
-            for (key, content) in answers {
-                let own = state
-                    .answers
-                    .values()
-                    .filter(|it| it.principal == principal);
-                let has_room = state.answers.len() < MAX_ANSWERS && own.count() < MAX_OWN_ANSWERS;
-                if has_room || state.answers.contains_key(&key) {
-                    let principal = principal.to_owned();
-                    let answer = Answer {
-                        at,
-                        principal,
-                        content,
-                    };
-                    state.answers.insert(key, answer);
-                }
-            }
+        let mut is_changed = false;
+        for (key, content) in answers {
+            is_changed |= self.keep_one(principal, key, content);
         }
-        self.save_answers().await;
+        if is_changed {
+            self.save_answers().await;
+        }
+    }
+
+    /// Keeps one answer, if there is room for it. Returns whether it is another than before.
+    fn keep_one(&self, principal: &str, key: Key, content: Map<String, Value>) -> bool {
+        let at = self.engine().now();
+        let size = serde_json::to_vec(&content).map_or(0, |text| text.len());
+        let State { answers, .. } = &mut *self.state.lock();
+        answers.retain(|_, answer| at.since(answer.at) <= KEPT);
+        if answers.get(&key).is_some_and(|it| it.content == content) {
+            return false;
+        }
+        let others = answers.iter().filter(|(known, _)| **known != key);
+        let own = others.filter(|(_, answer)| answer.principal == principal);
+        let (count, bytes) = own.fold((0, 0), |(count, bytes), (_, answer)| {
+            (count + 1, bytes + answer.size)
+        });
+        let has_place = answers.len() < MAX_ANSWERS || answers.contains_key(&key);
+        if !has_place || count >= MAX_OWN_ANSWERS || bytes + size > MAX_OWN_BYTES {
+            return false;
+        }
+        let answer = Answer {
+            at,
+            principal: principal.to_owned(),
+            content,
+            size,
+        };
+        answers.insert(key, answer);
+        true
     }
 
     async fn save_answers(&self) {

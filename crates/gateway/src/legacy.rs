@@ -18,7 +18,7 @@ use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, ClientInfo, MAX_PUSHED, Pair, Place, Push, Session};
+use crate::session::{Change, ClientInfo, MAX_HANDSHAKE, MAX_PUSHED, Pair, Place, Push, Session};
 use crate::tasks::AbortOnDrop;
 
 impl Session {
@@ -32,6 +32,10 @@ impl Session {
         envelope: &Envelope<'_>,
         params: &str,
     ) {
+        if params.len() > MAX_HANDSHAKE {
+            let error = Reply::error(code::INVALID_PARAMS, "params: larger than 256 KiB");
+            return call.client.respond(error.to_message(&call.id));
+        }
         let Some(mut offered) = RawObject::parse(params) else {
             let error = Reply::error(code::INVALID_PARAMS, "params: is not an object");
             return call.client.respond(error.to_message(&call.id));

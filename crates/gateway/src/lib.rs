@@ -17,6 +17,7 @@ mod face;
 mod flow;
 pub mod front;
 mod gateway;
+mod incoming;
 pub mod json;
 mod kept;
 mod legacy;

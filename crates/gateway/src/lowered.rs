@@ -23,10 +23,12 @@ use crate::envelope::{self, Envelope, RawId};
 use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, may_name, quoted, with_members};
+use crate::memory::Room;
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, Pair, Place, Session, params_with_token};
+use crate::session::{Change, MAX_HANDSHAKE, Pair, Place, Session, params_with_token};
+use crate::visits::required_urls;
 
 /// How many log messages a call keeps between its rounds, and how large each may be.
 const MAX_LOGS: usize = 64;
@@ -80,9 +82,12 @@ enum Stage {
 
 #[derive(Default)]
 struct Reports {
-    progress: Option<String>,
-    logs: Vec<String>,
+    progress: Option<Report>,
+    logs: Vec<Report>,
 }
+
+/// The parameters of a report, and their memory.
+type Report = (String, Room);
 
 struct Listener {
     call: Arc<Call>,
@@ -120,6 +125,10 @@ impl Session {
             }
         };
         let result = match initialized {
+            Reply::Result(result) if result.len() > MAX_HANDSHAKE => {
+                let text = "the server's handshake is larger than 256 KiB";
+                return Err(Reply::failed(text, "bad_result"));
+            }
             Reply::Result(result) => result,
             error @ Reply::Error(_) => return Err(error),
         };
@@ -385,14 +394,11 @@ impl Session {
 
     /// Asks the client to visit the URLs of an error; returns whether all have consent.
     async fn visit_modern(self: &Arc<Self>, flow: &Arc<Flow>, error: &str) -> bool {
-        let error: Value = serde_json::from_str(error).unwrap_or_default();
-        let urls = error["data"]["elicitations"].as_array();
-        let urls = urls.cloned().unwrap_or_default();
+        let urls = required_urls(error);
         let face = Face::of(flow);
         let asked = urls.iter().map(|url| {
-            let text = |name: &str| url[name].as_str().unwrap_or_default();
-            let request = ElicitRequest::url(text("message"), text("url"), None);
-            let visited = url["elicitationId"].as_str().map(|id| self.visited(id));
+            let request = ElicitRequest::url(&url.message, &url.url, None);
+            let visited = url.elicitation_id.as_deref().map(|id| self.visited(id));
             let question = Question {
                 raw: request.clone().into_params().to_string(),
                 request,
@@ -646,9 +652,9 @@ impl Session {
         let Some(call) = held else {
             let mut reports = self.lowered.reports.lock();
             if let Some(reports) = reports.get_mut(&handle)
-                && params.len() <= MAX_REPORT
+                && let Some(report) = self.kept_report(params)
             {
-                reports.progress = Some(params.to_owned());
+                reports.progress = Some(report);
             }
             return;
         };
@@ -682,9 +688,11 @@ impl Session {
                     return;
                 };
                 let held = flow.held();
-                let is_kept = reports.logs.len() < MAX_LOGS && params.len() <= MAX_REPORT;
-                if held.is_none() && is_kept {
-                    reports.logs.push(params.to_owned());
+                if held.is_none()
+                    && reports.logs.len() < MAX_LOGS
+                    && let Some(report) = self.kept_report(params)
+                {
+                    reports.logs.push(report);
                 }
                 held
             }
@@ -693,6 +701,13 @@ impl Session {
             let message = envelope::notification("notifications/message", params);
             call.client.send(message).await;
         }
+    }
+
+    /// A report as it is kept until the next round, if it is short and there is memory for it.
+    fn kept_report(&self, params: &str) -> Option<Report> {
+        let is_short = params.len() <= MAX_REPORT;
+        let room = is_short.then(|| self.memory.take(params.len())).flatten()?;
+        Some((params.to_owned(), room))
     }
 
     /// Delivers what a call has reported between its rounds.
@@ -704,11 +719,11 @@ impl Session {
             };
             (reports.progress.take(), std::mem::take(&mut reports.logs))
         };
-        for log in logs {
+        for (log, _) in logs {
             let message = envelope::notification("notifications/message", &log);
             call.client.push(message);
         }
-        if let Some(progress) = progress
+        if let Some((progress, _)) = progress
             && let Some(token) = call.token()
             && let Some(mut report) = RawObject::parse(&progress)
         {

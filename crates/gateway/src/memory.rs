@@ -2,11 +2,19 @@
 //! nobody has read. Each principal has a share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use entreat_engine::shares::{Permit, Shares};
+use entreat_engine::shares::{Full, Permit, Shares};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::client::ClientSender;
+use crate::session::Person;
 
 /// What a small message costs besides its text: its call, its tasks, its entries in tables.
 const OVERHEAD: usize = 4 << 10;
+/// How often the log says that there is none.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Streams take memory in steps of this size; the first is free.
 const STEP: usize = 64 << 10;
 
@@ -17,13 +25,33 @@ pub(crate) type Room = Permit<Principal>;
 
 /// The memory of a gateway.
 #[derive(Debug)]
-pub(crate) struct Memory(Shares<Principal>);
+pub(crate) struct Memory {
+    shared: Shares<Principal>,
+    /// For the client on a connection of its own, which may use all.
+    alone: Shares<Principal>,
+    told: Arc<Told>,
+}
+
+/// When the log was told last that there is no memory: nobody can fill the log by asking for more.
+#[derive(Debug, Default)]
+struct Told(Mutex<Option<Instant>>);
+
+impl Told {
+    fn tell(&self, principal: &str, full: Full) {
+        let mut told = self.0.lock();
+        if told.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
+            *told = Some(Instant::now());
+            tracing::warn!(principal, %full, "no memory");
+        }
+    }
+}
 
 /// The memory of one principal. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     shares: Shares<Principal>,
     principal: Principal,
+    told: Arc<Told>,
 }
 
 impl Memory {
@@ -31,29 +59,41 @@ impl Memory {
     pub(crate) fn new(all: usize, percent: u8) -> Self {
         let percent = usize::from(percent.min(100));
         let each = all / 100 * percent + all % 100 * percent / 100;
-        Self(Shares::new(all, each))
+        Self {
+            shared: Shares::new(all, each),
+            alone: Shares::new(all, all),
+            told: Arc::default(),
+        }
     }
 
     pub(crate) fn of(&self, principal: &str) -> Account {
         Account {
-            shares: self.0.clone(),
+            shares: self.shared.clone(),
             principal: principal.into(),
+            told: self.told.clone(),
         }
+    }
+
+    /// The memory of the person behind a client.
+    pub(crate) fn for_client(&self, client: &ClientSender, person: &Person) -> Account {
+        if client.is_alone() {
+            return Account {
+                shares: self.alone.clone(),
+                principal: person.principal.as_str().into(),
+                told: self.told.clone(),
+            };
+        }
+        self.of(&person.principal)
     }
 }
 
 impl Account {
-    /// The memory of a gateway with a single client.
-    pub(crate) fn alone(all: usize) -> Self {
-        Memory::new(all, 100).of("")
-    }
-
     /// Takes memory for something that is kept; `None` if there is not enough.
     pub(crate) fn take(&self, bytes: usize) -> Option<Room> {
         let bytes = bytes.saturating_add(OVERHEAD);
         let taken = self.shares.take_many(self.principal.clone(), bytes, 0);
         taken
-            .inspect_err(|full| tracing::warn!(principal = ?self.principal, %full, "no memory"))
+            .inspect_err(|full| self.told.tell(&self.principal, *full))
             .ok()
     }
 }
@@ -108,14 +148,14 @@ mod tests {
         let memory = Memory::new(40 * STEP, 25);
         let mut greedy = Growing::of(memory.of("a"));
         assert!(greedy.resize(STEP - 1));
-        assert_eq!(memory.0.taken(), 0);
+        assert_eq!(memory.shared.taken(), 0);
         assert!(greedy.resize(10 * STEP) && greedy.resize(3 * STEP + 1));
-        assert_eq!(memory.0.taken(), 3 * STEP);
+        assert_eq!(memory.shared.taken(), 3 * STEP);
         assert!(!greedy.resize(11 * STEP));
-        assert_eq!(memory.0.taken(), 3 * STEP);
+        assert_eq!(memory.shared.taken(), 3 * STEP);
         assert!(memory.of("a").take(8 * STEP).is_none());
         assert!(memory.of("b").take(8 * STEP).is_some());
         drop(greedy);
-        assert_eq!(memory.0.taken(), 0);
+        assert_eq!(memory.shared.taken(), 0);
     }
 }

@@ -19,7 +19,7 @@ use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, ow
 use crate::reply::{Reply, code};
 use crate::rounds::{Round, drive};
 use crate::secrets;
-use crate::session::{Change, Pair, Session};
+use crate::session::{Change, MAX_HANDSHAKE, Pair, Session};
 
 impl Session {
     /// Finds out which era the upstream speaks, by the first request of a client of 2026-07-28, and
@@ -79,6 +79,10 @@ impl Session {
         let Reply::Result(found) = asked else {
             return None;
         };
+        if found.len() > MAX_HANDSHAKE {
+            tracing::warn!("what the server says of itself is larger than 256 KiB");
+            return None;
+        }
         let object = RawObject::parse(&found)?;
         // Some servers of 2025 answer too, and go on in their own era.
         let versions: Vec<String> = serde_json::from_str(object.get("supportedVersions")?).ok()?;

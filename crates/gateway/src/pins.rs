@@ -12,9 +12,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// The largest file that is read.
-const MAX_BYTES: u64 = 16 << 20;
-/// The maximum number of tools of one server.
+const MAX_BYTES: u64 = 64 << 20;
+/// The maximum number of tools of one server, and of the bytes of their names: no server fills the
+/// file, which is one for all.
 const MAX_TOOLS: usize = 10_000;
+const MAX_NAMES: usize = 1 << 20;
+/// Of how many changed tools the log says the names.
+const MAX_TOLD: usize = 10;
 
 /// What happens when the definition of a tool changes, or a tool is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +42,6 @@ pub struct Pins {
 struct File {
     path: PathBuf,
     mode: PinMode,
-    /// Held while the file is read and written.
-    turn: Mutex<()>,
     /// The tools whose definitions, as a server listed them last, are not the approved ones, by
     /// server. Nothing but reports read it.
     changed: Mutex<BTreeMap<String, BTreeSet<String>>>,
@@ -63,7 +65,6 @@ impl Pins {
             file: Arc::new(File {
                 path: path.into(),
                 mode,
-                turn: Mutex::default(),
                 changed: Mutex::default(),
             }),
             listed: Arc::default(),
@@ -90,7 +91,7 @@ impl Pins {
         server: &str,
         listed: Vec<(String, String)>,
         has_more: bool,
-    ) -> Vec<String> {
+    ) -> BTreeSet<String> {
         let mut state = self.listed.lock();
         let changed = match self.compare(server, &listed, &mut state, has_more) {
             Ok(changed) => changed,
@@ -99,16 +100,23 @@ impl Pins {
                 listed.iter().map(|(tool, _)| tool.clone()).collect()
             }
         };
-        for tool in &changed {
+        for tool in changed.iter().take(MAX_TOLD) {
             tracing::warn!(
                 server,
                 tool,
                 "the definition of a tool is not the approved one"
             );
         }
+        if let Some(more @ 1..) = changed.len().checked_sub(MAX_TOLD) {
+            tracing::warn!(
+                server,
+                more,
+                "the definitions of more tools are not the approved ones"
+            );
+        }
         self.note_changed(server, &listed, &changed, &mut state, has_more);
         if self.file.mode == PinMode::Warn {
-            return Vec::new();
+            return BTreeSet::new();
         }
         for (tool, _) in listed {
             if state.approved.len() < MAX_TOOLS {
@@ -127,7 +135,7 @@ impl Pins {
         &self,
         server: &str,
         listed: &[(String, String)],
-        changed: &[String],
+        changed: &BTreeSet<String>,
         state: &mut Listed,
         has_more: bool,
     ) {
@@ -163,15 +171,24 @@ impl Pins {
         listed: &[(String, String)],
         state: &mut Listed,
         has_more: bool,
-    ) -> io::Result<Vec<String>> {
-        let _turn = self.file.turn.lock();
-        let mut digests = read(&self.file.path)?;
-        let is_first = state.is_first || !digests.contains_key(server);
+    ) -> io::Result<BTreeSet<String>> {
+        let path = &self.file.path;
+        let mut digests = read(path)?;
+        let is_first = |digests: &Digests| state.is_first || !digests.contains_key(server);
+        let mut turn = None;
+        if is_first(&digests) {
+            // Others may have written meanwhile, for this server or for another.
+            turn = Some(lock(path)?);
+            digests = read(path)?;
+        }
+        let is_first = is_first(&digests);
         state.is_first = is_first && has_more;
         let approved = digests.entry(server.to_owned()).or_default();
         if is_first {
+            let mut names: usize = approved.keys().map(String::len).sum();
             for (tool, digest) in listed {
-                if approved.len() < MAX_TOOLS {
+                if approved.len() < MAX_TOOLS && names + tool.len() <= MAX_NAMES {
+                    names += tool.len();
                     let tool = approved.entry(tool.clone());
                     tool.or_insert_with(|| digest.clone());
                 }
@@ -181,8 +198,9 @@ impl Pins {
         let changed = listed.iter().filter(is_changed);
         let changed = changed.map(|(tool, _)| tool.clone()).collect();
         if is_first {
-            write(&self.file.path, &digests)?;
+            write(path, &digests)?;
         }
+        drop(turn);
         Ok(changed)
     }
 
@@ -195,12 +213,24 @@ impl Pins {
 /// Forgets what was approved of a server: what it lists next is approved. Returns whether there was
 /// anything.
 pub fn forget(path: &Path, server: &str) -> io::Result<bool> {
+    let _turn = lock(path)?;
     let mut digests = read(path)?;
     let was_there = digests.remove(server).is_some();
     if was_there {
         write(path, &digests)?;
     }
     Ok(was_there)
+}
+
+/// Waits for the turn to read and write the file, which is one for all servers and for all programs
+/// that use it: without turns, what one approves would be lost, and be approved anew as it is then.
+fn lock(path: &Path) -> io::Result<std::fs::File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let lock = std::fs::File::create(path.with_extension("json.lock"))?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 fn read(path: &Path) -> io::Result<Digests> {
@@ -219,9 +249,6 @@ fn read(path: &Path) -> io::Result<Digests> {
 /// Replaces the file as a whole, so that a reader never sees half of it.
 fn write(path: &Path, digests: &Digests) -> io::Result<()> {
     let text = serde_json::to_string_pretty(digests).map_err(io::Error::other)?;
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
     let next = path.with_extension("json.new");
     std::fs::write(&next, text + "\n")?;
     std::fs::rename(next, path)
@@ -246,6 +273,45 @@ mod tests {
             .collect()
     }
 
+    fn note(pins: &Pins, tools: Vec<(String, String)>, has_more: bool) -> Vec<String> {
+        pins.note("s", tools, has_more).into_iter().collect()
+    }
+
+    #[test]
+    fn servers_that_are_listed_at_once_do_not_lose_what_is_approved() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tools.json");
+        let servers: Vec<String> = (0..8).map(|n| format!("s{n}")).collect();
+        std::thread::scope(|scope| {
+            for server in &servers {
+                // Each has its own handle of the file, as upstreams have.
+                let pins = Pins::new(&path, PinMode::Block);
+                scope.spawn(move || {
+                    let tools = listed(&[("a", "1")]);
+                    assert!(pins.note(server, tools, false).is_empty());
+                });
+            }
+        });
+        for server in &servers {
+            let pins = Pins::new(&path, PinMode::Block);
+            let changed = pins.note(server, listed(&[("a", "2")]), false);
+            assert_eq!(changed.into_iter().collect::<Vec<_>>(), ["a"], "{server}");
+        }
+    }
+
+    #[test]
+    fn no_server_fills_the_file_that_is_one_for_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tools.json");
+        let pins = Pins::new(&path, PinMode::Block);
+        let name = |n: usize| format!("{n}-{}", "x".repeat(1_000));
+        let many = (0..9_000).map(|n| (name(n), "1".to_owned())).collect();
+        assert!(!pins.note("hostile", many, false).is_empty());
+        assert!(std::fs::metadata(&path).unwrap().len() < 2 << 20);
+        assert!(pins.note("s", listed(&[("a", "1")]), false).is_empty());
+        assert!(Pins::new(&path, PinMode::Block).approved("hostile") > 1_000);
+    }
+
     #[test]
     fn a_tool_that_changes_is_blocked_until_it_is_approved() {
         let folder = tempfile::tempdir().unwrap();
@@ -256,7 +322,7 @@ mod tests {
         // Another process reads the same file.
         let pins = Pins::new(&path, PinMode::Block);
         let next = listed(&[("a", "1"), ("b", "2"), ("c", "1")]);
-        assert_eq!(pins.note("s", next.clone(), false), ["b", "c"]);
+        assert_eq!(note(&pins, next.clone(), false), ["b", "c"]);
         assert!(pins.is_blocked("b") && !pins.is_blocked("a"));
         // What was never listed is not approved.
         assert!(pins.is_blocked("d"));
@@ -275,8 +341,8 @@ mod tests {
         // All pages of the first list are approved.
         assert!(pins.note("s", listed(&[("a", "1")]), true).is_empty());
         assert!(pins.note("s", listed(&[("b", "1")]), false).is_empty());
-        assert_eq!(pins.note("s", listed(&[("c", "1")]), false), ["c"]);
-        assert_eq!(pins.note("s", listed(&[("a", "2")]), true), ["a"]);
+        assert_eq!(note(&pins, listed(&[("c", "1")]), false), ["c"]);
+        assert_eq!(note(&pins, listed(&[("a", "2")]), true), ["a"]);
         assert!(pins.note("s", listed(&[("b", "1")]), false).is_empty());
         assert!(pins.is_blocked("a") && !pins.is_blocked("b"));
         let other = pins.for_session();
@@ -284,7 +350,7 @@ mod tests {
         assert!(pins.is_blocked("a") && !other.is_blocked("a"));
         // Of two definitions on one page, a client may take either.
         let both = listed(&[("a", "1"), ("a", "2")]);
-        assert_eq!(other.note("s", both, false), ["a"]);
+        assert_eq!(note(&other, both, false), ["a"]);
         assert!(other.is_blocked("a"));
     }
 
@@ -294,10 +360,8 @@ mod tests {
         let path = folder.path().join("tools.json");
         std::fs::write(&path, "{").unwrap();
         let tools = listed(&[("a", "1")]);
-        assert_eq!(
-            Pins::new(&path, PinMode::Block).note("s", tools.clone(), false),
-            ["a"]
-        );
+        let pins = Pins::new(&path, PinMode::Block);
+        assert_eq!(note(&pins, tools.clone(), false), ["a"]);
         let pins = Pins::new(&path, PinMode::Warn);
         assert!(pins.note("s", tools, false).is_empty());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");

@@ -1,5 +1,7 @@
 //! What an upstream server may offer and ask, as whoever runs the gateway says.
 
+use std::collections::BTreeSet;
+
 use entreat_wire::digest::Digest;
 use entreat_wire::values::ValueCounter;
 use serde_json::Value;
@@ -9,6 +11,14 @@ use crate::approvals::Glob;
 use crate::json::RawObject;
 use crate::pins::{PinMode, Pins};
 use crate::reply::{Reply, code};
+
+/// The longest name of a tool that anything is said about, in characters.
+const MAX_NAME: usize = 256;
+
+/// Whether a name is short enough to be compared with patterns, and remembered.
+pub(crate) fn is_name(tool: &str) -> bool {
+    tool.len() <= MAX_NAME || tool.chars().count() <= MAX_NAME
+}
 
 /// What an upstream server may offer and ask. By default, everything.
 #[derive(Clone, Debug)]
@@ -41,8 +51,11 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Whether a tool is offered.
+    /// Whether a tool is offered. If not all are, those with overlong names are not.
     pub fn offers(&self, tool: &str) -> bool {
+        if !self.offers_all() && !is_name(tool) {
+            return false;
+        }
         let is_allowed = self.allow.is_empty() || self.allow.iter().any(|it| it.matches(tool));
         is_allowed && !self.deny.iter().any(|it| it.matches(tool))
     }
@@ -95,11 +108,12 @@ impl Policy {
             Some(pins) => {
                 let listed = named.iter().filter_map(|(name, tool)| {
                     let tool: Value = serde_json::from_str(tool).ok()?;
-                    Some((name.clone()?, Digest::of(&tool).to_string()))
+                    let name = name.clone().filter(|name| is_name(name))?;
+                    Some((name, Digest::of(&tool).to_string()))
                 });
                 pins.note(server, listed.collect(), has_more)
             }
-            None => Vec::new(),
+            None => BTreeSet::new(),
         };
         let is_offered = |name: &Option<String>| {
             name.as_ref()
@@ -189,6 +203,18 @@ mod tests {
             let filtered = policy.filtered("s", list).unwrap();
             assert!(!filtered.contains("write"), "{filtered}");
         }
+        // No pattern is compared with a name of any length.
+        let long = "read_".to_owned() + &"x".repeat(252);
+        assert!(
+            policy
+                .refuse_call(&format!(r#"{{"name":"{long}"}}"#))
+                .is_some()
+        );
+        let listed = format!(r#"{{"tools":[{{"name":"{long}"}},{{"name":"read_a"}}]}}"#);
+        assert_eq!(
+            policy.filtered("s", &listed).as_deref(),
+            Some(r#"{"tools":[{"name":"read_a"}]}"#)
+        );
         assert_eq!(Policy::default().filtered("s", list), None);
         assert!(Policy::default().refuse_call(r#"{"name":"x"}"#).is_none());
     }

@@ -28,7 +28,7 @@ use crate::tasks::AbortOnDrop;
 /// The maximum number of resources that a client subscribes to.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
 /// The longest URI of a resource that a client subscribes to, in bytes.
-const MAX_URI: usize = 2 << 10;
+pub(crate) const MAX_URI: usize = 2 << 10;
 /// The pauses before a stream of notifications is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);

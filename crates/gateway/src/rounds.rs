@@ -10,7 +10,7 @@ use crate::ask::{Question, answer};
 use crate::face::Face;
 use crate::json::{RawObject, quoted};
 use crate::reply::{Reply, code};
-use crate::session::Session;
+use crate::session::{MAX_QUESTION, Session};
 
 /// The pauses between rounds without questions.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -23,12 +23,15 @@ const MAX_QUESTIONS: usize = 100;
 pub(crate) struct Round {
     entries: Vec<(String, String, String)>,
     state: Option<String>,
+    /// The length of its text.
+    size: usize,
 }
 
 impl Round {
     /// Reads a result; `None` if it is the end of the call.
     pub(crate) fn of(result: &str) -> Option<Self> {
         memchr::memmem::find(result.as_bytes(), b"input_required")?;
+        let size = result.len();
         let result = RawObject::parse(result)?;
         if result.string("resultType")? != "input_required" {
             return None;
@@ -45,6 +48,7 @@ impl Round {
             entries,
             // Absent, empty and present differ.
             state: result.get("requestState").map(str::to_owned),
+            size,
         })
     }
 
@@ -73,7 +77,13 @@ pub(crate) async fn drive(
     base.retain(|name| !matches!(name, "inputResponses" | "requestState"));
     loop {
         let mut next = base.clone();
+        let mut room = None;
         if let Some(round) = &round {
+            // A person may take hours for it.
+            room = session.memory.take(round.size);
+            if room.is_none() {
+                return Reply::failed("too many calls are waiting", "busy");
+            }
             if round.entries.is_empty() {
                 face.sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
@@ -100,6 +110,7 @@ pub(crate) async fn drive(
             return Reply::failed("the call was cancelled", "cancelled");
         }
         let reply = session.request(method, &next.to_string()).await;
+        drop(room);
         let next = match &reply {
             Reply::Result(result) => Round::of(result),
             Reply::Error(_) => None,
@@ -144,6 +155,9 @@ async fn answer_all(
 
 async fn one(face: &Face, method: &str, params: &str) -> Reply {
     let can = face.capabilities();
+    if params.len() > MAX_QUESTION && method != SAMPLE {
+        return Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB");
+    }
     match method {
         CREATE => match Question::read(params) {
             Ok(question) => answer(face, &question).await,

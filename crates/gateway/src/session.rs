@@ -5,17 +5,18 @@
 
 mod open;
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use entreat_core::UnixTime;
 use entreat_core::schema::Era;
-use entreat_engine::Engine;
 use entreat_engine::rate::{Rate, RateLimiter};
+use entreat_engine::{Engine, LogThrottle};
 use entreat_wire::message::SAMPLE;
-use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
@@ -30,9 +31,10 @@ use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::desk::Desk;
-use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
+use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::flow::Flows;
 use crate::gateway::Gateway;
+use crate::incoming::{self, Incoming};
 use crate::json::{RawObject, quoted};
 use crate::legacy::token_in;
 use crate::lowered::Lowered;
@@ -43,18 +45,22 @@ use crate::raised::Raised;
 use crate::random;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
-use crate::side::lines::{Line, LineSource, Overlong};
+use crate::side::lines::{Line, LineSource};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
 use crate::trace::{Side, TracedSender};
 
-/// The maximum number of messages in a batch.
-const MAX_BATCH: usize = 100;
 /// How many pages of a list of tools are read.
 const MAX_PAGES: usize = 100;
+/// How long an upstream that has not listed its tools is not asked for them again.
+const LIST_AGAIN: Duration = Duration::from_secs(30);
 /// How many requests of the upstream are worked on here at once.
 const MAX_SERVED: usize = 100;
+/// How many messages of a client of several upstreams wait for one that does not read.
+const MAX_ASIDE: usize = 1_000;
 /// The largest question of an upstream, in bytes of its parameters.
-const MAX_QUESTION: usize = 1 << 20;
+pub(crate) const MAX_QUESTION: usize = 1 << 20;
+/// The longest handshake of either side, in bytes: what it says is kept with the session.
+pub(crate) const MAX_HANDSHAKE: usize = 256 << 10;
 /// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
 /// stay as long as the call.
 const COPIED: usize = 64 << 10;
@@ -70,11 +76,14 @@ pub struct Person {
     pub is_here: bool,
 }
 
+/// The principal of whoever is at this machine.
+pub(crate) const HERE: &str = "local";
+
 impl Person {
     /// The person whose program this is: the client has started it, or runs beside it.
     pub fn here() -> Self {
         Self {
-            principal: "local".to_owned(),
+            principal: HERE.to_owned(),
             respondent: None,
             is_here: true,
         }
@@ -100,6 +109,8 @@ pub(crate) struct Session {
     pub(crate) observed: Option<Arc<Observed>>,
     /// Whether the last page of a list of tools has gone by.
     has_listed: AtomicBool,
+    /// When the upstream was last asked for its tools in vain.
+    list_failed: Mutex<Option<UnixTime>>,
     /// Held while it is found out which versions both sides speak.
     negotiating: tokio::sync::Mutex<()>,
     /// Makes ids of requests to the client unlike those of the upstream.
@@ -113,8 +124,12 @@ pub(crate) struct Session {
     rate: Option<RateLimiter>,
     /// The memory of the principal.
     pub(crate) memory: Account,
+    /// Log lines about what the peers do wrong.
+    log: LogThrottle<&'static str>,
     /// Places for requests of the upstream that are worked on here.
     serving: Arc<Semaphore>,
+    /// Places for messages of a client of several upstreams that wait for this one.
+    aside: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -205,11 +220,7 @@ impl Session {
         if let Some(observed) = &observed {
             observed.note_pins(policy.pins.as_ref());
         }
-        let memory = if client.is_alone() {
-            Account::alone(gateway.settings.memory)
-        } else {
-            gateway.memory.of(&person.principal)
-        };
+        let memory = gateway.memory.for_client(&client, &person);
         Arc::new(Self {
             client,
             upstream: TracedSender::new(upstream, gateway.trace.clone()),
@@ -220,6 +231,7 @@ impl Session {
             person,
             policy: policy.for_session(),
             has_listed: AtomicBool::new(false),
+            list_failed: Mutex::default(),
             negotiating: tokio::sync::Mutex::default(),
             prefix: format!("e-{digits}-"),
             counter: AtomicU64::new(0),
@@ -230,7 +242,9 @@ impl Session {
             approvals: Approvals::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             memory,
+            log: LogThrottle::default(),
             serving: Arc::new(Semaphore::new(MAX_SERVED)),
+            aside: Arc::new(Semaphore::new(MAX_ASIDE)),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             gateway,
@@ -246,12 +260,12 @@ impl Session {
         let client = async {
             loop {
                 match source.next().await {
-                    Ok(Some(Line::Message(text))) => {
-                        self.upstream.trace_received(Side::Client, &text);
-                        self.from_client(text, &self.client).await;
-                    }
-                    Ok(Some(Line::TooLong { head, tail })) => {
-                        self.refuse_long(&Overlong::read(&head, &tail)).await;
+                    Ok(Some(line)) => {
+                        if let Line::Message(text) = &line {
+                            self.upstream.trace_received(Side::Client, text);
+                        }
+                        let incoming = Incoming::of_line(line, &self.client, self.settings());
+                        self.take(incoming, &self.client).await;
                     }
                     Ok(None) => return Ended::ByClient,
                     Err(error) => {
@@ -325,6 +339,18 @@ impl Session {
         has_open || self.flows.has_open()
     }
 
+    /// Writes to the log what a peer does wrong: one line for each reason in some seconds, so that
+    /// it does not fill the log.
+    pub(crate) fn warn(&self, what: &'static str, detail: impl fmt::Display) {
+        let now = self.engine().now();
+        if tracing::enabled!(tracing::Level::WARN)
+            && let Some(count) = self.log.count(what, now)
+        {
+            let server = &self.fallback_name;
+            tracing::warn!(%server, %detail, count, "{what}");
+        }
+    }
+
     pub(crate) fn settings(&self) -> &GatewaySettings {
         &self.gateway.settings
     }
@@ -376,8 +402,7 @@ impl Session {
     pub(crate) fn admit_question(&self) -> Option<Reply> {
         let limit = self.rate.as_ref()?;
         limit.check(self.engine().now()).err().map(|_| {
-            let server = self.server_name();
-            tracing::warn!(server, "the server asks too often");
+            self.warn("the server asks too often", "its question was refused");
             Reply::failed(
                 "this server asks too often; try again later",
                 "rate_limited",
@@ -409,23 +434,48 @@ impl Session {
 
     // ---- from the client
 
-    /// Takes a message of the client; `via` is where the response to a request goes.
+    /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        if ValueCounter::check(&text).is_err() {
-            let id = Overlong::read(&text, &[]).id;
-            let id = id.unwrap_or_else(|| RawId::new("null"));
-            let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
-            return via.respond(error.to_message(&id));
+        self.take(Incoming::read(text, via, self.settings()), via)
+            .await;
+    }
+
+    /// Takes what a client of several upstreams has sent. If this one has it wait, that goes on in
+    /// a task, so that no other upstream waits too. Returns whether there was room for that.
+    pub(crate) async fn take_aside(self: &Arc<Self>, text: Bytes, via: &ClientSender) -> bool {
+        if !self.must_list() && !self.upstream.is_congested() {
+            self.from_client(text, via).await;
+            return true;
         }
-        let envelope = match Envelope::read(&text) {
-            Ok(envelope) => envelope,
-            Err(NotAMessage::NotJson) => {
-                return tracing::debug!("skipped a line of the client that is not JSON");
+        let place = self.aside.clone().try_acquire_owned().ok();
+        let room = self.memory.take(text.len());
+        let (Some(place), Some(room)) = (place, room) else {
+            return false;
+        };
+        let (session, via) = (self.clone(), via.clone());
+        self.spawn(async move {
+            session.from_client(text, &via).await;
+            drop((place, room));
+        });
+        true
+    }
+
+    async fn take(self: &Arc<Self>, incoming: Incoming, via: &ClientSender) {
+        match incoming {
+            Incoming::One(text) => self.client_sent(text, via).await,
+            Incoming::Several { messages, via } => {
+                for text in messages {
+                    self.client_sent(text, &via).await;
+                }
             }
-            Err(NotAMessage::NotRpc) => {
-                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                return via.respond(error.to_message(&RawId::new("null")));
-            }
+            Incoming::Nothing => {}
+        }
+    }
+
+    /// Takes a single message of the client.
+    async fn client_sent(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
+        let Some(envelope) = incoming::message(&text, via) else {
+            return;
         };
         let watched = self.watch(&envelope, via);
         let (changed, via) = match &watched {
@@ -437,20 +487,14 @@ impl Session {
             Some((_, Err(_))) | None => (&text, envelope),
         };
         match &envelope.kind {
-            // Whose calls nobody would have approved.
-            Kind::Batch if self.needs_approval() => {
-                let error = Reply::error(code::INVALID_REQUEST, "batches are not accepted");
-                self.client.push(error.to_message(&RawId::new("null")));
-            }
+            // It was refused: messages are taken apart before.
+            Kind::Batch => {}
             Kind::Notification { method, .. }
                 if method == Method::CallTool.name()
                     && (self.needs_approval() || !self.policy.offers_all()) =>
             {
-                tracing::warn!("dropped a call without an id, which nobody can refuse");
+                self.warn("dropped a call", "it has no id, so nobody can refuse it");
             }
-            // What is rare is boxed: the future of a message is moved about, and idle sessions keep
-            // room for one.
-            Kind::Batch => Box::pin(self.batch(envelope.text, via)).await,
             Kind::Response { id, result, error } => {
                 self.client_replied(id, &envelope, *result, *error).await;
             }
@@ -524,49 +568,6 @@ impl Session {
         }
     }
 
-    /// Takes several messages at once. They go on one by one, since few servers take batches, and
-    /// their responses come back together.
-    async fn batch(self: &Arc<Self>, array: &str, via: &ClientSender) {
-        let messages: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
-        let invalid = || Reply::error(code::INVALID_REQUEST, "Invalid request");
-        if messages.is_empty() || messages.len() > MAX_BATCH {
-            return via.respond(invalid().to_message(&RawId::new("null")));
-        }
-        let is_silent = |message: &&&RawValue| {
-            Envelope::read(message.get().as_bytes()).is_ok_and(|it| {
-                matches!(it.kind, Kind::Response { .. } | Kind::Notification { .. })
-            })
-        };
-        let silent = messages.iter().filter(is_silent).count();
-        let gathered = via.for_batch(messages.len() - silent);
-        for message in messages {
-            let message = message.get().as_bytes();
-            if message.starts_with(b"[") {
-                gathered.respond(invalid().to_message(&RawId::new("null")));
-                continue;
-            }
-            Box::pin(self.from_client(Bytes::copy_from_slice(message), &gathered)).await;
-        }
-    }
-
-    /// Refuses a message of the client that is too long: with an error to whoever waits for it.
-    async fn refuse_long(self: &Arc<Self>, found: &Overlong) {
-        let Some(id) = &found.id else {
-            return;
-        };
-        let error = Reply::error(code::INVALID_REQUEST, "the message is too long");
-        if found.has_method {
-            return self.client.push(error.to_message(id));
-        }
-        let message = error.to_message(id);
-        if let Ok(envelope) = Envelope::read(&message)
-            && let Kind::Response { error, .. } = envelope.kind
-        {
-            self.client_replied(id.as_str(), &envelope, None, error)
-                .await;
-        }
-    }
-
     async fn client_replied(
         &self,
         id: &str,
@@ -630,17 +631,41 @@ impl Session {
 
     /// Refuses a call of a tool that the upstream must not offer.
     async fn refuse_call(self: &Arc<Self>, pair: Pair, params: &str) -> Option<Reply> {
-        if self.policy.needs_list()
-            && pair != Pair::Undecided
-            && !self.has_listed.load(Ordering::Relaxed)
-        {
+        if pair != Pair::Undecided && self.must_list() {
             // The client knows the tools from before; what they are now is not known here.
-            Box::pin(self.list_tools(pair)).await;
+            Box::pin(self.try_list(pair)).await;
         }
         if self.is_resume(params) {
             return None;
         }
         self.policy.refuse_call(params)
+    }
+
+    /// Whether a call has to wait until the upstream has listed its tools.
+    pub(crate) fn must_list(&self) -> bool {
+        self.policy.needs_list() && !self.has_listed.load(Ordering::Relaxed)
+    }
+
+    /// Has the upstream list its tools, unless it did not do so a moment ago: without its list, its
+    /// calls are refused.
+    async fn try_list(self: &Arc<Self>, pair: Pair) {
+        let failed = *self.list_failed.lock();
+        if failed.is_some_and(|at| self.engine().now().since(at) < LIST_AGAIN) {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = self.list_tools(pair) => {}
+            () = self.sleep(self.settings().stragglers) => {}
+        }
+        if self.must_list() {
+            let server = &self.fallback_name;
+            tracing::warn!(
+                server,
+                "the server does not list its tools, so none is called"
+            );
+            *self.list_failed.lock() = Some(self.engine().now());
+        }
     }
 
     async fn list_tools(self: &Arc<Self>, pair: Pair) {
@@ -712,7 +737,7 @@ impl Session {
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
             Err(error) => {
-                return tracing::warn!(%error, "skipped a message of the server");
+                return self.warn("skipped a message of the server", error);
             }
         };
         match &envelope.kind {
@@ -722,7 +747,7 @@ impl Session {
                 for message in messages {
                     let message = Bytes::copy_from_slice(message.get().as_bytes());
                     if message.starts_with(b"[") {
-                        tracing::warn!("skipped a batch within a batch of the server");
+                        self.warn("skipped a message of the server", "a batch in a batch");
                         continue;
                     }
                     Box::pin(self.from_upstream(message, via.clone())).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::approvals::ApprovalRule;
+use crate::approvals::{ApprovalAction, ApprovalRule};
 
 /// Settings of a gateway.
 #[derive(Clone, Debug)]
@@ -61,6 +61,14 @@ pub struct Root {
     pub uri: String,
     /// Its name.
     pub name: Option<String>,
+}
+
+impl GatewaySettings {
+    /// Whether calls of tools may have to be approved.
+    pub(crate) fn needs_approval(&self) -> bool {
+        let mut rules = self.approvals.iter();
+        rules.any(|rule| rule.action != ApprovalAction::Allow)
+    }
 }
 
 impl Default for GatewaySettings {

@@ -10,8 +10,10 @@ pub mod pipe;
 use std::process::ExitStatus;
 
 use bytes::Bytes;
+use entreat_wire::values::{MAX_VALUES, ValueCounter};
 
-use crate::envelope::RawId;
+use self::lines::Overlong;
+use crate::envelope::{self, RawId};
 
 /// A message from an upstream server, or the end of something that it was asked.
 #[derive(Debug)]
@@ -77,6 +79,13 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The response is longer than this, or has too many values to be parsed.
+    pub(crate) fn too_long(longest: usize) -> Self {
+        Self::Unexpected(format!(
+            "a message of more than {longest} bytes or {MAX_VALUES} values"
+        ))
+    }
+
     /// Whether the server may have got the request.
     pub fn may_have_run(&self) -> bool {
         match self {
@@ -96,6 +105,20 @@ impl Failure {
             Self::Exited => "upstream_exited",
         }
     }
+}
+
+/// What is known of a message of a server that has too many values; `None` if it may be parsed.
+///
+/// Values of a byte each would take many times their size.
+fn too_many_values(text: &[u8]) -> Option<Overlong> {
+    let refused = ValueCounter::check(text).is_err();
+    refused.then(|| Overlong::read(text, &[]))
+}
+
+/// The error for a request of a server that is longer than this, or has too many values.
+fn refusal(id: &RawId, longest: usize) -> Vec<u8> {
+    let text = format!("The message exceeds {longest} bytes or {MAX_VALUES} values");
+    envelope::error(id, &format!(r#"{{"code":-32600,"message":"{text}"}}"#))
 }
 
 /// Sends messages to an upstream server. Cheap to clone.
@@ -128,6 +151,15 @@ impl UpstreamSender {
             Self::Child(child) => child.send(text).await,
             Self::Http(http) => http.send(text).await,
             Self::Pipe(outbox) => outbox.send(text).await,
+        }
+    }
+
+    /// Whether [`send`](Self::send) would wait, because the server reads too slowly.
+    pub fn is_congested(&self) -> bool {
+        match self {
+            Self::Child(child) => child.is_congested(),
+            Self::Http(http) => http.is_congested(),
+            Self::Pipe(outbox) => outbox.is_full(),
         }
     }
 

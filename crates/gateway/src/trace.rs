@@ -241,6 +241,11 @@ impl TracedSender {
         self.sender.send(text).await;
     }
 
+    /// See [`UpstreamSender::is_congested`].
+    pub(crate) fn is_congested(&self) -> bool {
+        self.sender.is_congested()
+    }
+
     /// See [`UpstreamSender::abandon`].
     pub(crate) fn abandon(&self, id: &RawId) {
         self.sender.abandon(id);

@@ -12,21 +12,20 @@ mod member;
 mod names;
 mod open;
 mod part;
+mod pushes;
 mod rewrite;
 mod route;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use entreat_core::UnixTime;
 use entreat_wire::message::CREATE;
-use entreat_wire::values::ValueCounter;
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
 use tokio::io::AsyncRead;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,14 +37,17 @@ use self::member::{Member, Up};
 use self::names::{Labels, Table};
 use self::open::OpenRequests;
 use self::part::Part;
+use self::pushes::{Pushed, Pushes};
 use crate::client::ClientSender;
-use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
+use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::gateway::Gateway;
+use crate::incoming::{self, Incoming};
 use crate::json::{RawObject, quoted};
+use crate::memory::Account;
 use crate::random;
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 use crate::session::{Person, Session};
-use crate::side::lines::{Line, LineSource, Overlong};
+use crate::side::lines::LineSource;
 
 pub(crate) use self::member::Source;
 pub(crate) use self::part::PartSender;
@@ -54,13 +56,13 @@ pub(crate) use self::part::PartSender;
 const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
 /// The maximum number of requests of a client that are open at once.
 const MAX_OPEN: usize = 10_000;
-/// The maximum number of requests to the client that are open at once.
-const MAX_PUSHES: usize = 10_000;
 
 /// A client in front of several upstreams.
 pub(crate) struct Union {
     gateway: Arc<Gateway>,
     person: Person,
+    /// The memory of the principal.
+    memory: Account,
     /// Where messages go that belong to no request of the client.
     client: ClientSender,
     members: Vec<Member>,
@@ -74,8 +76,8 @@ pub(crate) struct Union {
     unread: Unread,
     kept: Mutex<Kept>,
     open: OpenRequests,
-    /// Requests of upstreams to the client, by the ids that it knows.
-    pushes: Mutex<HashMap<RawId, Pushed>>,
+    /// Requests of upstreams to the client.
+    pushes: Mutex<Pushes>,
     listens: Mutex<Vec<Arc<Listen>>>,
     prefix: String,
     counter: AtomicU64,
@@ -94,15 +96,6 @@ struct Kept {
     subscriptions: BTreeSet<(usize, String)>,
 }
 
-/// A request of an upstream that is open at the client.
-struct Pushed {
-    session: Weak<Session>,
-    /// Its id there.
-    id: RawId,
-    /// Its token for reports of the client, if it has one.
-    token: Option<String>,
-}
-
 impl Union {
     /// Puts a client in front of these upstreams. They are connected to when it begins.
     pub(crate) fn new(
@@ -114,6 +107,7 @@ impl Union {
         let labels = Labels::new(sources.iter().map(|source| source.name.as_str()));
         let digits = random::name::<8>(gateway.desk.asker.engine());
         Arc::new(Self {
+            memory: gateway.memory.for_client(&client, &person),
             gateway,
             person,
             client,
@@ -142,9 +136,9 @@ impl Union {
     ) {
         loop {
             match source.next().await {
-                Ok(Some(Line::Message(text))) => self.from_client(text, &self.client).await,
-                Ok(Some(Line::TooLong { head, tail })) => {
-                    self.refuse_long(&Overlong::read(&head, &tail)).await;
+                Ok(Some(line)) => {
+                    let incoming = Incoming::of_line(line, &self.client, &self.gateway.settings);
+                    self.take(incoming, &self.client).await;
                 }
                 Ok(None) => return,
                 Err(error) => return tracing::warn!(%error, "reading from the client failed"),
@@ -239,38 +233,32 @@ impl Union {
 
     // ---- from the client
 
-    /// Takes a message of the client; `via` is where the response to a request goes.
+    /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        if ValueCounter::check(&text).is_err() {
-            let id = Overlong::read(&text, &[]).id;
-            let id = id.unwrap_or_else(|| RawId::new("null"));
-            let error = Reply::error(code::INVALID_REQUEST, "the message has too many values");
-            return via.respond(error.to_message(&id));
-        }
-        let envelope = match Envelope::read(&text) {
-            Ok(envelope) => envelope,
-            Err(NotAMessage::NotJson) => {
-                return tracing::debug!("skipped a line of the client that is not JSON");
-            }
-            Err(NotAMessage::NotRpc) => {
-                let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                return via.respond(error.to_message(&RawId::new("null")));
-            }
-        };
-        match &envelope.kind {
-            Kind::Batch => {
-                let messages: Vec<&RawValue> =
-                    serde_json::from_str(envelope.text).unwrap_or_default();
-                for message in messages {
-                    let message = message.get().as_bytes();
-                    if message.starts_with(b"[") {
-                        let error = Reply::error(code::INVALID_REQUEST, "Invalid request");
-                        via.respond(error.to_message(&RawId::new("null")));
-                        continue;
-                    }
-                    Box::pin(self.from_client(Bytes::copy_from_slice(message), via)).await;
+        self.take(Incoming::read(text, via, &self.gateway.settings), via)
+            .await;
+    }
+
+    async fn take(self: &Arc<Self>, incoming: Incoming, via: &ClientSender) {
+        match incoming {
+            Incoming::One(text) => self.client_sent(&text, via).await,
+            Incoming::Several { messages, via } => {
+                for text in messages {
+                    self.client_sent(&text, &via).await;
                 }
             }
+            Incoming::Nothing => {}
+        }
+    }
+
+    /// Takes a single message of the client.
+    async fn client_sent(self: &Arc<Self>, text: &[u8], via: &ClientSender) {
+        let Some(envelope) = incoming::message(text, via) else {
+            return;
+        };
+        match &envelope.kind {
+            // It was refused: messages are taken apart before.
+            Kind::Batch => {}
             Kind::Response { id, .. } => self.client_replied(&RawId::new(id), &envelope, via).await,
             Kind::Notification { method, params } => {
                 self.client_notified(method, params.unwrap_or("{}")).await;
@@ -282,33 +270,25 @@ impl Union {
                     let busy = Reply::failed("too many requests are open", "busy");
                     return via.respond(busy.to_message(&id));
                 }
-                self.client_asked(&id, method, params, via).await;
+                let Some(room) = self.memory.take(text.len()) else {
+                    let busy = Reply::failed("too many calls are open", "busy");
+                    return via.respond(busy.to_message(&id));
+                };
+                let open = self.open.open(&id, room);
+                self.client_asked(open, &id, method, params, via).await;
             }
         }
     }
 
-    /// Refuses a message of the client that is too long: with an error to whoever waits for it.
-    async fn refuse_long(self: &Arc<Self>, found: &Overlong) {
-        let Some(id) = &found.id else {
-            return;
-        };
-        let error = Reply::error(code::INVALID_REQUEST, "the message is too long");
-        let message = error.to_message(id);
-        if found.has_method {
-            return self.client.push(message);
-        }
-        if let Ok(envelope) = Envelope::read(&message) {
-            self.client_replied(id, &envelope, &self.client).await;
-        }
-    }
-
     async fn client_replied(&self, id: &RawId, envelope: &Envelope<'_>, via: &ClientSender) {
-        let Some(pushed) = self.pushes.lock().remove(id) else {
+        let Some(pushed) = self.pushes.lock().take(id) else {
             return tracing::debug!(%id, "dropped a response to no request");
         };
         if let Some(session) = pushed.session.upgrade() {
             let message = envelope.with_id(&pushed.id);
-            session.from_client(message.into(), via).await;
+            if !session.take_aside(message.into(), via).await {
+                tracing::warn!("dropped an answer: the server does not read");
+            }
         }
     }
 
@@ -368,7 +348,8 @@ impl Union {
         params.set("progressToken", token);
         let message = envelope::notification("notifications/progress", &params.to_string());
         let client = session.client.clone();
-        session.from_client(message.into(), &client).await;
+        // Without room, it is not needed: newer ones follow.
+        let _ = session.take_aside(message.into(), &client).await;
     }
 
     // ---- to the client
@@ -393,16 +374,12 @@ impl Union {
             changed = Some(object.to_string());
         }
         let pushed = Pushed {
+            upstream: part.index,
             session: part.session.get().cloned().unwrap_or_default(),
             id: id.clone(),
             token,
         };
-        let mut all = self.pushes.lock();
-        if all.len() < MAX_PUSHES {
-            all.insert(known.clone(), pushed);
-        } else {
-            tracing::warn!(server = %part.words.name, "too many questions are open");
-        }
+        self.pushes.lock().insert(known.clone(), pushed);
         envelope::request(&known, method, changed.as_deref().unwrap_or(params))
     }
 
@@ -410,30 +387,14 @@ impl Union {
     fn withdrawn(&self, part: &Part, params: &str) -> Option<String> {
         let mut params = RawObject::parse(params)?;
         let id = RawId::new(params.get("requestId")?);
-        let mut pushes = self.pushes.lock();
-        let session = part.session.get()?;
-        let known = pushes
-            .iter()
-            .find(|(_, pushed)| pushed.id == id && pushed.session.ptr_eq(session))
-            .map(|(known, _)| known.clone())?;
-        pushes.remove(&known);
+        let known = self.pushes.lock().take_own(part.index, id)?;
         params.set("requestId", known.as_str().to_owned());
         Some(params.to_string())
     }
 
     /// Withdraws what an upstream has asked whose session has ended.
     fn withdraw_all(&self, part: &Part) {
-        let mut withdrawn = Vec::new();
-        self.pushes.lock().retain(|known, pushed| {
-            let is_own = part
-                .session
-                .get()
-                .is_some_and(|session| pushed.session.ptr_eq(session));
-            if is_own {
-                withdrawn.push(known.clone());
-            }
-            !is_own
-        });
+        let withdrawn = self.pushes.lock().take_all(part.index);
         for known in withdrawn {
             let reason = quoted("The server has exited");
             let params = format!(r#"{{"requestId":{known},"reason":{reason}}}"#);

@@ -32,24 +32,31 @@ struct RequiredData {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RequiredUrl {
-    elicitation_id: Option<String>,
-    url: String,
+pub(crate) struct RequiredUrl {
+    pub(crate) elicitation_id: Option<String>,
+    pub(crate) url: String,
     #[serde(default)]
-    message: String,
+    pub(crate) message: String,
+}
+
+/// The URLs that an error requires to be visited; none if they are too many to ask about.
+pub(crate) fn required_urls(error: &str) -> Vec<RequiredUrl> {
+    let required = serde_json::from_str::<RequiredError>(error).ok();
+    let data = required.and_then(|error| error.data);
+    let urls = data.map(|data| data.elicitations).unwrap_or_default();
+    if urls.len() > MAX_URLS {
+        return Vec::new();
+    }
+    urls
 }
 
 /// Leads the person to the URLs that a call requires. Returns what the client gets if the call is
 /// not to be sent again.
 pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str) -> Option<Reply> {
     let original = || Some(Reply::Error(error.to_owned()));
-    let required = serde_json::from_str::<RequiredError>(error).ok();
-    let urls = required
-        .and_then(|error| error.data)
-        .map(|data| data.elicitations);
-    let urls = urls.unwrap_or_default();
+    let urls = required_urls(error);
     let repeats = call.repeats.fetch_add(1, Ordering::Relaxed);
-    if urls.is_empty() || urls.len() > MAX_URLS || repeats >= MAX_REPEATS {
+    if urls.is_empty() || repeats >= MAX_REPEATS {
         return original();
     }
     // Before anything is asked: a visit may be reported at any time.

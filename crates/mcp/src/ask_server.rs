@@ -41,6 +41,10 @@ use crate::wrap::Wrapped;
 
 type Context = RequestContext<RoleServer>;
 
+/// Of how many questions it is remembered that their secret was not saved. A secret of which that
+/// is forgotten replaces no other.
+const MAX_UNSAVED: usize = 10_000;
+
 /// An MCP server with which an agent asks its user: the tools `ask_user`, `ask_status` and
 /// `ask_cancel`, and each template as a prompt. Returned by [`Mcp::ask_server`].
 ///
@@ -358,7 +362,13 @@ impl AskServer {
             .ask_detached(form, message, question.timeout, metadata)
             .await?;
         if secret.is_some() {
-            self.unsaved.lock().insert(asked.id.clone());
+            let mut unsaved = self.unsaved.lock();
+            if unsaved.len() >= MAX_UNSAVED
+                && let Some(other) = unsaved.iter().next().cloned()
+            {
+                unsaved.remove(&other);
+            }
+            unsaved.insert(asked.id.clone());
         }
         let mut next =
             "Show the URL to your user, then call `ask_status` with `question`.".to_owned();

@@ -205,7 +205,10 @@ impl Http {
     }
 
     /// Serves a router beside the control API, for the same callers: only admitted requests reach
-    /// it, with an [`AdmittedCaller`] among their extensions.
+    /// it, each charged to its asker, with an [`AdmittedCaller`] and the [`Asker`] among their
+    /// extensions.
+    ///
+    /// [`Asker`]: entreat_engine::Asker
     #[must_use]
     pub fn with_admitted(mut self, router: Router) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {

@@ -48,7 +48,7 @@ impl ValueCounter {
 
     /// Counts the values of a complete text.
     pub fn check(text: &[u8]) -> Result<(), TooManyValues> {
-        // Each value takes a byte at least.
+        // No text has more values than bytes, so most are not looked at.
         if text.len() <= MAX_VALUES {
             return Ok(());
         }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use entreat::AskerSettings;
+use anyhow::Context as _;
 use entreat::service::{Brand, Color, Role};
+use entreat::{AskerSettings, GATEWAY_ASKER};
 use zeroize::Zeroizing;
 
 use super::errors::ConfigErrors;
@@ -332,6 +333,12 @@ fn check_name(name: &str) -> Result<(), &'static str> {
         return Err(
             "this name is reserved for programs on this machine without a key; choose \
                     another",
+        );
+    }
+    if name == GATEWAY_ASKER {
+        return Err(
+            "this name is reserved for what the gateway asks, which an asker of this name would \
+                    see; choose another",
         );
     }
     Ok(())

@@ -78,6 +78,60 @@ fn a_session_is_of_its_key_and_its_route() {
 }
 
 #[test]
+fn guessing_keys_is_slowed_and_the_right_key_is_not() {
+    let gateway = Gateway::start("", &[]);
+    let guess = |number: usize| {
+        let who = Caller::of(&format!("guess-guess-guess-{number}"));
+        let sent = who.signed(to("one", &hello(LEGACY, &json!({}))));
+        sent.send(&gateway.address).status
+    };
+    let slowed = (0..300).filter(|number| guess(*number) == 429).count();
+    let mut tally = Tally::new();
+    tally.note(
+        "300 guesses",
+        slowed > 100,
+        format_args!("{slowed} were slowed"),
+    );
+    let right = gateway.try_begin(&alice(), "one");
+    let right = right.map(|reply| reply.status);
+    tally.note(
+        "the right key",
+        right == Some(200),
+        format_args!("{right:?}"),
+    );
+    tally.note("nothing ran", gateway.reached() == 0, gateway.reached());
+    tally.finish();
+}
+
+#[test]
+fn requests_beyond_the_rate_of_an_asker_are_refused_and_leave_room_for_others() {
+    let gateway = Gateway::start("", &[("LIMITS_REQUESTS_PER_SECOND", "3")]);
+    let session = gateway.begin(&mallory(), "one");
+    let mut tally = Tally::new();
+    let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let batch = Value::Array((0..100).map(ping).collect());
+    for (what, sent, limit) in [
+        ("single calls", ping(0), 100),
+        ("batches of a hundred", batch, 200),
+        ("what is no message", json!(7), 100),
+    ] {
+        let refused = (0..200).filter(|_| {
+            let sent = mallory().within(to("one", &sent), &session);
+            let reply = sent.send(&gateway.address);
+            reply.status == 429
+        });
+        let refused = refused.count();
+        tally.note(
+            what,
+            refused >= limit,
+            format_args!("{refused} of 200 were refused"),
+        );
+        gateway.serves_others(what);
+    }
+    tally.finish();
+}
+
+#[test]
 fn a_header_that_is_there_twice_is_refused() {
     let gateway = Gateway::start("", &[]);
     let mut tally = Tally::new();

@@ -375,6 +375,23 @@ fn a_key_can_be_replaced_by_two_for_one_asker() {
 }
 
 #[test]
+fn names_that_askers_of_our_own_have_are_refused() {
+    for (name, why) in [
+        ("local", "programs on this machine without a key"),
+        ("gateway", "reserved for what the gateway asks"),
+    ] {
+        let config = format!("[[asker]]\nname='{name}'\nkey='0123456789abcdef'\n");
+        let words = Ground::with(&config).refused(&[], &[]);
+        assert!(
+            words.contains("entreat.toml:2: `name` is invalid")
+                && words.contains(why)
+                && words.contains("choose another"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn flags_and_variables_are_told_by_their_names() {
     let ground = Ground::with("");
     let words = ground.refused(&["--log-format", "xml"], &[]);

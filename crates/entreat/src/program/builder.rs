@@ -309,6 +309,8 @@ impl Builder {
     /// When this returns, the store is open, questions that expired in the meantime are settled,
     /// templates are loaded, and the server accepts requests.
     pub async fn start(mut self) -> Result<Entreat, EntreatError> {
+        #[cfg(feature = "gateway")]
+        self.check_names()?;
         #[cfg(feature = "remote")]
         let remote = self.mcp.set_up_remote()?;
         self.set_up_parts();
@@ -402,6 +404,16 @@ impl Builder {
             task: tokio::spawn(serving),
         });
         Ok(entreat)
+    }
+
+    /// Refuses an asker that would see what the gateway asks.
+    #[cfg(feature = "gateway")]
+    fn check_names(&self) -> Result<(), EntreatError> {
+        let is_taken = |asker: &KeyedAsker| asker.name == super::GATEWAY_ASKER;
+        if self.gateway.is_some() && self.askers.iter().any(is_taken) {
+            return Err(EntreatError::ReservedName);
+        }
+        Ok(())
     }
 
     fn set_up_parts(&mut self) {

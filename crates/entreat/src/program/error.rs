@@ -17,6 +17,13 @@ pub enum EntreatError {
         /// The address to listen on.
         address: SocketAddr,
     },
+    /// An asker has the name of the gateway's own: choose another.
+    #[cfg(feature = "gateway")]
+    #[error(
+        "an asker is named `{}`, as the gateway's own is; choose another name",
+        super::GATEWAY_ASKER
+    )]
+    ReservedName,
     /// The address is in use, or is not an address of this machine.
     #[error("cannot listen on {address}")]
     Listen {

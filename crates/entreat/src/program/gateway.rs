@@ -20,6 +20,10 @@ use super::{Entreat, long_waits};
 /// Where the state of the gateway is.
 const STATUS: &str = "/gateway/status";
 
+/// The name of the asker of everything that the gateway asks. No other asker may have it: it sees
+/// the questions of all clients of the gateway.
+pub const GATEWAY_ASKER: &str = "gateway";
+
 /// Opens a page in the browser of this machine.
 pub(super) type Browser = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -40,7 +44,7 @@ impl Entreat {
     /// Prepares a gateway between MCP clients and servers: what a client cannot show is asked on
     /// the pages of this program, or on those of the service that it uses.
     pub fn gateway(&self) -> Builder {
-        let gateway = Gateway::builder(long_waits::asker(self.engine(), "gateway"));
+        let gateway = Gateway::builder(long_waits::asker(self.engine(), GATEWAY_ASKER));
         #[cfg(feature = "remote")]
         if let Some(remote) = &self.remote {
             return gateway.pages(Arc::new(remote.clone()));

@@ -2,6 +2,7 @@
 
 mod asking;
 mod extension;
+mod gateway;
 mod listener;
 mod principals;
 mod processes;

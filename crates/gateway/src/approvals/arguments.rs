@@ -119,12 +119,9 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Writes the value for a person, as lines. The members of the outermost object have the titles
-    /// that the server gives them.
-    pub(super) fn lines(
-        &self,
-        titles: &HashMap<String, String>,
-    ) -> Result<Vec<String>, Unreadable> {
+    /// Writes the value for a person, as lines of one text: a list of lines would take many times
+    /// its size. The members of the outermost object have the titles that the server gives them.
+    pub(super) fn lines(&self, titles: &HashMap<String, String>) -> Result<String, Unreadable> {
         let mut lines = Lines::default();
         match self {
             Self::Object(members) if !members.is_empty() => {
@@ -138,7 +135,7 @@ impl<'a> Tree<'a> {
             }
             other => lines.value(0, "", other)?,
         }
-        Ok(lines.lines)
+        Ok(lines.0)
     }
 }
 
@@ -171,18 +168,20 @@ fn canonical_number(text: &str) -> Cow<'_, str> {
 }
 
 #[derive(Default)]
-struct Lines {
-    lines: Vec<String>,
-    size: usize,
-}
+struct Lines(String);
 
 impl Lines {
     fn line(&mut self, indent: usize, text: &str) -> Result<(), Unreadable> {
-        self.size += 2 * indent + text.len() + 1;
-        if self.size > MAX_SHOWN {
+        if self.0.len() + 2 * indent + text.len() + 1 > MAX_SHOWN {
             return Err(Unreadable::TooLarge);
         }
-        self.lines.push(format!("{}{text}", "  ".repeat(indent)));
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        for _ in 0..indent {
+            self.0.push_str("  ");
+        }
+        self.0.push_str(text);
         Ok(())
     }
 
@@ -347,7 +346,7 @@ mod tests {
         let titles = HashMap::from([("path".to_owned(), "File".to_owned())]);
         let lines = Tree::read(text).unwrap().lines(&titles).unwrap();
         assert_eq!(
-            lines.join("\n"),
+            lines,
             "path (“File”): \"/tmp/\\\"x\\\"\"\n\
              n: 1.50\n\
              all: true\n\

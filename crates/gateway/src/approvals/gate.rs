@@ -13,6 +13,7 @@ use super::question::{Decision, NativeAnswer, Question, decision, native_decisio
 use crate::ask::ask_sheet;
 use crate::desk::Decided;
 use crate::face::Face;
+use crate::memory::Room;
 use crate::observe::Asking;
 use crate::reply::{Reply, tool_text};
 use crate::session::Session;
@@ -22,6 +23,8 @@ pub(crate) struct Gate {
     pub(super) session: Arc<Session>,
     /// Its place among the calls that may wait.
     pub(super) _place: OwnedSemaphorePermit,
+    /// The memory of its question.
+    pub(super) _room: Room,
     pub(super) tool: String,
     pub(super) question: Question,
     /// What the approval is for: the principal, server, tool and arguments.

@@ -32,7 +32,8 @@ pub(super) struct Question {
     pub(super) timeout: Duration,
     client: Option<String>,
     facts: Vec<(&'static str, String)>,
-    quotes: Vec<(&'static str, Vec<String>)>,
+    /// Lines of others.
+    quotes: Vec<(&'static str, String)>,
 }
 
 /// What a question is about.
@@ -85,7 +86,7 @@ impl Question {
         if !words.is_empty() {
             quotes.push((
                 "What the server says about the tool, in its own words",
-                words,
+                words.join("\n"),
             ));
         }
         Ok(Self {
@@ -98,6 +99,12 @@ impl Question {
         })
     }
 
+    /// How many bytes it has, here and on a page.
+    pub(super) fn size(&self) -> usize {
+        let quotes = self.quotes.iter().map(|(_, lines)| lines.len());
+        2 * quotes.sum::<usize>()
+    }
+
     /// The question as plain text. Lines of others stand behind a bar.
     pub(super) fn plain(&self) -> String {
         let mut text = String::new();
@@ -106,8 +113,8 @@ impl Question {
         }
         for (name, lines) in &self.quotes {
             writeln!(text, "\n{name}:").unwrap_or_default();
-            for line in lines {
-                let mut rest = line.as_str();
+            for line in lines.split('\n') {
+                let mut rest = line;
                 loop {
                     let end = rest.char_indices().nth(WIDTH).map(|(end, _)| end);
                     let (part, more) = rest.split_at(end.unwrap_or(rest.len()));
@@ -131,11 +138,7 @@ impl Question {
         }
         for (name, lines) in &self.quotes {
             let fence = fence(lines);
-            writeln!(text, "\n**{name}:**\n\n{fence}").unwrap_or_default();
-            for line in lines {
-                writeln!(text, "{line}").unwrap_or_default();
-            }
-            writeln!(text, "{fence}").unwrap_or_default();
+            writeln!(text, "\n**{name}:**\n\n{fence}\n{lines}\n{fence}").unwrap_or_default();
         }
         if text.len() > markdown::MAX_LENGTH || TextFormat::Markdown.read(&text).is_none() {
             return (self.plain(), TextFormat::Plain);
@@ -252,9 +255,9 @@ fn escaped(text: &str) -> String {
 }
 
 /// A fence that no line within can end.
-fn fence(lines: &[String]) -> String {
-    let tildes = |line: &String| line.chars().take_while(|c| matches!(c, ' ' | '~')).count();
-    let longest = lines.iter().map(tildes).max().unwrap_or_default();
+fn fence(lines: &str) -> String {
+    let tildes = |line: &str| line.chars().take_while(|c| matches!(c, ' ' | '~')).count();
+    let longest = lines.split('\n').map(tildes).max().unwrap_or_default();
     "~".repeat(longest.max(2) + 1)
 }
 

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::arguments::visible;
+use crate::policy::is_name;
 
 /// The maximum number of tools that are remembered.
 const MAX_TOOLS: usize = 2_000;
@@ -17,10 +18,35 @@ const MAX_TITLES: usize = 100;
 /// The longest title and description that are shown, in characters.
 const MAX_TITLE: usize = 120;
 const MAX_DESCRIPTION: usize = 2_000;
+/// How much is remembered of all tools of a server together, in bytes.
+const MAX_BYTES: usize = 4 << 20;
 
 /// The tools of one server.
 #[derive(Default)]
-pub(super) struct KnownTools(Mutex<HashMap<String, Arc<Tool>>>);
+pub(super) struct KnownTools(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    tools: HashMap<String, Arc<Tool>>,
+    bytes: usize,
+}
+
+impl Known {
+    /// Notes a tool in place of the one that had its name, if there is room.
+    fn insert(&mut self, name: &str, tool: Tool) {
+        let size = |tool: &Tool| name.len() + tool.size();
+        let before = self.tools.get(name).map_or(0, |tool| size(tool));
+        let bytes = self.bytes - before + size(&tool);
+        let has_place = self.tools.len() < MAX_TOOLS || before > 0;
+        if has_place && bytes <= MAX_BYTES {
+            self.tools.insert(name.to_owned(), Arc::new(tool));
+            self.bytes = bytes;
+        } else if self.tools.remove(name).is_some() {
+            // What it was is not what it is.
+            self.bytes -= before;
+        }
+    }
+}
 
 /// A tool in its server's words.
 #[derive(Debug, Default)]
@@ -62,15 +88,15 @@ impl KnownTools {
             let Some(name) = tool.get("name").and_then(Value::as_str) else {
                 continue;
             };
-            if known.len() < MAX_TOOLS || known.contains_key(name) {
-                known.insert(name.to_owned(), Arc::new(Tool::of(&tool)));
+            if is_name(name) {
+                known.insert(name, Tool::of(&tool));
             }
         }
     }
 
     /// What is known of a tool. Of one that was never listed, nothing is.
     pub(super) fn get(&self, name: &str) -> Arc<Tool> {
-        self.0.lock().get(name).cloned().unwrap_or_default()
+        self.0.lock().tools.get(name).cloned().unwrap_or_default()
     }
 }
 
@@ -84,7 +110,7 @@ impl Tool {
         let titles = properties.into_iter().flatten().take(MAX_TITLES);
         let titles = titles.filter_map(|(name, property)| {
             let title = line(property.get("title")?, MAX_TITLE)?;
-            Some((name.clone(), title))
+            is_name(name).then(|| (name.clone(), title))
         });
         let hints = annotations.and_then(|it| Hints::deserialize(it).ok());
         let description = tool.get("description").and_then(Value::as_str);
@@ -94,6 +120,14 @@ impl Tool {
             hints: hints.unwrap_or_default(),
             titles: titles.collect(),
         }
+    }
+
+    /// How many bytes its words have.
+    fn size(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let titles = self.titles.iter();
+        let titles = titles.map(|(name, title)| name.len() + title.len());
+        size_of::<Self>() + length(&self.title) + length(&self.description) + titles.sum::<usize>()
     }
 
     /// Whether it may destroy something. As the protocol has it, it may unless its hints deny it.
@@ -194,10 +228,23 @@ mod tests {
             .map(|n| serde_json::json!({"name": format!("t{n}"), "description": "x".repeat(9_000)}))
             .collect();
         known.note(&serde_json::json!({"tools": tools}).to_string());
-        assert_eq!(known.0.lock().len(), MAX_TOOLS);
+        assert!(known.0.lock().tools.len() <= MAX_TOOLS);
+        assert!(known.0.lock().bytes <= MAX_BYTES);
         assert_eq!(
             known.get("t0").words()[0].chars().count(),
             MAX_DESCRIPTION + 1
         );
+        // Each list may have new names, of any length.
+        for n in 0..10 {
+            let tools = [serde_json::json!({"name": "n".repeat(n + (1 << 20)), "title": "t"})];
+            known.note(&serde_json::json!({"tools": tools}).to_string());
+        }
+        assert!(known.0.lock().tools.keys().all(|name| name.len() < 1 << 10));
+        let small: Vec<_> = (0..MAX_TOOLS + 5)
+            .map(|n| serde_json::json!({"name": format!("s{n}")}))
+            .collect();
+        let known = KnownTools::default();
+        known.note(&serde_json::json!({"tools": small}).to_string());
+        assert_eq!(known.0.lock().tools.len(), MAX_TOOLS);
     }
 }

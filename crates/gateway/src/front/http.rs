@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
 use entreat_engine::fair_queue::FairQueue;
+use entreat_engine::{ActError, Asker};
 use entreat_wire::values::ValueCounter;
 use futures_util::{StreamExt as _, stream};
 use http::request::Parts;
@@ -23,13 +24,15 @@ use super::live::{FrontSettings, Live, Route, Sessions, Target};
 use super::modern_headers;
 use super::stream::{Next, Reader, Stream};
 use crate::client::ClientSender;
-use crate::envelope::{Envelope, Kind, NotAMessage, RawId};
+use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::gateway::Gateway;
+use crate::incoming;
 use crate::meta;
 use crate::modern::declared;
 use crate::observe::UpstreamStatus;
 use crate::reply::{Reply, code, error_code};
 use crate::session::Person;
+use crate::settings::GatewaySettings;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -48,14 +51,13 @@ const SMALL: usize = 64 << 10;
 /// How many larger ones are read at once, in total and of one principal.
 const LARGE_BODIES: usize = 8;
 const LARGE_BODIES_EACH: usize = 2;
-/// The maximum number of messages in a batch.
-const MAX_BATCH: usize = 100;
 
 /// Serves upstream servers over Streamable HTTP: each at `/mcp/NAME`, and all as one at `/mcp`.
 /// Cheap to clone.
 ///
 /// Requests need a [`Person`] among their extensions, which a layer around the router puts there
-/// after it has judged who calls.
+/// after it has judged who calls. Each message of a batch beyond the first is charged to the
+/// [`Asker`], if there is one too.
 #[derive(Clone)]
 pub struct Front(Arc<Inner>);
 
@@ -125,6 +127,7 @@ impl Front {
         let Some(person) = request.extensions().get::<Person>().cloned() else {
             return refuse(StatusCode::UNAUTHORIZED, "it is not known who calls");
         };
+        let asker = request.extensions().get::<Asker>().cloned();
         let (
             Parts {
                 method, headers, ..
@@ -143,7 +146,13 @@ impl Front {
                     return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
                 match self.body(&person, &headers, body).await {
-                    Ok(body) => self.post(target, &person, &headers, body).await,
+                    Ok(body) => {
+                        let settings = self.0.sessions.settings_of_gateway();
+                        if let Some(refusal) = charge_batch(asker.as_ref(), &body, settings) {
+                            return refusal;
+                        }
+                        self.post(target, &person, &headers, body).await
+                    }
                     Err(response) => response,
                 }
             }
@@ -287,7 +296,7 @@ impl Front {
             Ok(live) => live,
             Err(response) => return *response,
         };
-        let messages = match parts(envelope, body) {
+        let messages = match parts(envelope, body, self.0.sessions.settings_of_gateway()) {
             Ok(messages) => messages,
             Err(response) => return *response,
         };
@@ -457,6 +466,27 @@ impl Front {
     }
 }
 
+/// Charges the messages of a batch to an asker, who was charged for the first already. Returns what
+/// refuses the batch if there are too many.
+fn charge_batch(
+    asker: Option<&Asker>,
+    body: &[u8],
+    settings: &GatewaySettings,
+) -> Option<Response> {
+    let asker = asker.filter(|_| envelope::is_batch(body))?;
+    let batch = Envelope::read(body).ok()?;
+    for _ in incoming::split(&batch, settings).ok()?.iter().skip(1) {
+        if let Err(ActError::RateLimited { retry_after }) = asker.charge() {
+            let text = format!(
+                "too many messages: try again in {} ms",
+                retry_after.as_millis()
+            );
+            return Some(refuse(StatusCode::TOO_MANY_REQUESTS, &text));
+        }
+    }
+    None
+}
+
 /// Reads a body until it ends or is longer than this. Returns whether it has ended.
 async fn read_up_to(
     body: &mut BodyDataStream,
@@ -619,17 +649,17 @@ fn event_id(text: &str) -> Option<(u64, u64)> {
 }
 
 /// The messages of a body, and whether they are requests.
-fn parts(envelope: &Envelope<'_>, body: &Bytes) -> Result<Vec<(Bytes, bool)>, Box<Response>> {
+fn parts(
+    envelope: &Envelope<'_>,
+    body: &Bytes,
+    settings: &GatewaySettings,
+) -> Result<Vec<(Bytes, bool)>, Box<Response>> {
     let invalid = |text| Box::new(failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text));
     let is_request = |envelope: &Envelope<'_>| matches!(envelope.kind, Kind::Request { .. });
     if !matches!(envelope.kind, Kind::Batch) {
         return Ok(vec![(body.clone(), is_request(envelope))]);
     }
-    let messages: Vec<&RawValue> =
-        serde_json::from_str(envelope.text).map_err(|_| invalid("Invalid request"))?;
-    if messages.is_empty() || messages.len() > MAX_BATCH {
-        return Err(invalid("a batch has between 1 and 100 messages"));
-    }
+    let messages = incoming::split(envelope, settings).map_err(invalid)?;
     let read = |message: &RawValue| {
         let text = message.get();
         match Envelope::read(text.as_bytes()) {

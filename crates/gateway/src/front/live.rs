@@ -24,6 +24,7 @@ use crate::observe::{Observer, Seen, UpstreamStatus};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
+use crate::settings::GatewaySettings;
 use crate::union::Union;
 
 /// Connects to an upstream server, or starts it.
@@ -203,6 +204,10 @@ impl Sessions {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
+    }
+
+    pub(super) fn settings_of_gateway(&self) -> &GatewaySettings {
+        &self.gateway.settings
     }
 
     /// Takes over what an earlier process has left in the store.

@@ -3,7 +3,7 @@
 //! A stream belongs to one POST, or is the general one of a session. It keeps what the client has
 //! not read, so that a response body that breaks can be resumed after the last event that arrived.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +25,9 @@ const MAX_BYTES: usize = 24 << 20;
 const KEPT_BYTES: usize = 256 << 10;
 const KEPT_MESSAGES: usize = 64;
 
+/// The longest token and the longest change of a list that are compared with others.
+const MAX_KEY: usize = 1 << 10;
+
 /// A queue of messages that one response body at a time reads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream(Arc<Shared>);
@@ -44,8 +47,7 @@ struct Queue {
     /// Messages that were read already.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
-    waiting: VecDeque<Bytes>,
-    waiting_bytes: usize,
+    waiting: Waiting,
     /// How many responses are still to come; the general stream of a session never ends by itself.
     open: Option<usize>,
     is_closed: bool,
@@ -112,17 +114,17 @@ impl Stream {
     }
 
     pub(crate) fn push(&self, message: Vec<u8>) {
-        self.change(|queue| queue.add(message, VecDeque::push_back));
+        self.change(|queue| queue.add(message, Waiting::push_back));
     }
 
     pub(crate) fn push_first(&self, message: Vec<u8>) {
-        self.change(|queue| queue.add(message, VecDeque::push_front));
+        self.change(|queue| queue.add(message, Waiting::push_front));
     }
 
     /// Adds a response. The stream ends with the last one.
     pub(crate) fn respond(&self, message: Vec<u8>) {
         self.change(|queue| {
-            queue.add(message, VecDeque::push_back);
+            queue.add(message, Waiting::push_back);
             if let Some(open) = &mut queue.open {
                 *open = open.saturating_sub(1);
             }
@@ -137,7 +139,7 @@ impl Stream {
     /// Whether everything was read, and nothing will come.
     pub(crate) fn is_over(&self) -> bool {
         let queue = self.0.queue.lock();
-        queue.is_closed || queue.open == Some(0) && queue.waiting.is_empty()
+        queue.is_closed || queue.open == Some(0) && queue.waiting.messages.is_empty()
     }
 
     /// Whether nothing will come that nobody reads.
@@ -206,68 +208,44 @@ impl Stream {
 }
 
 impl Queue {
-    fn add(&mut self, message: Vec<u8>, add: fn(&mut VecDeque<Bytes>, Bytes)) {
+    fn add(&mut self, message: Vec<u8>, add: fn(&mut Waiting, Bytes)) {
         if self.is_closed {
             return;
         }
-        if self.waiting.len() >= MANY && self.gives_way(&message) {
+        if self.waiting.messages.len() >= MANY && self.gives_way(&message) {
+            self.dropped += 1;
             return;
         }
-        let bytes = self.waiting_bytes + message.len();
+        let bytes = self.waiting.bytes + message.len();
         if bytes > MAX_BYTES || !self.memory.resize(bytes + self.kept_bytes) {
             tracing::warn!("a client does not read its stream, which was closed");
             self.is_closed = true;
-            self.waiting.clear();
-            self.waiting_bytes = 0;
+            self.waiting = Waiting::default();
             self.memory.resize(self.kept_bytes);
             return;
         }
-        self.waiting_bytes += message.len();
         add(&mut self.waiting, message.into());
     }
 
     /// Lets notifications give way: the newest progress of a call stands for all before it, and
     /// logs are dropped. Returns whether the message itself is not needed any more.
     fn gives_way(&mut self, message: &[u8]) -> bool {
-        let Ok(Envelope {
-            kind: Kind::Notification { method, params },
-            ..
-        }) = Envelope::read(message)
-        else {
-            return false;
-        };
-        match method.as_ref() {
-            "notifications/message" => {}
-            "notifications/progress" => {
-                let Some(token) = params.and_then(progress_token) else {
+        match About::of(message) {
+            None => false,
+            Some(About::Log) => true,
+            Some(About::Change(key)) => self.waiting.find(&key).is_some(),
+            Some(About::Progress(key)) => {
+                let Some(old) = self.waiting.find(&key).map(|old| old.len()) else {
                     return false;
                 };
-                // The last, so that what comes before it is less.
-                let same = self.waiting.iter().rposition(|waiting| {
-                    memchr::memmem::find(waiting, b"notifications/progress").is_some()
-                        && Envelope::read(waiting).is_ok_and(|envelope| {
-                            envelope.params().and_then(progress_token).as_deref() == Some(&token)
-                        })
-                });
-                let Some(same) = same else {
-                    return false;
-                };
-                if let Some(old) = self.waiting.get_mut(same) {
-                    self.waiting_bytes = self.waiting_bytes + message.len() - old.len();
-                    *old = Bytes::copy_from_slice(message);
+                let bytes = self.waiting.bytes + message.len() - old;
+                if bytes <= MAX_BYTES && self.memory.resize(bytes + self.kept_bytes) {
+                    let message = Bytes::copy_from_slice(message);
+                    self.waiting.replace(&key, message);
                 }
+                true
             }
-            // Of the same change once is enough.
-            _ if method.ends_with("list_changed") => {
-                let is_there = self.waiting.iter().any(|waiting| waiting == message);
-                if !is_there {
-                    return false;
-                }
-            }
-            _ => return false,
         }
-        self.dropped += 1;
-        true
     }
 
     /// Takes back what was read, from a message on.
@@ -276,14 +254,12 @@ impl Queue {
             && let Some(message) = self.kept.pop_back()
         {
             self.kept_bytes -= message.len();
-            self.waiting_bytes += message.len();
             self.waiting.push_front(message);
         }
     }
 
     fn take(&mut self) -> Option<(u64, Bytes)> {
         let message = self.waiting.pop_front()?;
-        self.waiting_bytes -= message.len();
         let number = self.first + self.kept.len() as u64;
         self.kept_bytes += message.len();
         self.kept.push_back(message.clone());
@@ -296,13 +272,125 @@ impl Queue {
             self.kept_bytes -= old.len();
             self.first += 1;
         }
-        self.memory.resize(self.waiting_bytes + self.kept_bytes);
+        self.memory.resize(self.waiting.bytes + self.kept_bytes);
         Some((number, message))
     }
 }
 
-fn progress_token(params: &str) -> Option<String> {
-    Some(RawObject::parse(params)?.get("progressToken")?.to_owned())
+/// Messages that nobody has read.
+#[derive(Debug, Default)]
+struct Waiting {
+    messages: VecDeque<Bytes>,
+    bytes: usize,
+    /// The place of the first message; those behind it count up.
+    first: i64,
+    /// The places of the messages that newer ones may make needless. There are none as long as
+    /// nobody has asked: most streams are read.
+    places: Option<HashMap<Key, i64>>,
+}
+
+/// What a notification is about: of two with one key, one is enough.
+type Key = Box<[u8]>;
+
+impl Waiting {
+    fn push_back(&mut self, message: Bytes) {
+        if let Some(places) = &mut self.places
+            && let Some(key) = About::of(&message).and_then(About::key)
+        {
+            places.insert(key, self.first + count(&self.messages));
+        }
+        self.bytes += message.len();
+        self.messages.push_back(message);
+    }
+
+    fn push_front(&mut self, message: Bytes) {
+        self.first -= 1;
+        if let Some(places) = &mut self.places
+            && let Some(key) = About::of(&message).and_then(About::key)
+        {
+            // The last stands for those before it.
+            places.entry(key).or_insert(self.first);
+        }
+        self.bytes += message.len();
+        self.messages.push_front(message);
+    }
+
+    fn pop_front(&mut self) -> Option<Bytes> {
+        let message = self.messages.pop_front()?;
+        if let Some(places) = &mut self.places
+            && let Some(key) = About::of(&message).and_then(About::key)
+            && places.get(&key) == Some(&self.first)
+        {
+            places.remove(&key);
+        }
+        self.first += 1;
+        self.bytes -= message.len();
+        if self.messages.is_empty() {
+            self.places = None;
+        }
+        Some(message)
+    }
+
+    /// The last message with a key.
+    fn find(&mut self, key: &Key) -> Option<&mut Bytes> {
+        let (messages, first) = (&self.messages, self.first);
+        let places = self.places.get_or_insert_with(|| {
+            let keyed = messages.iter().zip(first..);
+            let keyed = keyed.filter_map(|(it, place)| Some((About::of(it)?.key()?, place)));
+            keyed.collect()
+        });
+        let index = usize::try_from(places.get(key)? - self.first).ok()?;
+        self.messages.get_mut(index)
+    }
+
+    fn replace(&mut self, key: &Key, message: Bytes) {
+        let new = message.len();
+        let old = self.find(key).map(|old| std::mem::replace(old, message));
+        if let Some(old) = old {
+            self.bytes = self.bytes + new - old.len();
+        }
+    }
+}
+
+fn count(messages: &VecDeque<Bytes>) -> i64 {
+    i64::try_from(messages.len()).unwrap_or(i64::MAX)
+}
+
+/// A notification that may give way.
+enum About {
+    Log,
+    /// How far a call is.
+    Progress(Key),
+    /// That a list has changed: of the same change once is enough.
+    Change(Key),
+}
+
+impl About {
+    fn of(message: &[u8]) -> Option<Self> {
+        let Kind::Notification { method, params } = Envelope::read(message).ok()?.kind else {
+            return None;
+        };
+        match method.as_ref() {
+            "notifications/message" => Some(Self::Log),
+            "notifications/progress" => {
+                let token = RawObject::parse(params?)?.get("progressToken")?.to_owned();
+                let is_short = token.len() <= MAX_KEY;
+                is_short.then(|| Self::Progress(token.into_bytes().into()))
+            }
+            _ if method.ends_with("list_changed") && message.len() <= MAX_KEY => {
+                Some(Self::Change(message.into()))
+            }
+            _ => None,
+        }
+    }
+
+    fn key(self) -> Option<Key> {
+        match self {
+            Self::Log => None,
+            // No message is a token.
+            Self::Progress(key) | Self::Change(key) => Some(key),
+        }
+    }
 }
 
 impl fmt::Debug for Shared {
@@ -467,6 +555,53 @@ mod tests {
         assert_eq!(*told.lock(), ["closed", "late"]);
         closed.abandoned().expect("it cancels").await;
         assert!(legacy.abandoned().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_gives_way_is_found_however_many_and_large_messages_wait() {
+        let stream = Stream::new(1);
+        let changed = || notification("notifications/tools/list_changed", "{}");
+        // 16 MiB that have to arrive.
+        for _ in 0..4 {
+            stream.push(notification("x", &format!("\"{}\"", "x".repeat(4 << 20))));
+        }
+        for _ in 0..60_000 {
+            stream.push(notification("x", "{}"));
+        }
+        stream.push(progress(1, 0));
+        stream.push(changed());
+        // Looking through all of them for each of these would take minutes.
+        for value in 1..=60_000 {
+            stream.push(progress(1, value));
+            stream.push(changed());
+        }
+        let waiting = stream.0.queue.lock().waiting.messages.len();
+        assert_eq!(waiting, 4 + 60_000 + 2);
+        let reader = stream.read(None);
+        for _ in 0..4 + 60_000 {
+            reader.next().await;
+        }
+        assert!(text(&reader).await.contains("\"progress\":60000}"));
+        stream.push(changed());
+        // The first one waits still.
+        assert!(text(&reader).await.contains("list_changed"));
+        stream.push_first(progress(1, 7));
+        assert!(text(&reader).await.contains("\"progress\":7}"));
+    }
+
+    #[tokio::test]
+    async fn progress_in_place_of_another_takes_no_more_than_the_bound() {
+        let stream = Stream::new(1);
+        for token in 0..300 {
+            stream.push(progress(token, 0));
+        }
+        for token in 0..300 {
+            let message = "x".repeat(1 << 20);
+            let params = format!(r#"{{"progressToken":{token},"message":"{message}"}}"#);
+            stream.push(notification("notifications/progress", &params));
+        }
+        assert!(stream.0.queue.lock().waiting.bytes <= MAX_BYTES);
+        assert!(!stream.is_over());
     }
 
     #[tokio::test]

@@ -23,8 +23,7 @@ pub use launch::{LAUNCH, exec_bound_to_parent};
 
 use self::group::Group;
 use super::lines::{Line, LineSource, Outbox, Overlong};
-use super::{Closed, Failure, UpstreamEvent};
-use crate::envelope;
+use super::{Closed, Failure, UpstreamEvent, refusal, too_many_values};
 
 /// How long a server may take to exit once its stdin is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -145,6 +144,11 @@ impl ChildSender {
         self.0.outbox.send(message).await;
     }
 
+    /// Whether [`send`](Self::send) would wait.
+    pub fn is_congested(&self) -> bool {
+        self.0.outbox.is_full()
+    }
+
     /// Sends a message without waiting; see [`Outbox::push`] for what bounds that.
     pub fn push(&self, message: Vec<u8>) {
         self.0.outbox.push(message);
@@ -178,17 +182,22 @@ impl ChildReceiver {
                 line = self.source.next() => line,
                 () = given_up(&mut self.life) => Ok(None),
             };
-            match line {
+            let refused = match line {
                 Ok(Some(Line::Message(text))) if looks_like_json(&text) => {
-                    return UpstreamEvent::Message { text, via: None };
-                }
-                Ok(Some(Line::Message(text))) => self.noise.write(&text),
-                Ok(Some(Line::TooLong { head, tail })) => {
-                    if let Some(event) = self.too_long(&Overlong::read(&head, &tail)) {
-                        return event;
+                    match too_many_values(&text) {
+                        None => return UpstreamEvent::Message { text, via: None },
+                        Some(found) => found,
                     }
                 }
+                Ok(Some(Line::Message(text))) => {
+                    self.noise.write(&text);
+                    continue;
+                }
+                Ok(Some(Line::TooLong { head, tail })) => Overlong::read(&head, &tail),
                 Ok(None) | Err(_) => break,
+            };
+            if let Some(event) = self.too_long(&refused) {
+                return event;
             }
         }
         self.handle.end.cancel();
@@ -199,15 +208,13 @@ impl ChildReceiver {
 
     fn too_long(&self, message: &Overlong) -> Option<UpstreamEvent> {
         let longest = self.longest;
-        tracing::warn!("the server sent a message of more than {longest} bytes");
+        let failure = Failure::too_long(longest);
+        tracing::warn!("the server sent something too long: {failure}");
         let id = message.id.clone()?;
         if message.has_method {
-            let error =
-                format!(r#"{{"code":-32600,"message":"The message exceeds {longest} bytes"}}"#);
-            self.handle.outbox.push(envelope::error(&id, &error));
+            self.handle.outbox.push(refusal(&id, longest));
             return None;
         }
-        let failure = Failure::Unexpected(format!("a message of more than {longest} bytes"));
         Some(UpstreamEvent::Failed { id, failure })
     }
 }

@@ -161,6 +161,11 @@ impl HttpSender {
         self.0.0.send(message).await;
     }
 
+    /// Whether [`send`](Self::send) would wait with an answer or a notification.
+    pub fn is_congested(&self) -> bool {
+        self.0.0.is_congested()
+    }
+
     /// Closes the stream of a request, which in 2026-07-28 cancels it. Its events no longer come,
     /// except those that wait to be fetched.
     pub fn abandon(&self, id: &RawId) {

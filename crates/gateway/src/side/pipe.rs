@@ -7,7 +7,7 @@ use std::future::pending;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::lines::{Line, LineSource, MAX_MESSAGE, Outbox, Overlong};
-use super::{Closed, Failure, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use super::{Closed, Failure, UpstreamEvent, UpstreamReceiver, UpstreamSender, too_many_values};
 
 /// Receives the messages of a server on a connection.
 pub struct PipeReceiver {
@@ -41,21 +41,20 @@ impl PipeReceiver {
             pending::<()>().await;
         }
         loop {
-            match self.source.next().await {
-                Ok(Some(Line::Message(text))) => return UpstreamEvent::Message { text, via: None },
-                Ok(Some(Line::TooLong { head, tail })) => {
-                    let found = Overlong::read(&head, &tail);
-                    if let Some(id) = found.id.filter(|_| !found.has_method) {
-                        let failure = Failure::Unexpected(format!(
-                            "a message of more than {MAX_MESSAGE} bytes"
-                        ));
-                        return UpstreamEvent::Failed { id, failure };
-                    }
-                }
+            let found = match self.source.next().await {
+                Ok(Some(Line::Message(text))) => match too_many_values(&text) {
+                    None => return UpstreamEvent::Message { text, via: None },
+                    Some(found) => found,
+                },
+                Ok(Some(Line::TooLong { head, tail })) => Overlong::read(&head, &tail),
                 Ok(None) | Err(_) => {
                     self.is_closed = true;
                     return UpstreamEvent::Closed(Closed::Exited(None));
                 }
+            };
+            if let Some(id) = found.id.filter(|_| !found.has_method) {
+                let failure = Failure::too_long(MAX_MESSAGE);
+                return UpstreamEvent::Failed { id, failure };
             }
         }
     }

@@ -25,6 +25,12 @@ pub(super) enum Handshake {
 }
 
 impl Handshake {
+    /// How many bytes of it are kept.
+    pub(super) fn size(&self) -> usize {
+        let (Self::Legacy { params: kept, .. } | Self::Modern { meta: kept }) = self;
+        kept.len()
+    }
+
     /// Reads the parameters of `initialize`. Tasks have ids of one upstream, so there are none here.
     pub(super) fn legacy(params: &str) -> Option<Self> {
         let mut params = RawObject::parse(params)?;

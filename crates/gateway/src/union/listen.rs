@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::member::Up;
+use super::open::OpenRequest;
 use super::part::{Part, PartSender};
 use super::{LISTS, Union};
 use crate::client::ClientSender;
@@ -148,8 +149,13 @@ impl Listen {
 
 impl Union {
     /// Opens a stream for the client.
-    pub(super) fn listen(self: &Arc<Self>, id: &RawId, params: &str, client: &ClientSender) {
-        let open = self.open.open(id);
+    pub(super) fn listen(
+        self: &Arc<Self>,
+        open: OpenRequest,
+        id: &RawId,
+        params: &str,
+        client: &ClientSender,
+    ) {
         let listen = Arc::new(Listen {
             id: id.clone(),
             client: client.clone(),
@@ -180,7 +186,7 @@ impl Union {
             };
             tokio::select! {
                 biased;
-                () = open.cancelled.cancelled() => {}
+                () = open.cancelled.cancelled() => listen.client.forgo(),
                 () = super::until(abandoned) => {}
                 () = union.stop.cancelled() => {
                     let ended = Reply::failed("the session has ended", "ended");

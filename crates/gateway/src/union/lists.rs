@@ -17,6 +17,7 @@ use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::json::{RawObject, quoted};
 use crate::links::{self, RESUME};
+use crate::memory::{Growing, Room};
 use crate::modern::declared;
 use crate::reply::{Reply, code, error_code};
 
@@ -85,8 +86,21 @@ impl List {
     }
 }
 
-/// A merged list: entries by name or URI, in their order.
-type Merged = Arc<BTreeMap<String, String>>;
+/// A merged list.
+pub(super) struct MergedList {
+    /// Its entries by name or URI, in their order.
+    entries: BTreeMap<String, String>,
+    /// Their memory, for as long as anybody reads the list.
+    _room: Room,
+}
+
+type Merged = Arc<MergedList>;
+
+/// What one upstream has listed, and the memory of that while it is merged.
+struct Listed {
+    entries: Vec<String>,
+    memory: Growing,
+}
 
 /// Lists of which a client has not read all pages.
 #[derive(Default)]
@@ -154,7 +168,7 @@ impl Union {
         let mut page = Vec::new();
         let mut bytes = 0;
         let mut last = None;
-        for (key, entry) in merged.range::<str, _>((from, Unbounded)) {
+        for (key, entry) in merged.entries.range::<str, _>((from, Unbounded)) {
             let is_full = page.len() >= self.gateway.settings.page.max(1)
                 || bytes + entry.len() > PAGE_BYTES && !page.is_empty();
             if is_full {
@@ -182,7 +196,7 @@ impl Union {
             let params = &params;
             async move {
                 let read = match status {
-                    Status::Up(up) if !up.about.has(list.capability()) => Ok(Vec::new()),
+                    Status::Up(up) if !up.about.has(list.capability()) => Ok(self.nothing()),
                     Status::Up(up) => {
                         let reading = self.read_all(&up, list, params, client);
                         tokio::select! {
@@ -211,8 +225,9 @@ impl Union {
         }
         let mut merged = BTreeMap::new();
         for (index, read) in reads {
+            let read = read.and_then(|listed| self.merge(list, index, &listed, &mut merged));
             match read {
-                Ok(entries) => self.merge(list, index, &entries, &mut merged),
+                Ok(()) => {}
                 Err(reason) => {
                     let server = self.name(index);
                     let method = list.method();
@@ -226,7 +241,23 @@ impl Union {
         {
             merged.insert(RESUME.to_owned(), links::definition(RESUME));
         }
-        Ok(Arc::new(merged))
+        let bytes = merged
+            .iter()
+            .map(|(known, entry)| known.len() + entry.len());
+        let Some(room) = self.memory.take(bytes.sum()) else {
+            return Err(Reply::failed(NO_ROOM, "busy"));
+        };
+        Ok(Arc::new(MergedList {
+            entries: merged,
+            _room: room,
+        }))
+    }
+
+    fn nothing(&self) -> Listed {
+        Listed {
+            entries: Vec::new(),
+            memory: Growing::of(self.memory.clone()),
+        }
     }
 
     /// What the client shows that sends these parameters.
@@ -243,14 +274,14 @@ impl Union {
         &self,
         list: List,
         index: usize,
-        entries: &[String],
+        listed: &Listed,
         merged: &mut BTreeMap<String, String>,
-    ) {
+    ) -> Result<(), String> {
         let words = Words {
             name: self.name(index).to_owned(),
             label: self.labels.get(index).to_owned(),
         };
-        let keyed = entries.iter().filter_map(|entry| {
+        let keyed = listed.entries.iter().filter_map(|entry| {
             let key = RawObject::parse(entry)?.string(list.key())?;
             Some((key, entry))
         });
@@ -258,7 +289,12 @@ impl Union {
         let names = self.names(list);
         if let Some(names) = names {
             let all: Vec<String> = keyed.iter().map(|(key, _)| key.clone()).collect();
-            names.lock().set(&self.upstream_names(), index, all);
+            // Each is there twice: as it is called there, and in the union.
+            let room = self
+                .memory
+                .take(all.iter().map(|name| 2 * name.len()).sum());
+            let room = room.ok_or(NO_ROOM)?;
+            names.lock().set(&self.upstream_names(), index, all, room);
         }
         for (key, entry) in keyed {
             let known = match names {
@@ -277,6 +313,7 @@ impl Union {
                 merged.entry(known).or_insert(entry);
             }
         }
+        Ok(())
     }
 
     /// Reads all pages of one upstream's list.
@@ -286,8 +323,8 @@ impl Union {
         list: List,
         params: &str,
         client: &ClientSender,
-    ) -> Result<Vec<String>, String> {
-        let mut entries: Vec<String> = Vec::new();
+    ) -> Result<Listed, String> {
+        let mut listed = self.nothing();
         let mut bytes = 0;
         let mut params = RawObject::parse(params).unwrap_or_default();
         for _ in 0..MAX_PAGES {
@@ -295,7 +332,7 @@ impl Union {
             let asked = self.ask(&up.session, &up.part, client, list.method(), &text);
             let result = match asked.await {
                 Reply::Result(result) => result,
-                Reply::Error(error) if error_code(&error) == Some(NO_METHOD) => return Ok(entries),
+                Reply::Error(error) if error_code(&error) == Some(NO_METHOD) => return Ok(listed),
                 Reply::Error(error) => return Err(error),
             };
             let result = RawObject::parse(&result).ok_or("its list is not an object")?;
@@ -304,22 +341,28 @@ impl Union {
                 serde_json::from_str(page).map_err(|_| "its list is not an array".to_owned())?;
             for entry in page {
                 bytes += entry.get().len();
-                if entries.len() >= MAX_ENTRIES || bytes > MAX_BYTES {
+                if listed.entries.len() >= MAX_ENTRIES || bytes > MAX_BYTES {
                     let server = &up.part.words.name;
                     let method = list.method();
                     tracing::warn!(%server, method, "the rest of a list is left out: it is too long");
-                    return Ok(entries);
+                    return Ok(listed);
                 }
-                entries.push(entry.get().to_owned());
+                if !listed.memory.resize(bytes) {
+                    return Err(NO_ROOM.to_owned());
+                }
+                listed.entries.push(entry.get().to_owned());
             }
             match result.string("nextCursor") {
                 Some(cursor) => params.set("cursor", quoted(&cursor)),
-                None => return Ok(entries),
+                None => return Ok(listed),
             }
         }
-        Ok(entries)
+        Ok(listed)
     }
 }
+
+/// Why there is no list, if the share of memory is used up.
+const NO_ROOM: &str = "there is no memory for the list: too much waits to be fetched already";
 
 const NO_METHOD: i64 = code::METHOD_NOT_FOUND as i64;
 

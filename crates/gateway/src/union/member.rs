@@ -20,7 +20,7 @@ use crate::envelope::{self, RawId};
 use crate::gateway::Upstream;
 use crate::json::quoted;
 use crate::reply::Reply;
-use crate::session::Session;
+use crate::session::{MAX_HANDSHAKE, Session};
 use crate::side::Closed;
 
 /// The pauses before an upstream that has ended is connected to again.
@@ -128,7 +128,10 @@ impl Up {
     pub(super) async fn notify(&self, method: &str, params: &str) {
         let message = envelope::notification(method, params);
         let client = self.session.client.clone();
-        self.session.from_client(message.into(), &client).await;
+        if !self.session.take_aside(message.into(), &client).await {
+            let server = &self.part.words.name;
+            tracing::debug!(%server, method, "dropped a notification: the server does not read");
+        }
     }
 
     /// Tells it once that the client is ready.
@@ -323,6 +326,9 @@ impl Union {
             }
         };
         match asked {
+            Reply::Result(result) if result.len() > MAX_HANDSHAKE => {
+                Err("its handshake is larger than 256 KiB".to_owned())
+            }
             Reply::Result(result) => Ok(About::read(&result)),
             Reply::Error(error) => {
                 let error: Value = serde_json::from_str(&error).unwrap_or_default();

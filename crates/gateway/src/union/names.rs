@@ -10,6 +10,7 @@ use entreat_wire::digest::Digest;
 use serde_json::Value;
 
 use crate::links::PART_RESUME;
+use crate::memory::Room;
 
 /// Between the name of an upstream and that of its tool.
 const SEPARATOR: &str = "__";
@@ -17,6 +18,8 @@ const SEPARATOR: &str = "__";
 const MAX_NAME: usize = 64;
 /// How many characters of a longer name are kept, before `_` and its hash.
 const KEPT: usize = MAX_NAME - 9;
+/// How many names that are left out the log tells apart.
+const MAX_TOLD: usize = 10;
 /// The scheme of the resources of apps, by which their hosts know them.
 const APP: &str = "ui://";
 
@@ -39,20 +42,21 @@ pub(super) fn joined(upstream: &str, name: &str) -> String {
 /// Which names there are, and whose they are. What is listed first keeps a name.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// What each upstream has listed, in their order.
-    listed: Vec<Vec<String>>,
+    /// What each upstream has listed, in their order, and the memory of that.
+    listed: Vec<(Vec<String>, Option<Room>)>,
     owners: HashMap<String, (usize, String)>,
 }
 
 impl Table {
     /// Notes all names of an upstream, in place of those that it had.
-    pub(super) fn set(&mut self, upstreams: &[&str], index: usize, names: Vec<String>) {
-        self.listed.resize_with(upstreams.len(), Vec::new);
+    pub(super) fn set(&mut self, upstreams: &[&str], index: usize, names: Vec<String>, room: Room) {
+        self.listed.resize_with(upstreams.len(), Default::default);
         if let Some(listed) = self.listed.get_mut(index) {
-            *listed = names;
+            *listed = (names, Some(room));
         }
         self.owners.clear();
-        for (index, (upstream, names)) in upstreams.iter().zip(&self.listed).enumerate() {
+        let mut left_out = 0;
+        for (index, (upstream, (names, _))) in upstreams.iter().zip(&self.listed).enumerate() {
             for name in names {
                 if name == PART_RESUME {
                     continue;
@@ -61,14 +65,20 @@ impl Table {
                 let owner = (index, name.clone());
                 let first = self.owners.entry(known).or_insert_with(|| owner.clone());
                 if *first != owner {
-                    let joined = joined(upstream, name);
-                    tracing::warn!(
-                        server = upstream,
-                        name,
-                        "is left out: another has the name {joined} already"
-                    );
+                    left_out += 1;
+                    if left_out <= MAX_TOLD {
+                        let joined = joined(upstream, name);
+                        tracing::warn!(
+                            server = upstream,
+                            name,
+                            "is left out: another has the name {joined} already"
+                        );
+                    }
                 }
             }
+        }
+        if let Some(more @ 1..) = left_out.checked_sub(MAX_TOLD) {
+            tracing::warn!(more, "names are left out: others have them already");
         }
     }
 
@@ -138,6 +148,7 @@ pub(super) fn labelled(label: &str, uri: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Memory;
 
     #[test]
     fn names_have_at_most_64_characters_and_stay_apart() {
@@ -155,14 +166,16 @@ mod tests {
     fn a_name_that_is_taken_is_refused() {
         let upstreams = ["a", "a_"];
         let mut table = Table::default();
-        table.set(&upstreams, 1, vec!["x".to_owned(), "y".to_owned()]);
+        let memory = Memory::new(1 << 20, 100).of("");
+        let room = || memory.take(0).unwrap();
+        table.set(&upstreams, 1, vec!["x".to_owned(), "y".to_owned()], room());
         assert_eq!(table.owner("a___x"), Some((1, "x".to_owned())));
         // The first upstream keeps its names, whoever lists first.
-        table.set(&upstreams, 0, vec!["_x".to_owned()]);
+        table.set(&upstreams, 0, vec!["_x".to_owned()], room());
         assert_eq!(table.owner("a___x"), Some((0, "_x".to_owned())));
         assert_eq!(table.known("a_", 1, "x"), None);
         assert_eq!(table.known("a_", 1, "y"), Some("a___y".to_owned()));
-        table.set(&upstreams, 0, Vec::new());
+        table.set(&upstreams, 0, Vec::new(), room());
         assert_eq!(table.owner("a___x"), Some((1, "x".to_owned())));
         assert_eq!(table.owner("a____x"), None);
     }

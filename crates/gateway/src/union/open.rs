@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::envelope::RawId;
+use crate::memory::Room;
 
 /// The open requests by the client's ids, which it may use twice.
 #[derive(Clone, Default)]
@@ -33,16 +34,19 @@ pub(super) struct OpenRequest {
     number: u64,
     upstream: Arc<AtomicUsize>,
     pub(super) cancelled: CancellationToken,
+    /// The memory of its message.
+    room: Option<Room>,
 }
 
 impl OpenRequests {
-    pub(super) fn open(&self, id: &RawId) -> OpenRequest {
+    pub(super) fn open(&self, id: &RawId, room: Room) -> OpenRequest {
         let request = OpenRequest {
             all: self.clone(),
             id: id.clone(),
             number: self.0.next.fetch_add(1, Ordering::Relaxed),
             upstream: Arc::new(AtomicUsize::new(usize::MAX)),
             cancelled: CancellationToken::new(),
+            room: Some(room),
         };
         let entry = Entry {
             number: request.number,
@@ -75,9 +79,10 @@ impl OpenRequests {
 }
 
 impl OpenRequest {
-    /// Notes which upstream it goes to.
-    pub(super) fn goes_to(&self, upstream: usize) {
+    /// Notes which upstream it goes to, whose session takes memory for it.
+    pub(super) fn goes_to(&mut self, upstream: usize) {
         self.upstream.store(upstream, Ordering::Relaxed);
+        self.room = None;
     }
 
     pub(super) fn is_cancelled(&self) -> bool {

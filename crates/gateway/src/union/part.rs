@@ -233,6 +233,16 @@ impl PartSender {
         }
     }
 
+    /// Takes note that there is no response, since the client has cancelled the request.
+    pub(crate) fn forgo(&self) {
+        // What the union itself asks, and parts of streams, are no requests of the client.
+        if let Ending::Relayed { is_over, .. } = &self.0.ending
+            && !is_over.swap(true, Ordering::Relaxed)
+        {
+            self.client().forgo();
+        }
+    }
+
     fn relayed_response(&self, method: Method, message: Vec<u8>) -> Vec<u8> {
         let words = &self.0.part.words;
         let changed = Envelope::read(&message).ok().and_then(|envelope| {
@@ -276,7 +286,7 @@ impl Listen {
 
 impl Drop for Inner {
     /// A request whose session has ended without a response gets an error all the same, unless the
-    /// client has cancelled it.
+    /// client has cancelled it: then nobody waits for a response.
     fn drop(&mut self) {
         let Ending::Relayed {
             id, is_over, open, ..
@@ -284,8 +294,13 @@ impl Drop for Inner {
         else {
             return;
         };
+        if is_over.load(Ordering::Relaxed) {
+            return;
+        }
         let is_cancelled = open.lock().as_ref().is_none_or(OpenRequest::is_cancelled);
-        if !is_over.load(Ordering::Relaxed) && !is_cancelled {
+        if is_cancelled {
+            self.client.forgo();
+        } else {
             let gone = Reply::may_have_run("the server has exited", "upstream_exited");
             self.client.respond(gone.to_message(id));
         }

@@ -121,22 +121,16 @@ impl Words {
         if object.string("resultType")? != "input_required" {
             return None;
         }
-        let mut requests = object.object("inputRequests")?.into_owned();
-        let keys: Vec<String> = requests.iter().map(|(key, _)| key.to_owned()).collect();
-        for key in keys {
-            let changed = requests.get(&key).and_then(|request| {
-                let mut request = RawObject::parse(request)?;
-                if request.string("method")? != CREATE {
-                    return None;
-                }
-                let params = self.question(request.get("params")?)?;
-                request.set("params", params);
-                Some(request.to_string())
-            });
-            if let Some(changed) = changed {
-                requests.set(&key, changed);
+        let mut requests = object.object("inputRequests")?;
+        requests.change(|request| {
+            let mut request = RawObject::parse(request)?;
+            if request.string("method")? != CREATE {
+                return None;
             }
-        }
+            let params = self.question(request.get("params")?)?;
+            request.set("params", params);
+            Some(request.to_string())
+        });
         let requests = requests.to_string();
         object.set("inputRequests", requests);
         Some(object.to_string())
@@ -253,6 +247,21 @@ mod tests {
         let changed = error.replace(push, &asked);
         assert_eq!(words().error(&error), Some(changed));
         assert_eq!(words().error(r#"{"code":-32603,"message":"m"}"#), None);
+    }
+
+    #[test]
+    fn a_round_of_many_questions_costs_linear_time() {
+        let question = r#"{"method":"elicitation/create","params":{"message":"m"}}"#;
+        let requests: Vec<String> = (0..100_000)
+            .map(|n| format!(r#""a-key-of-a-question-{n}":{question}"#))
+            .collect();
+        let round = format!(
+            r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#,
+            requests.join(",")
+        );
+        // Looking for each key among all would take minutes.
+        let changed = words().result(Method::CallTool, &round).unwrap();
+        assert_eq!(changed.matches("My_Files: m").count(), 100_000);
     }
 
     #[test]

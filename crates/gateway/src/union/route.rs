@@ -16,12 +16,16 @@ use crate::json::{RawObject, quoted};
 use crate::links::{PART_RESUME, RESUME};
 use crate::meta;
 use crate::modern::no_method;
+use crate::raised::MAX_URI;
 use crate::reply::{Reply, code};
+use crate::session::MAX_HANDSHAKE;
 
 /// How long an unknown name is not looked up again.
 const KNOWN: Duration = Duration::from_secs(2);
 /// The maximum number of resources that a client subscribes to.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+/// The longest log level that is set again when an upstream begins anew, in bytes.
+const MAX_LEVEL: usize = 64;
 
 /// Where a request goes.
 enum Target {
@@ -36,6 +40,7 @@ enum Target {
 impl Union {
     pub(super) async fn client_asked(
         self: &Arc<Self>,
+        open: OpenRequest,
         id: &RawId,
         method: &str,
         params: &str,
@@ -50,26 +55,22 @@ impl Union {
         }
         if let Some(list) = List::of(method) {
             let (union, params, client) = (self.clone(), params.to_owned(), via.clone());
-            return self.answer(
-                id,
-                via,
-                async move { union.list(list, &params, &client).await },
-            );
+            return self.answer(open, id, via, async move {
+                union.list(list, &params, &client).await
+            });
         }
         let target = match (method, is_modern) {
             ("initialize", false) | ("server/discover", true) => {
                 let union = self.clone();
-                return self.answer(id, via, async move { union.introduced().await });
+                return self.answer(open, id, via, async move { union.introduced().await });
             }
-            ("subscriptions/listen", true) => return self.listen(id, params, via),
+            ("subscriptions/listen", true) => return self.listen(open, id, params, via),
             ("ping", false) => Target::Refused(Reply::Result("{}".to_owned())),
             ("logging/setLevel", false) => {
                 let (union, params, client) = (self.clone(), params.to_owned(), via.clone());
-                return self.answer(
-                    id,
-                    via,
-                    async move { union.set_level(&params, &client).await },
-                );
+                return self.answer(open, id, via, async move {
+                    union.set_level(&params, &client).await
+                });
             }
             ("tools/call", _) => self.tool(params),
             ("prompts/get", _) => match named(params, "name") {
@@ -87,7 +88,7 @@ impl Union {
             ("completion/complete", _) => self.completion(params),
             _ => Target::Refused(no_method()),
         };
-        self.send_to(target, id, method, params, via).await;
+        self.send_to(target, open, id, method, params, via).await;
     }
 
     /// Notes how the client begins, with its first request. Returns what refuses the request.
@@ -116,6 +117,10 @@ impl Union {
             let text = "begin with `initialize`";
             return Some(Reply::error(code::INVALID_REQUEST, text));
         };
+        if handshake.size() > MAX_HANDSHAKE {
+            let text = "params: what the client says of itself is larger than 256 KiB";
+            return Some(Reply::error(code::INVALID_PARAMS, text));
+        }
         // Of two first requests at once, one begins.
         if self.handshake.set(handshake).is_ok() {
             if self.is_modern() {
@@ -131,17 +136,17 @@ impl Union {
     /// Answers a request here, unless the client cancels it.
     fn answer(
         self: &Arc<Self>,
+        open: OpenRequest,
         id: &RawId,
         via: &ClientSender,
         work: impl Future<Output = Reply> + Send + 'static,
     ) {
-        let open = self.open.open(id);
         let (id, client, abandoned) = (id.clone(), via.clone(), via.abandoned());
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             let reply = tokio::select! {
                 biased;
-                () = open.cancelled.cancelled() => return,
+                () = open.cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
                 () = stop.cancelled() => Reply::failed("the session has ended", "ended"),
                 reply = work => reply,
@@ -228,6 +233,9 @@ impl Union {
         if let Target::Upstream(index, params) = &target
             && let Some(uri) = named(params, "uri")
         {
+            if uri.len() > MAX_URI {
+                return Err(Reply::error(code::INVALID_PARAMS, "uri: longer than 2 KiB"));
+            }
             let mut kept = self.kept.lock();
             let key = (*index, uri);
             if method == "resources/unsubscribe" {
@@ -246,7 +254,8 @@ impl Union {
         self.settled().await;
         let ups = {
             let mut kept = self.kept.lock();
-            kept.level = named(params, "level");
+            // The protocol has no longer ones.
+            kept.level = named(params, "level").filter(|level| level.len() <= MAX_LEVEL);
             self.all_up()
         };
         let ups = ups.iter().filter(|up| up.about.has("logging"));
@@ -279,6 +288,7 @@ impl Union {
     async fn send_to(
         self: &Arc<Self>,
         target: Target,
+        open: OpenRequest,
         id: &RawId,
         method: &str,
         params: &str,
@@ -289,12 +299,12 @@ impl Union {
             Target::Upstream(index, params) => (index, params),
             Target::Named(list, name) => {
                 let Some(found) = self.found(list, &name, params) else {
-                    return self.look_up(list, name, id, method, params, via);
+                    let named = (list, name);
+                    return self.look_up(named, open, id, method, params, via);
                 };
                 found
             }
         };
-        let open = self.open.open(id);
         match self.up(index) {
             Some(up) => self.forward(&up, open, id, method, &params, via).await,
             None => self.forward_later(index, open, id, method, params, via),
@@ -320,14 +330,13 @@ impl Union {
     /// Looks a name up in new lists: the client may know it from before.
     fn look_up(
         self: &Arc<Self>,
-        list: List,
-        name: String,
+        (list, name): (List, String),
+        open: OpenRequest,
         id: &RawId,
         method: &str,
         params: &str,
         via: &ClientSender,
     ) {
-        let open = self.open.open(id);
         let (union, id, client) = (self.clone(), id.clone(), via.clone());
         let (method, params) = (method.to_owned(), params.to_owned());
         let abandoned = via.abandoned();
@@ -358,7 +367,7 @@ impl Union {
             };
             let found = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => return,
+                () = cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
                 () = stop.cancelled() => Err(Reply::failed("the session has ended", "ended")),
                 found = work => found,
@@ -419,7 +428,7 @@ impl Union {
         self.tasks.spawn(async move {
             let found = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => return,
+                () = cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
                 () = stop.cancelled() => Err(Reply::failed("the session has ended", "ended")),
                 found = union.status_of(index) => found,
@@ -439,7 +448,7 @@ impl Union {
     async fn forward(
         &self,
         up: &Arc<Up>,
-        open: OpenRequest,
+        mut open: OpenRequest,
         id: &RawId,
         method: &str,
         params: &str,
@@ -450,9 +459,11 @@ impl Union {
         let kind = Method::of(method);
         let sender = PartSender::relayed(up.part.clone(), via.clone(), id.clone(), kind, open);
         let request = envelope::request(id, method, params);
-        up.session
-            .from_client(request.into(), &ClientSender::Part(sender))
-            .await;
+        let sender = ClientSender::Part(sender);
+        if !up.session.take_aside(request.into(), &sender).await {
+            let busy = Reply::failed("too many requests wait for this server", "busy");
+            return sender.respond(busy.to_message(id));
+        }
         if cancelled.is_cancelled() {
             // It may have come before the session knew the request.
             up.cancel(id).await;

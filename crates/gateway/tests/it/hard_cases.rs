@@ -3,6 +3,7 @@
 mod concurrent;
 mod failures;
 mod floods;
+mod hostile;
 mod listen;
 mod lost;
 mod pinned;

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::Shared;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, charge};
 use crate::askers::Role;
 
 /// Who sent a request: the holder of a key, or a program on this machine.
@@ -22,7 +22,7 @@ pub struct AdmittedCaller {
     pub has_key: bool,
 }
 
-/// Admits a request, or rejects it as the control API does.
+/// Admits a request and charges its asker, or rejects it as the control API does.
 pub(super) async fn admit(
     State(shared): State<Arc<Shared>>,
     mut request: Request,
@@ -32,16 +32,23 @@ pub(super) async fn admit(
     let Some(peer) = peer else {
         return Refusal::NoKey.into_response();
     };
-    let caller = match shared.admit(peer, request.uri(), request.headers()) {
-        Ok(caller) => AdmittedCaller {
-            name: caller.asker.name().into(),
-            role: caller.role,
-            has_key: request
-                .headers()
-                .contains_key(axum::http::header::AUTHORIZATION),
-        },
+    let admitted = shared.admit(peer, request.uri(), request.headers());
+    // What these routes do is not the engine's to count.
+    let charged = admitted.and_then(|caller| charge(&caller.asker).map(|()| caller));
+    let (asker, caller) = match charged {
+        Ok(caller) => {
+            let headers = request.headers();
+            let admitted = AdmittedCaller {
+                name: caller.asker.name().into(),
+                role: caller.role,
+                has_key: headers.contains_key(axum::http::header::AUTHORIZATION),
+            };
+            (caller.asker.clone(), admitted)
+        }
         Err(refusal) => return refusal.into_response(),
     };
-    request.extensions_mut().insert(caller);
+    let extensions = request.extensions_mut();
+    extensions.insert(caller);
+    extensions.insert(asker);
     next.run(request).await
 }

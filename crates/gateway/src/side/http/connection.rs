@@ -255,6 +255,11 @@ impl Connection {
         [count, bytes]
     }
 
+    /// Whether too many messages are on their way for another one.
+    pub(super) fn is_congested(&self) -> bool {
+        self.others.available_permits() == 0 || self.other_bytes.available_permits() == 0
+    }
+
     /// Makes the messages that follow wait until the guard is dropped, as long as messages wait.
     pub(super) fn lane_turn(&self) -> (Turn, DropGuard) {
         self.lane.join()

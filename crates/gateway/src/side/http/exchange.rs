@@ -13,14 +13,12 @@ use super::headers;
 use super::listen::ResumePauses;
 use super::reading::{Body, Events, Item, Place};
 use super::session::Session;
-use super::verdict::{
-    Verdict, error_in, failure, is_unknown_session, judge, refused, responds_to, too_long,
-};
+use super::verdict::{Verdict, error_in, failure, is_unknown_session, judge, refused, responds_to};
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::json::{RawObject, quoted};
 use crate::reply::{Reply, error_code};
 use crate::side::lines::Overlong;
-use crate::side::{Failure, UpstreamEvent};
+use crate::side::{Failure, UpstreamEvent, refusal};
 
 /// The code of the error that says that headers and message do not fit.
 const HEADER_MISMATCH: i64 = -32020;
@@ -174,8 +172,8 @@ impl Connection {
                         Ok(envelope) if responds_to(&envelope, &request.id) => {
                             return Ok((with_own_id(request, &envelope, &text), events));
                         }
-                        Ok(_) => self.relay(Item::Message(text), Some(&request.id)).await,
-                        Err(error) => tracing::warn!(%error, "skipped a message of the server"),
+                        // The relay says what is no message.
+                        Ok(_) | Err(_) => self.relay(Item::Message(text), Some(&request.id)).await,
                     }
                     continue;
                 }
@@ -183,7 +181,7 @@ impl Connection {
                     let is_response =
                         !found.has_method && found.id.as_ref().is_none_or(|id| *id == request.id);
                     if is_response {
-                        return Err(too_long(self.longest));
+                        return Err(Failure::too_long(self.longest));
                     }
                     self.refuse_long(&found).await;
                     continue;
@@ -380,18 +378,14 @@ impl Connection {
     /// Deals with a message that was too long: a request gets an error, and what waits for a
     /// response learns that there is none.
     pub(super) async fn refuse_long(self: &Arc<Self>, found: &Overlong) {
-        let longest = self.longest;
-        tracing::warn!("the server sent a message of more than {longest} bytes");
+        let failure = Failure::too_long(self.longest);
+        tracing::warn!("the server sent something too long: {failure}");
         let Some(id) = found.id.clone() else {
             return;
         };
         if found.has_method {
-            let error =
-                format!(r#"{{"code":-32600,"message":"The message exceeds {longest} bytes"}}"#);
-            self.answer(envelope::error(&id, &error));
-            return;
+            return self.answer(refusal(&id, self.longest));
         }
-        let failure = too_long(longest);
         self.inbox.push(UpstreamEvent::Failed { id, failure }).await;
     }
 

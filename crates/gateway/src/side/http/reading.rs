@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::side::lines::Overlong;
+use crate::side::too_many_values;
 
 /// A message that is longer than this takes one of the slots while it is received.
 const SHORT: usize = 64 << 10;
@@ -36,7 +37,7 @@ impl Slots {
         self.0.clone().acquire_owned().await.ok()
     }
 
-    /// Reads a body up to `limit` bytes.
+    /// Reads a body up to `limit` bytes, of not too many values.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -52,6 +53,9 @@ impl Slots {
                 slot = self.take().await;
             }
             body.extend_from_slice(&chunk);
+        }
+        if too_many_values(&body).is_some() {
+            return Err(ExchangeError::TooLong(limit));
         }
         Ok(Body {
             text: body.freeze(),
@@ -72,7 +76,7 @@ pub(super) struct Body {
 pub(super) enum Item {
     /// A message, if it is one.
     Message(Bytes),
-    /// A message that was too long.
+    /// A message that was too long, or had too many values.
     TooLong(Overlong),
     /// An event of another kind.
     Other(String),
@@ -143,7 +147,12 @@ impl Events {
                     (None, _) => {}
                     (Some(Data::Whole(data)), _) if data.trim_ascii().is_empty() => {}
                     (Some(_), Some(kind)) if !is_message => return Ok(Some(Item::Other(kind))),
-                    (Some(Data::Whole(data)), _) => return Ok(Some(Item::Message(data))),
+                    (Some(Data::Whole(data)), _) => {
+                        return Ok(Some(match too_many_values(&data) {
+                            None => Item::Message(data),
+                            Some(found) => Item::TooLong(found),
+                        }));
+                    }
                     (Some(Data::TooLong { head, tail }), _) => {
                         return Ok(Some(Item::TooLong(Overlong::read(&head, &tail))));
                     }

@@ -1,7 +1,7 @@
 //! Sessions of 2025: what a server gave the client, and how a new one takes the place of one that
 //! is gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,8 +25,14 @@ const RENEW_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a session that could not be renewed stays lost, so that a crowd of requests does not
 /// try one after the other.
 const LOST: Duration = Duration::from_secs(1);
+/// How often sessions may be renewed within a while: a server that forgets each at once would be
+/// asked for the next without end.
+const MAX_RENEWALS: usize = 5;
+const RENEWALS_WITHIN: Duration = Duration::from_secs(60);
 /// The maximum number of subscriptions that are restored.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
+/// The longest parameters of a request that is restored, in bytes.
+const MAX_PARAMS: usize = 4 << 10;
 
 /// A session, also one of a server that keeps none.
 #[derive(Debug)]
@@ -58,6 +64,8 @@ struct State {
     uris: BTreeSet<String>,
     /// The session that could not be renewed, why, and when that was.
     lost: Option<(u64, Failure, Instant)>,
+    /// When sessions were renewed, as far as that counts.
+    renewed: VecDeque<Instant>,
     /// The version that requests of 2026-07-28 name.
     modern: Option<String>,
 }
@@ -107,6 +115,9 @@ impl Sessions {
     pub(super) fn note(&self, method: &str, params: Option<&str>) {
         let params = params.unwrap_or("{}");
         let uri = || RawObject::parse(params)?.string("uri");
+        if params.len() > MAX_PARAMS {
+            return tracing::warn!(method, "is not restored in a new session: it is too long");
+        }
         match method {
             "logging/setLevel" => self.state.lock().log_level = Some(params.to_owned()),
             "resources/subscribe" => {
@@ -138,6 +149,23 @@ impl Sessions {
         let (number, failure, at) = state.lost.as_ref()?;
         let is_recent = *number == session.number && at.elapsed() < LOST;
         is_recent.then(|| failure.clone())
+    }
+
+    /// Counts a renewal; refuses it if there were too many.
+    fn admit_renewal(&self) -> Result<(), Failure> {
+        let renewed = &mut self.state.lock().renewed;
+        while renewed
+            .front()
+            .is_some_and(|at| at.elapsed() >= RENEWALS_WITHIN)
+        {
+            renewed.pop_front();
+        }
+        if renewed.len() >= MAX_RENEWALS {
+            let what = "HTTP 404 in one new session after the other";
+            return Err(Failure::Unexpected(what.to_owned()));
+        }
+        renewed.push_back(Instant::now());
+        Ok(())
     }
 }
 
@@ -176,6 +204,7 @@ impl Connection {
         if let Some(failure) = self.sessions.lost(lost) {
             return Err(failure);
         }
+        self.sessions.admit_renewal()?;
         if let Err(failure) = self.renew().await {
             let note = (lost.number, failure.clone(), Instant::now());
             self.sessions.state.lock().lost = Some(note);

@@ -13,6 +13,8 @@ use crate::json::RawObject;
 const ANNOTATION: &str = "x-mcp-header";
 /// How many tools with such arguments are remembered.
 const MAX_TOOLS: usize = 4_096;
+/// How many bytes their names have together.
+const MAX_BYTES: usize = 4 << 20;
 /// How many of its arguments a tool may have repeated, and how deep they may be.
 const MAX_HEADERS: usize = 64;
 const MAX_DEPTH: usize = 32;
@@ -21,7 +23,42 @@ const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// What the lists of tools that went by said about headers.
 #[derive(Debug, Default)]
-pub(super) struct ToolHeaders(Mutex<HashMap<String, Vec<Repeated>>>);
+pub(super) struct ToolHeaders(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    tools: HashMap<String, Vec<Repeated>>,
+    bytes: usize,
+}
+
+impl Known {
+    fn remove(&mut self, name: &str) {
+        if let Some((name, repeated)) = self.tools.remove_entry(name) {
+            self.bytes -= size(&name, &repeated);
+        }
+    }
+
+    /// Remembers a tool; returns whether there is room for it.
+    fn insert(&mut self, name: String, repeated: Vec<Repeated>) -> bool {
+        self.remove(&name);
+        let bytes = self.bytes + size(&name, &repeated);
+        let has_room = self.tools.len() < MAX_TOOLS && bytes <= MAX_BYTES;
+        if has_room {
+            self.bytes = bytes;
+            self.tools.insert(name, repeated);
+        }
+        has_room
+    }
+}
+
+/// How many bytes a tool takes.
+fn size(name: &str, repeated: &[Repeated]) -> usize {
+    let paths = repeated.iter().map(|it| {
+        let path = it.path.iter().map(String::len).sum::<usize>();
+        it.header.as_str().len() + path
+    });
+    name.len() + paths.sum::<usize>()
+}
 
 /// An argument that is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +75,7 @@ impl ToolHeaders {
         arguments: &RawObject<'_>,
     ) -> Vec<(HeaderName, String)> {
         let known = self.0.lock();
-        let Some(repeated) = known.get(tool) else {
+        let Some(repeated) = known.tools.get(tool) else {
             return Vec::new();
         };
         let values = repeated.iter().filter_map(|it| {
@@ -52,50 +89,55 @@ impl ToolHeaders {
     /// if there are any: a client has to exclude them.
     pub(super) fn learn(&self, result: &str) -> Option<String> {
         let has_annotations = memmem::find(result.as_bytes(), ANNOTATION.as_bytes()).is_some();
-        if !has_annotations && self.0.lock().is_empty() {
+        if !has_annotations && self.0.lock().tools.is_empty() {
             return None;
         }
         let mut list = RawObject::parse(result)?;
         let tools: Vec<&RawValue> = serde_json::from_str(list.get("tools")?).ok()?;
         let count = tools.len();
         let mut kept = Vec::with_capacity(count);
+        let mut problem = None;
         for tool in tools {
-            if self.learn_tool(tool.get()) {
-                kept.push(tool.get());
+            match self.learn_tool(tool.get()) {
+                Ok(()) => kept.push(tool.get()),
+                Err(found) => problem = problem.or(Some(found)),
             }
         }
-        if kept.len() == count {
-            return None;
-        }
+        let problem = problem?;
+        // One line, however many there are.
+        let count = count - kept.len();
+        tracing::warn!(count, "tools are left out, the first because {problem}");
         let kept = format!("[{}]", kept.join(","));
         list.set("tools", Cow::Owned(kept));
         Some(list.to_string())
     }
 
-    /// Remembers a tool; returns whether it is valid.
-    fn learn_tool(&self, tool: &str) -> bool {
+    /// Remembers a tool, if it is valid.
+    fn learn_tool(&self, tool: &str) -> Result<(), &'static str> {
         // What is no tool is for the client to judge.
         let Some(tool) = RawObject::parse(tool) else {
-            return true;
+            return Ok(());
         };
         let Some(name) = tool.string("name") else {
-            return true;
+            return Ok(());
         };
         let mut repeated = Vec::new();
         if let Some(schema) = tool.get("inputSchema")
             && let Err(problem) = read_schema(schema, &mut Vec::new(), &mut repeated)
         {
-            tracing::warn!("the tool `{name}` is left out: {problem}");
             self.0.lock().remove(&name);
-            return false;
+            return Err(problem);
         }
         let mut known = self.0.lock();
         if repeated.is_empty() {
             known.remove(&name);
-        } else if known.len() < MAX_TOOLS || known.contains_key(&name) {
-            known.insert(name, repeated);
+            return Ok(());
         }
-        true
+        // Without its headers, each call would have the list read again.
+        if !known.insert(name, repeated) {
+            return Err("too many others have arguments in headers");
+        }
+        Ok(())
     }
 }
 
@@ -251,6 +293,27 @@ mod tests {
         // It has lost its annotations.
         assert_eq!(headers.learn(&list("{}")), None);
         assert!(values(&headers, r#"{"s":"a"}"#).is_empty());
+    }
+
+    #[test]
+    fn what_lists_say_one_after_the_other_is_bounded() {
+        let headers = ToolHeaders::default();
+        let list = |name: &str, argument: &str| {
+            format!(
+                r#"{{"tools":[{{"name":"{name}","inputSchema":{{"properties":{{"{argument}":{{"type":"string","x-mcp-header":"A"}}}}}}}}]}}"#
+            )
+        };
+        let long = "x".repeat(1 << 20);
+        let mut left_out = 0;
+        for n in 0..10 {
+            left_out += usize::from(headers.learn(&list(&format!("a{n}"), &long)).is_some());
+            left_out += usize::from(headers.learn(&list(&format!("{n}{long}"), "a")).is_some());
+        }
+        assert!(left_out >= 16 && headers.0.lock().bytes <= MAX_BYTES);
+        // A tool may say something else of itself.
+        for _ in 0..10 {
+            assert_eq!(headers.learn(&list("a0", "b")), None);
+        }
     }
 
     #[test]

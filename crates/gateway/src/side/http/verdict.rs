@@ -129,13 +129,9 @@ pub(super) fn responds_to(envelope: &Envelope<'_>, id: &RawId) -> bool {
 pub(super) fn failure(error: ExchangeError) -> Failure {
     match error {
         ExchangeError::Connect(why) => Failure::Connect(why),
-        ExchangeError::TooLong(limit) => too_long(limit),
+        ExchangeError::TooLong(limit) => Failure::too_long(limit),
         error => Failure::Broken(error.to_string()),
     }
-}
-
-pub(super) fn too_long(limit: usize) -> Failure {
-    Failure::Unexpected(format!("a message of more than {limit} bytes"))
 }
 
 fn redirected(response: &Response) -> Failure {

@@ -139,6 +139,12 @@ impl Outbox {
         let _ = ended.wait_for(|ended| *ended).await;
     }
 
+    /// Whether [`send`](Self::send) would wait.
+    pub fn is_full(&self) -> bool {
+        let queue = self.0.shared.queue.lock();
+        queue.is_full(1) && !queue.is_closed
+    }
+
     /// Whether messages are dropped, since the box was closed or the peer reads no more.
     pub fn is_closed(&self) -> bool {
         self.0.shared.queue.lock().is_closed

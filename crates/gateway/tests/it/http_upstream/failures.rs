@@ -11,11 +11,53 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::http_server::{
-    Server, accepted, connect, error_of, event, events, failed, json_of, message, modern,
-    open_events, request, result, result_of, send, soon, streamed, until, with_status,
+    Server, accepted, connect, error_of, event, events, failed, in_session, initialized, json_of,
+    message, modern, open_events, request, result, result_of, send, soon, streamed, until,
+    with_status,
 };
 
 type Responder = fn() -> Response;
+
+#[tokio::test]
+async fn a_server_that_forgets_every_session_is_not_asked_for_new_ones_without_end() {
+    // It has sessions, and knows none of them: neither on requests nor on its stream.
+    let server = Server::start(|seen| async move {
+        match seen.what().as_str() {
+            "initialize" => in_session("s", initialized(&seen)),
+            _ => with_status(404, "text/plain", "gone"),
+        }
+    })
+    .await;
+    let (sender, mut receiver) = server.connect();
+    send(&sender, request(0, "initialize")).await;
+    message(&mut receiver).await;
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    send(&sender, ready).await;
+    for id in 1..=20 {
+        send(&sender, request(id, "tools/call")).await;
+    }
+    let mut failures = 0;
+    while failures < 20 {
+        match soon(receiver.next()).await {
+            UpstreamEvent::Failed { .. } => failures += 1,
+            UpstreamEvent::Renewed => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    // One was the client's own.
+    until(|| server.count("initialize") == 6).await;
+    send(&sender, request(21, "tools/call")).await;
+    let failure = loop {
+        match soon(receiver.next()).await {
+            UpstreamEvent::Failed { failure, .. } => break failure,
+            UpstreamEvent::Renewed => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    let why = "HTTP 404 in one new session after the other";
+    assert_eq!(failure, Failure::Unexpected(why.to_owned()));
+    assert_eq!(server.count("initialize"), 6);
+}
 
 #[tokio::test]
 async fn what_is_no_response_fails_its_request_and_says_why() {
