@@ -138,5 +138,9 @@ mod tests {
         assert!(zip.ends_with(&format!("/{}.zip", package::name("1.2.3", WINDOWS))));
         let folder = filled(&windows["bin-dir"], "", "");
         assert!(folder.starts_with(&format!("{}/", package::name("1.2.3", WINDOWS))));
+        let gnu = &binstall["overrides"][WINDOWS];
+        assert_eq!(gnu["pkg-fmt"].as_str(), Some("zip"));
+        let zip = filled(&binstall["pkg-url"], WINDOWS, ".zip");
+        assert!(zip.ends_with(&format!("/{}.zip", package::name("1.2.3", WINDOWS))));
     }
 }

@@ -26,6 +26,7 @@ mod signals;
 mod store;
 mod telemetry;
 mod terminal_style;
+mod texts;
 mod trace_file;
 
 use std::io::{self, BufWriter, ErrorKind, Write};

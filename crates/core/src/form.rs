@@ -42,7 +42,7 @@ pub use multi_select::MultiSelectRules;
 pub use number::NumberRules;
 pub use options::Options;
 pub use rendering::{
-    Accessibility, DisplayStyle, GridPosition, InputType, Rendering, ValidationTrigger,
+    Accessibility, DisplayStyle, GridPosition, InputType, Rendering, SavedTo, ValidationTrigger,
 };
 pub use rules::{CrossCheck, CrossRule};
 pub use text::TextRules;

@@ -41,6 +41,7 @@ mod id;
 mod lifecycle;
 mod mode;
 mod problem;
+mod rough_time;
 mod safe_text;
 mod suggestion;
 mod time;
@@ -54,6 +55,7 @@ mod number;
 pub mod pattern;
 
 mod calendar;
+mod calendar_names;
 mod upload;
 
 mod answer;
@@ -72,6 +74,7 @@ pub mod url_guard;
 
 pub use answer::{Answer, Answers, AnswersView, Moment, SEALED};
 pub use cache::{FormCache, FormKey};
+pub use calendar_names::CalendarNames;
 pub use check::{CheckError, CheckSettings, Progress, Unknown};
 pub use condition::{Comparison, Condition, Test};
 pub use entreat_derive::Form;
@@ -87,6 +90,7 @@ pub use message::{Catalogue, CatalogueError, Messages, readable_size};
 pub use mode::{Mode, UnknownMode};
 pub use number::Number;
 pub use problem::{Problem, ProblemCode, Problems};
+pub use rough_time::RoughTime;
 pub use safe_text::is_unsafe_to_display;
 pub use script::{Script, ScriptStep};
 pub use suggestion::closest;

@@ -98,7 +98,13 @@ impl Lifecycle {
             Command::Warn => self.warn(now),
             Command::Expire => self.expire(now),
         }?;
-        Ok(Step { at: now, change })
+        // Only these activate; see `apply`.
+        let activates = matches!(change, Change::Opened | Change::Drafted | Change::Refused);
+        Ok(Step {
+            at: now,
+            change,
+            opens: activates && self.state == State::Pending,
+        })
     }
 
     fn open(&self, now: UnixTime) -> Result<Change, Rejection> {

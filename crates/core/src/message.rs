@@ -17,7 +17,7 @@ use serde_json::Value;
 use unic_langid::LanguageIdentifier;
 
 use crate::condition::Comparison;
-use crate::form::{Form, Options};
+use crate::form::{Field, Form, Options};
 use crate::url_guard::Warning;
 use crate::violation::{Constraint, Expected, Violation};
 
@@ -225,6 +225,31 @@ impl Messages {
         let key = format!("warning-{}", warning.code().replace('_', "-"));
         let sentence = self.language.format(&key, &FluentArgs::new());
         sentence.unwrap_or_else(|| warning.message().to_owned())
+    }
+
+    /// Says where the asker saves the answer to this field, if it does.
+    ///
+    /// ```
+    /// use entreat_core::{Catalogue, Form};
+    /// use serde_json::json;
+    ///
+    /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
+    ///     {"id": "key", "type": "text", "label": "Key", "sensitive": true,
+    ///      "rendering": {"savedTo": {"file": "/work/.env", "name": "API_KEY"}}}]}))?;
+    /// let told = Catalogue::default().messages(["en"]).saved_to(&form.fields()[0]).unwrap();
+    /// assert!(told.starts_with("Will be saved to /work/.env as API_KEY."));
+    /// # Ok::<(), entreat_core::Problems>(())
+    /// ```
+    pub fn saved_to(&self, field: &Field) -> Option<String> {
+        let place = field.rendering().saved_to.as_ref()?;
+        let mut args = FluentArgs::new();
+        args.set("file", &*place.file);
+        args.set("name", &*place.name);
+        let mut told = self.text("saved-to", &args);
+        if place.git_ignored == Some(false) {
+            told.extend([" ", &self.text("saved-to-git", &args)]);
+        }
+        Some(told)
     }
 
     /// Renders the message of a violation, using the author's message if there is one.

@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use entreat_core::{
-    Change, Command, Effect, ElicitationId, Lifecycle, Rejection, State, Step, UnixTime,
-};
+use entreat_core::{Change, Command, Effect, ElicitationId, Lifecycle, Rejection, Step, UnixTime};
 
 use tokio::task::JoinError;
 
@@ -256,7 +254,8 @@ impl Inner {
 
     /// Performs the effects of a committed change.
     pub(crate) fn perform(&self, record: &Record, step: Step) {
-        if record.lifecycle.state() == (State::Active { since: step.at }) {
+        // Not by the time in the state, which a second step may share.
+        if step.opens {
             let after = step.at.since(record.lifecycle.created());
             self.observer.opened(record, after);
         }

@@ -6,6 +6,7 @@
 mod browser;
 #[cfg(feature = "terminal")]
 mod terminal;
+mod texts;
 
 pub use browser::BrowserPresenter;
 #[cfg(feature = "terminal")]

@@ -251,6 +251,7 @@ impl AskServer {
             }
         };
         let message = question.message(&form);
+        question::refuse_too_long(&message)?;
         if !question.wait {
             let target = secret.as_ref().map(|(target, _)| *target);
             return self.detach(&question, &form, &message, target, ask).await;
@@ -318,18 +319,13 @@ impl AskServer {
             .await;
         let (path, is_ignored) = place?;
         let place = SecretPlace { path, is_ignored };
-        let mut about = format!(
-            "Will be saved to {} as {}. The agent that asks does not see it.",
-            place.path.display(),
-            target.name(),
-        );
-        if place.is_ignored == Some(false) {
-            about.push_str(
-                " Warning: Git does not ignore this file, so the secret could be committed.",
-            );
+        // The page says so, in the person's language.
+        let mut saved_to = json!({"file": place.path.display().to_string(), "name": target.name()});
+        if let Some(is_ignored) = place.is_ignored {
+            saved_to["gitIgnored"] = is_ignored.into();
         }
-        let field = json!({"type": "text", "label": target.name(), "description": about,
-            "sensitive": true});
+        let field = json!({"type": "text", "label": target.name(), "sensitive": true,
+            "rendering": {"savedTo": saved_to}});
         let title = question.text.as_deref().unwrap_or(target.name());
         Ok((question::single(title, field, None)?, place))
     }

@@ -40,11 +40,17 @@ pub enum WorkspaceError {
     /// The path leaves the folder, or names it.
     #[error("`{0}` must be the path of a file below the working folder, without `..`")]
     Outside(String),
+    /// The path has a part that only a shell would replace.
+    #[error("`{0}` is not expanded as in a shell; give a path below the working folder without it")]
+    Shell(String),
     /// The path is reserved.
     #[error("`{0}` belongs to Git; choose another file")]
     Git(String),
-    /// The path is too long, or has characters that cannot be shown.
-    #[error("the path of the file has more than 255 bytes, or characters that cannot be shown")]
+    /// The path is too long, has spaces at an end, or characters that cannot be shown.
+    #[error(
+        "the path of the file has more than 255 bytes, spaces at an end, or characters that cannot \
+         be shown"
+    )]
     Path,
     /// Not the name of a variable.
     #[error("`name` must be a variable's name: letters, digits and `_`, not starting with a digit")]
@@ -120,7 +126,8 @@ pub trait Workspace: Send + Sync {
 impl SecretTarget {
     /// A variable in a file below the folder.
     pub fn new(file: &str, name: &str) -> Result<Self, WorkspaceError> {
-        if file.len() > MAX_LENGTH || file.chars().any(is_unsafe_to_display) {
+        let has_spaces = file.trim() != file;
+        if file.len() > MAX_LENGTH || has_spaces || file.chars().any(is_unsafe_to_display) {
             return Err(WorkspaceError::Path);
         }
         let path = checked_path(file)?;
@@ -177,6 +184,9 @@ fn checked_path(file: &str) -> Result<PathBuf, WorkspaceError> {
     let mut path = PathBuf::new();
     for part in Path::new(file).components() {
         match part {
+            Component::Normal(name) if is_for_a_shell(&name.to_string_lossy()) => {
+                return Err(WorkspaceError::Shell(name.to_string_lossy().into_owned()));
+            }
             Component::Normal(name) => path.push(name),
             Component::CurDir => {}
             Component::Prefix(_) | Component::RootDir | Component::ParentDir => {
@@ -193,6 +203,11 @@ fn checked_path(file: &str) -> Result<PathBuf, WorkspaceError> {
         return Err(outside());
     }
     Ok(path)
+}
+
+/// Whether a shell would replace the name, as people and models expect: `~`, `$HOME`, `%USERPROFILE%`.
+fn is_for_a_shell(name: &str) -> bool {
+    name.starts_with(['~', '$', '%'])
 }
 
 /// Whether some file system takes the name for Git's folder: without case, without trailing dots
@@ -241,7 +256,18 @@ mod tests {
         for file in outside.into_iter().chain(git) {
             assert!(SecretTarget::new(file, "KEY").is_err(), "{file:?}");
         }
-        for file in ["a\nb", "a\u{202e}b", "a\0b", &"x".repeat(256)] {
+        for file in ["~/.env", "~me/x", "$HOME/.env", "a/$B/c", "%APPDATA%/x"] {
+            let error = SecretTarget::new(file, "KEY").unwrap_err();
+            assert!(matches!(error, WorkspaceError::Shell(_)), "{file}: {error}");
+        }
+        for file in [
+            " .env",
+            ".env ",
+            "a\nb",
+            "a\u{202e}b",
+            "a\0b",
+            &"x".repeat(256),
+        ] {
             assert!(SecretTarget::new(file, "KEY").is_err(), "{file:?}");
         }
     }

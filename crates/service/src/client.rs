@@ -46,16 +46,19 @@ impl CallError {
             },
             None => String::new(),
         };
-        let remedy = match self {
-            Self::Exchange(ExchangeError::Connect(_)) => "; is `entreat serve` running there?",
-            Self::Refused(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
-                "; set the asker's key"
+        let (what, remedy) = match self {
+            Self::Exchange(ExchangeError::Connect(_)) => {
+                ("cannot be reached", "; is `entreat serve` running there?")
             }
-            Self::Exchange(_) | Self::Foreign(_) | Self::Refused(_) => "",
+            Self::Exchange(_) | Self::Foreign(_) => ("does not respond as it should", ""),
+            Self::Refused(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
+                ("says", "; set the asker's key")
+            }
+            Self::Refused(_) => ("says", ""),
         };
         let message = self.to_string();
         let message = message.trim_end_matches('.');
-        format!("the service at {place} says: {message}{remedy}")
+        format!("the service at {place} {what}: {message}{remedy}")
     }
 }
 

@@ -10,7 +10,7 @@ mod en;
 mod en_plain;
 mod plain;
 
-use entreat_core::{Field, Messages};
+use entreat_core::{CalendarNames, Field, Messages, RoughTime};
 
 pub(crate) use plain::{Need, PlainTexts, RefusalTexts};
 
@@ -59,9 +59,8 @@ pub(crate) struct Texts {
     pub(crate) options: fn(usize) -> String,
     pub(crate) found: fn(usize, usize) -> String,
     pub(crate) more_names: fn(usize) -> String,
-    pub(crate) duration: fn(u128, bool) -> String,
-    pub(crate) months: [&'static str; 12],
-    pub(crate) weekdays: &'static str,
+    pub(crate) duration: fn(RoughTime) -> String,
+    pub(crate) calendar: &'static CalendarNames,
     /// How to answer a field; may be empty.
     pub(crate) hint: fn(&Field, &Messages) -> String,
     pub(crate) plain: PlainTexts,

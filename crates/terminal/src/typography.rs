@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use entreat_core::TextFormat;
+use entreat_core::{RoughTime, TextFormat};
 use textwrap::Options;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -92,13 +92,9 @@ pub(crate) fn quoted_choice<'t>(texts: impl Iterator<Item = &'t str>) -> String 
     }
 }
 
-/// Formats the time left, rounded up to a second.
+/// Formats the time left.
 pub(crate) fn time_left(left: Duration, texts: &Texts) -> String {
-    let seconds = left.as_millis().div_ceil(1000);
-    match seconds {
-        0..120 => (texts.duration)(seconds, false),
-        _ => (texts.duration)(seconds / 60, true),
-    }
+    (texts.duration)(RoughTime::from(left))
 }
 
 /// Converts text for an ASCII-only terminal. Entreat's marks have ASCII equivalents; any other
@@ -170,15 +166,17 @@ mod tests {
     #[test]
     fn the_time_left_is_told_in_words() {
         for (millis, words) in [
-            (900, "1 second"),
-            (119_000, "119 seconds"),
-            (150_000, "2 minutes"),
-            (599_990, "10 minutes"),
+            (900, ["1 second", "1 Sekunde"]),
+            (59_000, ["59 seconds", "59 Sekunden"]),
+            (60_000, ["1 minute", "1 Minute"]),
+            (150_000, ["2 minutes", "2 Minuten"]),
+            (599_990, ["10 minutes", "10 Minuten"]),
+            (86_399_990, ["1 day", "1 Tag"]),
+            (90_000_000, ["25 hours", "25 Stunden"]),
+            (2_592_000_000, ["30 days", "30 Tage"]),
         ] {
-            assert_eq!(
-                time_left(Duration::from_millis(millis), Texts::ENGLISH),
-                words
-            );
+            let left = Duration::from_millis(millis);
+            assert_eq!(Texts::ALL.map(|texts| time_left(left, texts)), words);
         }
     }
 

@@ -139,6 +139,7 @@ impl Package<'_> {
             copy(&self.root.join(document), &docs.join(document))?;
         }
         write(&docs.join("copyright"), COPYRIGHT.as_bytes())?;
+        readable(&tree)?;
         let package = self
             .folder
             .join(format!("entreat_{}_amd64.deb", self.version));
@@ -164,6 +165,7 @@ impl Package<'_> {
         for ((shell, _), script) in SHELLS.iter().zip(self.completions) {
             write(&folder.join(format!("completions/entreat.{shell}")), script)?;
         }
+        readable(&folder)?;
         Ok(staging)
     }
 }
@@ -202,12 +204,21 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     write(to, &bytes)
 }
 
-/// Writes a file that everybody may read, with the folders around it.
+/// Writes a file, with the folders around it.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Lets everybody read what is packaged, whatever the umask of this shell is.
+fn readable(tree: &Path) -> Result<()> {
+    shell::run(
+        Command::new("chmod")
+            .args(["--recursive", "u=rwX,go=rX"])
+            .arg(tree),
+    )
 }
 
 fn executable(path: &Path) -> Result<()> {

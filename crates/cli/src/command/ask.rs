@@ -19,7 +19,6 @@ use self::conversation::{Conversation, Ending};
 use self::print::Print;
 use self::question::Question;
 use self::subject::Subject;
-use self::texts::Texts;
 use crate::command::form::NotationArg;
 use crate::context::{Context, Exit};
 use crate::input::{self, Source};
@@ -27,6 +26,7 @@ use crate::language::LanguageArg;
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreArgs, StoreLocation};
 use crate::terminal_style::terminal_style;
+use crate::texts::Texts;
 use crate::{duration, output, runtime};
 
 mod backend;
@@ -35,7 +35,6 @@ mod page;
 mod print;
 mod question;
 mod subject;
-mod texts;
 
 /// Ask a question in this terminal and print the answers
 ///

@@ -21,6 +21,7 @@ use crate::language::LanguageArg;
 use crate::remote::{self, Remote, RemoteError};
 use crate::signals::Signals;
 use crate::terminal_style::terminal_style;
+use crate::texts::Texts;
 use crate::{output, runtime};
 
 /// Answer a question of a running service in this terminal
@@ -72,14 +73,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         Err(RemoteError::NotFound) => return Ok(context.report_missing(args.id)),
         asked => asked?,
     };
+    let messages = args.language.messages(context);
+    let texts = Texts::of(&messages);
     let status = remote::text(&asked, "status");
     if !matches!(&*status, "pending" | "active") {
         context.say(format_args!(
-            "entreat: the question is already settled: {status}"
+            "entreat: {}",
+            (texts.already_settled)(&status)
         ));
         return Ok(exit_of(&status));
     }
-    let messages = args.language.messages(context);
     let mut question = question(&asked, messages)?;
     if let Some(home) = &context.environment().home {
         question = question.home(home);
@@ -105,25 +108,27 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     })?;
     Ok(match ending {
         Ending::Signal(exit) => {
-            context.say(format_args!("entreat: left; the question is still open"));
+            context.say(format_args!("entreat: {}", texts.left_open));
             exit
         }
         Ending::Here(status) => {
             let words = match &*status {
-                "completed" => "sent",
-                "declined" => "declined",
-                _ => "cancelled",
+                "completed" => texts.sent,
+                "declined" => texts.you_declined,
+                _ => texts.you_cancelled,
             };
             context.say(format_args!("entreat: {words}"));
             exit_of(&status)
         }
         Ending::Elsewhere(status) => {
-            context.say(format_args!("entreat: the question was settled: {status}"));
+            context.say(format_args!(
+                "entreat: {}",
+                (texts.settled_elsewhere)(&status)
+            ));
             exit_of(&status)
         }
         Ending::TooLate(status) => {
-            let words = "nothing was sent, the question was settled already";
-            context.say(format_args!("entreat: {words}: {status}"));
+            context.say(format_args!("entreat: {}", (texts.too_late)(&status)));
             exit_of(&status)
         }
     })

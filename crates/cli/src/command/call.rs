@@ -23,6 +23,7 @@ use crate::context::{Context, Exit};
 use crate::input::{MAX_ANSWER_BYTES, Source};
 use crate::language::LanguageArg;
 use crate::signals::Signals;
+use crate::texts::Texts;
 use crate::{duration, output, runtime};
 
 mod arguments;
@@ -223,6 +224,7 @@ async fn call(
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let script = script.map(Arc::new);
     let messages = args.language.messages(context);
+    let texts = Texts::of(&messages);
     let shown = match &script {
         Some(script) => ShownBy::script(script.clone()),
         None => ui::presenter(args, &messages, context),
@@ -277,11 +279,13 @@ async fn call(
             match arguments::complete(&peer, name, &server, &*presenter, &mut arguments).await? {
                 Completed::Done => {}
                 Completed::Declined => {
-                    context.say(format_args!("entreat: not called: you declined"));
+                    let words = (texts.not_called)(texts.you_declined);
+                    context.say(format_args!("entreat: {words}"));
                     return Ok(Exit::Declined);
                 }
                 Completed::Cancelled => {
-                    context.say(format_args!("entreat: not called: you cancelled"));
+                    let words = (texts.not_called)(texts.you_cancelled);
+                    context.say(format_args!("entreat: {words}"));
                     return Ok(Exit::Cancelled);
                 }
             }
@@ -289,11 +293,11 @@ async fn call(
         let (method, params) = args.request(name, arguments);
         let result = answering.call(&peer, method, params).await;
         let Some(script) = &script else {
-            return report(args, result, answering.last_decision(), context, out);
+            return report(args, result, answering.last_decision(), texts, context, out);
         };
         // Errors in the answers file come first: they are the cause of the rest.
         script.check_used()?;
-        let exit = report(args, result, answering.last_decision(), context, out)?;
+        let exit = report(args, result, answering.last_decision(), texts, context, out)?;
         script.check_all_used()?;
         Ok(exit)
     };
@@ -339,6 +343,7 @@ fn report(
     args: &Args,
     result: Result<Value, CallError>,
     decision: Option<Decision>,
+    texts: &Texts,
     context: &mut Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
@@ -365,10 +370,10 @@ fn report(
         Err(error) => return Err(error.into()),
     };
     let (exit, why) = match decision {
-        Some(Decision::Declined) => (Exit::Declined, "the question was declined"),
-        Some(Decision::Refused) => (Exit::Declined, "the server asked too often"),
-        Some(Decision::Cancelled) => (Exit::Cancelled, "the question was cancelled"),
-        Some(Decision::TimedOut) => (Exit::TimedOut, "the question timed out"),
+        Some(Decision::Declined) => (Exit::Declined, texts.declined),
+        Some(Decision::Refused) => (Exit::Declined, texts.asked_too_often),
+        Some(Decision::Cancelled) => (Exit::Cancelled, texts.cancelled),
+        Some(Decision::TimedOut) => (Exit::TimedOut, texts.question_timed_out),
         Some(Decision::Accepted) | None if is_error => return Ok(Exit::Findings),
         Some(Decision::Accepted) | None => return Ok(Exit::Success),
     };

@@ -153,7 +153,7 @@ fn the_person_s_language_is_spoken() {
     }
     let german = [CONFIRM, &["--lang", "de"]].concat();
     let run = entreat_with(&german, ":decline\n");
-    let says = "entreat: nicht beantwortet: die Antwort wurde abgelehnt";
+    let says = "entreat: nicht beantwortet: die Frage wurde abgelehnt";
     assert!(run.stderr.contains(says), "{}", run.stderr);
 }
 

@@ -503,6 +503,12 @@ fn finish_field<'v>(
         rules.is_json = nested.contains(&*draft.id);
     }
     let sensitive = sensitive || draft.rendering.masks();
+    if draft.rendering.saved_to.is_some() && !sensitive {
+        let message = "`savedTo` is only for a sensitive field.";
+        reader.within("rendering", |reader| {
+            reader.report_at("savedTo", ProblemCode::NotApplicable, message);
+        });
+    }
     let default = object
         .get("default")
         .and_then(|value| reader.within("default", |r| read_default(r, value, &kind, required)));

@@ -101,6 +101,18 @@ pub struct Rendering {
     pub test_button: Option<bool>,
     pub display_format: Option<Box<str>>,
     pub enable_time: Option<bool>,
+    pub saved_to: Option<SavedTo>,
+}
+
+/// Where the asker saves a secret, for the person to read beforehand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedTo {
+    /// The file.
+    pub file: Box<str>,
+    /// The name in the file under which it is saved.
+    pub name: Box<str>,
+    /// Whether Git ignores the file, if that is known.
+    pub git_ignored: Option<bool>,
 }
 
 /// A field's position and span in a grid.
@@ -133,6 +145,12 @@ const COMMON: &[&str] = &[
 const FILE: &[&str] = &["acceptAttribute", "dragAndDrop", "preview"];
 const URL: &[&str] = &["testButton"];
 const DATE: &[&str] = &["displayFormat", "enableTime"];
+const TEXT: &[&str] = &["savedTo"];
+
+/// The maximum length of a path that is shown.
+const MAX_PATH: usize = 4096;
+/// The maximum length of a name that is shown.
+const MAX_NAME: usize = 256;
 
 /// The maximum debounce delay before a field is checked.
 const MAX_DEBOUNCE_MS: u64 = 60_000;
@@ -172,6 +190,7 @@ impl Rendering {
             test_button: reader.flag_at(hints, "testButton"),
             display_format: text(reader, "displayFormat"),
             enable_time: reader.flag_at(hints, "enableTime"),
+            saved_to: read_saved_to(reader, hints),
         };
         rendering.check(reader, kind);
         rendering
@@ -214,18 +233,18 @@ fn check_keys<'v>(reader: &mut Reader<'v>, hints: &'v Object, kind: &Kind) {
         Kind::File(_) => FILE,
         Kind::Url(_) => URL,
         Kind::Date(_) => DATE,
-        Kind::Text(_)
-        | Kind::Number(_)
-        | Kind::Boolean
-        | Kind::Select(_)
-        | Kind::MultiSelect(_) => &[],
+        Kind::Text(_) => TEXT,
+        Kind::Number(_) | Kind::Boolean | Kind::Select(_) | Kind::MultiSelect(_) => &[],
     };
     for key in hints.keys().map(String::as_str) {
         if COMMON.contains(&key) || own.contains(&key) {
             continue;
         }
         reader.within(key, |reader| {
-            if [FILE, URL, DATE].iter().any(|keys| keys.contains(&key)) {
+            if [FILE, URL, DATE, TEXT]
+                .iter()
+                .any(|keys| keys.contains(&key))
+            {
                 let message = format!("`{key}` is not a hint for type `{}`.", kind.name());
                 reader.report(ProblemCode::NotApplicable, message);
             } else {
@@ -235,6 +254,21 @@ fn check_keys<'v>(reader: &mut Reader<'v>, hints: &'v Object, kind: &Kind) {
             }
         });
     }
+}
+
+fn read_saved_to<'v>(reader: &mut Reader<'v>, hints: &'v Object) -> Option<SavedTo> {
+    let place = reader.object_at(hints, "savedTo")?;
+    reader.within("savedTo", |reader| {
+        reader.check_keys(place, &["file", "name", "gitIgnored"]);
+        let file = reader.required_text(place, "file", MAX_PATH);
+        let name = reader.required_text(place, "name", MAX_NAME);
+        let git_ignored = reader.flag_at(place, "gitIgnored");
+        Some(SavedTo {
+            file: file?.into(),
+            name: name?.into(),
+            git_ignored,
+        })
+    })
 }
 
 /// Reads a line number, `"span 2"`, or `"1 / span 2"`.

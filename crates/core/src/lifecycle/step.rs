@@ -54,6 +54,8 @@ pub struct Step {
     pub at: UnixTime,
     /// What changed.
     pub change: Change,
+    /// Whether this makes a pending elicitation active.
+    pub opens: bool,
 }
 
 /// A change of an elicitation.

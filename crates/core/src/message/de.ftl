@@ -9,6 +9,8 @@ file-kind-video = Videos
 file-kind-audio = Audio
 file-kind-text = Text
 question-answer = Ihre Antwort
+saved-to = Wird als { $name } in { $file } gespeichert. Der Agent, der fragt, bekommt es nicht zu sehen.
+saved-to-git = Achtung: Git ignoriert diese Datei nicht. Das Geheimnis könnte also in einen Commit geraten.
 
 error-required = { $label } muss ausgefüllt werden
 error-required-question = Beantworten Sie diese Frage

@@ -4,6 +4,7 @@
 
 # $example is an example of an answer, from the field's placeholder.
 # $count is a number of bytes.
+# $file is the path of a file, and $name the name in it under which a secret is saved.
 
 # `warning-` and the code of a URL guard's warning, with hyphens, is its sentence in another language:
 # `warning-long-url`. The English ones are the guard's own.
@@ -19,6 +20,8 @@ file-kind-video = videos
 file-kind-audio = audio
 file-kind-text = text
 question-answer = Your answer
+saved-to = Will be saved to { $file } as { $name }. The agent that asks does not see it.
+saved-to-git = Warning: Git does not ignore this file, so the secret could be committed.
 
 error-required = { $label } is required
 error-required-question = Answer this question

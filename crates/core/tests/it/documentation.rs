@@ -260,7 +260,8 @@ const LANGUAGE: &[(&str, &str)] = &[
         "rendering",
         "placeholder helpText displayStyle readonly hidden autocomplete inputType rows step \
          searchable gridColumn gridRow breakAfter conditionalDisplay validationTrigger \
-         debounceMs acceptAttribute dragAndDrop preview testButton displayFormat enableTime",
+         debounceMs acceptAttribute dragAndDrop preview testButton displayFormat enableTime \
+         savedTo",
     ),
     (
         "displayStyle",

@@ -156,6 +156,20 @@ async fn every_transition_has_a_line_without_answers() {
 }
 
 #[tokio::test]
+async fn a_question_is_opened_once_however_fast_the_answers_come() {
+    let (log, _guard, _second) = capture();
+    let world = World::new().await;
+    let question = world.asker.ask(Ask::form(form())).await.unwrap();
+    let host = world.engine.elicitation(question.id());
+    for _ in 0..2 {
+        host.submit(&serde_json::json!({})).await.unwrap_err();
+    }
+    host.open().await.unwrap();
+    let text = log.text();
+    assert_eq!(text.matches("elicitation opened").count(), 1, "{text}");
+}
+
+#[tokio::test]
 async fn refusals_have_a_line_each_ten_seconds_with_their_number() {
     let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::DEBUG);
     let mut settings = crate::world::unlimited();

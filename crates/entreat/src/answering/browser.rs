@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use entreat_core::schema::import_as;
-use entreat_core::{CancelReason, Form, Mode, Outcome, TextFormat, TimeoutBounds};
+use entreat_core::{
+    CancelReason, Catalogue, Form, Messages, Mode, Outcome, TextFormat, TimeoutBounds,
+};
 use entreat_engine::{Ask, Channel, Elicitation, EngineSettings};
 use entreat_mcp::answer::{
     Answer, Consent, FormQuestion, Presenter, PresenterError, UrlCard, VisitReply,
@@ -16,6 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
 use super::Opener;
+use super::texts::Texts;
 use crate::{Entreat, EntreatError};
 
 /// How long a question stays open. The client may set a shorter limit.
@@ -25,6 +28,7 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
 pub struct BrowserPresenter {
     /// Started by the first question.
     entreat: OnceCell<Entreat>,
+    messages: Messages,
     open: Opener,
     notify: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -35,9 +39,22 @@ impl BrowserPresenter {
     pub fn new(open: Opener, notify: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             entreat: OnceCell::new(),
+            messages: Catalogue::default().messages(["en"]),
             open,
             notify: Box::new(notify),
         }
+    }
+
+    /// Sets the language of its own texts, which are English by default. Pages are in the language
+    /// of the browser.
+    #[must_use]
+    pub fn messages(mut self, messages: Messages) -> Self {
+        self.messages = messages;
+        self
+    }
+
+    fn texts(&self) -> &'static Texts {
+        Texts::of(&self.messages)
     }
 
     /// Shuts down the pages.
@@ -77,7 +94,7 @@ impl BrowserPresenter {
             return Err(PresenterError::new("there is no page"));
         };
         let link = pages.link(question.id());
-        (self.notify)(&format!("{server} asks: {link}"));
+        (self.notify)(&(self.texts().asks)(server, &link));
         // Without a browser, the person follows the printed link.
         let _ = (self.open)(&link);
         let settled = question.outcome().await.map_err(|error| failed(&error))?;
@@ -157,19 +174,17 @@ impl Presenter for BrowserPresenter {
     }
 
     fn consent<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<Consent, PresenterError>> {
-        let mut text = format!("Address: {}", card.url);
-        if let Some(host) = &card.card.highlight {
-            text.push_str("\nIt leads to: ");
-            text.push_str(host);
+        let texts = self.texts();
+        let mut lines = vec![(texts.address)(&card.url)];
+        lines.extend(card.card.highlight.as_deref().map(texts.leads_to));
+        for warning in &card.card.warnings {
+            lines.push((texts.careful)(&self.messages.url_warning(*warning)));
         }
-        for warning in card.warnings() {
-            text.push_str("\nCareful: ");
-            text.push_str(warning);
-        }
+        let text = lines.join("\n");
         let title = if card.may_be_opened() {
-            "Open this address?"
+            texts.open_title
         } else {
-            "This address cannot be opened"
+            texts.blocked_title
         };
         let asked = async move {
             let form = own_form(title, &text, &json!({}))?;
@@ -185,7 +200,7 @@ impl Presenter for BrowserPresenter {
 
     fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         if (self.open)(&card.url).is_err() {
-            (self.notify)("No browser opened: open the address yourself.");
+            (self.notify)(self.texts().no_browser);
         }
         std::future::ready(Ok(())).boxed()
     }
@@ -195,12 +210,13 @@ impl Presenter for BrowserPresenter {
         card: &'a UrlCard,
     ) -> BoxFuture<'a, Result<VisitReply, PresenterError>> {
         let asked = async move {
-            let choices = json!([{"const": "done", "title": "I am done"},
-                {"const": "again", "title": "Open it again"}]);
-            let then = json!({"then": {"type": "string", "title": "What next?",
+            let texts = self.texts();
+            let choices = json!([{"const": "done", "title": texts.done},
+                {"const": "again", "title": texts.again}]);
+            let then = json!({"then": {"type": "string", "title": texts.what_next,
                 "oneOf": choices}});
-            let text = format!("Address: {}", card.url);
-            let form = own_form("The address was opened", &text, &then)?;
+            let text = (texts.address)(&card.url);
+            let form = own_form(texts.opened_title, &text, &then)?;
             let answer = self.ask(&card.server, &card.message, form, Map::new());
             Ok(match answer.await? {
                 Answer::Accept(then) if then.get("then") == Some(&json!("again")) => {

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::Opener;
+use super::texts::Texts;
 
 /// Shows the progress of a call, or hides it.
 type ProgressFn = Box<dyn Fn(Option<&Progress>) + Send + Sync>;
@@ -124,8 +125,7 @@ impl Presenter for TerminalPresenter {
 
     fn open<'a>(&'a self, card: &'a UrlCard) -> BoxFuture<'a, Result<(), PresenterError>> {
         if (self.open)(&card.url).is_err() {
-            let message = "No browser opened: open the address yourself.";
-            self.notice(message);
+            self.notice(Texts::of(&self.messages).no_browser);
         }
         std::future::ready(Ok(())).boxed()
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use entreat_core::schema::import_as;
-use entreat_core::{Form, Problems, Timeout};
-use serde_json::{Map, Value, json};
+use entreat_core::{Form, Problems, Timeout, closest};
+use serde_json::{Value, json};
 
 use super::arguments::{Arguments, Refusal, list};
 use crate::malformed::shortened;
@@ -78,6 +78,21 @@ impl Question {
         let parts: Vec<&str> = parts.into_iter().flatten().collect();
         parts.join("\n\n")
     }
+}
+
+/// The maximum number of characters of a message, which is that of the control API.
+const MAX_MESSAGE: usize = 16 * 1024;
+
+/// Refuses a message that another service would refuse, in the words of the tool.
+pub(super) fn refuse_too_long(message: &str) -> Result<(), Refusal> {
+    let length = message.chars().count();
+    if length <= MAX_MESSAGE {
+        return Ok(());
+    }
+    Err(format!(
+        "`question` and `context`, with the title and description of a form, may have {MAX_MESSAGE} \
+         characters together; these have {length}. Shorten `context`."
+    ))
 }
 
 /// The title of a schema without one.
@@ -265,9 +280,17 @@ fn read_choice(choice: &Value) -> Result<(String, Option<&str>, Option<&str>), R
         Value::Object(members) => {
             const KEYS: &[&str] = &["value", "title", "description"];
             if let Some(unknown) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
-                let unknown = shortened(unknown);
+                let meant = match unknown.as_str() {
+                    "id" | "key" | "const" => Some("value"),
+                    "label" | "name" | "text" => Some("title"),
+                    "detail" | "details" | "hint" => Some("description"),
+                    other => closest(other, KEYS),
+                };
+                let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
                 return Err(format!(
-                    "has the key `{unknown}`; a choice has {}.",
+                    "has the key `{}`{} A choice has {}.",
+                    shortened(unknown),
+                    meant.as_deref().unwrap_or("."),
                     list(KEYS)
                 ));
             }
@@ -301,13 +324,31 @@ fn form_in(arguments: &Arguments) -> Result<Form, Refusal> {
 fn schema_in(arguments: &Arguments, question: &str) -> Result<Form, Refusal> {
     let schema = arguments.get("schema").cloned().unwrap_or_default();
     let properties = schema["properties"].as_object();
-    if properties.is_none_or(Map::is_empty) {
-        let message = "`schema` needs `properties` with at least one property.";
+    let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
+        let message = "`schema` needs `properties` with at least one property, as in {\"type\": \
+            \"object\", \"properties\": {\"name\": {\"type\": \"string\"}}}.";
         return Err(message.to_owned());
+    };
+    if let Some((name, _)) = properties.iter().find(|(_, property)| is_nested(property)) {
+        return Err(format!(
+            "`schema` must be flat, so that clients can show it, but `{}` contains other values. \
+             Give each value a property of its own.",
+            shortened(name)
+        ));
     }
     let import = import_as(&schema, "schema", &title_of(question));
     let import = import.map_err(|problems| form_refusal("schema", &problems))?;
     Ok(import.form)
+}
+
+/// Whether a property is an object, a list of anything but choices, or defined elsewhere.
+fn is_nested(property: &Value) -> bool {
+    let has = |schema: &Value, keys: &[&str]| keys.iter().any(|key| schema.get(key).is_some());
+    match property["type"].as_str() {
+        Some("array") => !has(&property["items"], &["enum", "oneOf", "anyOf"]),
+        Some("object") => true,
+        _ => has(property, &["properties", "$ref"]),
+    }
 }
 
 fn form_refusal(name: &str, problems: &Problems) -> Refusal {

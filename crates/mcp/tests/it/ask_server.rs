@@ -224,7 +224,11 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
         ),
         (
             json!({"question": "a", "choices": [{"label": "x"}]}),
-            vec!["`choices[0]`", "`label`"],
+            vec!["`choices[0]` has the key `label`; did you mean `title`? A choice has `value`, "],
+        ),
+        (
+            json!({"question": "a", "choices": [{"value": "x", "zzz": 1}]}),
+            vec!["has the key `zzz`. A choice has"],
         ),
         (
             json!({"question": "a", "choices": ["x"], "default": "y"}),
@@ -263,12 +267,35 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
             vec!["`schema` needs `properties`"],
         ),
         (
+            json!({"question": "a", "schema": {"name": {"type": "string"}}}),
+            vec!["{\"type\": \"object\", \"properties\": {\"name\""],
+        ),
+        (
+            json!({"question": "a", "schema": {"type": "object", "properties": {
+                "b": {"type": "string"}, "c": {"type": "object", "properties": {}}}}}),
+            vec!["`schema` must be flat", "`c` contains other values"],
+        ),
+        (
+            json!({"question": "a", "schema": {"type": "object", "properties": {
+                "d": {"type": "array", "items": {"type": "string"}}}}}),
+            vec!["`schema` must be flat", "`d`"],
+        ),
+        (
+            json!({"question": "a", "schema": {"type": "object", "properties": {
+                "e": {"$ref": "#/$defs/e"}}, "$defs": {"e": {"type": "string"}}}}),
+            vec!["`schema` must be flat", "`e`"],
+        ),
+        (
             json!({"question": "a", "timeout_seconds": 0}),
             vec!["`timeout_seconds` must be a whole number from 1 to 300; 0 was sent"],
         ),
         (
             json!({"question": "a", "timeout_seconds": 1e300}),
             vec!["from 1 to 300"],
+        ),
+        (
+            json!({"question": "a", "context": "b".repeat(16 * 1024)}),
+            vec!["may have 16384 characters together; these have 16387. Shorten `context`"],
         ),
         (
             json!({"question": "a", "secret_to": {"file": ".env", "name": "A"}}),

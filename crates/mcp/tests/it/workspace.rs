@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use entreat_core::Catalogue;
 use entreat_core::schema::Era;
+use entreat_engine::Snapshot;
 use entreat_mcp::workspace::FolderWorkspace;
 use entreat_testkit::mcp::{Client, Kind, Reply, visit};
 use serde_json::{Value, json};
@@ -51,6 +53,13 @@ async fn ask(
     client.round("ask_status", question, json!({})).await
 }
 
+/// What the page says about where the secret goes.
+fn saved_to(snapshot: &Snapshot) -> String {
+    let english = Catalogue::default().messages(["en"]);
+    let form = snapshot.record().request.subject.form().unwrap();
+    english.saved_to(&form.fields()[0]).unwrap()
+}
+
 #[cfg(unix)]
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
@@ -75,8 +84,7 @@ async fn a_secret_reaches_its_file_and_not_the_model_in_every_era() {
                     .outcome_within(std::time::Duration::ZERO)
                     .await
                     .unwrap();
-                let form = snapshot.record().request.subject.form().unwrap().clone();
-                let about = form.fields()[0].description().unwrap().to_owned();
+                let about = saved_to(&snapshot);
                 assert!(about.contains(".env as API_KEY"), "{about}");
                 assert!(about.contains("does not see it"), "{about}");
                 question.submit(&json!({"answer": SECRET})).await.unwrap();
@@ -228,8 +236,7 @@ async fn the_page_warns_if_git_does_not_ignore_the_file() {
             .outcome_within(std::time::Duration::ZERO)
             .await
             .unwrap();
-        let form = snapshot.record().request.subject.form().unwrap().clone();
-        let about = form.fields()[0].description().unwrap();
+        let about = saved_to(&snapshot);
         assert_eq!(
             about.contains("Git does not ignore this file"),
             warns,

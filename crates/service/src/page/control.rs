@@ -317,10 +317,15 @@ impl<'a> ControlBuilder<'a> {
                 has_blank: !self.field.is_required() || !is_chosen,
             };
         }
+        let has_none = !self.field.is_required();
+        let style = match style {
+            "segmented" => segmented(&choices, has_none.then_some(self.texts.no_answer)),
+            other => other,
+        };
         Control::Options {
             options: choices,
             style: OptionStyle::of(style, "radio", is_searchable),
-            has_none: !self.field.is_required(),
+            has_none,
         }
     }
 
@@ -374,6 +379,22 @@ impl<'a> ControlBuilder<'a> {
 /// Whether any option is chosen.
 pub(super) fn has_choice(options: &[Choice<'_>]) -> bool {
     options.iter().any(|option| option.is_chosen)
+}
+
+/// How many characters of segments fit beside each other on a phone, and on a wide page.
+const SEGMENTS_FIT: (usize, usize) = (28, 66);
+
+/// The classes of a segmented control. Segments that do not fit beside each other are rows: broken
+/// lines would look like a table.
+fn segmented(choices: &[Choice<'_>], none: Option<&str>) -> &'static str {
+    let titles = choices.iter().map(|choice| choice.title).chain(none);
+    // Each has a margin of about four characters.
+    let width: usize = titles.map(|title| title.chars().count() + 4).sum();
+    match width {
+        _ if width <= SEGMENTS_FIT.0 => "segmented",
+        _ if width <= SEGMENTS_FIT.1 => "segmented rows-if-narrow",
+        _ => "segmented rows",
+    }
 }
 
 impl OptionStyle {
@@ -465,4 +486,29 @@ fn input_kind(hint: Option<InputType>) -> Option<&'static str> {
         InputType::Time => "time",
         InputType::DatetimeLocal => "datetime-local",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_that_do_not_fit_beside_each_other_are_rows() {
+        let classes = |titles: &[&'static str], none| {
+            let choices: Vec<Choice<'_>> = titles
+                .iter()
+                .map(|title| Choice {
+                    value: title,
+                    title,
+                    is_chosen: false,
+                })
+                .collect();
+            segmented(&choices, none)
+        };
+        assert_eq!(classes(&["Small", "Medium", "Large"], None), "segmented");
+        let sizes = classes(&["Small", "Medium", "Large"], Some("No answer"));
+        assert_eq!(sizes, "segmented rows-if-narrow");
+        let long = ["Right now, while I watch", "This evening", "At the weekend"];
+        assert_eq!(classes(&long, Some("No answer")), "segmented rows");
+    }
 }

@@ -3,7 +3,7 @@
 //! Decides presentation only. Validity and active fields come from the core.
 
 use entreat_core::form::{DisplayStyle, ValidationTrigger};
-use entreat_core::{Field, Form, Kind, Progress, TextFormat};
+use entreat_core::{Field, Form, Kind, Messages, Progress, TextFormat};
 use serde_json::{Map, Value};
 
 use super::control::{Choice, Control, Test, Verdict, control};
@@ -81,6 +81,7 @@ pub(super) struct FieldContext<'a> {
     pub(super) values: &'a Map<String, Value>,
     pub(super) progress: &'a Progress<'a>,
     pub(super) texts: &'static Texts,
+    pub(super) messages: &'a Messages,
     pub(super) format: TextFormat,
     /// The field that two buttons answer, see [`yes_no`].
     pub(super) yes_no: Option<usize>,
@@ -137,7 +138,9 @@ impl<'a> FieldView<'a> {
         let hints = field.rendering();
         let access = field.accessibility();
         let limits = files.as_ref().map(|files| files.limits.clone());
-        let note = limits.or_else(|| limits_of(field, context.texts));
+        let limits = limits.or_else(|| limits_of(field, context.texts));
+        // Where a secret goes is said on its own; a limit is a detail.
+        let note = context.messages.saved_to(field).or(limits);
         let describer = access.aria_described_by.as_deref();
         let describer_place = describer.and_then(|id| context.form.position(id));
         Self {

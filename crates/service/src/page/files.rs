@@ -101,6 +101,7 @@ async fn fragment(question: &QuestionVisit, place: usize, tree: &Value) -> Respo
         values,
         progress: &progress,
         texts: visit.texts,
+        messages: &visit.messages,
         format: question.snapshot.record().request.text_format(),
         // A form that asks for a file asks for more than yes or no.
         yes_no: None,

@@ -94,7 +94,7 @@ impl Clock {
         Self {
             left_ms: left.as_millis(),
             warn_ms: lifecycle.terms().warning().as_millis(),
-            left: (texts.left)(left),
+            left: texts.left(left),
             can_extend: lifecycle.terms().extension_allowed() && lifecycle.extensions_left() > 0,
         }
     }

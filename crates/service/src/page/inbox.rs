@@ -113,7 +113,9 @@ impl Item {
             .pass(Target::Question(snapshot.id()), &visit.browser);
         let when = match snapshot.outcome() {
             Some(outcome) => (visit.texts.outcome)(outcome).to_owned(),
-            None => (visit.texts.left)(snapshot.lifecycle().remaining(site.engine.now())),
+            None => visit
+                .texts
+                .left(snapshot.lifecycle().remaining(site.engine.now())),
         };
         let asker = AskerView::new(site, visit.texts, request);
         Some(Self {

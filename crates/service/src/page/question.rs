@@ -270,6 +270,7 @@ impl QuestionVisit {
             values,
             progress: &progress,
             texts,
+            messages: &self.visit.messages,
             format,
             yes_no: yes_no(form),
         };

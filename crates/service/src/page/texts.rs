@@ -8,7 +8,7 @@ mod en;
 
 use std::time::Duration;
 
-use entreat_core::Outcome;
+use entreat_core::{CalendarNames, Outcome, RoughTime};
 
 /// Texts about askers that may be any program on this machine.
 pub(super) struct UnnamedTexts {
@@ -35,11 +35,8 @@ pub(super) struct Texts {
     pub(super) error_prefix: &'static str,
     pub(super) summary_title: &'static str,
     pub(super) time: &'static str,
-    pub(super) left_days_template: &'static str,
-    pub(super) left_hours_template: &'static str,
-    pub(super) left_template: &'static str,
-    pub(super) left_template_one: &'static str,
-    pub(super) left_seconds_template: &'static str,
+    /// The time left in seconds, minutes, hours and days: of one, and of several.
+    pub(super) left_templates: [&'static str; 8],
     pub(super) warning: &'static str,
     pub(super) extend: &'static str,
     pub(super) extended: &'static str,
@@ -135,7 +132,6 @@ pub(super) struct Texts {
     pub(super) withdrawn: NoticeTexts,
     pub(super) attempts_used: NoticeTexts,
     pub(super) expired: NoticeTexts,
-    pub(super) left: fn(Duration) -> String,
     pub(super) kept_for: fn(Duration) -> String,
     pub(super) attempts_left: fn(u8) -> String,
     pub(super) limits: fn(&FileLimits<'_>) -> String,
@@ -150,8 +146,7 @@ pub(super) struct Texts {
     /// How dates are written, unless a field has its own format, see [`super::calendar`].
     pub(super) date_format: &'static str,
     pub(super) time_format: &'static str,
-    pub(super) months: [&'static str; 12],
-    pub(super) weekdays: [&'static str; 7],
+    pub(super) calendar: &'static CalendarNames,
 }
 
 /// The texts of a page with a single message.
@@ -207,28 +202,31 @@ impl Texts {
         }
     }
 
+    /// The time left. The script fills in the same templates.
+    pub(super) fn left(&self, left: Duration) -> String {
+        let (unit, count) = match RoughTime::from(left) {
+            RoughTime::Seconds(count) => (0, count),
+            RoughTime::Minutes(count) => (1, count),
+            RoughTime::Hours(count) => (2, count),
+            RoughTime::Days(count) => (3, count),
+        };
+        let template = self.left_templates[unit * 2 + usize::from(count != 1)];
+        template.replace("{}", &count.to_string())
+    }
+
     #[cfg(test)]
     pub(super) const ALL: [&'static Self; 2] = [&en::TEXTS, &de::TEXTS];
 }
 
-/// A duration in the unit that people use for it. Short ones are rounded up; of long ones, whole
-/// hours or days are left. The script rounds the same way.
-enum Left {
-    Days(u64),
-    Hours(u64),
-    Minutes(u64),
-    Seconds(u64),
-}
-
-impl From<Duration> for Left {
-    fn from(left: Duration) -> Self {
-        const HOUR: u64 = 3600;
-        match left.as_secs() {
-            seconds @ 0..60 => Self::Seconds(seconds),
-            seconds if seconds < 2 * HOUR => Self::Minutes(seconds.div_ceil(60)),
-            seconds if seconds < 48 * HOUR => Self::Hours(seconds / HOUR),
-            seconds => Self::Days(seconds / (24 * HOUR)),
-        }
+/// A duration in the largest unit that it is a multiple of.
+fn exactly(duration: Duration) -> RoughTime {
+    let seconds = duration.as_secs();
+    let is_whole = |unit: u64| seconds >= unit && seconds.is_multiple_of(unit);
+    match seconds {
+        _ if is_whole(86_400) => RoughTime::Days(seconds / 86_400),
+        _ if is_whole(3600) => RoughTime::Hours(seconds / 3600),
+        _ if is_whole(60) => RoughTime::Minutes(seconds / 60),
+        _ => RoughTime::Seconds(seconds),
     }
 }
 
@@ -240,16 +238,42 @@ mod tests {
     fn the_time_left_is_told_in_the_unit_that_people_use() {
         let [english, german] = Texts::ALL;
         for (seconds, in_english, in_german) in [
+            (1, "1 second left", "noch 1 Sekunde"),
             (59, "59 seconds left", "noch 59 Sekunden"),
             (60, "about 1 minute left", "noch etwa eine Minute"),
-            (3601, "about 61 minutes left", "noch etwa 61 Minuten"),
+            (3599, "about 60 minutes left", "noch etwa 60 Minuten"),
             (7200, "about 2 hours left", "noch etwa 2 Stunden"),
-            (172_799, "about 47 hours left", "noch etwa 47 Stunden"),
+            (86_399, "about a day left", "noch etwa ein Tag"),
+            (100_000, "about 28 hours left", "noch etwa 28 Stunden"),
+            (172_799, "about 2 days left", "noch etwa 2 Tage"),
             (30 * 86_400, "about 30 days left", "noch etwa 30 Tage"),
         ] {
             let left = Duration::from_secs(seconds);
-            assert_eq!((english.left)(left), in_english);
-            assert_eq!((german.left)(left), in_german);
+            assert_eq!(english.left(left), in_english);
+            assert_eq!(german.left(left), in_german);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_told_to_the_second() {
+        let [english, german] = Texts::ALL;
+        for (seconds, in_english, in_german) in [
+            (3600, "one hour", "eine Stunde"),
+            (45 * 3600, "45 hours", "45 Stunden"),
+            (86_400, "one day", "einen Tag"),
+            (5430, "5430 seconds", "5430 Sekunden"),
+        ] {
+            let kept = Duration::from_secs(seconds);
+            let told = (english.kept_for)(kept);
+            assert_eq!(
+                told,
+                format!("It is deleted {in_english} after you send it.")
+            );
+            let told = (german.kept_for)(kept);
+            assert_eq!(
+                told,
+                format!("Sie wird {in_german} nach dem Senden gelöscht.")
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use entreat_core::{Form, UnixTime};
+use entreat_core::{Form, Mode, TimeoutBounds, UnixTime};
 use entreat_engine::{
     Ask, Asker, Elicitation, Engine, EngineSettings, Limits, Snapshot, SystemEntropy,
 };
@@ -18,6 +18,8 @@ use tokio::net::TcpListener;
 use crate::{GLANCE, PATIENCE};
 
 const START: u64 = 1_706_889_000_000;
+const MINUTES_5: Duration = Duration::from_secs(300);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
 pub(crate) struct Site {
     pub(crate) engine: Engine,
@@ -36,6 +38,8 @@ impl Site {
     pub(crate) async fn asked_by(name: &str) -> Self {
         let mut settings = EngineSettings::default();
         settings.asker.limits = Limits::none();
+        let bounds = TimeoutBounds::new(MINUTES_5, Duration::from_secs(1), 2 * DAY).unwrap();
+        settings.asker.timeouts.set_bounds(Mode::Form, bounds);
         let clock = VirtualClock::new(UnixTime::from_millis(START));
         let resolver = ScriptedResolver::new()
             .answers("example.com", &["93.184.215.14"])

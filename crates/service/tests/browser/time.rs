@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use entreat_core::Timeout;
+use entreat_engine::Ask;
 use serde_json::{Value, json};
 
+use crate::site::{DAY, form};
 use crate::{Scene, both_ways, with_the_script};
 
 both_ways! {
+    a_day_is_told_as_a_day_and_not_as_23_hours,
     more_time_is_given_and_what_was_typed_stays,
     more_time_is_given_on_the_review_too,
     the_button_for_more_time_goes_when_there_is_none,
@@ -27,6 +31,23 @@ impl Scene {
     async fn left(&self, question: &crate::site::Question) -> Duration {
         let status = question.elicitation.status().await.unwrap();
         status.lifecycle().remaining(self.site.engine.now())
+    }
+}
+
+async fn a_day_is_told_as_a_day_and_not_as_23_hours(scene: Scene) {
+    let page = &scene.browser;
+    let in_a_day = |ask: Ask| ask.timeout(Timeout::of(DAY));
+    let question = scene.site.ask_with(form(fields()), in_a_day).await;
+    for (passed, words) in [
+        (1, "about a day left"),
+        (3600, "about 23 hours left"),
+        (22 * 3600, "about 60 minutes left"),
+    ] {
+        scene.site.pass(Duration::from_secs(passed)).await;
+        page.open(&question).await;
+        page.find("#question").await;
+        // With the script, this is what it has made of it.
+        assert_eq!(page.text(".until").await, words);
     }
 }
 

@@ -35,6 +35,8 @@ async fn what_turns_text_reaches_no_page() {
             {"value": "x", "title": hostile("Third")}, {"value": "y", "title": "Y"}]},
         {"id": "u", "type": "file", "label": hostile("File"), "rendering": {"preview": true},
          "validation": {"maxSize": 100}},
+        {"id": "k", "type": "text", "label": "K", "sensitive": true, "rendering": {"savedTo":
+            {"file": hostile("/work/.env"), "name": hostile("KEY")}}},
     ]});
     let (_, visitor) = site.visit_form(form).await;
     let cookie = [("cookie", &*visitor.cookie)];
@@ -167,6 +169,37 @@ async fn texts_are_markdown_unless_the_asker_says_that_they_are_plain() {
         assert!(page.contains("<h1 dir=\"auto\">*T*</h1>"), "{page}");
         assert!(page.contains(">*A*"), "{page}");
     }
+}
+
+#[tokio::test]
+async fn where_a_secret_will_be_saved_is_said_in_the_readers_language() {
+    let site = Site::new().await;
+    let page = async |language: &str, is_ignored: bool| {
+        let place = json!({"file": "/w/*a*/<b>.env", "name": "API_KEY", "gitIgnored": is_ignored});
+        let form = json!({"id": "f", "title": "Which key?", "fields": [
+            {"id": "a", "type": "text", "label": "API_KEY", "sensitive": true,
+             "rendering": {"savedTo": place}}]});
+        let (_, visitor) = site.visit_form(form).await;
+        let headers = [("cookie", &*visitor.cookie), ("accept-language", language)];
+        text(&site.get(&visitor.here, &headers).await)
+    };
+    let told = "Will be saved to /w/*a*/&#60;b&#62;.env as API_KEY. The agent that asks does not \
+                see it.";
+    let warned = "Git does not ignore this file";
+    let (safe, unsafe_place) = (page("en", true).await, page("en", false).await);
+    for page in [&safe, &unsafe_place] {
+        assert!(page.contains(told), "{page}");
+        assert!(page.contains("aria-describedby=\"n0 e0\""), "{page}");
+    }
+    assert!(unsafe_place.contains(warned) && !safe.contains(warned));
+    let german = page("de", false).await;
+    for words in [
+        "Wird als API_KEY in /w/*a*/&#60;b&#62;.env gespeichert.",
+        "Achtung: Git ignoriert diese Datei nicht.",
+    ] {
+        assert!(german.contains(words), "{words}: {german}");
+    }
+    assert!(!german.contains("Will be saved"), "{german}");
 }
 
 #[tokio::test]

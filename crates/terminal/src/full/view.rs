@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::model::{Leaving, Model, Pane};
 use super::theme::{Theme, truncate};
 use crate::texts::Texts;
-use crate::typography::quoted;
+use crate::typography::{quoted, time_left};
 
 pub(crate) use body::{Body, wrapped};
 
@@ -136,7 +136,10 @@ fn header(model: &Model, theme: Theme) -> Line<'static> {
         };
         let sign = if time.is_short { "! " } else { "" };
         Span::styled(
-            format!("{sign}{}", (model.texts.time_left)(&clock(time.left))),
+            format!(
+                "{sign}{}",
+                (model.texts.time_left)(&clock(time.left, model.texts))
+            ),
             style,
         )
     });
@@ -170,14 +173,13 @@ fn header(model: &Model, theme: Theme) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Formats `4:59` or `1:02:03`.
-pub(crate) fn clock(left: Duration) -> String {
+/// Formats `4:59`; what is far away is told in words, such as `2 days`.
+pub(crate) fn clock(left: Duration, texts: &Texts) -> String {
     let seconds = left.as_millis().div_ceil(1000);
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 {
-        format!("{hours}:{minutes:02}:{seconds:02}")
+    if seconds < 3600 {
+        format!("{}:{:02}", seconds / 60, seconds % 60)
     } else {
-        format!("{minutes}:{seconds:02}")
+        time_left(left, texts)
     }
 }
 
@@ -278,8 +280,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_told_as_clocks_tell_it() {
-        let told = |seconds| clock(Duration::from_secs(seconds));
-        assert_eq!([told(0), told(61), told(3723)], ["0:00", "1:01", "1:02:03"]);
+    fn time_is_told_as_clocks_tell_it_once_it_is_short() {
+        let told = |seconds| clock(Duration::from_secs(seconds), Texts::ENGLISH);
+        assert_eq!([told(0), told(61), told(3599)], ["0:00", "1:01", "59:59"]);
+        assert_eq!([told(3723), told(86_395)], ["62 minutes", "1 day"]);
     }
 }

@@ -149,6 +149,9 @@ impl InlineView<'_> {
         for text in parts.into_iter().flatten() {
             body.write_prose(text, model.text_format, width, theme);
         }
+        if let Some(place) = model.messages.saved_to(field) {
+            body.write_quoted(&place, width, theme, theme.normal());
+        }
         for notice in &model.notices {
             body.write_own(&one_line(notice), width, theme.warning());
         }
@@ -293,7 +296,7 @@ impl InlineView<'_> {
         let theme = self.theme;
         let mut items: Vec<Vec<Span<'static>>> = Vec::new();
         if let Some(time) = self.model.time.filter(|time| time.is_short) {
-            let words = (self.texts.time_left)(&clock(time.left));
+            let words = (self.texts.time_left)(&clock(time.left, self.texts));
             items.push(vec![Span::styled(format!("! {words}"), theme.warning())]);
         }
         items.extend(keys.iter().map(|(key, words)| {

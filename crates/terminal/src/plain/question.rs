@@ -173,7 +173,9 @@ impl Dialogue<'_> {
         words
             .into_iter()
             .flatten()
-            .try_for_each(|text| self.writer.write_prose(text, self.text_format))
+            .try_for_each(|text| self.writer.write_prose(text, self.text_format))?;
+        let saved_to = self.messages.saved_to(field);
+        saved_to.map_or(Ok(()), |text| self.writer.write_quoted_line(&text))
     }
 
     fn enter_action(&self, field: &Field) -> EnterAction {

@@ -1,5 +1,7 @@
 //! German.
 
+use entreat_core::{CalendarNames, RoughTime};
+
 use super::{CardTexts, HelpTexts, KeyTexts, Texts, de_hints, de_plain};
 
 pub(super) const TEXTS: Texts = Texts {
@@ -63,26 +65,8 @@ pub(super) const TEXTS: Texts = Texts {
         found => format!("{found} von {all} passen"),
     },
     more_names: |names| format!("und {names} weitere"),
-    duration: |number, is_minutes| {
-        let unit = if is_minutes { "Minute" } else { "Sekunde" };
-        let n = if number == 1 { "" } else { "n" };
-        format!("{number} {unit}{n}")
-    },
-    months: [
-        "Januar",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
-    ],
-    weekdays: "Mo Di Mi Do Fr Sa So",
+    duration,
+    calendar: CalendarNames::GERMAN,
     hint: de_hints::hint,
     plain: de_plain::PLAIN,
     refusals: de_plain::REFUSALS,
@@ -154,3 +138,13 @@ pub(super) const TEXTS: Texts = Texts {
                       oder :cancel.",
     },
 };
+
+fn duration(time: RoughTime) -> String {
+    let (count, one, several) = match time {
+        RoughTime::Days(count) => (count, "Tag", "Tage"),
+        RoughTime::Hours(count) => (count, "Stunde", "Stunden"),
+        RoughTime::Minutes(count) => (count, "Minute", "Minuten"),
+        RoughTime::Seconds(count) => (count, "Sekunde", "Sekunden"),
+    };
+    format!("{count} {}", if count == 1 { one } else { several })
+}

@@ -1,5 +1,7 @@
 //! English.
 
+use entreat_core::{CalendarNames, RoughTime};
+
 use super::{CardTexts, HelpTexts, KeyTexts, Texts, en_plain};
 
 pub(super) const TEXTS: Texts = Texts {
@@ -63,26 +65,8 @@ pub(super) const TEXTS: Texts = Texts {
         found => format!("{found} of {all} match"),
     },
     more_names: |names| format!("and {names} more"),
-    duration: |number, is_minutes| {
-        let unit = if is_minutes { "minute" } else { "second" };
-        let s = if number == 1 { "" } else { "s" };
-        format!("{number} {unit}{s}")
-    },
-    months: [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-    weekdays: "Mo Tu We Th Fr Sa Su",
+    duration,
+    calendar: CalendarNames::ENGLISH,
     hint: crate::prompt::hint,
     plain: en_plain::PLAIN,
     refusals: en_plain::REFUSALS,
@@ -145,3 +129,14 @@ pub(super) const TEXTS: Texts = Texts {
         type_opened: "Type done when you have finished there, again to open it once more, or :cancel.",
     },
 };
+
+fn duration(time: RoughTime) -> String {
+    let (count, unit) = match time {
+        RoughTime::Days(count) => (count, "day"),
+        RoughTime::Hours(count) => (count, "hour"),
+        RoughTime::Minutes(count) => (count, "minute"),
+        RoughTime::Seconds(count) => (count, "second"),
+    };
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{s}")
+}

@@ -8,11 +8,11 @@ use entreat::{CancelReason, Channel, EngineSettings, Snapshot};
 use super::Job;
 use super::backend::Backend;
 use super::conversation::Ending;
-use super::texts::Texts;
 use crate::browser;
 use crate::context::Context;
 use crate::signals::Signals;
 use crate::store::StoreLocation;
+use crate::texts::Texts;
 
 /// How long the closing page stays available.
 const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);

@@ -59,7 +59,9 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
         let _ = writeln!(io::stderr(), "{}", output::sanitize(line));
     };
     ShownBy {
-        presenter: Arc::new(BrowserPresenter::new(opener(may_open), say)),
+        presenter: Arc::new(
+            BrowserPresenter::new(opener(may_open), say).messages(messages.clone()),
+        ),
         draws: false,
         is_attended: args.ui == Some(Ui::Browser),
     }

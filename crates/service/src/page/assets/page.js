@@ -29,13 +29,14 @@
     const left = Math.max(0, deadline - performance.now());
     const data = clock.dataset;
     // Rounded as on the server.
-    const hours = Math.floor(left / 3600000);
-    const minutes = Math.ceil(left / 60000);
-    let text = data.left.replace("{}", minutes);
-    if (minutes === 1) text = data.leftOne;
-    if (left < 60000) text = data.seconds.replace("{}", Math.ceil(left / 1000));
-    if (hours >= 2) text = data.hours.replace("{}", hours);
-    if (hours >= 48) text = data.days.replace("{}", Math.floor(hours / 24));
+    const seconds = Math.ceil(left / 1000);
+    const rounded = (unit) => Math.floor((seconds + unit / 4) / unit);
+    let [unit, count] = [0, seconds];
+    if (seconds >= 60) [unit, count] = [1, rounded(60)];
+    if (rounded(3600) >= 2) [unit, count] = [2, rounded(3600)];
+    if (rounded(3600) === 24) [unit, count] = [3, 1];
+    if (rounded(86400) >= 2) [unit, count] = [3, rounded(86400)];
+    const text = data.left.split("|")[unit * 2 + (count === 1 ? 0 : 1)].replace("{}", count);
     const until = one(".until", clock);
     if (until.textContent !== text) until.textContent = text;
     const late = left <= Number(data.warn);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use entreat_core::{CancelReason, Outcome};
+use entreat_core::{CalendarNames, CancelReason, Outcome, RoughTime};
 
-use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts, UnnamedTexts};
+use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exactly};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "de",
@@ -21,11 +21,16 @@ pub(super) const TEXTS: Texts = Texts {
     error_prefix: "Fehler:",
     summary_title: "Es gibt ein Problem",
     time: "Verbleibende Zeit",
-    left_days_template: "noch etwa {} Tage",
-    left_hours_template: "noch etwa {} Stunden",
-    left_template: "noch etwa {} Minuten",
-    left_template_one: "noch etwa eine Minute",
-    left_seconds_template: "noch {} Sekunden",
+    left_templates: [
+        "noch 1 Sekunde",
+        "noch {} Sekunden",
+        "noch etwa eine Minute",
+        "noch etwa {} Minuten",
+        "noch etwa eine Stunde",
+        "noch etwa {} Stunden",
+        "noch etwa ein Tag",
+        "noch etwa {} Tage",
+    ],
     warning: "Sie haben nur noch wenig Zeit. Senden Sie Ihre Antwort, oder verlängern Sie die Zeit.",
     extend: "Mehr Zeit",
     extended: "Sie haben jetzt mehr Zeit.",
@@ -184,7 +189,6 @@ pub(super) const TEXTS: Texts = Texts {
         title: "Die Zeit für diese Frage ist abgelaufen",
         lead: "Es wurde nichts gesendet.",
     },
-    left,
     kept_for,
     attempts_left: |left| match left {
         1 => "Dies ist Ihr letzter Versuch.".to_owned(),
@@ -207,50 +211,18 @@ pub(super) const TEXTS: Texts = Texts {
     outcome,
     date_format: "D. MMMM YYYY",
     time_format: "D. MMMM YYYY, HH:mm",
-    months: [
-        "Januar",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
-    ],
-    weekdays: [
-        "Montag",
-        "Dienstag",
-        "Mittwoch",
-        "Donnerstag",
-        "Freitag",
-        "Samstag",
-        "Sonntag",
-    ],
+    calendar: CalendarNames::GERMAN,
 };
 
-fn left(left: Duration) -> String {
-    match Left::from(left) {
-        Left::Seconds(seconds) => format!("noch {seconds} Sekunden"),
-        Left::Minutes(1) => "noch etwa eine Minute".to_owned(),
-        Left::Minutes(minutes) => format!("noch etwa {minutes} Minuten"),
-        Left::Hours(hours) => format!("noch etwa {hours} Stunden"),
-        Left::Days(days) => format!("noch etwa {days} Tage"),
-    }
-}
-
 fn kept_for(retention: Duration) -> String {
-    let time = match Left::from(retention) {
-        Left::Seconds(seconds) => format!("{seconds} Sekunden"),
-        Left::Minutes(1) => "eine Minute".to_owned(),
-        Left::Minutes(60) => "eine Stunde".to_owned(),
-        Left::Minutes(minutes) => format!("{minutes} Minuten"),
-        Left::Hours(24) => "einen Tag".to_owned(),
-        Left::Hours(hours) => format!("{hours} Stunden"),
-        Left::Days(days) => format!("{days} Tage"),
+    let time = match exactly(retention) {
+        RoughTime::Seconds(seconds) => format!("{seconds} Sekunden"),
+        RoughTime::Minutes(1) => "eine Minute".to_owned(),
+        RoughTime::Minutes(minutes) => format!("{minutes} Minuten"),
+        RoughTime::Hours(1) => "eine Stunde".to_owned(),
+        RoughTime::Hours(hours) => format!("{hours} Stunden"),
+        RoughTime::Days(1) => "einen Tag".to_owned(),
+        RoughTime::Days(days) => format!("{days} Tage"),
     };
     format!("Sie wird {time} nach dem Senden gelöscht.")
 }

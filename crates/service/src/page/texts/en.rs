@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use entreat_core::{CancelReason, Outcome};
+use entreat_core::{CalendarNames, CancelReason, Outcome, RoughTime};
 
-use super::{Bounds, FileLimits, HomeTexts, Left, NoticeTexts, Texts, UnnamedTexts};
+use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exactly};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "en",
@@ -21,11 +21,16 @@ pub(super) const TEXTS: Texts = Texts {
     error_prefix: "Error:",
     summary_title: "There is a problem",
     time: "Time left",
-    left_days_template: "about {} days left",
-    left_hours_template: "about {} hours left",
-    left_template: "about {} minutes left",
-    left_template_one: "about 1 minute left",
-    left_seconds_template: "{} seconds left",
+    left_templates: [
+        "1 second left",
+        "{} seconds left",
+        "about 1 minute left",
+        "about {} minutes left",
+        "about an hour left",
+        "about {} hours left",
+        "about a day left",
+        "about {} days left",
+    ],
     warning: "You have little time left. Send your answer, or ask for more time.",
     extend: "More time",
     extended: "You have more time now.",
@@ -184,7 +189,6 @@ pub(super) const TEXTS: Texts = Texts {
         title: "This question has timed out",
         lead: "Nothing was sent.",
     },
-    left,
     kept_for,
     attempts_left: |left| match left {
         1 => "This is your last attempt.".to_owned(),
@@ -207,50 +211,18 @@ pub(super) const TEXTS: Texts = Texts {
     outcome,
     date_format: "D MMMM YYYY",
     time_format: "D MMMM YYYY, HH:mm",
-    months: [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-    weekdays: [
-        "Monday",
-        "Tuesday",
-        "Wednesday",
-        "Thursday",
-        "Friday",
-        "Saturday",
-        "Sunday",
-    ],
+    calendar: CalendarNames::ENGLISH,
 };
 
-fn left(left: Duration) -> String {
-    match Left::from(left) {
-        Left::Seconds(seconds) => format!("{seconds} seconds left"),
-        Left::Minutes(1) => "about 1 minute left".to_owned(),
-        Left::Minutes(minutes) => format!("about {minutes} minutes left"),
-        Left::Hours(hours) => format!("about {hours} hours left"),
-        Left::Days(days) => format!("about {days} days left"),
-    }
-}
-
 fn kept_for(retention: Duration) -> String {
-    let time = match Left::from(retention) {
-        Left::Seconds(seconds) => format!("{seconds} seconds"),
-        Left::Minutes(1) => "one minute".to_owned(),
-        Left::Minutes(60) => "one hour".to_owned(),
-        Left::Minutes(minutes) => format!("{minutes} minutes"),
-        Left::Hours(24) => "one day".to_owned(),
-        Left::Hours(hours) => format!("{hours} hours"),
-        Left::Days(days) => format!("{days} days"),
+    let time = match exactly(retention) {
+        RoughTime::Seconds(seconds) => format!("{seconds} seconds"),
+        RoughTime::Minutes(1) => "one minute".to_owned(),
+        RoughTime::Minutes(minutes) => format!("{minutes} minutes"),
+        RoughTime::Hours(1) => "one hour".to_owned(),
+        RoughTime::Hours(hours) => format!("{hours} hours"),
+        RoughTime::Days(1) => "one day".to_owned(),
+        RoughTime::Days(days) => format!("{days} days"),
     };
     format!("It is deleted {time} after you send it.")
 }

@@ -28,10 +28,12 @@ pub(super) fn step(day: Date, key: Key) -> Option<Date> {
 /// Draws the month of a day, with the day highlighted.
 pub(super) fn draw(day: Date, theme: Theme, texts: &Texts) -> Vec<Line<'static>> {
     let month = usize::try_from(day.month() - 1).unwrap_or_default();
-    let title = format!("{:^20}", format!("{} {}", texts.months[month], day.year()));
+    let names = texts.calendar;
+    let title = format!("{:^20}", format!("{} {}", names.months[month], day.year()));
+    let weekdays = names.weekdays.map(|name| &name[..2]).join(" ");
     let mut lines = vec![
         Line::from(Span::styled(title, theme.bold())),
-        Line::from(Span::styled(texts.weekdays, theme.dim())),
+        Line::from(Span::styled(weekdays, theme.dim())),
     ];
     let first = day.first_of_month();
     let before = first.weekday().since(Weekday::Monday);

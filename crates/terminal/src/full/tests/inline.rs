@@ -258,6 +258,38 @@ fn twenty_columns_are_enough() {
 }
 
 #[test]
+fn where_a_secret_will_be_saved_is_said_in_the_persons_language() {
+    let place = json!({"file": "/w/.env", "name": "API_KEY", "gitIgnored": false});
+    let mut question = asked(
+        json!({"type": "text", "label": "Which key?", "sensitive": true,
+        "rendering": {"savedTo": place}}),
+    );
+    for (language, words) in [
+        (
+            "en",
+            [
+                "│ Will be saved to /w/.env as API_KEY.",
+                "Git does not ignore",
+            ],
+        ),
+        (
+            "de",
+            [
+                "│ Wird als API_KEY in /w/.env gespeichert.",
+                "Git ignoriert",
+            ],
+        ),
+    ] {
+        question.messages = Catalogue::default().messages([language]);
+        for screen in [sit(&question).screen(), Sitting::of(&question).screen()] {
+            for words in words {
+                assert!(screen.contains(words), "{screen}");
+            }
+        }
+    }
+}
+
+#[test]
 fn german_is_spoken_where_errors_are_german() {
     let mut question = confirmation();
     question.messages = Catalogue::default().messages(["de"]);

@@ -277,6 +277,9 @@ impl FormView<'_> {
         for text in parts.into_iter().flatten() {
             theirs.write_prose(text, self.model.text_format, room, theme);
         }
+        if let Some(place) = self.model.messages.saved_to(field) {
+            theirs.write_quoted(&place, room, theme, theme.normal());
+        }
         if let Some(placeholder) = &rendering.placeholder {
             theirs.write_quoted(placeholder, room, theme, theme.normal());
         }
