@@ -3,18 +3,21 @@
 //! The server's calls block while it asks. They are parked here: the client gets the questions in
 //! the results of its rounds, and its answers go to the server one by one.
 
+mod reports;
+mod required;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use entreat_core::schema::Era;
-use entreat_wire::message::{CREATE, ElicitRequest, ROOTS, SAMPLE};
-use futures_util::future::join_all;
+use entreat_wire::message::{CREATE, ROOTS, SAMPLE};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use self::reports::Reports;
 use crate::approvals::Gate;
 use crate::ask::{Question, answer};
-use crate::call::{Call, Method, ProgressNote};
+use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, RawId};
 use crate::face::{Face, PushedFace, RoundsFace};
@@ -25,13 +28,8 @@ use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
 use crate::session::{Pair, Place, Session};
 
-/// How many log messages a call keeps between its rounds, and how large each may be.
-const MAX_LOGS: usize = 64;
-const MAX_REPORT: usize = 16 << 10;
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
-/// How often a call is sent again after URLs were visited.
-const MAX_REPEATS: usize = 3;
 
 /// What a session in this pair of eras keeps.
 #[derive(Default)]
@@ -47,14 +45,10 @@ pub(crate) struct Lowered {
     subscriptions: Mutex<HashMap<String, usize>>,
     /// The roots that the client listed last.
     roots: Mutex<Option<String>>,
-    /// What calls report between their rounds.
+    /// What calls that asked for log messages report between their rounds.
     reports: Mutex<HashMap<String, Reports>>,
-}
-
-#[derive(Default)]
-struct Reports {
-    progress: Option<String>,
-    logs: Vec<String>,
+    /// The log level that the server was told last.
+    level: Mutex<Option<usize>>,
 }
 
 struct Listener {
@@ -79,7 +73,7 @@ impl Session {
             // The filesystem server and others ask right after the handshake.
             capabilities.set("roots", r#"{"listChanged":false}"#);
         }
-        capabilities.remove("extensions");
+        capability::keep_shared_extensions(&mut capabilities);
         let params = format!(
             r#"{{"protocolVersion":{},"capabilities":{capabilities},"clientInfo":{}}}"#,
             quoted(Era::V2025_11_25.version()),
@@ -121,6 +115,7 @@ impl Session {
         found.set("supportedVersions", format!("[{}]", quoted(meta::VERSION)));
         let mut capabilities = init.object("capabilities").unwrap_or_default();
         capabilities.remove("tasks");
+        capability::keep_shared_extensions(&mut capabilities);
         found.set("capabilities", capabilities.to_string());
         if let Some(info) = init.get("serverInfo") {
             found.set("_meta", format!("{{{}:{info}}}", quoted(meta::SERVER_INFO)));
@@ -190,15 +185,11 @@ impl Session {
         };
         let object = RawObject::parse(params).unwrap_or_default();
         let binding = self.binding(call.method.name(), &object);
-        let wants_logs = object
-            .object("_meta")
-            .is_some_and(|meta| meta.get(LOG_LEVEL).is_some());
-        if wants_logs {
-            let reports = Reports::default();
-            self.lowered
-                .reports
-                .lock()
-                .insert(flow.handle.clone(), reports);
+        let meta = object.object("_meta");
+        let level = meta.and_then(|meta| meta.string(LOG_LEVEL));
+        if let Some(level) = &level {
+            let mut reports = self.lowered.reports.lock();
+            reports.insert(flow.handle.clone(), Reports::of(level));
         }
         let params = lowered_params(params, call, &flow.handle);
         let (session, driven, method) = (self.clone(), flow.clone(), call.method.name());
@@ -208,6 +199,9 @@ impl Session {
                     && let Err(refusal) = gate.pass(&Face::of(&driven)).await
                 {
                     return refusal;
+                }
+                if level.is_some() {
+                    session.set_level().await;
                 }
                 session.call_parked(&driven, method, &params).await
             };
@@ -221,71 +215,6 @@ impl Session {
             session.lowered.reports.lock().remove(&driven.handle);
         });
         self.attend(&flow, call, binding, true);
-    }
-
-    /// Calls the server; repeats the call after URLs that it requires were visited.
-    async fn call_parked(self: &Arc<Self>, flow: &Arc<Flow>, method: &str, params: &str) -> Reply {
-        let mut repeats = 0;
-        loop {
-            let noted = NotedCall::new(self, flow);
-            let reply = self
-                .request_noting(method, params, |id| noted.note(id))
-                .await;
-            drop(noted);
-            self.answers_used(&reply, flow.take_answers());
-            let Reply::Error(error) = &reply else {
-                return reply;
-            };
-            let is_required = error_code(error) == Some(i64::from(code::URL_REQUIRED));
-            if !is_required || repeats == MAX_REPEATS {
-                return reply;
-            }
-            repeats += 1;
-            if !self.visit_modern(flow, error).await {
-                // The error of 2025 does not exist any more.
-                return Reply::failed(
-                    "the person did not visit what the call requires",
-                    "declined",
-                );
-            }
-        }
-    }
-
-    /// Asks the client to visit the URLs of an error; returns whether all have consent.
-    async fn visit_modern(self: &Arc<Self>, flow: &Arc<Flow>, error: &str) -> bool {
-        let error: Value = serde_json::from_str(error).unwrap_or_default();
-        let urls = error["data"]["elicitations"].as_array();
-        let urls = urls.cloned().unwrap_or_default();
-        let face = Face::of(flow);
-        let asked = urls.iter().map(|url| {
-            let text = |name: &str| url[name].as_str().unwrap_or_default();
-            let request = ElicitRequest::url(text("message"), text("url"), None);
-            let visited = url["elicitationId"].as_str().map(|id| self.visited(id));
-            let question = Question {
-                raw: request.clone().into_params().to_string(),
-                request,
-            };
-            let face = &face;
-            async move {
-                let reply = answer(face, &question).await;
-                let Reply::Result(result) = reply else {
-                    return false;
-                };
-                let accepts = RawObject::parse(&result)
-                    .and_then(|result| result.string("action"))
-                    .is_some_and(|action| action == "accept");
-                if accepts && let Some(visited) = visited {
-                    // The server says when; if it does not, the call is tried again all the same.
-                    tokio::select! {
-                        biased;
-                        _ = visited => {}
-                        () = face.sleep(face.settings().hold) => {}
-                    }
-                }
-                accepts
-            }
-        });
-        !urls.is_empty() && join_all(asked).await.into_iter().all(|accepts| accepts)
     }
 
     // ---- requests of the upstream
@@ -461,86 +390,6 @@ impl Session {
         }
     }
 
-    async fn lowered_progress(&self, params: &str) {
-        let Some(mut report) = RawObject::parse(params) else {
-            return;
-        };
-        let Some(handle) = report.string("progressToken") else {
-            return;
-        };
-        let Some(flow) = self.flows.get(&handle) else {
-            return;
-        };
-        let Some(call) = flow.held() else {
-            let mut reports = self.lowered.reports.lock();
-            if let Some(reports) = reports.get_mut(&handle)
-                && params.len() <= MAX_REPORT
-            {
-                reports.progress = Some(params.to_owned());
-            }
-            return;
-        };
-        let Some(token) = call.token() else {
-            return;
-        };
-        let value = report.get("progress").and_then(|it| it.parse().ok());
-        match value.map(|value| call.note_progress(value)) {
-            Some(ProgressNote::Pass) => {}
-            Some(ProgressNote::Raise(value)) => report.set("progress", value.to_string()),
-            Some(ProgressNote::Drop) | None => return,
-        }
-        report.set("progressToken", token.into_string());
-        let message = envelope::notification("notifications/progress", &report.to_string());
-        call.client.send(message).await;
-    }
-
-    /// Delivers a log message to the call that it belongs to, if that asked for it.
-    async fn lowered_log(&self, params: &str, via: Option<&RawId>) {
-        let (exact, oldest) = self.lowered.attribute(via);
-        let Some(flow) = exact.or(oldest) else {
-            return;
-        };
-        let held = {
-            let mut reports = self.lowered.reports.lock();
-            let Some(reports) = reports.get_mut(&flow.handle) else {
-                return;
-            };
-            let held = flow.held();
-            let is_kept = reports.logs.len() < MAX_LOGS && params.len() <= MAX_REPORT;
-            if held.is_none() && is_kept {
-                reports.logs.push(params.to_owned());
-            }
-            held
-        };
-        if let Some(call) = held {
-            let message = envelope::notification("notifications/message", params);
-            call.client.send(message).await;
-        }
-    }
-
-    /// Delivers what a call has reported between its rounds.
-    pub(crate) fn deliver_reports(&self, flow: &Flow, call: &Call) {
-        let (progress, logs) = {
-            let mut reports = self.lowered.reports.lock();
-            let Some(reports) = reports.get_mut(&flow.handle) else {
-                return;
-            };
-            (reports.progress.take(), std::mem::take(&mut reports.logs))
-        };
-        for log in logs {
-            let message = envelope::notification("notifications/message", &log);
-            call.client.push(message);
-        }
-        if let Some(progress) = progress
-            && let Some(token) = call.token()
-            && let Some(mut report) = RawObject::parse(&progress)
-        {
-            report.set("progressToken", token.into_string());
-            let message = envelope::notification("notifications/progress", &report.to_string());
-            call.client.push(message);
-        }
-    }
-
     // ---- streams of notifications
 
     /// Opens a stream: the server's notifications are passed to it from now on.
@@ -643,15 +492,23 @@ impl Lowered {
     /// The call that a message of the server belongs to, if that is certain, and the oldest one.
     fn attribute(&self, via: Option<&RawId>) -> (Option<Arc<Flow>>, Option<Arc<Flow>>) {
         let calls = self.calls.lock();
-        let oldest = calls.values().next().map(|(_, flow)| flow.clone());
+        // A call whose client does not come back asks nothing any more that anybody would answer.
+        let attended = calls.values().filter(|(_, flow)| flow.is_attended());
+        let mut attended = attended.map(|(_, flow)| flow.clone());
+        let first = attended.next();
+        let is_only = if first.is_some() {
+            attended.next().is_none()
+        } else {
+            calls.len() == 1
+        };
+        let oldest = first.or_else(|| calls.values().next().map(|(_, flow)| flow.clone()));
         if let Some(via) = via {
             let mut found = calls.values().filter(|(id, _)| id == via);
             if let Some((_, flow)) = found.next() {
                 return (Some(flow.clone()), oldest);
             }
         }
-        let exact = (calls.len() == 1).then(|| oldest.clone()).flatten();
-        (exact, oldest)
+        (oldest.clone().filter(|_| is_only), oldest)
     }
 }
 

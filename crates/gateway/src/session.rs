@@ -38,6 +38,7 @@ use crate::legacy::token_in;
 use crate::lowered::Lowered;
 use crate::memory::{Account, Room};
 use crate::observe::Observed;
+use crate::param_headers::ToolHeaders;
 use crate::policy::Policy;
 use crate::raised::Raised;
 use crate::random;
@@ -110,6 +111,8 @@ pub(crate) struct Session {
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
     pub(crate) approvals: Approvals,
+    /// The arguments that clients over HTTP repeat in headers.
+    pub(crate) param_headers: ToolHeaders,
     rate: Option<RateLimiter>,
     /// The memory of the principal.
     pub(crate) memory: Account,
@@ -228,6 +231,7 @@ impl Session {
             raised: Raised::default(),
             lowered: Lowered::default(),
             approvals: Approvals::default(),
+            param_headers: ToolHeaders::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             memory,
             serving: Arc::new(Semaphore::new(MAX_SERVED)),
@@ -431,11 +435,6 @@ impl Session {
             }
         };
         match &envelope.kind {
-            // Whose calls nobody would have approved.
-            Kind::Batch if self.needs_approval() => {
-                let error = Reply::error(code::INVALID_REQUEST, "batches are not accepted");
-                self.client.push(error.to_message(&RawId::new("null")));
-            }
             Kind::Notification { method, .. }
                 if method == Method::CallTool.name()
                     && (self.needs_approval() || !self.policy.offers_all()) =>
@@ -562,7 +561,7 @@ impl Session {
     ) {
         let push = self.state.lock().pushes.remove(id);
         match push {
-            Some(Push::Upstream(original)) => {
+            Some(Push::Upstream(original, _)) => {
                 self.upstream.send(envelope.with_id(&original)).await;
             }
             Some(Push::Own(waiting)) => {
@@ -616,10 +615,7 @@ impl Session {
 
     /// Refuses a call of a tool that the upstream must not offer.
     async fn refuse_call(self: &Arc<Self>, pair: Pair, params: &str) -> Option<Reply> {
-        if self.policy.needs_list()
-            && pair != Pair::Undecided
-            && !self.has_listed.load(Ordering::Relaxed)
-        {
+        if self.policy.needs_list() && pair != Pair::Undecided && !self.has_listed() {
             // The client knows the tools from before; what they are now is not known here.
             self.list_tools(pair).await;
         }
@@ -627,6 +623,11 @@ impl Session {
             return None;
         }
         self.policy.refuse_call(params)
+    }
+
+    /// Whether all of the tools were listed once.
+    pub(crate) fn has_listed(&self) -> bool {
+        self.has_listed.load(Ordering::Relaxed)
     }
 
     async fn list_tools(self: &Arc<Self>, pair: Pair) {
@@ -650,6 +651,10 @@ impl Session {
     /// Takes a page of the list of tools; returns it without those that are not offered.
     pub(crate) fn take_tools(&self, result: &str) -> Option<String> {
         self.note_tools(result);
+        if !self.client.is_alone() {
+            // Tools whose annotations are invalid are the client's to leave out.
+            self.param_headers.learn(result);
+        }
         let is_last =
             RawObject::parse(result).is_none_or(|page| page.string("nextCursor").is_none());
         if is_last {

@@ -170,6 +170,18 @@ impl Union {
         Some(member.up()?.session.clone())
     }
 
+    /// Whether tools are known whose arguments are repeated in headers.
+    pub(crate) fn has_param_headers(&self) -> bool {
+        let ups = self.all_up();
+        ups.iter().any(|up| !up.session.param_headers.is_empty())
+    }
+
+    /// The session with the upstream that has a tool, and the tool's own name.
+    pub(crate) fn session_of_tool(&self, name: &str) -> Option<(Arc<Session>, String)> {
+        let (index, own) = self.tools.lock().owner(name)?;
+        Some((self.up(index)?.session.clone(), own))
+    }
+
     async fn sleep(&self, time: Duration) {
         self.gateway.desk.asker.engine().sleep(time).await;
     }

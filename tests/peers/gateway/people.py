@@ -1,11 +1,17 @@
 """A person on this machine: pages that Entreat opens, answered with and without a browser."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
+import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 import urllib.parse
@@ -105,6 +111,53 @@ def page(press: str, **entered) -> object:
             raise Wrong(f"the page was not accepted: {after[:3000]}")
 
     return answer
+
+
+class Terminal:
+    """A program in a terminal of its own."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        self.command = command
+        self.env = {**env, "TERM": "xterm-256color"}
+        self.shown = ""
+        self.seen = 0
+
+    def __enter__(self) -> "Terminal":
+        self.pid, self.end = pty.fork()
+        if self.pid == 0:
+            os.execvpe(self.command[0], self.command, self.env)
+        fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 140, 0, 0))
+        return self
+
+    def __exit__(self, *_) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
+        os.close(self.end)
+
+    def press(self, keys: str) -> None:
+        """Presses a key, and lets the program draw."""
+        self.seen = len(self.shown)
+        os.write(self.end, keys.encode())
+        self.read(0.5)
+
+    def read(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self.end], [], [], left)[0]:
+                drawn = os.read(self.end, 1 << 16).decode(errors="replace")
+                self.shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn)
+
+    def new(self) -> str:
+        """What was drawn since the last key."""
+        return self.shown[self.seen:]
+
+    def wait(self, text: str) -> None:
+        """Waits until something was drawn since the last key."""
+        until = time.monotonic() + PATIENCE
+        while text not in self.new():
+            if time.monotonic() > until:
+                raise Wrong(f"{text!r} is not shown:\n{self.new()[-3000:]}")
+            self.read(0.2)
 
 
 class Chromium:

@@ -248,6 +248,12 @@ impl Front {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
+        if *method == "tools/call"
+            && let Some(refusal) =
+                modern_headers::param_mismatch(&live.service, headers, params).await
+        {
+            return json(StatusCode::BAD_REQUEST, refusal.to_message(&id));
+        }
         let stream = Stream::cancelling().counted(&self.0.sessions.memory_of(person));
         let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);

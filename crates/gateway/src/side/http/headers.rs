@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 
-use super::tools::ToolHeaders;
 use crate::json::RawObject;
 use crate::meta::PROTOCOL;
+use crate::param_headers::ToolHeaders;
 
 pub(super) const SESSION: &str = "mcp-session-id";
 pub(super) const LAST_EVENT_ID: &str = "last-event-id";
