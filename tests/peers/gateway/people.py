@@ -1,5 +1,6 @@
 """A person on this machine: pages that Entreat opens, answered with and without a browser."""
 
+import base64
 import contextlib
 import fcntl
 import json
@@ -130,9 +131,11 @@ class Terminal:
         return self
 
     def __exit__(self, *_) -> None:
-        os.kill(self.pid, signal.SIGTERM)
-        os.waitpid(self.pid, 0)
+        # It is a session of its own, and so are its programs.
         os.close(self.end)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
     def press(self, keys: str) -> None:
         """Presses a key, and lets the program draw."""
@@ -201,10 +204,19 @@ class Chromium:
     def text(self) -> str:
         return self.call("GET", f"{self.session}/element/{self.find('body')}/text")
 
-    def screenshot(self, path: pathlib.Path) -> None:
-        import base64
+    def devtools(self, command: str, **params) -> dict:
+        return self.call("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
 
-        path.write_bytes(base64.b64decode(self.call("GET", f"{self.session}/screenshot")))
+    def resize(self, width: int) -> None:
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+
+    def evaluate(self, script: str) -> object:
+        return self.call("POST", f"{self.session}/execute/sync", {"script": script, "args": []})
+
+    def draw(self, path: pathlib.Path) -> None:
+        """Saves a picture of the whole page."""
+        drawn = self.devtools("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(drawn["data"]))
 
     def fills(self, **entered) -> object:
         """Answers a page by typing and clicking: all answers, then the review."""

@@ -35,6 +35,7 @@ def stdio(setting) -> None:
         if setting.all or (client.name, client.version) == ("python", M):
             time(setting, client)
             git(setting, client)
+            fetch(setting, client)
 
 
 def both(setting, client, name, command, script, capabilities, answers, *options, env=None, fresh=None):
@@ -136,6 +137,15 @@ def git(setting, client) -> None:
 
     script = scripts.git(str(folder))
     both(setting, client, "mcp-server-git", command, script, ALL, scripts.answers({}, str(folder)), env=env, fresh=fresh)
+
+
+def fetch(setting, client) -> None:
+    folder = setting.scratch()
+    (folder / "page.html").write_text("<html><body><h1>Hello</h1><p>A page.</p></body></html>")
+    pages = [PYTHON, "-m", "http.server", "{port}", "--bind", "127.0.0.1", "--directory", str(folder)]
+    with HttpServer(pages, path="/page.html") as url:
+        command = [PYTHON, "-m", "mcp_server_fetch", "--ignore-robots-txt"]
+        both(setting, client, "mcp-server-fetch", command, scripts.fetch(url), ALL, scripts.answers({}))
 
 
 def http(setting) -> None:

@@ -120,4 +120,5 @@ def main() -> None:
         client.process.wait(30)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -387,3 +387,36 @@ async fn a_server_that_neither_asks_nor_ends_is_left_after_the_time_for_parked_c
     }
     assert!((5..10).contains(&calls), "{calls}");
 }
+
+#[tokio::test]
+async fn a_round_may_have_a_hundred_questions_and_no_more() {
+    let settings = GatewaySettings {
+        questions_per_minute: 1_000,
+        ..GatewaySettings::default()
+    };
+    let world = World::with(Ways::None, settings).await;
+    let mut pair = world.connect();
+    pair.initialize_raised(L11, all()).await;
+    let questions = |count: usize| {
+        let keys = (0..count).map(|n| (format!("k{n:03}"), entry(name_form())));
+        Value::Object(keys.collect())
+    };
+    pair.client.call(1, "t", json!({})).await;
+    let call = pair.server.next().await;
+    pair.server.reply(&call, round(questions(100), None)).await;
+    for n in 0..100 {
+        let asked = pair.client.next().await;
+        let answer = json!({"action": "accept", "content": {"name": format!("Ada {n}")}});
+        pair.client.reply(&asked, answer).await;
+    }
+    let retry = pair.server.next().await;
+    let responses = retry["params"]["inputResponses"].as_object().unwrap();
+    assert_eq!(responses.len(), 100);
+    for (n, (_, response)) in responses.iter().enumerate() {
+        assert_eq!(response["content"]["name"], format!("Ada {n}"));
+    }
+    pair.server.reply(&retry, round(questions(101), None)).await;
+    let ended = pair.client.next().await;
+    assert_eq!(ended["error"]["data"]["reason"], "too_many_questions");
+    pair.server.nothing().await;
+}
