@@ -1,5 +1,7 @@
 """Chains of gateways."""
 
+import shlex
+
 import scripts
 import silent
 from crossed import asked, expect, said
@@ -69,7 +71,9 @@ def behind_proxy(setting, client) -> str:
     """The proxy passes no questions on, so a page has them."""
     command = [setting.node, str(NPM / "server-everything/dist/index.js"), "stdio"]
     desktop = Desktop(setting.scratch())
-    proxy = [str(MCP_PROXY), "--port", "{port}", "--pass-environment", "--", *wrapped(setting, command)]
+    # It drops every `--`, also that of the command.
+    wrap = shlex.join(wrapped(setting, command))
+    proxy = [str(MCP_PROXY), "--port", "{port}", "--pass-environment", "sh", "--", "-c", f"exec {wrap}"]
     with HttpServer(proxy, env=desktop.environment) as url:
         return one_page(client, {"url": url}, desktop)
 

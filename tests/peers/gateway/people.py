@@ -147,7 +147,10 @@ class Terminal:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if select.select([self.end], [], [], left)[0]:
-                drawn = os.read(self.end, 1 << 16).decode(errors="replace")
+                try:
+                    drawn = os.read(self.end, 1 << 16).decode(errors="replace")
+                except OSError:
+                    raise Wrong(f"{self.command} has ended:\n{self.shown[-3000:]}") from None
                 self.shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn)
 
     def new(self) -> str:

@@ -57,7 +57,7 @@ def inspector_tui(setting, command, chromium) -> str:
     line = [setting.node, str(BIN / "mcp-inspector"), "--tui"]
     for name, value in desktop.environment.items():
         line += ["-e", f"{name}={value}"]
-    line += wrapped(setting, command)
+    line += ["--", *wrapped(setting, command)]
     with Terminal(line, environment(**desktop.environment, HOME=str(setting.folder))) as terminal:
         terminal.wait("not connected")
         terminal.press("c")
