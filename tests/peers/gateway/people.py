@@ -211,6 +211,7 @@ class Chromium:
         return self.call("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
 
     def resize(self, width: int) -> None:
+        self.devtools("Emulation.setScrollbarsHidden", hidden=True)
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
 
     def evaluate(self, script: str) -> object:
