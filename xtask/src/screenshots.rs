@@ -1,6 +1,7 @@
 //! `cargo xtask screenshots`: renders every page in a browser, into `docs/pages`.
 //!
-//! The browser tests write the screenshots if `ENTREAT_SCREENSHOTS` is set.
+//! The browser tests write the screenshots if `ENTREAT_SCREENSHOTS` is set. Those of the gateway
+//! come from servers of others behind it.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use crate::peers;
 use crate::shell::{self, cargo};
 
 pub(crate) fn run(root: &Path) -> Result<()> {
-    peers::prepare(root)?;
+    let peers = peers::prepare(root)?;
     let pages = root.join("docs/pages");
     std::fs::create_dir_all(&pages)?;
     let test = [
@@ -24,5 +25,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         "states::",
         "media::",
     ];
-    shell::run(cargo(root, &test).env("ENTREAT_SCREENSHOTS", pages))
+    shell::run(cargo(root, &test).env("ENTREAT_SCREENSHOTS", &pages))?;
+    let built = shell::build(root)?;
+    let mut python = peers.python();
+    python.arg("gateway/pictures.py").arg(built.join("entreat"));
+    python.arg(peers.node().get_program()).arg(pages);
+    shell::run(&mut python)
 }

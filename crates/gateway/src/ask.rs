@@ -179,9 +179,11 @@ async fn ask_native(face: &Face, raw: &str, keys: &[Key]) -> Shown {
 /// Decides whether a client has shown a question.
 fn judge(face: &Face, reply: Reply, was_read: bool) -> Shown {
     let Reply::Result(result) = &reply else {
-        // The client cannot, whatever it declared.
         if face.has_own_way() {
-            face.distrust_native();
+            // The client cannot, whatever it declared; unless it does not know of the question.
+            if !reply.is_unread() {
+                face.distrust_native();
+            }
             return Shown::Unshown;
         }
         return Shown::Replied(reply);
@@ -375,13 +377,20 @@ async fn answer_url(face: &Face, question: &Question, url: &str, asking: &Asking
         return own().await;
     }
     let native = async {
-        let reply = face.push(CREATE, &face.url_params(&question.raw)).await;
-        if matches!(reply, Reply::Result(_)) {
-            face.note_answered();
-            asking.by(Way::Url);
-            return Shown::Replied(reply);
+        let (params, id) = face.url_params(&question.raw, url);
+        let reply = face.push(CREATE, &params).await;
+        let Reply::Result(result) = &reply else {
+            return Shown::Unshown;
+        };
+        face.note_answered();
+        asking.by(Way::Url);
+        let action = RawObject::parse(result).and_then(|result| result.string("action"));
+        if let Some(id) = id
+            && action.is_some_and(|action| action == "accept")
+        {
+            face.note_visit(url, &id);
         }
-        Shown::Unshown
+        Shown::Replied(reply)
     };
     let mut native = std::pin::pin!(native);
     if has_way_past && !face.has_answered() {
@@ -417,7 +426,7 @@ pub(crate) async fn consent(
     url: &str,
     asking: &Asking,
 ) -> Result<Decided, NotAsked> {
-    let (form, may_open) = consent_form(url, face.origin())?;
+    let (form, may_open) = consent_form(url, face.origin(), face.desk().browser.is_some())?;
     let decided = ask_on_page(face, message, form, message.to_owned(), asking).await?;
     Ok(match decided {
         Decided::Answered(_) if !may_open => Decided::Cancelled,

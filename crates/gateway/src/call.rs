@@ -101,6 +101,8 @@ pub(crate) struct Call {
     _room: Option<Room>,
     /// Answers that the server has got on it.
     answers: Mutex<Vec<Arc<Given>>>,
+    /// URLs that the client opens, each with the id that it was given.
+    visits: Mutex<Vec<(String, String)>>,
     stage: Mutex<Stage>,
     progress: Mutex<Progress>,
     /// Woken when a call behind a link gets its next link or its result.
@@ -167,6 +169,7 @@ impl Call {
             account,
             _room: room,
             answers: Mutex::default(),
+            visits: Mutex::default(),
             stage: Mutex::new(Stage::Open),
             progress: Mutex::new(Progress {
                 token: token.map(Into::into),
@@ -201,6 +204,31 @@ impl Call {
     /// Takes the answers that the server has got.
     pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
         std::mem::take(&mut self.answers.lock())
+    }
+
+    /// Notes a URL that the client opens, and the id that it was given.
+    pub(crate) fn note_visit(&self, url: &str, id: &str) {
+        if self.visit_of(url).is_none() {
+            self.visits.lock().push((url.to_owned(), id.to_owned()));
+        }
+    }
+
+    /// The id of a URL that the client opens.
+    pub(crate) fn visit_of(&self, url: &str) -> Option<String> {
+        let visits = self.visits.lock();
+        let visit = visits.iter().find(|(known, _)| known == url);
+        visit.map(|(_, id)| id.clone())
+    }
+
+    /// Takes the ids of the URLs that a predicate accepts.
+    pub(crate) fn take_visits(&self, is_over: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut visits = self.visits.lock();
+        let (over, open) = std::mem::take(&mut *visits)
+            .into_iter()
+            .partition(|(url, _)| is_over(url));
+        *visits = open;
+        let over: Vec<(String, String)> = over;
+        over.into_iter().map(|(_, id)| id).collect()
     }
 
     /// The token of its progress reports, as the client wrote it.

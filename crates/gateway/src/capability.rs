@@ -24,6 +24,8 @@ pub(crate) struct Capabilities {
 
 /// The elicitation capability of a client whose questions can be shown in every way.
 const EVERY_MODE: &str = r#"{"form":{},"url":{}}"#;
+/// The extension for apps: pages of servers that clients show.
+const APPS: &str = "io.modelcontextprotocol/ui";
 /// The longest name of a client or server that is shown.
 const MAX_NAME: usize = 64;
 
@@ -74,6 +76,18 @@ pub(crate) fn with_elicitation(capabilities: &RawObject<'_>) -> String {
     capabilities.to_string()
 }
 
+/// Removes the extensions that are not the same in both eras, which only the one for apps is.
+pub(crate) fn keep_shared_extensions(capabilities: &mut RawObject<'_>) {
+    let shared = capabilities.object("extensions").and_then(|extensions| {
+        let settings = extensions.get(APPS)?;
+        Some(format!(r#"{{"{APPS}":{settings}}}"#))
+    });
+    match shared {
+        Some(shared) => capabilities.set("extensions", shared),
+        None => drop(capabilities.remove("extensions")),
+    }
+}
+
 /// Returns the name in the description of a client or server, if it can be shown.
 pub(crate) fn name_of(implementation: &RawObject<'_>) -> Option<String> {
     let name = implementation.string("title");
@@ -104,6 +118,25 @@ mod tests {
         // The oldest version with elicitation has forms only.
         assert!(read(url, Era::V2025_06_18).form);
         assert_eq!(read("{}", Era::V2026_07_28), Capabilities::default());
+    }
+
+    #[test]
+    fn only_the_extension_for_apps_crosses_eras() {
+        let kept = |text| {
+            let mut capabilities = RawObject::parse(text).unwrap();
+            keep_shared_extensions(&mut capabilities);
+            capabilities.to_string()
+        };
+        assert_eq!(
+            kept(
+                r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"mimeTypes":["a"]}},"roots":{}}"#
+            ),
+            r#"{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["a"]}},"roots":{}}"#
+        );
+        assert_eq!(
+            kept(r#"{"extensions":{"x/y":{}},"roots":{}}"#),
+            r#"{"roots":{}}"#
+        );
     }
 
     #[test]

@@ -207,6 +207,17 @@ impl ClientSender {
         }
     }
 
+    /// Resolves when somebody reads.
+    pub(crate) async fn begins_to_read(&self) {
+        let mut client = self.innermost();
+        while let Self::Part(part) = client {
+            client = part.client().innermost();
+        }
+        if let Self::Stream(stream) = client {
+            stream.begins_to_be_read().await;
+        }
+    }
+
     /// Resolves when the client has closed a stream whose end cancels its call.
     pub(crate) fn abandoned(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         self.cancelling()?.abandoned()

@@ -328,8 +328,13 @@ pub(crate) fn own_form(title: &str, description: &str) -> Result<Form, NotAsked>
     Ok(import.form)
 }
 
-/// The form that asks for consent to open a URL, and whether consent may be given.
-pub(crate) fn consent_form(url: &str, origin: Option<&str>) -> Result<(Form, bool), NotAsked> {
+/// The form that asks for consent to open a URL, and whether consent may be given. Where no browser
+/// can be told to open it, the person does.
+pub(crate) fn consent_form(
+    url: &str,
+    origin: Option<&str>,
+    has_browser: bool,
+) -> Result<(Form, bool), NotAsked> {
     let card: Card = inspect(url, origin);
     let may_open = card.action != Action::Reject;
     let mut text = format!("Address: {url}");
@@ -340,6 +345,9 @@ pub(crate) fn consent_form(url: &str, origin: Option<&str>) -> Result<(Form, boo
     for warning in card.warnings.iter().map(Warning::message) {
         text.push_str("\nCareful: ");
         text.push_str(warning);
+    }
+    if may_open && !has_browser {
+        text.push_str("\nIf you agree, copy it and open it yourself.");
     }
     let title = if may_open {
         "Open this address?"

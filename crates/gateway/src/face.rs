@@ -82,12 +82,14 @@ impl Face {
     pub(crate) fn keep_alive(&self) -> Option<AbortOnDrop> {
         match self {
             Self::Pushed(face) => {
-                let call = face.call.clone().filter(|call| call.has_token())?;
-                let session = face.session.clone();
+                let (session, call) = (face.session.clone(), face.call.clone());
+                if call.as_ref().is_some_and(|call| !call.has_token()) {
+                    return None;
+                }
                 Some(AbortOnDrop::spawn(async move {
                     loop {
                         session.sleep(session.settings().progress_every).await;
-                        call.keep_alive();
+                        session.keep_alive(call.as_ref());
                     }
                 }))
             }
@@ -289,21 +291,47 @@ impl Face {
     }
 
     /// The parameters of a question with a URL, in the client's era: only those of 2025 have ids.
-    pub(crate) fn url_params(&self, raw: &str) -> String {
+    /// Returns the id too, if it is ours.
+    pub(crate) fn url_params(&self, raw: &str, url: &str) -> (String, Option<String>) {
         let Some(mut params) = RawObject::parse(raw) else {
-            return raw.to_owned();
+            return (raw.to_owned(), None);
         };
         let has_id = params.get("elicitationId").is_some();
         match self {
-            Self::Pushed(_) if !has_id => {
-                params.set("elicitationId", quoted(&self.new_id()));
-                params.to_string()
+            Self::Pushed(face) if !has_id => {
+                let known = face.call.as_ref().and_then(|call| call.visit_of(url));
+                let id = known.unwrap_or_else(|| self.new_id());
+                params.set("elicitationId", quoted(&id));
+                (params.to_string(), Some(id))
             }
             Self::Rounds(_) if has_id => {
                 params.remove("elicitationId");
-                params.to_string()
+                (params.to_string(), None)
             }
-            Self::Pushed(_) | Self::Rounds(_) => raw.to_owned(),
+            Self::Pushed(_) | Self::Rounds(_) => (raw.to_owned(), None),
+        }
+    }
+
+    /// Notes a URL that the client opens under an id of ours.
+    pub(crate) fn note_visit(&self, url: &str, id: &str) {
+        if let Self::Pushed(PushedFace {
+            call: Some(call), ..
+        }) = self
+        {
+            call.note_visit(url, id);
+        }
+    }
+
+    /// Tells the client that URLs which it opens are complete, if the server does not ask for them
+    /// any more: a server of 2026-07-28 says it in no other way.
+    pub(crate) fn end_visits(&self, is_asked: impl Fn(&str) -> bool) {
+        if let Self::Pushed(PushedFace {
+            call: Some(call), ..
+        }) = self
+        {
+            for id in call.take_visits(|url| !is_asked(url)) {
+                self.completed(&id);
+            }
         }
     }
 

@@ -29,31 +29,7 @@ use crate::session::Session;
 use crate::settings::GatewaySettings;
 
 /// What our states begin with: an upstream's own states pass through the same member.
-const TICKET: &str = "entreat1.";
-/// Begins a state of an upstream that begins as ours do: there is another gateway behind this one.
-const FOREIGN: &str = "entreat1~";
-
-/// Marks the state in a result as the upstream's, if it could be taken for ours.
-pub(crate) fn with_foreign_state(result: &str) -> Option<String> {
-    memchr::memmem::find(result.as_bytes(), b"entreat1")?;
-    let mut result = RawObject::parse(result)?;
-    let state = result.string("requestState")?;
-    if !state.starts_with(TICKET) && !state.starts_with(FOREIGN) {
-        return None;
-    }
-    result.set("requestState", quoted(&format!("{FOREIGN}{state}")));
-    Some(result.to_string())
-}
-
-/// Restores the upstream's state in the parameters of a request, if it was marked.
-pub(crate) fn with_restored_state(params: &str) -> Option<String> {
-    memchr::memmem::find(params.as_bytes(), FOREIGN.as_bytes())?;
-    let mut params = RawObject::parse(params)?;
-    let state = params.string("requestState")?;
-    let state = state.strip_prefix(FOREIGN)?;
-    params.set("requestState", quoted(state));
-    Some(params.to_string())
-}
+pub(crate) const TICKET: &str = "entreat1.";
 /// How long the outcome of a call is kept for a repetition of its last round.
 const KEPT: Duration = Duration::from_secs(300);
 /// The maximum number of questions of a round whose answers are kept if the call is lost.
@@ -132,9 +108,18 @@ struct Used {
     reply: watch::Receiver<Option<Reply>>,
 }
 
-/// What a ticket says.
+/// What a state of ours says.
 #[derive(Serialize, Deserialize)]
-struct Ticket {
+pub(crate) enum Sealed {
+    /// A call goes on here.
+    Parked(Ticket),
+    /// The call goes on at the upstream, whose own state this is, as raw JSON.
+    Relayed(String),
+}
+
+/// Which call goes on here.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Ticket {
     handle: String,
     round: u32,
     /// The questions of the round: the key in the round, and which question it is.
@@ -304,8 +289,12 @@ impl Session {
         let state = params.string("requestState")?;
         let sealed = state.strip_prefix(TICKET)?;
         let refused = Reply::error(code::INVALID_PARAMS, "the request state is not valid");
-        let ticket: Ticket = match self.gateway.sealer.open(sealed, binding) {
-            Ok(opened) => opened.contents,
+        let ticket = match self.gateway.sealer.open(sealed, binding) {
+            Ok(opened) => match opened.contents {
+                Sealed::Parked(ticket) => ticket,
+                // The upstream spoke 2026-07-28 when it was sealed, and does not any more.
+                Sealed::Relayed(_) => return Some(Err(refused.into())),
+            },
             Err(reason) => {
                 self.warn("a request state was rejected", reason);
                 return Some(Err(refused.into()));
@@ -399,6 +388,15 @@ impl Flow {
     fn is_last_request(&self, id: &RawId) -> bool {
         let state = self.state.lock();
         state.end.is_none() && state.last.as_ref().is_some_and(|(last, _)| last == id)
+    }
+
+    /// Whether the client waits for the call, or let its last request go a short while ago. It may
+    /// be gone otherwise: clients of 2026-07-28 do not say so.
+    pub(crate) fn is_attended(&self) -> bool {
+        let state = self.state.lock();
+        let now = self.session.engine().now();
+        let is_recent = |let_go: UnixTime| now.since(let_go) < ABANDONED;
+        state.held.is_some() || state.let_go.is_none_or(is_recent)
     }
 
     /// The request that is held now.
@@ -610,14 +608,14 @@ impl Flow {
             let mut state = self.state.lock();
             state.has_ticket = true;
             let asks = state.asks.iter();
-            Ticket {
+            Sealed::Parked(Ticket {
                 handle: self.handle.clone(),
                 round: state.round,
                 asks: asks
                     .filter_map(|ask| Some((ask.key.clone(), ask.kept.clone()?)))
                     .take(MAX_KEPT)
                     .collect(),
-            }
+            })
         };
         let lifetime = self.session.settings().park;
         let expires = self.session.engine().now().after(lifetime);

@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::reply::{Reply, code};
-use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, Overlong};
 
 /// The maximum number of messages in a batch.
@@ -33,7 +32,7 @@ pub(crate) enum Incoming {
 
 impl Incoming {
     /// Takes apart what a client has sent; `via` is where the responses go.
-    pub(crate) fn read(text: Bytes, via: &ClientSender, settings: &GatewaySettings) -> Self {
+    pub(crate) fn read(text: Bytes, via: &ClientSender) -> Self {
         if ValueCounter::check(&text).is_err() {
             let id = Overlong::read(&text, &[]).id;
             refuse(via, id, "the message has too many values");
@@ -45,7 +44,7 @@ impl Incoming {
         let Ok(batch) = Envelope::read(&text) else {
             return Self::One(text);
         };
-        let messages = match split(&batch, settings) {
+        let messages = match split(&batch) {
             Ok(messages) => messages,
             Err(why) => {
                 refuse(via, None, why);
@@ -69,9 +68,9 @@ impl Incoming {
 
     /// Takes what came on a connection. A message that is too long becomes an error for whoever
     /// waits for it: the client, or whoever has asked the client.
-    pub(crate) fn of_line(line: Line, via: &ClientSender, settings: &GatewaySettings) -> Self {
+    pub(crate) fn of_line(line: Line, via: &ClientSender) -> Self {
         let found = match line {
-            Line::Message(text) => return Self::read(text, via, settings),
+            Line::Message(text) => return Self::read(text, via),
             Line::TooLong { head, tail } => Overlong::read(&head, &tail),
         };
         match found.id {
@@ -89,13 +88,7 @@ impl Incoming {
 const TOO_LONG: &str = "the message is too long";
 
 /// The messages of a batch, or why it is not taken.
-pub(crate) fn split<'a>(
-    batch: &Envelope<'a>,
-    settings: &GatewaySettings,
-) -> Result<Vec<&'a RawValue>, &'static str> {
-    if settings.needs_approval() {
-        return Err("batches are not accepted where calls need approvals");
-    }
+pub(crate) fn split<'a>(batch: &Envelope<'a>) -> Result<Vec<&'a RawValue>, &'static str> {
     let messages: Vec<&RawValue> = serde_json::from_str(batch.text).unwrap_or_default();
     if !(1..=MAX_BATCH).contains(&messages.len()) {
         return Err("a batch has between 1 and 100 messages");

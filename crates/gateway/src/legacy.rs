@@ -220,6 +220,8 @@ impl Session {
                 if method == CREATE {
                     self.note_native(params);
                 }
+                let (_, call) = self.attribute(via.as_ref());
+                let client = call.map_or_else(|| self.general_client(), |it| it.client.clone());
                 let client_id = {
                     let mut state = self.state.lock();
                     let passes = id.is_plain() && !state.pushes.contains_key(&id);
@@ -228,11 +230,10 @@ impl Session {
                     } else {
                         RawId::text(&self.new_id())
                     };
-                    state.pushes.insert(client_id.clone(), Push::Upstream(id));
+                    let push = Push::Upstream(id, client.clone());
+                    state.pushes.insert(client_id.clone(), push);
                     client_id
                 };
-                let (_, call) = self.attribute(via.as_ref());
-                let client = call.map_or_else(|| self.general_client(), |it| it.client.clone());
                 client.send_request(envelope.with_id(&client_id)).await;
             }
         }
@@ -339,7 +340,12 @@ impl Session {
             (Pair::Lowered, _) => self.lowered_notified(method, params, via).await,
             (_, "notifications/progress") => self.pass_progress(text, params).await,
             (_, "notifications/cancelled") => self.upstream_cancelled(params).await,
-            (_, "notifications/elicitation/complete") => self.pass_completion(text, params).await,
+            (_, "notifications/elicitation/complete") => {
+                self.pass_completion(text, params, via).await;
+            }
+            (Pair::Undecided | Pair::Legacy, "notifications/message") => {
+                self.client_near(via).send(text.to_vec()).await;
+            }
             (Pair::Modern, _) if self.pass_to_listener(text, params).await => {}
             (Pair::Undecided | Pair::Legacy | Pair::Modern, _) => {
                 self.client_of(via).send(text.to_vec()).await;
@@ -425,30 +431,30 @@ impl Session {
                 asking.cancel();
                 return;
             }
-            let is_it = |push: &Push| matches!(push, Push::Upstream(original) if *original == id);
-            if state.pushes.get(&id).is_some_and(is_it) {
+            let is_it = |push: &Push| matches!(push, Push::Upstream(it, _) if *it == id);
+            let client_id = if state.pushes.get(&id).is_some_and(is_it) {
                 Some(id.clone())
             } else {
                 let mut pushes = state.pushes.iter();
                 pushes
                     .find(|(_, push)| is_it(push))
                     .map(|(client_id, _)| client_id.clone())
-            }
+            };
+            client_id.and_then(|id| Some((state.pushes.remove(&id)?, id)))
         };
-        if let Some(client_id) = client_id {
-            self.state.lock().pushes.remove(&client_id);
+        if let Some((Push::Upstream(_, client), client_id)) = client_id {
             params.set("requestId", client_id.as_str().to_owned());
             let message = envelope::notification("notifications/cancelled", &params.to_string());
-            self.client.send(message).await;
+            self.still_read(client).send(message).await;
         }
     }
 
     /// A URL was visited: for us if we asked for it, else for the client.
-    async fn pass_completion(&self, text: &Bytes, params: &str) {
+    async fn pass_completion(&self, text: &Bytes, params: &str, via: Option<&RawId>) {
         let id = RawObject::parse(params).and_then(|params| params.string("elicitationId"));
         let is_ours = id.is_some_and(|id| self.note_completed(&id));
         if !is_ours && self.client_info().capabilities.url {
-            self.client.send(text.to_vec()).await;
+            self.client_near(via).send(text.to_vec()).await;
         }
     }
 
@@ -462,17 +468,17 @@ impl Session {
                 asking.cancel();
             }
             state.pushes.retain(|client_id, push| match push {
-                Push::Upstream(_) => {
-                    withdrawn.push(client_id.clone());
+                Push::Upstream(_, client) => {
+                    withdrawn.push((client_id.clone(), client.clone()));
                     false
                 }
                 Push::Own(_) => true,
             });
         }
-        for id in withdrawn {
+        for (id, client) in withdrawn {
             let params = format!(r#"{{"requestId":{id},"reason":"The server has restarted"}}"#);
             let message = envelope::notification("notifications/cancelled", &params);
-            self.client.send(message).await;
+            self.still_read(client).send(message).await;
         }
     }
 

@@ -4,40 +4,35 @@
 //! translation. One that asks is parked here: the client gets the questions in the results of its
 //! rounds, and its answers go to the server one by one.
 
+mod reports;
+mod required;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use entreat_core::schema::Era;
-use entreat_wire::message::{CREATE, ElicitRequest, ROOTS, SAMPLE};
-use futures_util::future::join_all;
+use entreat_wire::message::{CREATE, ROOTS, SAMPLE};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use self::reports::Reports;
 use crate::approvals::Gate;
 use crate::ask::{Question, answer};
-use crate::call::{Call, Method, ProgressNote};
+use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, Envelope, RawId};
 use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, may_name, quoted, with_members};
-use crate::memory::Room;
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
 use crate::session::{Change, MAX_HANDSHAKE, Pair, Place, Session, params_with_token};
-use crate::visits::required_urls;
 
-/// How many log messages a call keeps between its rounds, and how large each may be.
-const MAX_LOGS: usize = 64;
-const MAX_REPORT: usize = 16 << 10;
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
-/// How often a call is sent again after URLs were visited.
-const MAX_REPEATS: usize = 3;
-
 /// What a session in this pair of eras keeps.
 #[derive(Default)]
 pub(crate) struct Lowered {
@@ -52,8 +47,10 @@ pub(crate) struct Lowered {
     subscriptions: Mutex<HashMap<String, usize>>,
     /// The roots that the client listed last.
     roots: Mutex<Option<String>>,
-    /// What calls report between their rounds.
+    /// What calls that asked for log messages report between their rounds.
     reports: Mutex<HashMap<String, Reports>>,
+    /// The log level that the server was told last.
+    level: Mutex<Option<usize>>,
 }
 
 #[derive(Default)]
@@ -74,20 +71,13 @@ enum Open {
 enum Stage {
     /// A person has to approve it.
     Held(Box<Gate>),
+    /// The server has to know first what to log for it.
+    New,
     /// It is open at the server, under this id.
     Open(RawId, oneshot::Receiver<Reply>),
     /// The server has replied.
     Replied(Reply),
 }
-
-#[derive(Default)]
-struct Reports {
-    progress: Option<Report>,
-    logs: Vec<Report>,
-}
-
-/// The parameters of a report, and their memory.
-type Report = (String, Room);
 
 struct Listener {
     call: Arc<Call>,
@@ -111,7 +101,7 @@ impl Session {
             // The filesystem server and others ask right after the handshake.
             capabilities.set("roots", r#"{"listChanged":false}"#);
         }
-        capabilities.remove("extensions");
+        capability::keep_shared_extensions(&mut capabilities);
         let params = format!(
             r#"{{"protocolVersion":{},"capabilities":{capabilities},"clientInfo":{}}}"#,
             quoted(Era::V2025_11_25.version()),
@@ -157,6 +147,7 @@ impl Session {
         found.set("supportedVersions", format!("[{}]", quoted(meta::VERSION)));
         let mut capabilities = init.object("capabilities").unwrap_or_default();
         capabilities.remove("tasks");
+        capability::keep_shared_extensions(&mut capabilities);
         found.set("capabilities", capabilities.to_string());
         if let Some(info) = init.get("serverInfo") {
             found.set("_meta", format!("{{{}:{info}}}", quoted(meta::SERVER_INFO)));
@@ -211,6 +202,13 @@ impl Session {
             // Progress is reported under our own token, since the client's is one of a single round.
             call.set_upstream_token(&quoted(&self.new_handle()));
         }
+        if call.method.may_ask()
+            && meta
+                .as_ref()
+                .is_some_and(|meta| meta.get(LOG_LEVEL).is_some())
+        {
+            return self.begin_and_park(call, Stage::New);
+        }
         let lowered = object.map(|object| lowered_params(object, meta));
         self.send_call(call, envelope, lowered.as_deref()).await;
     }
@@ -248,11 +246,16 @@ impl Session {
         if call.has_token() {
             call.set_upstream_token(&quoted(&self.new_handle()));
         }
+        self.begin_and_park(call, Stage::Held(Box::new(gate)));
+    }
+
+    /// Makes a call that the server does not have yet one of several rounds.
+    fn begin_and_park(self: &Arc<Self>, call: &Arc<Call>, stage: Stage) {
         if let Err(busy) = self.note_call(call) {
             return call.client.respond(busy.to_message(&call.id));
         }
         match self.begin_parked(call) {
-            Ok(flow) => self.park(&flow, call, Stage::Held(Box::new(gate))),
+            Ok(flow) => self.park(&flow, call, stage),
             Err(busy) => self.respond(call, busy.to_message(&call.id).into()),
         }
     }
@@ -269,9 +272,9 @@ impl Session {
         for given in call.take_answers() {
             flow.note_answer(given);
         }
-        if wants_logs(params) {
+        if let Some(level) = log_level(params) {
             let mut reports = self.lowered.reports.lock();
-            reports.insert(flow.handle.clone(), Reports::default());
+            reports.insert(flow.handle.clone(), Reports::of(&level));
         }
         Ok(flow)
     }
@@ -324,49 +327,6 @@ impl Session {
         Ok(Some(flow))
     }
 
-    /// Waits for the response of the server; repeats the call after URLs that it requires were
-    /// visited.
-    async fn call_parked(
-        self: &Arc<Self>,
-        flow: &Arc<Flow>,
-        message: &Bytes,
-        stage: Stage,
-    ) -> Reply {
-        let mut reply = match stage {
-            Stage::Held(gate) => match Box::pin((*gate).pass(&Face::of(flow))).await {
-                Ok(()) => Box::pin(self.call_again(flow, message)).await,
-                Err(refusal) => return refusal,
-            },
-            Stage::Open(id, response) => {
-                let _noted = Noted {
-                    session: self,
-                    id: Some(id.clone()),
-                };
-                self.response(id, response).await
-            }
-            Stage::Replied(reply) => reply,
-        };
-        let mut repeats = 0;
-        loop {
-            self.answers_used(&reply, flow.take_answers());
-            let Reply::Error(error) = &reply else {
-                return reply;
-            };
-            if !requires_urls(error) || repeats == MAX_REPEATS {
-                return reply;
-            }
-            repeats += 1;
-            if !Box::pin(self.visit_modern(flow, error)).await {
-                // The error of 2025 does not exist any more.
-                return Reply::failed(
-                    "the person did not visit what the call requires",
-                    "declined",
-                );
-            }
-            reply = Box::pin(self.call_again(flow, message)).await;
-        }
-    }
-
     /// Sends a call to the server under an id of ours.
     async fn call_again(self: &Arc<Self>, flow: &Arc<Flow>, message: &Bytes) -> Reply {
         let envelope = Envelope::read(message).ok();
@@ -390,40 +350,6 @@ impl Session {
             noted.id = Some(id.clone());
         })
         .await
-    }
-
-    /// Asks the client to visit the URLs of an error; returns whether all have consent.
-    async fn visit_modern(self: &Arc<Self>, flow: &Arc<Flow>, error: &str) -> bool {
-        let urls = required_urls(error);
-        let face = Face::of(flow);
-        let asked = urls.iter().map(|url| {
-            let request = ElicitRequest::url(&url.message, &url.url, None);
-            let visited = url.elicitation_id.as_deref().map(|id| self.visited(id));
-            let question = Question {
-                raw: request.clone().into_params().to_string(),
-                request,
-            };
-            let face = &face;
-            async move {
-                let reply = answer(face, &question).await;
-                let Reply::Result(result) = reply else {
-                    return false;
-                };
-                let accepts = RawObject::parse(&result)
-                    .and_then(|result| result.string("action"))
-                    .is_some_and(|action| action == "accept");
-                if accepts && let Some(visited) = visited {
-                    // The server says when; if it does not, the call is tried again all the same.
-                    tokio::select! {
-                        biased;
-                        _ = visited => {}
-                        () = face.sleep(face.settings().hold) => {}
-                    }
-                }
-                accepts
-            }
-        });
-        !urls.is_empty() && join_all(asked).await.into_iter().all(|accepts| accepts)
     }
 
     // ---- requests of the upstream
@@ -491,11 +417,21 @@ impl Session {
         if let Some(flow) = via.and_then(|id| calls.by_id.get(id)).and_then(flow) {
             return (Some(Open::Flow(flow.clone())), Some(Open::Flow(flow)));
         }
-        let parked = calls.flows.iter().take(2);
-        let mut all: Vec<(u64, Open)> = parked
-            .map(|(place, (_, flow))| (*place, Open::Flow(flow.clone())))
+        // A call whose client does not come back asks nothing any more that anybody would answer.
+        let attended = calls
+            .flows
+            .iter()
+            .filter(|(_, (_, flow))| flow.is_attended());
+        let parked =
+            |(place, (_, flow)): (&u64, &(RawId, Arc<Flow>))| (*place, Open::Flow(flow.clone()));
+        let mut all: Vec<(u64, Open)> = attended
+            .take(2)
+            .map(parked)
             .chain(open.drain(..).map(|(seq, call)| (seq, Open::Plain(call))))
             .collect();
+        if all.is_empty() {
+            all = calls.flows.iter().take(2).map(parked).collect();
+        }
         all.sort_by_key(|(place, _)| *place);
         let is_only = all.len() == 1;
         let oldest = all.into_iter().next().map(|(_, open)| open);
@@ -632,104 +568,6 @@ impl Session {
                     client.push(listener.message(method, params));
                 }
             }
-        }
-    }
-
-    async fn lowered_progress(&self, params: &str) {
-        let Some(mut report) = RawObject::parse(params) else {
-            return;
-        };
-        let Some(handle) = report.string("progressToken") else {
-            return;
-        };
-        let held = match self.flows.get(&handle) {
-            Some(flow) => flow.held(),
-            None => match self.call_of_token(&quoted(&handle)) {
-                Some(call) => Some(call),
-                None => return,
-            },
-        };
-        let Some(call) = held else {
-            let mut reports = self.lowered.reports.lock();
-            if let Some(reports) = reports.get_mut(&handle)
-                && let Some(report) = self.kept_report(params)
-            {
-                reports.progress = Some(report);
-            }
-            return;
-        };
-        let Some(token) = call.token() else {
-            return;
-        };
-        let value = report.get("progress").and_then(|it| it.parse().ok());
-        match value.map(|value| call.note_progress(value)) {
-            Some(ProgressNote::Pass) => {}
-            Some(ProgressNote::Raise(value)) => report.set("progress", value.to_string()),
-            Some(ProgressNote::Drop) | None => return,
-        }
-        report.set("progressToken", token.into_string());
-        let message = envelope::notification("notifications/progress", &report.text());
-        call.client.send(message).await;
-    }
-
-    /// Delivers a log message to the call that it belongs to, if that asked for it.
-    async fn lowered_log(&self, params: &str, via: Option<&RawId>) {
-        let (exact, oldest) = self.attribute_lowered(via);
-        let held = match exact.or(oldest) {
-            None => return,
-            Some(Open::Plain(call)) => {
-                let envelope = Envelope::read(&call.message).ok();
-                let asked = envelope.and_then(|envelope| envelope.params());
-                asked.is_some_and(wants_logs).then_some(call)
-            }
-            Some(Open::Flow(flow)) => {
-                let mut reports = self.lowered.reports.lock();
-                let Some(reports) = reports.get_mut(&flow.handle) else {
-                    return;
-                };
-                let held = flow.held();
-                if held.is_none()
-                    && reports.logs.len() < MAX_LOGS
-                    && let Some(report) = self.kept_report(params)
-                {
-                    reports.logs.push(report);
-                }
-                held
-            }
-        };
-        if let Some(call) = held {
-            let message = envelope::notification("notifications/message", params);
-            call.client.send(message).await;
-        }
-    }
-
-    /// A report as it is kept until the next round, if it is short and there is memory for it.
-    fn kept_report(&self, params: &str) -> Option<Report> {
-        let is_short = params.len() <= MAX_REPORT;
-        let room = is_short.then(|| self.memory.take(params.len())).flatten()?;
-        Some((params.to_owned(), room))
-    }
-
-    /// Delivers what a call has reported between its rounds.
-    pub(crate) fn deliver_reports(&self, flow: &Flow, call: &Call) {
-        let (progress, logs) = {
-            let mut reports = self.lowered.reports.lock();
-            let Some(reports) = reports.get_mut(&flow.handle) else {
-                return;
-            };
-            (reports.progress.take(), std::mem::take(&mut reports.logs))
-        };
-        for (log, _) in logs {
-            let message = envelope::notification("notifications/message", &log);
-            call.client.push(message);
-        }
-        if let Some((progress, _)) = progress
-            && let Some(token) = call.token()
-            && let Some(mut report) = RawObject::parse(&progress)
-        {
-            report.set("progressToken", token.into_string());
-            let message = envelope::notification("notifications/progress", &report.to_string());
-            call.client.push(message);
         }
     }
 
@@ -923,11 +761,10 @@ fn declared_by(call: &Call) -> Capabilities {
     declared(params.unwrap_or("{}"))
 }
 
-/// Whether the parameters of a call ask for log messages.
-fn wants_logs(params: &str) -> bool {
-    let params = RawObject::parse(params);
-    let meta = params.and_then(|params| params.parsed_object("_meta"));
-    meta.is_some_and(|meta| meta.get(LOG_LEVEL).is_some())
+/// The level of the log messages that a call asks for.
+fn log_level(params: &str) -> Option<String> {
+    let params = RawObject::parse(params)?;
+    params.parsed_object("_meta")?.string(LOG_LEVEL)
 }
 
 /// Whether a call failed because URLs have to be visited first.

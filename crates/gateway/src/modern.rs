@@ -13,10 +13,10 @@ use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
 use crate::face::Face;
-use crate::flow::{Flow, Refused, with_foreign_state, with_restored_state};
+use crate::flow::{Flow, Refused};
 use crate::json::{RawObject, may_name};
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
-use crate::reply::{Reply, code};
+use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::secrets;
 use crate::session::{Change, MAX_HANDSHAKE, Pair, Session};
@@ -37,14 +37,10 @@ impl Session {
             stamp.capabilities = capability::with_elicitation(&capabilities);
         }
         call.client.leave();
-        let found = self.discover(&stamp).await;
-        let lowered = match &found {
-            Some(_) => Ok(()),
-            None => self.lower(&stamp).await,
-        };
+        let found = self.find_era(&stamp).await;
         call.client.come_back();
         match found {
-            Some(found) => {
+            Ok(Some(found)) => {
                 self.note_modern(&found);
                 self.state.lock().pair = Pair::Modern;
                 if call.method == Method::Discover {
@@ -56,40 +52,61 @@ impl Session {
                     self.modern_request(call, &envelope, params).await;
                 }
             }
-            None => match lowered {
-                Ok(()) => {
-                    let message = call.message.clone();
-                    if let Ok(envelope) = Envelope::read(&message) {
-                        self.lowered_request(&call, &envelope, method, params).await;
-                    }
+            Ok(None) => {
+                let message = call.message.clone();
+                if let Ok(envelope) = Envelope::read(&message) {
+                    self.lowered_request(&call, &envelope, method, params).await;
                 }
-                Err(error) => call.client.respond(error.to_message(&call.id)),
-            },
+            }
+            Err(error) => call.client.respond(error.to_message(&call.id)),
+        }
+    }
+
+    /// Finds out which era the upstream speaks: what it says of itself if that is 2026-07-28, `None`
+    /// after the handshake of 2025.
+    async fn find_era(self: &Arc<Self>, stamp: &Stamp) -> Result<Option<String>, Reply> {
+        let params = stamp.on("{}");
+        let asked = async {
+            let reply = self.request("server/discover", &params).await;
+            if names_version(&reply) {
+                // It refused the version that it names; some do so while they start.
+                return self.request("server/discover", &params).await;
+            }
+            reply
+        };
+        let mut asked = std::pin::pin!(asked);
+        tokio::select! {
+            biased;
+            reply = &mut asked => {
+                return match spoken(reply) {
+                    Some(found) => Ok(Some(found)),
+                    None => self.lower(stamp).await.map(|()| None),
+                };
+            }
+            () = self.sleep(self.settings().discover) => {}
+        }
+        // Servers of 2025 may ignore what they don't know, and any server may be slow to start, such
+        // as one that is downloaded first. What it answers first tells which it is.
+        let mut lowered = std::pin::pin!(self.lower(stamp));
+        let found = tokio::select! {
+            biased;
+            reply = &mut asked => spoken(reply),
+            lowered = &mut lowered => return lowered.map(|()| None),
+        };
+        match found {
+            Some(found) => Ok(Some(found)),
+            None => lowered.await.map(|()| None),
         }
     }
 
     /// Asks the upstream what it is; `None` if it does not speak 2026-07-28.
     pub(crate) async fn discover(self: &Arc<Self>, stamp: &Stamp) -> Option<String> {
         let params = stamp.on("{}");
-        let asked = tokio::select! {
+        tokio::select! {
             biased;
-            reply = self.request("server/discover", &params) => reply,
-            () = self.sleep(self.settings().discover) => return None,
-        };
-        let Reply::Result(found) = asked else {
-            return None;
-        };
-        if found.len() > MAX_HANDSHAKE {
-            tracing::warn!("what the server says of itself is larger than 256 KiB");
-            return None;
+            reply = self.request("server/discover", &params) => spoken(reply),
+            () = self.sleep(self.settings().discover) => None,
         }
-        let object = RawObject::parse(&found)?;
-        // Some servers of 2025 answer too, and go on in their own era.
-        let versions: Vec<String> = serde_json::from_str(object.get("supportedVersions")?).ok()?;
-        versions
-            .iter()
-            .any(|version| version == meta::VERSION)
-            .then_some(found)
     }
 
     /// Notes what an upstream of 2026-07-28 says of itself.
@@ -114,7 +131,10 @@ impl Session {
         envelope: &Envelope<'_>,
         params: &str,
     ) {
-        let restored = with_restored_state(params);
+        let restored = match self.with_inbound_state(call.method, params) {
+            Ok(restored) => restored,
+            Err(refusal) => return call.client.respond(refusal.to_message(&call.id)),
+        };
         let changed = restored
             .as_deref()
             .map(|params| envelope.with_params(params));
@@ -264,17 +284,17 @@ impl Session {
         let Some(round) = Round::of(result) else {
             return Change::Pass;
         };
+        let Ok(envelope) = Envelope::read(&call.message) else {
+            return Change::Pass;
+        };
+        let params = envelope.params().unwrap_or("{}");
         let relayed = || {
-            with_foreign_state(result)
+            self.with_outbound_state(call.method, params, result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)))
         };
         if !self.settings().fulfils || !self.desk.has_pages() {
             return relayed();
         }
-        let Ok(envelope) = Envelope::read(&call.message) else {
-            return Change::Pass;
-        };
-        let params = envelope.params().unwrap_or("{}");
         let declared = declared(params);
         let is_native = |(method, params): (&str, &str)| self.is_native(declared, method, params);
         if round.questions().all(is_native) {
@@ -344,6 +364,37 @@ impl Session {
             Err(_) => true,
         }
     }
+}
+
+/// Whether a server that refuses the version says that it speaks 2026-07-28.
+fn names_version(reply: &Reply) -> bool {
+    let Reply::Error(error) = reply else {
+        return false;
+    };
+    let versions = || {
+        let data = RawObject::parse(error)?.object("data")?.into_owned();
+        serde_json::from_str::<Vec<String>>(data.get("supported")?).ok()
+    };
+    error_code(error) == Some(i64::from(code::UNSUPPORTED_VERSION))
+        && versions().is_some_and(|all| all.iter().any(|version| version == meta::VERSION))
+}
+
+/// What a server says of itself; `None` if it does not speak 2026-07-28.
+fn spoken(reply: Reply) -> Option<String> {
+    let Reply::Result(found) = reply else {
+        return None;
+    };
+    if found.len() > MAX_HANDSHAKE {
+        tracing::warn!("what the server says of itself is larger than 256 KiB");
+        return None;
+    }
+    let object = RawObject::parse(&found)?;
+    // Some servers of 2025 answer too, and go on in their own era.
+    let versions: Vec<String> = serde_json::from_str(object.get("supportedVersions")?).ok()?;
+    versions
+        .iter()
+        .any(|version| version == meta::VERSION)
+        .then_some(found)
 }
 
 /// What a request of 2026-07-28 declares.

@@ -93,6 +93,7 @@ impl Session {
         let mut capabilities = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         // There are no tasks in the core protocol any more, and extensions differ.
         capabilities.retain(|name| !matches!(name, "tasks" | "experimental"));
+        capability::keep_shared_extensions(&mut capabilities);
         let mut text = if self.adds_elicitation(client.capabilities) {
             capability::with_elicitation(&capabilities)
         } else {
@@ -119,7 +120,7 @@ impl Session {
         let mut result = RawObject::default();
         result.set("protocolVersion", quoted(&self.client_info().version));
         let mut capabilities = found.object("capabilities").unwrap_or_default();
-        capabilities.remove("extensions");
+        capability::keep_shared_extensions(&mut capabilities);
         result.set("capabilities", capabilities.to_string());
         let meta = found.object("_meta").unwrap_or_default();
         let info = meta.get(SERVER_INFO).or_else(|| found.get("serverInfo"));

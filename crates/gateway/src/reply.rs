@@ -44,6 +44,16 @@ impl Reply {
         Self::failed_with(message, &json!({"reason": reason, "mayHaveRun": true}))
     }
 
+    /// What becomes of a request to a client that reads nothing.
+    pub(crate) fn unread() -> Self {
+        Self::failed("the client reads no stream", "unread")
+    }
+
+    /// Whether a client has not even read the request.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.reason().is_some_and(|reason| reason == "unread")
+    }
+
     fn failed_with(message: &str, data: &Value) -> Self {
         let error = json!({"code": code::INTERNAL, "message": message, "data": data});
         Self::Error(error.to_string())
@@ -51,12 +61,16 @@ impl Reply {
 
     /// Whether the upstream was lost, or never reached, before it could end the request.
     pub(crate) fn is_lost(&self) -> bool {
-        let Self::Error(error) = self else {
-            return false;
-        };
-        RawObject::parse(error)
-            .and_then(|error| error.object("data")?.string("reason"))
+        self.reason()
             .is_some_and(|reason| reason.starts_with("upstream_"))
+    }
+
+    /// The reason that an error names for programs.
+    fn reason(&self) -> Option<String> {
+        let Self::Error(error) = self else {
+            return None;
+        };
+        RawObject::parse(error)?.object("data")?.string("reason")
     }
 
     /// The response to the request with this id.

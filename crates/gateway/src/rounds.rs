@@ -52,6 +52,20 @@ impl Round {
         })
     }
 
+    /// Whether it asks nothing: the server only wants to be called again.
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether it asks for a URL.
+    fn asks_for(&self, url: &str) -> bool {
+        let mut asked = self.questions().filter(|(method, _)| *method == CREATE);
+        asked.any(|(_, params)| {
+            let asked = RawObject::parse(params).and_then(|params| params.string("url"));
+            asked.is_some_and(|asked| asked == url)
+        })
+    }
+
     /// The questions: method and parameters.
     pub(crate) fn questions(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = self.entries.iter();
@@ -70,6 +84,7 @@ pub(crate) async fn drive(
     let mut round = first;
     let mut rounds = 0;
     let mut pause = FIRST_PAUSE;
+    let mut asked_at = face.now();
     let Some(base) = RawObject::parse(params) else {
         return Reply::error(code::INVALID_PARAMS, "params: is not an object");
     };
@@ -84,7 +99,11 @@ pub(crate) async fn drive(
             if room.is_none() {
                 return Reply::failed("too many calls are waiting", "busy");
             }
-            if round.entries.is_empty() {
+            if round.is_empty() {
+                if face.now().since(asked_at) >= face.settings().park {
+                    let message = "the server has neither asked nor ended for too long";
+                    return Reply::may_have_run(message, "too_many_rounds");
+                }
                 face.sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             } else {
@@ -101,6 +120,7 @@ pub(crate) async fn drive(
                     Ok(responses) => next.set("inputResponses", responses.to_string()),
                     Err(error) => return error,
                 }
+                asked_at = face.now();
             }
             if let Some(state) = &round.state {
                 next.set("requestState", state.clone());
@@ -115,6 +135,10 @@ pub(crate) async fn drive(
             Reply::Result(result) => Round::of(result),
             Reply::Error(_) => None,
         };
+        // A round without questions waits for what the person does at the URL.
+        if next.as_ref().is_none_or(|round| !round.is_empty()) {
+            face.end_visits(|url| next.as_ref().is_some_and(|round| round.asks_for(url)));
+        }
         if next.is_none() {
             face.answers_used(&reply);
             return reply;

@@ -40,6 +40,7 @@ use crate::legacy::token_in;
 use crate::lowered::Lowered;
 use crate::memory::{Account, Room};
 use crate::observe::Observed;
+use crate::param_headers::ToolHeaders;
 use crate::policy::Policy;
 use crate::raised::Raised;
 use crate::random;
@@ -121,6 +122,8 @@ pub(crate) struct Session {
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
     pub(crate) approvals: Approvals,
+    /// The arguments that clients over HTTP repeat in headers.
+    pub(crate) param_headers: ToolHeaders,
     rate: Option<RateLimiter>,
     /// The memory of the principal.
     pub(crate) memory: Account,
@@ -240,6 +243,7 @@ impl Session {
             raised: Raised::default(),
             lowered: Lowered::default(),
             approvals: Approvals::default(),
+            param_headers: ToolHeaders::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             memory,
             log: LogThrottle::default(),
@@ -264,7 +268,7 @@ impl Session {
                         if let Line::Message(text) = &line {
                             self.upstream.trace_received(Side::Client, text);
                         }
-                        let incoming = Incoming::of_line(line, &self.client, self.settings());
+                        let incoming = Incoming::of_line(line, &self.client);
                         self.take(incoming, &self.client).await;
                     }
                     Ok(None) => return Ended::ByClient,
@@ -436,8 +440,7 @@ impl Session {
 
     /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        self.take(Incoming::read(text, via, self.settings()), via)
-            .await;
+        self.take(Incoming::read(text, via), via).await;
     }
 
     /// Takes what a client of several upstreams has sent. If this one has it wait, that goes on in
@@ -577,7 +580,7 @@ impl Session {
     ) {
         let push = self.state.lock().pushes.remove(id);
         match push {
-            Some(Push::Upstream(original)) => {
+            Some(Push::Upstream(original, _)) => {
                 self.upstream.send(envelope.with_id(&original)).await;
             }
             Some(Push::Own(waiting)) => {
@@ -641,9 +644,14 @@ impl Session {
         self.policy.refuse_call(params)
     }
 
+    /// Whether all of the tools were listed once.
+    pub(crate) fn has_listed(&self) -> bool {
+        self.has_listed.load(Ordering::Relaxed)
+    }
+
     /// Whether a call has to wait until the upstream has listed its tools.
     pub(crate) fn must_list(&self) -> bool {
-        self.policy.needs_list() && !self.has_listed.load(Ordering::Relaxed)
+        self.policy.needs_list() && !self.has_listed()
     }
 
     /// Has the upstream list its tools, unless it did not do so a moment ago: without its list, its
@@ -689,6 +697,10 @@ impl Session {
     /// Takes a page of the list of tools; returns it without those that are not offered.
     pub(crate) fn take_tools(&self, result: &str) -> Option<String> {
         self.note_tools(result);
+        if !self.client.is_alone() {
+            // Tools whose annotations are invalid are the client's to leave out.
+            self.param_headers.learn(result);
+        }
         let is_last =
             RawObject::parse(result).is_none_or(|page| page.string("nextCursor").is_none());
         if is_last {

@@ -137,7 +137,7 @@ impl Union {
         loop {
             match source.next().await {
                 Ok(Some(line)) => {
-                    let incoming = Incoming::of_line(line, &self.client, &self.gateway.settings);
+                    let incoming = Incoming::of_line(line, &self.client);
                     self.take(incoming, &self.client).await;
                 }
                 Ok(None) => return,
@@ -162,6 +162,18 @@ impl Union {
     pub(crate) fn session_with(&self, name: &str) -> Option<Arc<Session>> {
         let member = self.members.iter().find(|it| it.source.name == name)?;
         Some(member.up()?.session.clone())
+    }
+
+    /// Whether tools are known whose arguments are repeated in headers.
+    pub(crate) fn has_param_headers(&self) -> bool {
+        let ups = self.all_up();
+        ups.iter().any(|up| !up.session.param_headers.is_empty())
+    }
+
+    /// The session with the upstream that has a tool, and the tool's own name.
+    pub(crate) fn session_of_tool(&self, name: &str) -> Option<(Arc<Session>, String)> {
+        let (index, own) = self.tools.lock().owner(name)?;
+        Some((self.up(index)?.session.clone(), own))
     }
 
     async fn sleep(&self, time: Duration) {
@@ -235,8 +247,7 @@ impl Union {
 
     /// Takes what the client has sent; `via` is where the response to a request goes.
     pub(crate) async fn from_client(self: &Arc<Self>, text: Bytes, via: &ClientSender) {
-        self.take(Incoming::read(text, via, &self.gateway.settings), via)
-            .await;
+        self.take(Incoming::read(text, via), via).await;
     }
 
     async fn take(self: &Arc<Self>, incoming: Incoming, via: &ClientSender) {

@@ -96,10 +96,12 @@ pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str)
 /// Opens a URL that has consent, and waits until it was visited: by the server's report, or because
 /// the person says so.
 async fn is_done(face: &Face, url: &RequiredUrl, visited: Option<oneshot::Receiver<()>>) -> bool {
-    let Ok(form) = own_form(
-        "Continue when you are done",
-        &format!("The address was opened: {}", url.url),
-    ) else {
+    let address = if face.desk().browser.is_some() {
+        format!("The address was opened: {}", url.url)
+    } else {
+        format!("Open this address: {}", url.url)
+    };
+    let Ok(form) = own_form("Continue when you are done", &address) else {
         return false;
     };
     // The question was counted when it had consent.

@@ -1,8 +1,12 @@
 """Chains of gateways."""
 
+import shlex
+
 import scripts
+import silent
 from crossed import asked, expect, said
-from places import BIN, HttpServer, NPM, clients, gateway_of, wrapped
+from people import Desktop, page
+from places import BIN, HttpServer, MCP_PROXY, NPM, clients, gateway_of, wrapped
 from record import compare, pinned, received
 from same import asking_servers
 from scripts import ALL, L11, M
@@ -16,6 +20,11 @@ def run(setting) -> None:
             setting.tried(
                 "chains", f"{client}, entreat wrap, supergateway, server-everything", lambda: super(setting, client)
             )
+        if client.version == L11 and setting.all:
+            name = f"{client}, mcp-proxy over HTTP, entreat wrap, server-everything"
+            setting.tried("chains", name, lambda: behind_proxy(setting, client))
+            name = f"{client}, mcp-proxy, entreat gateway, server-everything"
+            setting.tried("chains", name, lambda: through_proxy(setting, client))
         setting.tried(
             "chains", f"{client}, mcp-remote, entreat gateway, a server of 2026-07-28", lambda: remote(setting, client)
         )
@@ -56,6 +65,33 @@ def super(setting, client) -> str:
     early = "notification notifications/tools/list_changed"
     compare(*([line for line in run if not line.startswith(early)] for run in runs), ordered=False)
     return f"{len(runs[0])} messages"
+
+
+def behind_proxy(setting, client) -> str:
+    """The proxy passes no questions on, so a page has them."""
+    command = [setting.node, str(NPM / "server-everything/dist/index.js"), "stdio"]
+    desktop = Desktop(setting.scratch())
+    # It drops every `--`, also that of the command.
+    wrap = shlex.join(wrapped(setting, command))
+    proxy = [str(MCP_PROXY), "--port", "{port}", "--pass-environment", "sh", "--", "-c", f"exec {wrap}"]
+    with HttpServer(proxy, env=desktop.environment) as url:
+        return one_page(client, {"url": url}, desktop)
+
+
+def through_proxy(setting, client) -> str:
+    command = [setting.node, str(NPM / "server-everything/dist/index.js"), "stdio"]
+    desktop = Desktop(setting.scratch())
+    with gateway_of(setting, {"peer": {"command": command}}, env=desktop.environment) as front:
+        proxy = [str(MCP_PROXY), "--transport", "streamablehttp", f"{front}/peer"]
+        return one_page(client, {"command": proxy}, desktop)
+
+
+def one_page(client, server: dict, desktop) -> str:
+    script = [scripts.call("echo", message="hello"), scripts.call("trigger-elicitation-request")]
+    with desktop.answering(page("send", **silent.ENTERED)):
+        log = client.run(server, script, ALL, scripts.answers(scripts.accept(scripts.WHOLE)))
+    silent.told("\n".join(received(log)))
+    return "one page"
 
 
 def remote(setting, client) -> str:

@@ -8,9 +8,10 @@ import collections
 import json
 import pathlib
 import subprocess
+import sys
 
 from places import HttpServer, NPM, gateway_of
-from record import Wrong, say
+from record import Wrong, environment, say
 from same import example_over_http
 from scripts import L6, L11, M
 
@@ -24,8 +25,6 @@ SAME = {
     M: {
         "server-sse-multiple-streams": JSON,
         "input-required-result-capability-check": "the gateway asks by a link what the client can't show",
-        "http-custom-header-server-validation": "the gateway computes these headers from the arguments, for the "
-        "server; what the client put into them is not read",
     },
 }
 KEYS = "a server of 2025 gives its questions no keys; they are the gateway's"
@@ -116,3 +115,67 @@ def ids(scenario: dict, status: str) -> collections.Counter:
 
 def counted(scenario: dict) -> dict[str, int]:
     return {status: sum(checks.values()) for status, checks in scenario.items()}
+
+
+# Scenarios for clients: `entreat wrap URL` is the client, and a small one without elicitation is in
+# front of it, by the version of the suite and that of the small client. The number is that of the
+# checks in a complete run.
+AS_CLIENT = [
+    ("initialize", L11, L11, 1),
+    ("tools_call", L11, L11, 2),
+    ("elicitation-sep1034-client-defaults", L11, L11, 5),
+    ("sse-retry", L11, L11, 3),
+    ("json-schema-2020-12-preservation", L11, L11, 9),
+    ("tools_call", M, L11, 2),
+    ("tools_call", M, M, 2),
+    ("sep-2322-client-request-state", M, L11, 5),
+    ("sep-2322-client-request-state", M, M, 5),
+    ("request-metadata", M, M, 6),
+    ("http-standard-headers", M, M, 9),
+    ("http-custom-headers", M, M, 18),
+    ("http-invalid-tool-headers", M, M, 12),
+    ("json-schema-ref-no-deref", M, L11, 1),
+    ("json-schema-ref-no-deref", M, M, 1),
+    ("json-schema-2020-12-preservation", M, L11, 9),
+    ("json-schema-2020-12-preservation", M, M, 9),
+]
+OLD = "a client of 2026-07-28 sends no such request"
+UNDECLARED_HERE = "the small client does not declare it, and the gateway adds elicitation only"
+# Checks that the suite skips, with the reason.
+NOT_MADE = {
+    "ClientDeclaresRootsCapability": UNDECLARED_HERE,
+    "ClientDeclaresSamplingCapability": UNDECLARED_HERE,
+    "ClientMcpMethodHeader_initialize": OLD,
+    "ClientMcpMethodHeader_notifications_initialized": OLD,
+}
+
+
+def as_client(setting) -> None:
+    wanted = AS_CLIENT if setting.all else [AS_CLIENT[2], AS_CLIENT[7], AS_CLIENT[11]]
+    for scenario, version, spoken, checks in wanted:
+
+        def work(scenario=scenario, version=version, spoken=spoken, checks=checks) -> str:
+            return tried_as_client(setting, scenario, version, spoken, checks)
+
+        setting.tried("as client", f"{scenario}, {version}, behind a client of {spoken}", work)
+
+
+def tried_as_client(setting, scenario: str, version: str, spoken: str, expected: int) -> str:
+    folder = setting.scratch()
+    client = f"{sys.executable} {pathlib.Path(__file__).parent / 'small_client.py'} {spoken}"
+    command = [setting.node, str(SUITE), "client", "--command", client, "--scenario", scenario]
+    command += ["--spec-version", version, "--output-dir", str(folder)]
+    env = environment(ENTREAT=str(setting.entreat))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, env=env)
+    files = list(folder.rglob("checks.json"))
+    if not files:
+        raise Wrong(f"the suite wrote no results:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    checks = [check for check in json.loads(files[0].read_text()) if check["status"] != "INFO"]
+    left = [check for check in checks if check["name"] not in NOT_MADE or check["status"] != "SKIPPED"]
+    for name in [check["name"] for check in checks if check not in left]:
+        say(f"  not made: {name}: {NOT_MADE[name]}")
+    wrong = [f"{it['status']} {it['name']}: {it.get('errorMessage', '')}" for it in left if it["status"] != "SUCCESS"]
+    if wrong or len(left) < expected or done.returncode != 0:
+        counted = f"{len(left)} of {expected} checks, the suite ended with {done.returncode}"
+        raise Wrong("\n  ".join([counted, *wrong, done.stdout[-1500:], done.stderr[-1500:]]))
+    return f"{len(left)} checks"

@@ -1,11 +1,18 @@
 """A person on this machine: pages that Entreat opens, answered with and without a browser."""
 
+import base64
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
+import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 import urllib.parse
@@ -114,6 +121,58 @@ def page(press: str, **entered) -> object:
     return answer
 
 
+class Terminal:
+    """A program in a terminal of its own."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        self.command = command
+        self.env = {**env, "TERM": "xterm-256color"}
+        self.shown = ""
+        self.seen = 0
+
+    def __enter__(self) -> "Terminal":
+        self.pid, self.end = pty.fork()
+        if self.pid == 0:
+            os.execvpe(self.command[0], self.command, self.env)
+        fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 140, 0, 0))
+        return self
+
+    def __exit__(self, *_) -> None:
+        # It is a session of its own, and so are its programs.
+        os.close(self.end)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+    def press(self, keys: str) -> None:
+        """Presses a key, and lets the program draw."""
+        self.seen = len(self.shown)
+        os.write(self.end, keys.encode())
+        self.read(0.5)
+
+    def read(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self.end], [], [], left)[0]:
+                try:
+                    drawn = os.read(self.end, 1 << 16).decode(errors="replace")
+                except OSError:
+                    raise Wrong(f"{self.command} has ended:\n{self.shown[-3000:]}") from None
+                self.shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn)
+
+    def new(self) -> str:
+        """What was drawn since the last key."""
+        return self.shown[self.seen:]
+
+    def wait(self, text: str) -> None:
+        """Waits until something was drawn since the last key."""
+        until = time.monotonic() + PATIENCE
+        while text not in self.new():
+            if time.monotonic() > until:
+                raise Wrong(f"{text!r} is not shown:\n{self.new()[-3000:]}")
+            self.read(0.2)
+
+
 class Chromium:
     """Chromium through chromedriver."""
 
@@ -155,10 +214,20 @@ class Chromium:
     def text(self) -> str:
         return self.call("GET", f"{self.session}/element/{self.find('body')}/text")
 
-    def screenshot(self, path: pathlib.Path) -> None:
-        import base64
+    def devtools(self, command: str, **params) -> dict:
+        return self.call("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
 
-        path.write_bytes(base64.b64decode(self.call("GET", f"{self.session}/screenshot")))
+    def resize(self, width: int) -> None:
+        self.devtools("Emulation.setScrollbarsHidden", hidden=True)
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+
+    def evaluate(self, script: str) -> object:
+        return self.call("POST", f"{self.session}/execute/sync", {"script": script, "args": []})
+
+    def draw(self, path: pathlib.Path) -> None:
+        """Saves a picture of the whole page."""
+        drawn = self.devtools("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(drawn["data"]))
 
     def fills(self, **entered) -> object:
         """Answers a page by typing and clicking: all answers, then the review."""

@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).parent
 NPM = HERE.parent / "node_modules/@modelcontextprotocol"
 BIN = HERE.parent / "node_modules/.bin"
 PYTHON = sys.executable
+MCP_PROXY = HERE.parent / "venv-mcp-proxy/bin/mcp-proxy"
 PATIENCE = 30
 
 

@@ -19,7 +19,14 @@ import same
 import silent
 from record import Wrong, say
 
-PARTS = {"stdio": same.stdio, "http": same.http, "crossed": crossed.run, "silent": silent.run, "chains": chains.run}
+PARTS = {
+    "stdio": same.stdio,
+    "http": same.http,
+    "crossed": crossed.run,
+    "silent": silent.run,
+    "chains": chains.run,
+    "client": conformance.as_client,
+}
 # Takes minutes.
 LONG = {"conformance": conformance.run}
 

@@ -15,13 +15,13 @@ def stdio(setting) -> None:
     """Over stdio, behind `entreat wrap`."""
     for client in clients(setting):
         # A draw has all servers with one client, and all clients with one server.
+        # The gateway presents a client of 2025-06-18 as a newer one, to let the server ask more.
+        alone = ["--no-fulfil"] if client.version == L6 else []
         is_main = setting.all or (client.name, client.version) == ("typescript 1", L11)
         if client.version == M:
             for name in asking_servers(setting) if setting.all else [client.name.split()[0]]:
                 asking(setting, client, name)
         else:
-            # The gateway presents a client of 2025-06-18 as a newer one, to let the server ask more.
-            alone = ["--no-fulfil"] if client.version == L6 else []
             everything(setting, client, ALL, *alone)
             if is_main:
                 everything(setting, client, NOTHING, "--no-fulfil")
@@ -33,8 +33,9 @@ def stdio(setting) -> None:
                 filesystem(setting, client, NOTHING, "--no-fulfil")
                 memory(setting, client, *alone)
         if setting.all or (client.name, client.version) == ("python", M):
-            time(setting, client)
-            git(setting, client)
+            time(setting, client, *alone)
+            git(setting, client, *alone)
+            fetch(setting, client, *alone)
 
 
 def both(setting, client, name, command, script, capabilities, answers, *options, env=None, fresh=None):
@@ -116,12 +117,12 @@ def memory(setting, client, *options) -> None:
     both(setting, client, "server-memory", command, scripts.memory(), ALL, scripts.answers({}), *options, env=env, fresh=fresh)
 
 
-def time(setting, client) -> None:
+def time(setting, client, *options) -> None:
     command = [PYTHON, "-m", "mcp_server_time", "--local-timezone", "UTC"]
-    both(setting, client, "mcp-server-time", command, scripts.time(), ALL, scripts.answers({}))
+    both(setting, client, "mcp-server-time", command, scripts.time(), ALL, scripts.answers({}), *options)
 
 
-def git(setting, client) -> None:
+def git(setting, client, *options) -> None:
     folder = setting.scratch()
     command = [PYTHON, "-m", "mcp_server_git", "--repository", str(folder)]
     env = {"GIT_CONFIG_GLOBAL": "/dev/null", "HOME": str(setting.folder)}
@@ -135,7 +136,17 @@ def git(setting, client) -> None:
         (folder / "note.txt").write_text("one\n")
 
     script = scripts.git(str(folder))
-    both(setting, client, "mcp-server-git", command, script, ALL, scripts.answers({}, str(folder)), env=env, fresh=fresh)
+    answers = scripts.answers({}, str(folder))
+    both(setting, client, "mcp-server-git", command, script, ALL, answers, *options, env=env, fresh=fresh)
+
+
+def fetch(setting, client, *options) -> None:
+    folder = setting.scratch()
+    (folder / "page.html").write_text("<html><body><h1>Hello</h1><p>A page.</p></body></html>")
+    pages = [PYTHON, "-m", "http.server", "{port}", "--bind", "127.0.0.1", "--directory", str(folder)]
+    with HttpServer(pages, path="/page.html") as url:
+        command = [PYTHON, "-m", "mcp_server_fetch", "--ignore-robots-txt"]
+        both(setting, client, "mcp-server-fetch", command, scripts.fetch(url), ALL, scripts.answers({}), *options)
 
 
 def http(setting) -> None:

@@ -188,6 +188,18 @@ def time() -> list[dict]:
     ]
 
 
+def fetch(url: str) -> list[dict]:
+    return [
+        request("tools/list"),
+        request("prompts/list"),
+        call("fetch", url=url),
+        call("fetch", url=url, max_length=10, start_index=5),
+        call("fetch", url=f"{url}.missing"),
+        call("fetch", url="no address"),
+        request("prompts/get", name="fetch", arguments={"url": url}),
+    ]
+
+
 def git(folder: str) -> list[dict]:
     return [
         request("tools/list"),

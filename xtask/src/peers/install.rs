@@ -27,6 +27,12 @@ const FONT_PACKAGE: &str = "fonts-dejavu-core";
 /// The folder with the package lists and the programs that use them.
 const SOURCES: &str = "tests/peers";
 
+/// The lists of PyPI packages, each with the folder of its environment: not all go together.
+const ENVIRONMENTS: [(&str, &str); 2] = [
+    ("requirements.txt", "venv"),
+    ("requirements-mcp-proxy.txt", "venv-mcp-proxy"),
+];
+
 /// A copy of the list that was last installed, beside the installed packages.
 const INSTALLED: &str = ".installed";
 
@@ -67,7 +73,9 @@ pub(crate) fn prepare(root: &Path) -> Result<Peers> {
     let folder = root.join("target/peers");
     copy(&root.join(SOURCES), &folder)?;
     npm(&folder)?;
-    pypi(&folder)?;
+    for (list, environment) in ENVIRONMENTS {
+        pypi(&folder, list, environment)?;
+    }
     Ok(Peers { folder })
 }
 
@@ -125,9 +133,9 @@ fn npm(folder: &Path) -> Result<()> {
     Ok(fs::write(marker, list)?)
 }
 
-fn pypi(folder: &Path) -> Result<()> {
-    let list = fs::read(folder.join("requirements.txt"))?;
-    let target = folder.join("venv");
+fn pypi(folder: &Path, list_name: &str, environment: &str) -> Result<()> {
+    let list = fs::read(folder.join(list_name))?;
+    let target = folder.join(environment);
     let marker = target.join(INSTALLED);
     if is_installed(&marker, &list) {
         return Ok(());
@@ -136,7 +144,9 @@ fn pypi(folder: &Path) -> Result<()> {
     if !shell::works(Command::new("python3").args(parts)) {
         debian("Python's venv", "python3-venv")?;
     }
-    say("installing packages of PyPI into target/peers/venv");
+    say(&format!(
+        "installing packages of PyPI into target/peers/{environment}"
+    ));
     let make = ["-m", "venv", "--clear"];
     shell::run(Command::new("python3").args(make).arg(&target))?;
     let install = ["-m", "pip", "install", "--quiet"];
@@ -145,7 +155,7 @@ fn pypi(folder: &Path) -> Result<()> {
         Command::new(target.join("bin/python"))
             .args(install)
             .args(options)
-            .arg(folder.join("requirements.txt")),
+            .arg(folder.join(list_name)),
     )?;
     Ok(fs::write(marker, list)?)
 }

@@ -32,7 +32,6 @@ use crate::modern::declared;
 use crate::observe::UpstreamStatus;
 use crate::reply::{Reply, code, error_code};
 use crate::session::Person;
-use crate::settings::GatewaySettings;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -147,8 +146,7 @@ impl Front {
                 }
                 match self.body(&person, &headers, body).await {
                     Ok(body) => {
-                        let settings = self.0.sessions.settings_of_gateway();
-                        if let Some(refusal) = charge_batch(asker.as_ref(), &body, settings) {
+                        if let Some(refusal) = charge_batch(asker.as_ref(), &body) {
                             return refusal;
                         }
                         self.post(target, &person, &headers, body).await
@@ -268,6 +266,12 @@ impl Front {
             Ok(live) => live,
             Err(error) => return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id)),
         };
+        if *method == "tools/call"
+            && let Some(refusal) =
+                modern_headers::param_mismatch(&live.service, headers, params).await
+        {
+            return json(StatusCode::BAD_REQUEST, refusal.to_message(&id));
+        }
         let stream = Stream::cancelling().counted(&self.0.sessions.memory_of(person));
         let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
@@ -296,7 +300,7 @@ impl Front {
             Ok(live) => live,
             Err(response) => return *response,
         };
-        let messages = match parts(envelope, body, self.0.sessions.settings_of_gateway()) {
+        let messages = match parts(envelope, body) {
             Ok(messages) => messages,
             Err(response) => return *response,
         };
@@ -468,14 +472,10 @@ impl Front {
 
 /// Charges the messages of a batch to an asker, who was charged for the first already. Returns what
 /// refuses the batch if there are too many.
-fn charge_batch(
-    asker: Option<&Asker>,
-    body: &[u8],
-    settings: &GatewaySettings,
-) -> Option<Response> {
+fn charge_batch(asker: Option<&Asker>, body: &[u8]) -> Option<Response> {
     let asker = asker.filter(|_| envelope::is_batch(body))?;
     let batch = Envelope::read(body).ok()?;
-    for _ in incoming::split(&batch, settings).ok()?.iter().skip(1) {
+    for _ in incoming::split(&batch).ok()?.iter().skip(1) {
         if let Err(ActError::RateLimited { retry_after }) = asker.charge() {
             let text = format!(
                 "too many messages: try again in {} ms",
@@ -649,17 +649,13 @@ fn event_id(text: &str) -> Option<(u64, u64)> {
 }
 
 /// The messages of a body, and whether they are requests.
-fn parts(
-    envelope: &Envelope<'_>,
-    body: &Bytes,
-    settings: &GatewaySettings,
-) -> Result<Vec<(Bytes, bool)>, Box<Response>> {
+fn parts(envelope: &Envelope<'_>, body: &Bytes) -> Result<Vec<(Bytes, bool)>, Box<Response>> {
     let invalid = |text| Box::new(failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text));
     let is_request = |envelope: &Envelope<'_>| matches!(envelope.kind, Kind::Request { .. });
     if !matches!(envelope.kind, Kind::Batch) {
         return Ok(vec![(body.clone(), is_request(envelope))]);
     }
-    let messages = incoming::split(envelope, settings).map_err(invalid)?;
+    let messages = incoming::split(envelope).map_err(invalid)?;
     let read = |message: &RawValue| {
         let text = message.get();
         match Envelope::read(text.as_bytes()) {

@@ -24,7 +24,6 @@ use crate::observe::{Observer, Seen, UpstreamStatus};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
-use crate::settings::GatewaySettings;
 use crate::union::Union;
 
 /// Connects to an upstream server, or starts it.
@@ -162,6 +161,22 @@ impl Service {
         }
     }
 
+    /// Whether tools are known whose arguments are repeated in headers.
+    pub(super) fn has_param_headers(&self) -> bool {
+        match self {
+            Self::One(session) => !session.param_headers.is_empty(),
+            Self::All(union) => union.has_param_headers(),
+        }
+    }
+
+    /// The session with the upstream that may have a tool, and the tool's own name.
+    pub(super) fn session_of_tool(&self, name: &str) -> Option<(Arc<Session>, String)> {
+        match self {
+            Self::One(session) => Some((session.clone(), name.to_owned())),
+            Self::All(union) => union.session_of_tool(name),
+        }
+    }
+
     fn is_busy(&self) -> bool {
         match self {
             Self::One(session) => session.is_busy(),
@@ -204,10 +219,6 @@ impl Sessions {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
-    }
-
-    pub(super) fn settings_of_gateway(&self) -> &GatewaySettings {
-        &self.gateway.settings
     }
 
     /// Takes over what an earlier process has left in the store.

@@ -1,18 +1,28 @@
 //! The headers of 2026-07-28, which repeat parts of the body: whoever reads both compares them.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::json::RawObject;
+use super::live::Service;
+use super::stream::{Next, Stream};
+use crate::client::ClientSender;
+use crate::envelope::{self, Envelope, Kind, RawId};
+use crate::json::{RawObject, quoted};
 use crate::meta::{self, PROTOCOL};
 use crate::reply::{Reply, code};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const PARAM_PREFIX: &str = "mcp-param-";
+/// How long a server may take to list its tools before a call goes on without that, and how many
+/// pages of the list are read.
+const LISTING: Duration = Duration::from_secs(10);
+const MAX_PAGES: usize = 100;
 
 /// Compares the headers of a request with its body; returns the error for what differs.
 pub(super) fn mismatch(headers: &HeaderMap, method: &str, params: &str) -> Option<Reply> {
@@ -53,6 +63,66 @@ pub(super) fn mismatch(headers: &HeaderMap, method: &str, params: &str) -> Optio
         }
     }
     None
+}
+
+/// Compares the headers that repeat arguments of a tool with those; returns the error for what
+/// differs. What a server says about its tools has to be known for that, so it is asked if a client
+/// knows them from before.
+pub(super) async fn param_mismatch(
+    service: &Service,
+    headers: &HeaderMap,
+    params: &str,
+) -> Option<Reply> {
+    let has_params = headers
+        .keys()
+        .any(|name| name.as_str().starts_with(PARAM_PREFIX));
+    if !has_params && !service.has_param_headers() {
+        return None;
+    }
+    let params = RawObject::parse(params)?;
+    let tool = params.string("name")?;
+    let found = service.session_of_tool(&tool);
+    if has_params && !found.is_some_and(|(session, _)| session.has_listed()) {
+        // Who is called then says what is wrong with its tools.
+        let _ = tokio::time::timeout(LISTING, list_tools(service, &params)).await;
+    }
+    let (session, own_name) = service.session_of_tool(&tool)?;
+    let arguments = params.object("arguments").unwrap_or_default();
+    let decoded = |value: &HeaderValue| Some(decoded(value.to_str().ok()?)?.into_owned());
+    let known = &session.param_headers;
+    let mismatch = known.mismatch(&own_name, &arguments, headers, decoded)?;
+    Some(Reply::error(code::HEADER_MISMATCH, &mismatch))
+}
+
+/// Lists the tools as the client of a call would.
+async fn list_tools(service: &Service, call: &RawObject<'_>) {
+    let mut meta = call.object("_meta").unwrap_or_default();
+    meta.remove("progressToken");
+    let mut params = RawObject::default();
+    params.set("_meta", meta.to_string());
+    for _ in 0..MAX_PAGES {
+        let stream = Stream::cancelling();
+        let reader = stream.read(None);
+        let request = envelope::request(&RawId::text("tools"), "tools/list", &params.to_string());
+        let via = ClientSender::Stream(stream);
+        service.take(vec![request.into()], via).await;
+        let cursor = loop {
+            let Next::Message(_, message) = reader.next().await else {
+                return;
+            };
+            let Ok(envelope) = Envelope::read(&message) else {
+                return;
+            };
+            if let Kind::Response { result, .. } = envelope.kind {
+                let page = result.and_then(RawObject::parse);
+                break page.and_then(|page| page.string("nextCursor"));
+            }
+        };
+        match cursor {
+            Some(cursor) => params.set("cursor", quoted(&cursor)),
+            None => return,
+        }
+    }
 }
 
 /// Decodes the value of a header; `None` if it only looks encoded.

@@ -183,6 +183,17 @@ impl Stream {
         self.0.queue.lock().reader % 2 == 1
     }
 
+    /// Resolves when a body reads it.
+    pub(crate) async fn begins_to_be_read(&self) {
+        loop {
+            let changed = self.0.changed.notified();
+            if self.is_read() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Begins to read: from the message of this number on if it is known, else with what nobody has
     /// read. Whoever reads now ends.
     pub(crate) fn read(&self, from: Option<u64>) -> Reader {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use entreat_core::schema::Era;
@@ -24,6 +25,8 @@ const MAX_SAME_ID: usize = 100;
 const MAX_VISIT_ID: usize = 1 << 10;
 /// How many finished URL visits are remembered until somebody asks for them.
 const MAX_COMPLETED: usize = 256;
+/// How long a request waits for a client over HTTP that reads no stream.
+const UNREAD: Duration = Duration::from_secs(10);
 /// The maximum number of tools that a question may be of, if it is not clear which asks.
 const MAX_TARGETS: usize = 8;
 /// How many progress tokens are remembered for calls that outlive their response.
@@ -70,7 +73,8 @@ pub(crate) const MAX_PUSHED: usize = 1_000;
 
 /// Whose request is open at the client.
 pub(crate) enum Push {
-    Upstream(RawId),
+    /// The upstream's, by its id there, and where the request went.
+    Upstream(RawId, ClientSender),
     Own(oneshot::Sender<Reply>),
 }
 
@@ -266,6 +270,15 @@ impl Session {
         self.state.lock().requests.contains_key(id)
     }
 
+    /// Reports progress on a call while a person answers; if it is not clear on which, on all on
+    /// which the server may be asking.
+    pub(crate) fn keep_alive(&self, call: Option<&Arc<Call>>) {
+        match call {
+            Some(call) => call.keep_alive(),
+            None => self.open_calls().iter().for_each(|call| call.keep_alive()),
+        }
+    }
+
     /// The open calls of the client by the token of their progress reports.
     pub(crate) fn call_of_token(&self, token: &str) -> Option<Arc<Call>> {
         self.state.lock().tokens.get(token).cloned()
@@ -324,7 +337,18 @@ impl Session {
             id: Some(id.clone()),
         };
         client.push_first(envelope::request(&id, method, params));
-        let reply = response.await;
+        let unread = async {
+            tokio::select! {
+                biased;
+                () = client.begins_to_read() => std::future::pending().await,
+                () = self.sleep(UNREAD) => {}
+            }
+        };
+        let reply = tokio::select! {
+            biased;
+            reply = response => reply,
+            () = unread => return Reply::unread(),
+        };
         guard.id = None;
         reply.unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
     }
@@ -366,6 +390,15 @@ impl Session {
         oldest.map_or_else(|| self.client.clone(), |call| call.client.clone())
     }
 
+    /// Where what belongs to an earlier message goes: the same way, while the client reads there.
+    pub(crate) fn still_read(&self, client: ClientSender) -> ClientSender {
+        if client.is_read() {
+            client
+        } else {
+            self.general_client()
+        }
+    }
+
     /// Waits for the report that a URL was visited, which may have come before.
     pub(crate) fn visited(&self, id: &str) -> oneshot::Receiver<()> {
         let (sender, visited) = oneshot::channel();
@@ -382,10 +415,21 @@ impl Session {
         visited
     }
 
+    /// Where a message of the upstream goes that is not of use later: near the request on whose
+    /// stream it came, else where the client reads.
+    pub(crate) fn client_near(&self, via: Option<&RawId>) -> ClientSender {
+        let state = self.state.lock();
+        if let Some(Pending::Client(call, _)) = via.and_then(|id| state.requests.get(id)) {
+            return call.client.clone();
+        }
+        drop(state);
+        self.general_client()
+    }
+
     pub(crate) fn notify_complete(&self, id: &str) {
         let params = format!(r#"{{"elicitationId":{}}}"#, quoted(id));
         let message = envelope::notification("notifications/elicitation/complete", &params);
-        self.client.push(message);
+        self.general_client().push(message);
     }
 }
 

@@ -27,7 +27,6 @@ mod lane;
 mod listen;
 mod reading;
 mod session;
-mod tools;
 mod verdict;
 
 use std::fmt;

@@ -588,3 +588,181 @@ async fn what_is_no_message_is_refused() {
     }
     server.nothing().await;
 }
+
+/// A request with headers that repeat arguments.
+fn with_params(request: Request<Body>, pairs: &[(&'static str, &str)]) -> Request<Body> {
+    let mut request = request;
+    for (name, value) in pairs {
+        request.headers_mut().append(*name, value.parse().unwrap());
+    }
+    request
+}
+
+#[tokio::test]
+async fn headers_that_repeat_arguments_are_compared_with_them() {
+    let web = Web::new(Ways::None).await;
+    let deploy = |arguments: Value, pairs: &[(&'static str, &str)]| {
+        let params = modern(json!({"name": "deploy", "arguments": arguments}), json!({}));
+        let request = modern_request("tools/call", Some("deploy"), params);
+        web.send_modern(with_params(request, pairs))
+    };
+    let eu = ("mcp-param-region", "eu");
+    // The client knows the tools from before, so the server is asked for them first.
+    let waiting = deploy(json!({"region": "us"}), &[eu]);
+    let mut server = web.server().await;
+    discover(&mut server).await;
+    let mut page = server.next().await;
+    assert_eq!(page["method"], "tools/list");
+    let first = json!({"resultType": "complete", "tools": [{"name": "other"}],
+        "nextCursor": "2", "ttlMs": 0, "cacheScope": "private"});
+    server.reply(&page, first).await;
+    page = server.next().await;
+    assert_eq!(page["params"]["cursor"], "2");
+    let list = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        "tools": [{"name": "deploy", "inputSchema": {"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"}}}}]});
+    server.reply(&page, list).await;
+    let refused = waiting.await.unwrap();
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused.json().await["error"]["code"], -32020);
+    for (arguments, pairs) in [
+        (json!({"region": "eu"}), &[][..]),
+        (json!({}), &[eu]),
+        (json!({"region": null}), &[eu]),
+        (json!({"region": "eu"}), &[eu, eu]),
+        (
+            json!({"region": "eu"}),
+            &[("mcp-param-region", "=?base64?!?=")],
+        ),
+    ] {
+        let refused = deploy(arguments, pairs).await.unwrap();
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{pairs:?}");
+    }
+    server.nothing().await;
+    for pairs in [[eu], [("mcp-param-region", "=?base64?ZXU=?=")]] {
+        let waiting = deploy(json!({"region": "eu"}), &pairs);
+        let asked = server.next().await;
+        let mut done = text("done");
+        done["resultType"] = json!("complete");
+        server.reply(&asked, done).await;
+        assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_state_of_a_server_is_sealed_for_the_principal_and_the_call() {
+    let web = Web::new(Ways::Browser).await;
+    let shows = json!({"elicitation": {"form": {}, "url": {}}});
+    let params =
+        |name: &str, n: u64| modern(json!({"name": name, "arguments": {"n": n}}), shows.clone());
+    let waiting = web.send_modern(modern_request("tools/call", Some("t"), params("t", 1)));
+    let mut server = web.server().await;
+    discover(&mut server).await;
+    let asked = server.next().await;
+    let round = json!({"resultType": "input_required", "requestState": "theirs",
+        "inputRequests": {"a": {"method": "elicitation/create", "params": name_form()}}});
+    server.reply(&asked, round.clone()).await;
+    let got = waiting.await.unwrap().json().await["result"].clone();
+    assert_eq!(got["inputRequests"], round["inputRequests"]);
+    let state = got["requestState"].as_str().unwrap().to_owned();
+    assert_ne!(state, "theirs");
+    let answers = json!({"a": {"action": "accept", "content": {"name": "Ada"}}});
+    let retry = |name: &str, n: u64, state: &str| {
+        let mut params = params(name, n);
+        params["requestState"] = json!(state);
+        params["inputResponses"] = answers.clone();
+        modern_request("tools/call", Some(name), params)
+    };
+    let flipped = format!("{}{}", &state[..state.len() - 2], "__");
+    for request in [
+        retry("t", 2, &state),
+        retry("u", 1, &state),
+        retry("t", 1, &flipped),
+        // What the server gave out itself was for nobody else's call.
+        retry("t", 1, "theirs"),
+    ] {
+        let refused = web.send_modern(request).await.unwrap().json().await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
+    let stranger = {
+        let mut request = retry("t", 1, &state);
+        request.extensions_mut().insert(Person {
+            principal: "eve".to_owned(),
+            respondent: None,
+            is_here: true,
+        });
+        let router = web.router.clone();
+        tokio::spawn(async move { Reply::of(router.oneshot(request).await.unwrap()) })
+    };
+    let mut eves = web.server().await;
+    discover(&mut eves).await;
+    let refused = stranger.await.unwrap().json().await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    eves.nothing().await;
+    server.nothing().await;
+    // The server judges by itself whether a state may come twice.
+    for _ in 0..2 {
+        let waiting = web.send_modern(retry("t", 1, &state));
+        let asked = server.next().await;
+        assert_eq!(asked["params"]["requestState"], "theirs");
+        assert_eq!(asked["params"]["inputResponses"], answers);
+        let mut done = text("done");
+        done["resultType"] = json!("complete");
+        server.reply(&asked, done.clone()).await;
+        assert_eq!(waiting.await.unwrap().json().await["result"], done);
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_the_client_does_not_read_goes_another_way() {
+    let web = Web::new(Ways::Browser).await;
+    let (session, mut server) = web.begin("ada", json!({"elicitation": {}})).await;
+    // The client has answered before, so that its silence says nothing.
+    let waiting = web.post(&session, call(1));
+    settle().await;
+    let asked = server.next().await;
+    server.request(0, "elicitation/create", name_form()).await;
+    let mut stream = waiting.await.unwrap();
+    let (_, form) = stream.event().await.unwrap();
+    web.world.clock.advance(Duration::from_secs(1));
+    let answer = json!({"jsonrpc": "2.0", "id": form["id"],
+        "result": {"action": "accept", "content": {"name": "Ada"}}});
+    web.post(&session, answer).await.unwrap();
+    server.next().await;
+    server.reply(&asked, text("done")).await;
+    assert_eq!(stream.event().await.unwrap().1["result"], text("done"));
+    drop(stream);
+    // Outside of a call, and the client reads no stream.
+    server.request(1, "elicitation/create", name_form()).await;
+    settle().await;
+    web.world.pass(Duration::from_secs(9)).await;
+    web.world.nothing_opened().await;
+    web.world.pass(Duration::from_secs(1)).await;
+    let page = web.world.opened().await;
+    web.world.answer(&page, json!({"name": "Bob"})).await;
+    assert_eq!(server.next().await["result"]["content"]["name"], "Bob");
+}
+
+#[tokio::test]
+async fn a_question_is_withdrawn_on_the_stream_that_it_came_on() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({"elicitation": {}})).await;
+    let waiting = web.post(&session, call(1));
+    settle().await;
+    let asked = server.next().await;
+    server.request(0, "elicitation/create", name_form()).await;
+    let mut stream = waiting.await.unwrap();
+    let (_, form) = stream.event().await.unwrap();
+    server
+        .notify("notifications/cancelled", json!({"requestId": 0}))
+        .await;
+    let (_, told) = stream.event().await.unwrap();
+    assert_eq!(told["method"], "notifications/cancelled");
+    assert_eq!(told["params"]["requestId"], form["id"]);
+    // So do log messages, of which nobody knows which call they are of.
+    let log = json!({"level": "info", "data": "x"});
+    server.notify("notifications/message", log.clone()).await;
+    assert_eq!(stream.event().await.unwrap().1["params"], log);
+    server.reply(&asked, text("done")).await;
+    assert_eq!(stream.event().await.unwrap().1["result"], text("done"));
+}

@@ -637,3 +637,29 @@ async fn a_form_is_downgraded_for_a_client_of_the_oldest_version_and_its_answer_
         json!({"action": "accept", "content": {"color": "r", "code": "X"}})
     );
 }
+
+#[tokio::test]
+async fn while_it_is_not_clear_which_call_asks_all_are_kept_alive() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    pair.initialize(L11, json!({})).await;
+    for id in 1..3 {
+        let params =
+            json!({"name": "t", "arguments": {}, "_meta": {"progressToken": format!("p{id}")}});
+        pair.client.request(id, "tools/call", params).await;
+        pair.server.next().await;
+    }
+    pair.server
+        .request(0, "elicitation/create", name_form())
+        .await;
+    world.opened().await;
+    world.pass(Duration::from_secs(10)).await;
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let alive = pair.client.next().await;
+        assert_eq!(alive["method"], "notifications/progress");
+        tokens.push(alive["params"]["progressToken"].clone());
+    }
+    tokens.sort_by_key(Value::to_string);
+    assert_eq!(tokens, ["p1", "p2"]);
+}

@@ -292,6 +292,9 @@ async fn what_a_call_reports_between_its_rounds_comes_with_the_next() {
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
     pair.client.request(1, "tools/call", params.clone()).await;
     pair.lower().await;
+    let told = pair.server.next().await;
+    assert_eq!(told["method"], "logging/setLevel");
+    pair.server.reply(&told, json!({})).await;
     let asked = pair.server.next().await;
     let token = asked["params"]["_meta"]["progressToken"].clone();
     assert_ne!(token, "one");
@@ -384,4 +387,227 @@ async fn a_client_that_escapes_slashes_is_understood() {
     assert_eq!(asked["params"], json!({"name": "t", "arguments": {"n": 1}}));
     pair.server.reply(&asked, text("done")).await;
     assert_eq!(pair.client.next().await["result"], complete(text("done")));
+}
+
+fn level(params: Value, level: &str) -> Value {
+    let mut params = params;
+    params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+    params
+}
+
+#[tokio::test]
+async fn the_server_logs_for_the_most_verbose_call_and_each_gets_what_it_asked_for() {
+    let world = World::new(Ways::None).await;
+    let mut pair = world.connect();
+    let params = |n: u64, name: &str| level(call(json!({"n": n}), all()), name);
+    pair.client
+        .request(1, "tools/call", params(1, "warning"))
+        .await;
+    pair.lower().await;
+    let told = pair.server.next().await;
+    assert_eq!(told["method"], "logging/setLevel");
+    assert_eq!(told["params"], json!({"level": "warning"}));
+    // Nothing has run until the server knows.
+    pair.server.nothing().await;
+    pair.server.reply(&told, json!({})).await;
+    let first = pair.server.next().await;
+    assert_eq!(first["method"], "tools/call");
+    let log = |level: &str| json!({"level": level, "data": "x"});
+    pair.server
+        .notify("notifications/message", log("info"))
+        .await;
+    pair.server
+        .notify("notifications/message", log("error"))
+        .await;
+    assert_eq!(pair.client.next().await["params"], log("error"));
+    // As verbose as before: nothing to tell.
+    pair.server.reply(&first, text("1")).await;
+    assert_eq!(pair.client.next().await["result"], complete(text("1")));
+    pair.client
+        .request(2, "tools/call", params(2, "warning"))
+        .await;
+    let second = pair.server.next().await;
+    assert_eq!(second["method"], "tools/call");
+    pair.client
+        .request(3, "tools/call", params(3, "debug"))
+        .await;
+    let told = pair.server.next().await;
+    assert_eq!(told["params"], json!({"level": "debug"}));
+    pair.server.reply(&told, json!({})).await;
+    pair.server.next().await;
+    pair.client.nothing().await;
+}
+
+/// The error of a call that requires a URL.
+fn required() -> Value {
+    json!({"code": -32042, "message": "Sign in first", "data": {"elicitations": [
+        {"mode": "url", "message": "Sign in", "elicitationId": "a",
+            "url": "https://example.com/a"}]}})
+}
+
+#[tokio::test]
+async fn a_required_url_is_a_question_and_the_call_goes_on_when_it_was_visited() {
+    let world = World::new(Ways::None).await;
+    let mut pair = world.connect();
+    let asked = begin(&mut pair, all()).await;
+    pair.server.fail(&asked, required()).await;
+    let round = next_round(&world, &mut pair).await;
+    let key = key(&round, "elicitation/create");
+    let shown = &round["result"]["inputRequests"][&key]["params"];
+    assert_eq!(
+        (&shown["url"], &shown["elicitationId"]),
+        (&json!("https://example.com/a"), &Value::Null)
+    );
+    let answers = json!({&key: {"action": "accept"}});
+    pair.client
+        .request(2, "tools/call", retry(&round, all(), answers))
+        .await;
+    // Without a report, it is tried again after a while; the person is not asked again.
+    world.pass(Duration::from_secs(25)).await;
+    let again = pair.server.next().await;
+    assert_eq!(again["params"], asked["params"]);
+    pair.server.fail(&again, required()).await;
+    let waiting = pair.client.next().await;
+    assert_eq!(waiting["result"]["resultType"], "input_required");
+    assert_eq!(waiting["result"].get("inputRequests"), None, "{waiting}");
+    pair.client
+        .request(3, "tools/call", retry(&waiting, all(), json!({})))
+        .await;
+    pair.server.nothing().await;
+    pair.server
+        .notify(
+            "notifications/elicitation/complete",
+            json!({"elicitationId": "a"}),
+        )
+        .await;
+    let again = pair.server.next().await;
+    pair.server.reply(&again, text("done")).await;
+    let done = pair.client.next().await;
+    assert_eq!(
+        (&done["id"], &done["result"]),
+        (&json!(3), &complete(text("done")))
+    );
+}
+
+#[tokio::test]
+async fn a_required_url_that_is_declined_ends_the_call_with_the_servers_words() {
+    let world = World::new(Ways::None).await;
+    let mut pair = world.connect();
+    let asked = begin(&mut pair, all()).await;
+    pair.server.fail(&asked, required()).await;
+    let round = next_round(&world, &mut pair).await;
+    let answers = json!({key(&round, "elicitation/create"): {"action": "decline"}});
+    world.clock.advance(Duration::from_secs(1));
+    pair.client
+        .request(2, "tools/call", retry(&round, all(), answers))
+        .await;
+    let ended = pair.client.next().await;
+    assert_eq!(ended["error"]["code"], -32603);
+    let words = ended["error"]["message"].as_str().unwrap();
+    assert!(words.starts_with("Sign in first"), "{words}");
+    pair.server.nothing().await;
+}
+
+#[tokio::test]
+async fn a_call_that_its_client_has_left_does_not_take_the_questions_of_others_to_pages() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    let _left = begin(&mut pair, all()).await;
+    pair.server
+        .request(0, "elicitation/create", name_form())
+        .await;
+    next_round(&world, &mut pair).await;
+    // A page opens for a client that is silent; nobody answers that either.
+    world.pass(Duration::from_secs(61)).await;
+    world.all_opened().await;
+    pair.client
+        .request(2, "tools/call", call(json!({"n": 2}), all()))
+        .await;
+    pair.server.next().await;
+    pair.server
+        .request(1, "sampling/createMessage", json!({"x": 1}))
+        .await;
+    let round = next_round(&world, &mut pair).await;
+    assert_eq!(round["id"], 2);
+    key(&round, "sampling/createMessage");
+}
+
+#[tokio::test]
+async fn progress_of_a_round_rises_above_what_came_between_the_rounds() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    let mut params = level(call(json!({"n": 1}), json!({})), "info");
+    params["_meta"]["progressToken"] = json!("one");
+    pair.client.request(1, "tools/call", params.clone()).await;
+    pair.lower().await;
+    let told = pair.server.next().await;
+    pair.server.reply(&told, json!({})).await;
+    let asked = pair.server.next().await;
+    let token = asked["params"]["_meta"]["progressToken"].clone();
+    pair.server
+        .request(0, "elicitation/create", name_form())
+        .await;
+    world.opened().await;
+    // While the page is open, rounds have nothing but their state.
+    let mut last = Value::Null;
+    for _ in 0..3 {
+        world.pass(Duration::from_secs(10)).await;
+        last = pair.client.next().await;
+    }
+    assert_eq!(last["result"]["resultType"], "input_required", "{last}");
+    let report = json!({"progressToken": token, "progress": 5});
+    pair.server.notify("notifications/progress", report).await;
+    settle().await;
+    params["requestState"] = last["result"]["requestState"].clone();
+    params["_meta"]["progressToken"] = json!("two");
+    pair.client.request(2, "tools/call", params).await;
+    let report = pair.client.next().await;
+    assert_eq!(
+        report["params"],
+        json!({"progressToken": "two", "progress": 5})
+    );
+    world.pass(Duration::from_secs(10)).await;
+    let alive = pair.client.next().await;
+    assert_eq!(alive["params"]["progressToken"], "two");
+    assert!(alive["params"]["progress"].as_f64() > Some(5.0), "{alive}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_to_start_is_known_by_what_it_answers_first() {
+    let world = World::new(Ways::None).await;
+    for is_modern in [true, false] {
+        let mut pair = world.connect();
+        pair.client
+            .request(1, "tools/list", modern(json!({}), all()))
+            .await;
+        let discover = pair.server.next().await;
+        assert_eq!(discover["method"], "server/discover");
+        world.pass(Duration::from_secs(5)).await;
+        let initialize = pair.server.next().await;
+        assert_eq!(initialize["method"], "initialize");
+        world.pass(Duration::from_secs(10)).await;
+        let unknown = json!({"code": -32601, "message": "Method not found"});
+        if is_modern {
+            pair.server
+                .reply(&discover, crate::world::discovered())
+                .await;
+            pair.server.fail(&initialize, unknown).await;
+        } else {
+            pair.server.fail(&discover, unknown).await;
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+                "serverInfo": {"name": "files", "version": "1"}});
+            pair.server.reply(&initialize, result).await;
+        }
+        let mut said = pair.server.next().await;
+        while said["method"] != "tools/list" {
+            said = pair.server.next().await;
+        }
+        let mut list = json!({"tools": []});
+        if is_modern {
+            list = complete(list);
+        }
+        pair.server.reply(&said, list).await;
+        let listed = pair.client.next().await;
+        assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
+    }
 }

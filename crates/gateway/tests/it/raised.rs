@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use entreat_gateway::GatewaySettings;
 use serde_json::{Value, json};
 
 use crate::world::{Ways, World, name_form, settle, text};
@@ -316,4 +317,101 @@ async fn results_and_errors_are_those_of_the_clients_version() {
         pair.client.next().await["error"],
         json!({"code": -32002, "message": "m", "data": {"uri": "a:b"}})
     );
+}
+
+#[tokio::test]
+async fn a_url_that_the_client_opens_is_complete_when_the_server_stops_asking_for_it() {
+    let world = World::new(Ways::None).await;
+    let mut pair = world.connect();
+    pair.initialize_raised(L11, all()).await;
+    pair.client.call(1, "t", json!({})).await;
+    let mut call = pair.server.next().await;
+    let url = json!({"mode": "url", "message": "Sign in", "url": "https://example.com/a"});
+    let mut ids = Vec::new();
+    // The server may ask again until the person is done.
+    for _ in 0..2 {
+        pair.server
+            .reply(&call, round(json!({"u": entry(url.clone())}), None))
+            .await;
+        let shown = pair.client.next().await;
+        assert_eq!(shown["params"]["url"], url["url"]);
+        ids.push(shown["params"]["elicitationId"].clone());
+        pair.client.reply(&shown, json!({"action": "accept"})).await;
+        call = pair.server.next().await;
+        assert_eq!(
+            call["params"]["inputResponses"],
+            json!({"u": {"action": "accept"}})
+        );
+    }
+    assert!(ids[0].is_string() && ids[0] == ids[1], "{ids:?}");
+    // Nothing but a state: it waits for the person.
+    let waiting = json!({"resultType": "input_required", "requestState": "s"});
+    pair.server.reply(&call, waiting).await;
+    pair.client.nothing().await;
+    world.pass(Duration::from_millis(250)).await;
+    call = pair.server.next().await;
+    pair.server.reply(&call, complete(text("done"))).await;
+    let told = pair.client.next().await;
+    assert_eq!(told["method"], "notifications/elicitation/complete");
+    assert_eq!(told["params"]["elicitationId"], ids[0]);
+    assert_eq!(pair.client.next().await["result"], text("done"));
+}
+
+#[tokio::test]
+async fn a_server_that_neither_asks_nor_ends_is_left_after_the_time_for_parked_calls() {
+    let settings = GatewaySettings {
+        park: Duration::from_secs(20),
+        ..GatewaySettings::default()
+    };
+    let world = World::with(Ways::None, settings).await;
+    let mut pair = world.connect();
+    pair.initialize_raised(L11, json!({})).await;
+    pair.client.call(1, "t", json!({})).await;
+    let mut calls = 0;
+    loop {
+        let call = pair.server.next().await;
+        calls += 1;
+        let waiting = json!({"resultType": "input_required", "requestState": "s"});
+        pair.server.reply(&call, waiting).await;
+        if let Some(ended) = pair.client.next_if_any().await {
+            assert_eq!(ended["error"]["data"]["reason"], "too_many_rounds");
+            assert_eq!(ended["error"]["data"]["mayHaveRun"], true);
+            break;
+        }
+        world.pass(Duration::from_secs(5)).await;
+    }
+    assert!((5..10).contains(&calls), "{calls}");
+}
+
+#[tokio::test]
+async fn a_round_may_have_a_hundred_questions_and_no_more() {
+    let settings = GatewaySettings {
+        questions_per_minute: 1_000,
+        ..GatewaySettings::default()
+    };
+    let world = World::with(Ways::None, settings).await;
+    let mut pair = world.connect();
+    pair.initialize_raised(L11, all()).await;
+    let questions = |count: usize| {
+        let keys = (0..count).map(|n| (format!("k{n:03}"), entry(name_form())));
+        Value::Object(keys.collect())
+    };
+    pair.client.call(1, "t", json!({})).await;
+    let call = pair.server.next().await;
+    pair.server.reply(&call, round(questions(100), None)).await;
+    for n in 0..100 {
+        let asked = pair.client.next().await;
+        let answer = json!({"action": "accept", "content": {"name": format!("Ada {n}")}});
+        pair.client.reply(&asked, answer).await;
+    }
+    let retry = pair.server.next().await;
+    let responses = retry["params"]["inputResponses"].as_object().unwrap();
+    assert_eq!(responses.len(), 100);
+    for (n, (_, response)) in responses.iter().enumerate() {
+        assert_eq!(response["content"]["name"], format!("Ada {n}"));
+    }
+    pair.server.reply(&retry, round(questions(101), None)).await;
+    let ended = pair.client.next().await;
+    assert_eq!(ended["error"]["data"]["reason"], "too_many_questions");
+    pair.server.nothing().await;
 }

@@ -22,10 +22,10 @@ use super::inbox::Inbox;
 use super::lane::{Lane, Turn};
 use super::reading::Slots;
 use super::session::{Session, Sessions};
-use super::tools::ToolHeaders;
 use super::verdict::{BOTH, JSON, failure, refused};
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::json::RawObject;
+use crate::param_headers::ToolHeaders;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
 use crate::side::{Failure, UpstreamEvent};
 

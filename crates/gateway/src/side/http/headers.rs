@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::tools::ToolHeaders;
 use crate::json::{RawObject, may_name};
 use crate::meta::PROTOCOL;
+use crate::param_headers::ToolHeaders;
 
 pub(super) const SESSION: &str = "mcp-session-id";
 pub(super) const LAST_EVENT_ID: &str = "last-event-id";

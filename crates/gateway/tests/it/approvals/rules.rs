@@ -1,11 +1,11 @@
 //! Which calls wait, pass or are refused.
 
 use entreat_gateway::{ApprovalAction, When};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::caller::{Caller, Eras};
 use super::{READ, ask, forms, no, refusal, rule, world};
-use crate::world::Ways;
+use crate::world::{Ways, text};
 
 #[tokio::test]
 async fn rules_refuse_and_let_pass() {
@@ -73,7 +73,6 @@ async fn there_is_no_way_around_a_rule() {
     let mut caller = Caller::new(&world, Eras::Legacy, forms()).await;
     let client = &mut caller.pair.client;
     for line in [
-        r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}]"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"t"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["t"]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#,
@@ -92,7 +91,42 @@ async fn there_is_no_way_around_a_rule() {
         .raw(r#"{"jsonrpc":"2.0","id":null,"method":"tools/c\u0061ll","params":{"n\u0061me":"t"}}"#)
         .await;
     refusal(&client.next().await);
+    // Each call of a batch is judged by itself.
+    client
+        .raw(
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}},{"jsonrpc":"2.0","method":"tools/call","params":{"name":"t"}},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}]"#,
+        )
+        .await;
+    let refused = client.next().await;
+    assert_eq!(refused.as_array().map(Vec::len), Some(2), "{refused}");
+    refusal(&refused[0]);
+    refusal(&refused[1]);
     caller.pair.server.nothing().await;
+}
+
+#[tokio::test]
+async fn a_call_of_a_batch_waits_and_the_others_do_not() {
+    let world = world(Ways::Browser, vec![ask("delete")]).await;
+    let mut caller = Caller::new(&world, Eras::Legacy, json!({})).await;
+    let client = &mut caller.pair.client;
+    client
+        .raw(
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"delete"}}]"#,
+        )
+        .await;
+    let read = caller.pair.server.next().await;
+    assert_eq!(read["params"]["name"], "read");
+    caller.pair.server.reply(&read, text("read")).await;
+    let page = world.opened().await;
+    caller.pair.server.nothing().await;
+    world.answer(&page, json!({"approve": true})).await;
+    let deleted = caller.pair.server.next().await;
+    assert_eq!(deleted["params"]["name"], "delete");
+    caller.pair.server.reply(&deleted, text("deleted")).await;
+    let together = caller.pair.client.next().await;
+    let together = together.as_array().expect("a batch");
+    let results: Vec<&Value> = together.iter().map(|it| &it["result"]).collect();
+    assert_eq!(results, [&text("read"), &text("deleted")]);
 }
 
 #[tokio::test]

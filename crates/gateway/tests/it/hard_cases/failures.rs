@@ -169,10 +169,9 @@ async fn a_server_that_says_nothing_is_given_up_before_its_handshake_only() {
         .await;
     assert_eq!(pair.server.next().await["method"], "server/discover");
     world.pass(Duration::from_secs(5)).await;
-    let mut said = [pair.server.next().await, pair.server.next().await];
-    said.sort_by_key(|it| it["method"].to_string());
-    assert_eq!(said[0]["method"], "initialize");
-    assert_eq!(said[1]["method"], "notifications/cancelled");
+    // It may only be slow to start, so its response to the first one counts too.
+    assert_eq!(pair.server.next().await["method"], "initialize");
+    pair.server.nothing().await;
     world.pass(Duration::from_secs(29)).await;
     pair.client.nothing().await;
     world.pass(Duration::from_secs(1)).await;

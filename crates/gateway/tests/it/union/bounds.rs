@@ -1,7 +1,7 @@
 //! What one client and one server can take from a union, and from the others.
 
 use entreat_gateway::front::Route;
-use entreat_gateway::{ApprovalAction, ApprovalRule, GatewaySettings};
+use entreat_gateway::GatewaySettings;
 use serde_json::{Value, json};
 use tokio::io::split;
 
@@ -105,20 +105,6 @@ async fn a_batch_has_between_one_and_a_hundred_messages() {
     }
     let together = several.client.next().await;
     assert_eq!(ids(&together).len(), 100);
-}
-
-#[tokio::test]
-async fn batches_are_refused_where_calls_need_approvals() {
-    let rule = ApprovalRule::new(ApprovalAction::Deny).for_tool("x".parse().unwrap());
-    let settings = GatewaySettings {
-        approvals: vec![rule],
-        ..GatewaySettings::default()
-    };
-    let (mut several, _) = Several::legacy_with(Ways::None, settings, json!({})).await;
-    let batch = json!([request(1, "ping", json!({}))]);
-    several.client.send(batch).await;
-    let refused = several.client.next().await;
-    assert_eq!(refused["error"]["code"], -32600, "{refused}");
 }
 
 #[tokio::test]

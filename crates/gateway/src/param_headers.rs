@@ -1,9 +1,9 @@
-//! `x-mcp-header`: arguments of tools that are repeated in headers.
+//! `x-mcp-header`: arguments of tools that are repeated in headers, towards servers and from clients.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use http::HeaderName;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -23,7 +23,7 @@ const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// What the lists of tools that went by said about headers.
 #[derive(Debug, Default)]
-pub(super) struct ToolHeaders(Mutex<Known>);
+pub(crate) struct ToolHeaders(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -69,7 +69,7 @@ struct Repeated {
 
 impl ToolHeaders {
     /// Returns the headers of a call.
-    pub(super) fn values(
+    pub(crate) fn values(
         &self,
         tool: &str,
         arguments: &RawObject<'_>,
@@ -80,16 +80,48 @@ impl ToolHeaders {
         };
         let values = repeated.iter().filter_map(|it| {
             let value = value_at(arguments, &it.path)?;
-            Some((it.header.clone(), value))
+            Some((it.header.clone(), value.text))
         });
         values.collect()
     }
 
+    /// Whether no tool has such arguments.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().tools.is_empty()
+    }
+
+    /// Compares the headers of a call with its arguments: each is there with the argument's value,
+    /// or both are absent. Returns what differs.
+    pub(crate) fn mismatch(
+        &self,
+        tool: &str,
+        arguments: &RawObject<'_>,
+        headers: &HeaderMap,
+        decoded: impl Fn(&HeaderValue) -> Option<String>,
+    ) -> Option<String> {
+        let known = self.0.lock();
+        known.tools.get(tool)?.iter().find_map(|repeated| {
+            let name = &repeated.header;
+            let mut values = headers.get_all(name).iter();
+            let found = values.next().map(&decoded);
+            let is_single = values.next().is_none();
+            match (value_at(arguments, &repeated.path), found) {
+                (None, None) => None,
+                (None, Some(_)) => Some(format!("the header {name} must not be there")),
+                (Some(value), Some(Some(found))) if is_single && value.is_same(&found) => None,
+                (Some(_), _) => Some(format!(
+                    "the header {name} must be there once, as the argument {:?} says",
+                    repeated.path.join(".")
+                )),
+            }
+        })
+    }
+
     /// Reads a result of `tools/list`. Returns it without the tools whose annotations are invalid,
     /// if there are any: a client has to exclude them.
-    pub(super) fn learn(&self, result: &str) -> Option<String> {
+    pub(crate) fn learn(&self, result: &str) -> Option<String> {
         let has_annotations = memmem::find(result.as_bytes(), ANNOTATION.as_bytes()).is_some();
-        if !has_annotations && self.0.lock().tools.is_empty() {
+        if !has_annotations && self.is_empty() {
             return None;
         }
         let mut list = RawObject::parse(result)?;
@@ -230,17 +262,33 @@ fn add(
 
 /// Returns an argument as a header shows it; `None` if it is absent, null, or nothing that a header
 /// can show.
-fn value_at(arguments: &RawObject<'_>, path: &[String]) -> Option<String> {
+fn value_at(arguments: &RawObject<'_>, path: &[String]) -> Option<HeaderText> {
     let (first, rest) = path.split_first()?;
     let value = arguments.get(first)?;
     if !rest.is_empty() {
         return value_at(&RawObject::parse(value)?, rest);
     }
-    match value.as_bytes().first()? {
-        b'"' => serde_json::from_str(value).ok(),
-        b't' | b'f' => Some(value.to_owned()),
-        b'-' | b'0'..=b'9' => Some(integer(value).unwrap_or_else(|| value.to_owned())),
-        _ => None,
+    let is_number = matches!(value.as_bytes().first()?, b'-' | b'0'..=b'9');
+    let text = match value.as_bytes().first()? {
+        b'"' => serde_json::from_str(value).ok()?,
+        b't' | b'f' => value.to_owned(),
+        _ if is_number => integer(value).unwrap_or_else(|| value.to_owned()),
+        _ => return None,
+    };
+    Some(HeaderText { text, is_number })
+}
+
+/// An argument as a header shows it.
+struct HeaderText {
+    text: String,
+    is_number: bool,
+}
+
+impl HeaderText {
+    /// Whether a header has this value. Numbers may be written in several ways.
+    fn is_same(&self, found: &str) -> bool {
+        let number = || integer(found).is_some_and(|found| found == self.text);
+        self.text == found || self.is_number && number()
     }
 }
 
@@ -314,6 +362,38 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(headers.learn(&list("a0", "b")), None);
         }
+    }
+
+    #[test]
+    fn headers_of_a_call_must_repeat_its_arguments() {
+        let known = ToolHeaders::default();
+        let schema = r#"{"properties":{"s":{"type":"string","x-mcp-header":"S"},
+            "i":{"type":"integer","x-mcp-header":"I"}}}"#;
+        known.learn(&list(schema));
+        let fits = |arguments: &str, pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            let arguments = RawObject::parse(arguments).unwrap();
+            let decoded = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+            let mismatch = known.mismatch("a", &arguments, &headers, decoded);
+            mismatch.is_none()
+        };
+        let s = ("mcp-param-s", "42");
+        let i = ("mcp-param-i", "42");
+        assert!(fits(r#"{"s":"42","i":42}"#, &[s, i]));
+        assert!(fits(
+            r#"{"s":"42","i":42.0}"#,
+            &[s, ("mcp-param-i", "4.2e1")]
+        ));
+        // Headers that no tool has are others' business.
+        assert!(fits(r#"{"s":null}"#, &[("mcp-param-other", "x")]));
+        assert!(!fits(r#"{"s":"42.0"}"#, &[s]));
+        assert!(!fits(r#"{"s":"42"}"#, &[]));
+        assert!(!fits(r#"{"s":"42"}"#, &[s, s]));
+        assert!(!fits("{}", &[s]));
+        assert!(!fits(r#"{"i":43}"#, &[i]));
     }
 
     #[test]
