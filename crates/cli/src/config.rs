@@ -204,9 +204,10 @@ pub(crate) fn is_named(shared: &ConfigArgs, environment: &Environment) -> bool {
 /// Warns about a file in the working folder that was not read, though it may have been meant.
 fn ignored_file(environment: &Environment) -> Option<String> {
     Path::new(FILE).symlink_metadata().ok()?;
-    let user_path = user_file(environment)
-        .map(output::sanitize_path)
-        .unwrap_or_else(|| format!("{FOLDER}/{FILE} in your configuration folder"));
+    let user_path = user_file(environment).map_or_else(
+        || format!("{FOLDER}/{FILE} in your configuration folder"),
+        output::sanitize_path,
+    );
     Some(format!(
         "ignoring {FILE} in this folder, because it may be untrusted: put your settings into \
          {user_path}, or use --config {FILE} if you trust it"

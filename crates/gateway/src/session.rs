@@ -308,7 +308,7 @@ impl Session {
 
     /// Ends what is open: requests get errors, questions are withdrawn.
     pub(crate) async fn end(&self) {
-        let requests = std::mem::take(&mut self.state.lock().requests);
+        let requests = self.state.lock().end();
         let gone = Reply::may_have_run("the server has exited", "upstream_exited");
         for pending in requests.into_values() {
             match pending {

@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(super) trust: Trust,
     /// Requests to the upstream that have no response.
     pub(super) requests: HashMap<RawId, Pending>,
+    /// Whether the upstream is gone: nobody would end a further request to it.
+    has_ended: bool,
     /// Requests to the client that have no response.
     pub(crate) pushes: HashMap<RawId, Push>,
     /// The upstream's questions that are being asked, by its ids.
@@ -300,6 +302,9 @@ impl Session {
         let (sender, response) = oneshot::channel();
         let id = {
             let mut state = self.state.lock();
+            if state.has_ended {
+                return Reply::failed("the server has exited", "upstream_exited");
+            }
             let id = state.mint();
             state.requests.insert(id.clone(), Pending::Own(sender));
             id
@@ -456,6 +461,12 @@ impl State {
         self.next
     }
 
+    /// Takes what is open at the upstream, and refuses more.
+    pub(super) fn end(&mut self) -> HashMap<RawId, Pending> {
+        self.has_ended = true;
+        std::mem::take(&mut self.requests)
+    }
+
     pub(super) fn mint(&mut self) -> RawId {
         loop {
             self.next += 1;
@@ -505,6 +516,9 @@ impl State {
     }
 
     pub(super) fn open(&mut self, call: &Arc<Call>) -> Result<RawId, Reply> {
+        if self.has_ended {
+            return Err(Reply::failed("the server has exited", "upstream_exited"));
+        }
         let seq = self.note(call)?;
         let passes = call.id.is_plain() && !self.requests.contains_key(&call.id);
         let id = if passes { call.id.clone() } else { self.mint() };

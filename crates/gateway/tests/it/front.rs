@@ -28,6 +28,31 @@ pub(crate) struct Web {
     pub(crate) servers: Arc<Mutex<Vec<Peer>>>,
 }
 
+/// Routes `one` and `two`, whose servers go to a list when they are connected to.
+pub(crate) fn scripted_routes(servers: &Arc<Mutex<Vec<Peer>>>, per_principal: usize) -> Vec<Route> {
+    let route = |name: &str| {
+        let (servers, name) = (servers.clone(), name.to_owned());
+        Route {
+            name: name.clone(),
+            connect: Arc::new(move || {
+                let (server, theirs) = tokio::io::duplex(1 << 20);
+                let (reader, writer) = split(theirs);
+                let (sender, receiver) = pipe::connect(reader, writer);
+                servers.lock().push(Peer::new(server));
+                Ok(Upstream {
+                    sender,
+                    receiver,
+                    name: name.clone(),
+                    url: None,
+                    policy: Policy::default(),
+                })
+            }),
+            per_principal,
+        }
+    };
+    ["one", "two"].map(route).into()
+}
+
 impl Web {
     pub(crate) async fn new(ways: Ways) -> Self {
         Self::with(ways, FrontSettings::default()).await
@@ -39,27 +64,7 @@ impl Web {
 
     pub(crate) fn of(world: World, settings: FrontSettings) -> Self {
         let servers: Arc<Mutex<Vec<Peer>>> = Arc::default();
-        let route = |name: &str| {
-            let (servers, name) = (servers.clone(), name.to_owned());
-            Route {
-                name: name.clone(),
-                connect: Arc::new(move || {
-                    let (server, theirs) = tokio::io::duplex(1 << 20);
-                    let (reader, writer) = split(theirs);
-                    let (sender, receiver) = pipe::connect(reader, writer);
-                    servers.lock().push(Peer::new(server));
-                    Ok(Upstream {
-                        sender,
-                        receiver,
-                        name: name.clone(),
-                        url: None,
-                        policy: Policy::default(),
-                    })
-                }),
-                per_principal: 3,
-            }
-        };
-        let routes = vec![route("one"), route("two")];
+        let routes = scripted_routes(&servers, 3);
         let front = Front::new(world.gateway.clone(), routes, settings);
         Self {
             world,

@@ -98,6 +98,31 @@ async fn a_server_that_dies_fails_every_call_that_may_have_run() {
 }
 
 #[tokio::test]
+async fn a_server_that_dies_before_the_handshake_fails_the_call_at_once() {
+    for declines in [false, true] {
+        let world = World::new(Ways::None).await;
+        let web = Web::new(&world);
+        let params = modern(json!({}), json!({}));
+        let waiting = web.request(&Caller::new("ada", "/mcp/one"), "tools/list", &params);
+        let mut server = web.server().await;
+        let asked = server.next().await;
+        assert_eq!(asked["method"], "server/discover");
+        if declines {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            server.fail(&asked, error).await;
+            assert_eq!(server.next().await["method"], "initialize");
+        }
+        drop(server);
+        // No time passes.
+        settle().await;
+        assert!(waiting.is_finished(), "{declines}");
+        let failed = waiting.await.unwrap().message().await.unwrap();
+        let reason = &failed["error"]["data"]["reason"];
+        assert_eq!(reason, "upstream_exited", "{failed}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_dies_while_a_person_answers_ends_the_call_and_its_page() {
     for eras in Eras::ALL {
         let world = World::new(Ways::Browser).await;

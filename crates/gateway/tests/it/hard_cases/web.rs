@@ -5,17 +5,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use entreat_gateway::front::{Connect, Front, FrontSettings, Route};
-use entreat_gateway::side::pipe;
-use entreat_gateway::{Person, Policy, Upstream};
+use entreat_gateway::Person;
+use entreat_gateway::front::{Front, FrontSettings, Route};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::io::split;
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 use super::L11;
-use crate::front::Reply;
+use crate::front::{Reply, scripted_routes};
 use crate::world::{Peer, World, settle};
 
 const M: &str = "2026-07-28";
@@ -40,28 +38,8 @@ impl Web {
     /// Routes `one` and `two`, on a gateway.
     pub(super) fn new(world: &World) -> Self {
         let servers: Arc<Mutex<Vec<Peer>>> = Arc::default();
-        let connect = |name: &'static str| -> Connect {
-            let servers = servers.clone();
-            Arc::new(move || {
-                let (server, theirs) = tokio::io::duplex(1 << 20);
-                let (reader, writer) = split(theirs);
-                let (sender, receiver) = pipe::connect(reader, writer);
-                servers.lock().push(Peer::new(server));
-                Ok(Upstream {
-                    sender,
-                    receiver,
-                    name: name.to_owned(),
-                    url: None,
-                    policy: Policy::default(),
-                })
-            })
-        };
-        let routes = ["one", "two"].map(|name| Route {
-            name: name.to_owned(),
-            connect: connect(name),
-            per_principal: 4,
-        });
-        Self::of(world, routes.into(), servers)
+        let routes = scripted_routes(&servers, 4);
+        Self::of(world, routes, servers)
     }
 
     /// A route whose server cannot be started.
