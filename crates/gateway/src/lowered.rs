@@ -3,6 +3,8 @@
 //! The server's calls block while it asks. They are parked here: the client gets the questions in
 //! the results of its rounds, and its answers go to the server one by one.
 
+mod reports;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +14,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use self::reports::{MAX_LOGS, Reports};
 use crate::approvals::Gate;
 use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
@@ -20,16 +23,12 @@ use crate::envelope::{self, RawId};
 use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
-use crate::memory::Room;
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
 use crate::session::{MAX_HANDSHAKE, Pair, Place, Session};
 use crate::visits::required_urls;
 
-/// How many log messages a call keeps between its rounds, and how large each may be.
-const MAX_LOGS: usize = 64;
-const MAX_REPORT: usize = 16 << 10;
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
 /// How often a call is sent again after URLs were visited.
@@ -52,15 +51,6 @@ pub(crate) struct Lowered {
     /// What calls report between their rounds.
     reports: Mutex<HashMap<String, Reports>>,
 }
-
-#[derive(Default)]
-struct Reports {
-    progress: Option<Report>,
-    logs: Vec<Report>,
-}
-
-/// The parameters of a report, and their memory.
-type Report = (String, Room);
 
 struct Listener {
     call: Arc<Call>,
@@ -523,36 +513,6 @@ impl Session {
         if let Some(call) = held {
             let message = envelope::notification("notifications/message", params);
             call.client.send(message).await;
-        }
-    }
-
-    /// A report as it is kept until the next round, if it is short and there is memory for it.
-    fn kept_report(&self, params: &str) -> Option<Report> {
-        let is_short = params.len() <= MAX_REPORT;
-        let room = is_short.then(|| self.memory.take(params.len())).flatten()?;
-        Some((params.to_owned(), room))
-    }
-
-    /// Delivers what a call has reported between its rounds.
-    pub(crate) fn deliver_reports(&self, flow: &Flow, call: &Call) {
-        let (progress, logs) = {
-            let mut reports = self.lowered.reports.lock();
-            let Some(reports) = reports.get_mut(&flow.handle) else {
-                return;
-            };
-            (reports.progress.take(), std::mem::take(&mut reports.logs))
-        };
-        for (log, _) in logs {
-            let message = envelope::notification("notifications/message", &log);
-            call.client.push(message);
-        }
-        if let Some((progress, _)) = progress
-            && let Some(token) = call.token()
-            && let Some(mut report) = RawObject::parse(&progress)
-        {
-            report.set("progressToken", token.into_string());
-            let message = envelope::notification("notifications/progress", &report.to_string());
-            call.client.push(message);
         }
     }
 
