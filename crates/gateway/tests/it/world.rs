@@ -370,6 +370,15 @@ impl Peer {
         panic!("there is no message; the line begins with {line:?}");
     }
 
+    /// The next message, as it was written, however many turns it takes to arrive.
+    pub(crate) async fn whole_line(&mut self) -> String {
+        let mut line = String::new();
+        let reading = self.reader.read_line(&mut line);
+        let read = tokio::time::timeout(Duration::from_secs(20), reading).await;
+        read.expect("it takes too long").expect("UTF-8");
+        line
+    }
+
     /// The next message. Panics at the end of the connection.
     pub(crate) async fn next(&mut self) -> Value {
         let line = self.line().await;
