@@ -131,3 +131,17 @@ async fn the_state_of_a_gateway_behind_this_one_is_not_taken_for_ours() {
         state = first["result"]["requestState"].as_str().unwrap().to_owned();
     }
 }
+
+#[tokio::test]
+async fn a_server_that_refuses_the_version_that_it_names_is_asked_once_more() {
+    let world = World::new(Ways::None).await;
+    let mut pair = world.connect();
+    let asked = modern(json!({}), json!({}));
+    pair.client.request(0, "server/discover", asked).await;
+    let asked = pair.server.next().await;
+    let error = json!({"code": -32022, "message": "Unsupported protocol version",
+        "data": {"supported": ["2026-07-28"], "requested": "2026-07-28"}});
+    pair.server.fail(&asked, error).await;
+    pair.discover().await;
+    assert_eq!(pair.client.next().await["result"], discovered());
+}
