@@ -93,7 +93,7 @@ impl Default for Approvals {
 enum Judgement {
     Passes,
     Refused(Reply),
-    Waits(Gate),
+    Waits(Box<Gate>),
 }
 
 impl Session {
@@ -122,7 +122,7 @@ impl Session {
                 true
             }
             Judgement::Waits(gate) => {
-                self.hold(call, params, gate);
+                self.hold(call, params, *gate);
                 true
             }
         }
@@ -250,7 +250,7 @@ impl Session {
         let Some(room) = self.memory.take(question.size()) else {
             return too_many();
         };
-        Judgement::Waits(Gate {
+        Judgement::Waits(Box::new(Gate {
             session: self.clone(),
             _place: place,
             _room: room,
@@ -258,7 +258,7 @@ impl Session {
             question,
             digest,
             valid: rule.valid,
-        })
+        }))
     }
 
     /// Parks a call until it is decided. Each pair of eras goes on in its own way.

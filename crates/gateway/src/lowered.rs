@@ -10,7 +10,6 @@ mod required;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use entreat_core::schema::Era;
 use entreat_wire::message::{CREATE, ROOTS, SAMPLE};
 use parking_lot::Mutex;
@@ -29,7 +28,7 @@ use crate::json::{RawObject, may_name, quoted, with_members};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, MAX_HANDSHAKE, Pair, Place, Session, params_with_token};
+use crate::session::{Change, MAX_HANDSHAKE, Pair, Place, Session};
 
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
@@ -325,31 +324,6 @@ impl Session {
         };
         self.park(&flow, &call, Stage::Open(id, response));
         Ok(Some(flow))
-    }
-
-    /// Sends a call to the server under an id of ours.
-    async fn call_again(self: &Arc<Self>, flow: &Arc<Flow>, message: &Bytes) -> Reply {
-        let envelope = Envelope::read(message).ok();
-        let params = envelope.and_then(|envelope| envelope.params());
-        let object = RawObject::parse(params.unwrap_or("{}")).unwrap_or_default();
-        let meta = object.parsed_object("_meta");
-        let has_token = meta
-            .as_ref()
-            .is_some_and(|meta| meta.get("progressToken").is_some());
-        let mut params = lowered_params(object, meta);
-        if has_token {
-            params = params_with_token(&params, &quoted(&flow.handle)).unwrap_or(params);
-        }
-        let mut noted = Noted {
-            session: self,
-            id: None,
-        };
-        let place = self.state.lock().next_place();
-        self.request_noting(flow.method.name(), &params, |id| {
-            self.lowered.note(place, id, flow);
-            noted.id = Some(id.clone());
-        })
-        .await
     }
 
     // ---- requests of the upstream

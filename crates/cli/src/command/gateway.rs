@@ -244,12 +244,11 @@ fn start(
         }
         UpstreamTarget::Url { url, header_files } => {
             let headers = config::upstream_headers(header_files)?;
-            let connections = match connections.get() {
-                Some(connections) => connections.clone(),
-                None => {
-                    let made = SharedConnections::to(url)?;
-                    connections.get_or_init(|| made).clone()
-                }
+            let connections = if let Some(connections) = connections.get() {
+                connections.clone()
+            } else {
+                let made = SharedConnections::to(url)?;
+                connections.get_or_init(|| made).clone()
             };
             let target = HttpTarget::new(url, headers).sharing(connections);
             let (sender, receiver) = Http::connect(target)?;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use entreat::service::{Brand, Color, Role};
 use entreat::{AskerSettings, GATEWAY_ASKER};
 use zeroize::Zeroizing;

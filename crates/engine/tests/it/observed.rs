@@ -157,7 +157,7 @@ async fn every_transition_has_a_line_without_answers() {
 
 #[tokio::test]
 async fn a_question_is_opened_once_however_fast_the_answers_come() {
-    let (log, _guard, _second) = capture();
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::DEBUG);
     let world = World::new().await;
     let question = world.asker.ask(Ask::form(form())).await.unwrap();
     let host = world.engine.elicitation(question.id());

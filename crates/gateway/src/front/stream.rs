@@ -452,7 +452,9 @@ impl Drop for Reader {
         queue.is_abandoned |= self.stream.0.is_cancelling && !is_over;
         drop(queue);
         if !is_over {
-            then.into_iter().for_each(|then| then());
+            for then in then {
+                then();
+            }
         }
     }
 }

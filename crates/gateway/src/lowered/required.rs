@@ -1,4 +1,5 @@
-//! A call at a server of 2025, sent again after the URLs that it requires were visited.
+//! A parked call at a server of 2025: sent under an id of ours, and again after the URLs that it
+//! requires were visited.
 //!
 //! 2026-07-28 has no error -32042: its client gets the URLs as questions, and the call goes on here.
 
@@ -9,13 +10,14 @@ use bytes::Bytes;
 use entreat_wire::message::ElicitRequest;
 use futures_util::future::join_all;
 
-use super::{Noted, Stage, requires_urls};
+use super::{Noted, Stage, lowered_params, requires_urls};
 use crate::ask::{Question, answer};
+use crate::envelope::Envelope;
 use crate::face::Face;
 use crate::flow::Flow;
-use crate::json::RawObject;
+use crate::json::{RawObject, quoted};
 use crate::reply::Reply;
-use crate::session::Session;
+use crate::session::{Session, params_with_token};
 use crate::visits::required_urls;
 
 impl Session {
@@ -68,6 +70,31 @@ impl Session {
     async fn call_first(self: &Arc<Self>, flow: &Arc<Flow>, message: &Bytes) -> Reply {
         self.set_level(flow).await;
         self.call_again(flow, message).await
+    }
+
+    /// Sends a call to the server under an id of ours.
+    async fn call_again(self: &Arc<Self>, flow: &Arc<Flow>, message: &Bytes) -> Reply {
+        let envelope = Envelope::read(message).ok();
+        let params = envelope.and_then(|envelope| envelope.params());
+        let object = RawObject::parse(params.unwrap_or("{}")).unwrap_or_default();
+        let meta = object.parsed_object("_meta");
+        let has_token = meta
+            .as_ref()
+            .is_some_and(|meta| meta.get("progressToken").is_some());
+        let mut params = lowered_params(object, meta);
+        if has_token {
+            params = params_with_token(&params, &quoted(&flow.handle)).unwrap_or(params);
+        }
+        let mut noted = Noted {
+            session: self,
+            id: None,
+        };
+        let place = self.state.lock().next_place();
+        self.request_noting(flow.method.name(), &params, |id| {
+            self.lowered.note(place, id, flow);
+            noted.id = Some(id.clone());
+        })
+        .await
     }
 
     /// Asks the client to visit the URLs of an error, except for those that were allowed before:

@@ -73,6 +73,9 @@ pub(super) enum Pending {
 /// How many requests of the upstream may be open at the client.
 pub(crate) const MAX_PUSHED: usize = 1_000;
 
+/// A call and its place in the order of calls.
+pub(crate) type PlacedCall = (u64, Arc<Call>);
+
 /// Whose request is open at the client.
 pub(crate) enum Push {
     /// The upstream's, by its id there, and where the request went.
@@ -194,7 +197,7 @@ impl Session {
     pub(crate) fn open_at_upstream(
         &self,
         via: Option<&RawId>,
-    ) -> (Option<Arc<Call>>, Vec<(u64, Arc<Call>)>) {
+    ) -> (Option<Arc<Call>>, Vec<PlacedCall>) {
         let state = self.state.lock();
         if let Some(Pending::Client(call, _)) = via.and_then(|id| state.requests.get(id))
             && call.method.may_ask()
