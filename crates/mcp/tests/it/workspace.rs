@@ -56,8 +56,8 @@ async fn ask(
 /// What the page says about where the secret goes.
 fn saved_to(snapshot: &Snapshot) -> String {
     let english = Catalogue::default().messages(["en"]);
-    let form = snapshot.record().request.subject.form().unwrap();
-    english.saved_to(&form.fields()[0]).unwrap()
+    let form = snapshot.record().request.subject.form().expect("a form");
+    english.saved_to(&form.fields()[0]).expect("its place")
 }
 
 #[cfg(unix)]
