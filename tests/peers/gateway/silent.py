@@ -24,7 +24,8 @@ def run(setting) -> None:
             setting.tried("silent", "Inspector --tui, in Chromium", lambda: inspector_tui(setting, command, chromium))
     finally:
         chromium.close()
-    setting.tried("silent", "mcporter", lambda: mcporter(setting, command))
+    if setting.all:
+        setting.tried("silent", "mcporter", lambda: mcporter(setting, command))
     for way in ("without elicitation", "with elicitation") if setting.all else ("without elicitation",):
         setting.tried("silent", f"FastMCP {way}", lambda way=way: fastmcp(setting, command, way))
     wanted = [client for client in clients(setting) if setting.all or client.name == "typescript 2"]
@@ -85,7 +86,7 @@ def mcporter(setting, command) -> str:
     config = setting.scratch() / "mcporter.json"
     config.write_text(json.dumps({"mcpServers": {"everything": server}}))
     line = [setting.node, str(BIN / "mcporter"), "--config", str(config), "call"]
-    line += ["everything.trigger-elicitation-request"]
+    line += ["everything.trigger-elicitation-request", "--timeout", "120000"]
     with desktop.answering(page("send", **ENTERED)):
         env = environment(**desktop.environment, HOME=str(setting.folder))
         done = subprocess.run(line, env=env, capture_output=True, text=True, timeout=90)

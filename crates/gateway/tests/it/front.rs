@@ -758,16 +758,23 @@ async fn a_question_is_withdrawn_on_the_stream_that_it_came_on() {
     server.request(0, "elicitation/create", name_form()).await;
     let mut stream = waiting.await.unwrap();
     let (_, form) = stream.event().await.unwrap();
+    // Log messages, of which nobody knows which call they are of, come where the client reads.
+    let log = json!({"level": "info", "data": "x"});
+    server.notify("notifications/message", log.clone()).await;
+    assert_eq!(stream.event().await.unwrap().1["params"], log);
+    // Also when there is another stream now.
+    let general = Request::get(session.path)
+        .header("accept", "text/event-stream")
+        .header("mcp-session-id", session.id.as_deref().unwrap())
+        .body(Body::empty())
+        .unwrap();
+    let _general = web.send("ada", general).await;
     server
         .notify("notifications/cancelled", json!({"requestId": 0}))
         .await;
     let (_, told) = stream.event().await.unwrap();
     assert_eq!(told["method"], "notifications/cancelled");
     assert_eq!(told["params"]["requestId"], form["id"]);
-    // So do log messages, of which nobody knows which call they are of.
-    let log = json!({"level": "info", "data": "x"});
-    server.notify("notifications/message", log.clone()).await;
-    assert_eq!(stream.event().await.unwrap().1["params"], log);
     server.reply(&asked, text("done")).await;
     assert_eq!(stream.event().await.unwrap().1["result"], text("done"));
 }
