@@ -1,5 +1,8 @@
 //! The names of months and weekdays, by language.
 
+mod de;
+mod en;
+
 /// The names that a language has for months and weekdays.
 #[derive(Debug)]
 pub struct CalendarNames {
@@ -11,56 +14,8 @@ pub struct CalendarNames {
 
 impl CalendarNames {
     /// English.
-    pub const ENGLISH: &'static Self = &Self {
-        months: [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ],
-        weekdays: [
-            "Monday",
-            "Tuesday",
-            "Wednesday",
-            "Thursday",
-            "Friday",
-            "Saturday",
-            "Sunday",
-        ],
-    };
+    pub const ENGLISH: &'static Self = &en::NAMES;
 
     /// German.
-    pub const GERMAN: &'static Self = &Self {
-        months: [
-            "Januar",
-            "Februar",
-            "März",
-            "April",
-            "Mai",
-            "Juni",
-            "Juli",
-            "August",
-            "September",
-            "Oktober",
-            "November",
-            "Dezember",
-        ],
-        weekdays: [
-            "Montag",
-            "Dienstag",
-            "Mittwoch",
-            "Donnerstag",
-            "Freitag",
-            "Samstag",
-            "Sonntag",
-        ],
-    };
+    pub const GERMAN: &'static Self = &de::NAMES;
 }

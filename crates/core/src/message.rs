@@ -235,9 +235,9 @@ impl Messages {
     ///
     /// let form = Form::from_value(&json!({"id": "f", "title": "F", "fields": [
     ///     {"id": "key", "type": "text", "label": "Key", "sensitive": true,
-    ///      "rendering": {"savedTo": {"file": "/srv/shop/.env", "name": "API_KEY"}}}]}))?;
+    ///      "rendering": {"savedTo": {"file": "/srv/app/.env", "name": "API_KEY"}}}]}))?;
     /// let told = Catalogue::default().messages(["en"]).saved_to(&form.fields()[0]).unwrap();
-    /// assert!(told.starts_with("Will be saved to /srv/shop/.env as API_KEY."));
+    /// assert!(told.starts_with("Will be saved to /srv/app/.env as API_KEY."));
     /// # Ok::<(), entreat_core::Problems>(())
     /// ```
     pub fn saved_to(&self, field: &Field) -> Option<String> {

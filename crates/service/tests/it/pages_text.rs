@@ -36,7 +36,7 @@ async fn what_turns_text_reaches_no_page() {
         {"id": "u", "type": "file", "label": hostile("File"), "rendering": {"preview": true},
          "validation": {"maxSize": 100}},
         {"id": "k", "type": "text", "label": "K", "sensitive": true, "rendering": {"savedTo":
-            {"file": hostile("/srv/shop/.env"), "name": hostile("KEY")}}},
+            {"file": hostile("/srv/app/.env"), "name": hostile("KEY")}}},
     ]});
     let (_, visitor) = site.visit_form(form).await;
     let cookie = [("cookie", &*visitor.cookie)];
