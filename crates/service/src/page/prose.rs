@@ -72,12 +72,9 @@ fn block(out: &mut fmt::Formatter<'_>, block: &Block) -> fmt::Result {
             out.write_str("</blockquote>")
         }
         Block::Code { text, is_diff } => {
-            // Can be focused, so that it can be scrolled with keys.
-            out.write_str("<pre tabindex=\"0\"><code>")?;
-            if *is_diff {
-                text.split('\n').try_for_each(|line| diff_line(out, line))?;
-            } else {
-                escaped(out, text)?;
+            out.write_str("<pre><code>")?;
+            for line in text.split('\n') {
+                code_line(out, line, *is_diff)?;
             }
             out.write_str("</code></pre>")
         }
@@ -104,18 +101,19 @@ fn list(out: &mut fmt::Formatter<'_>, start: &str, items: &[Vec<Block>], end: &s
     out.write_str(end)
 }
 
-/// The sign at the start of a line says the same as its colour.
-fn diff_line(out: &mut fmt::Formatter<'_>, line: &str) -> fmt::Result {
-    let (start, end) = match DiffLine::of(line) {
-        DiffLine::Added => ("<ins>", "</ins>"),
-        DiffLine::Removed => ("<del>", "</del>"),
-        DiffLine::Position => ("<i>", "</i>"),
-        DiffLine::Context => ("", ""),
+/// A line has an element of its own, so that the rest of a long one is indented: it cannot pass for
+/// another line. In a diff, the sign at its start says the same as its colour.
+fn code_line(out: &mut fmt::Formatter<'_>, line: &str, is_diff: bool) -> fmt::Result {
+    let name = match DiffLine::of(line) {
+        _ if !is_diff => "span",
+        DiffLine::Added => "ins",
+        DiffLine::Removed => "del",
+        DiffLine::Position => "i",
+        DiffLine::Context => "span",
     };
-    out.write_str(start)?;
+    write!(out, "<{name}>")?;
     escaped(out, line)?;
-    out.write_str(end)?;
-    out.write_char('\n')
+    write!(out, "\n</{name}>")
 }
 
 fn table(out: &mut fmt::Formatter<'_>, head: &[Vec<Run>], rows: &[Vec<Vec<Run>>]) -> fmt::Result {
@@ -191,11 +189,11 @@ mod tests {
             ("> a", "<blockquote><p>a</p></blockquote>"),
             (
                 "```\na\n  b\n```",
-                "<pre tabindex=\"0\"><code>a\n  b</code></pre>",
+                "<pre><code><span>a\n</span><span>  b\n</span></code></pre>",
             ),
             (
                 "```diff\n@@ 1 @@\n-a\n+b\n c\n```",
-                "<pre tabindex=\"0\"><code><i>@@ 1 @@</i>\n<del>-a</del>\n<ins>+b</ins>\n c\n\
+                "<pre><code><i>@@ 1 @@\n</i><del>-a\n</del><ins>+b\n</ins><span> c\n</span>\
                  </code></pre>",
             ),
             (

@@ -350,7 +350,7 @@ async fn elements(scene: &Scene, text: &str) -> Elements {
     let page = &scene.browser;
     let look = "(() => {
         const counts = {};
-        const tags = 'p ul ol li blockquote pre code ins del i div table thead tbody tr th td strong em';
+        const tags = 'p ul ol li blockquote pre code span ins del i div table thead tbody tr th td strong em';
         for (const element of document.querySelectorAll('*')) {
             const prose = element.closest('.prose');
             let name = element.localName;

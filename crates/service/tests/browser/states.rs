@@ -288,12 +288,15 @@ async fn markdown(scene: Scene) {
     scene.browser.open(&question).await;
     scene.browser.find("#question").await;
     inspect("markdown", &scene.browser).await;
-    // What is wider than a phone scrolls in its own box.
-    for css in [".prose pre", ".wide"] {
+    // A table that is wider than a phone scrolls in its own box; all of a line of code is seen.
+    for (css, expected) in [(".wide", true), (".prose pre", false)] {
         let box_of = format!("document.querySelector('{css}')");
         let scrolls = format!("{box_of}.scrollWidth > {box_of}.clientWidth");
-        assert_eq!(scene.browser.eval(&scrolls).await, true, "{css}");
+        assert_eq!(scene.browser.eval(&scrolls).await, expected, "{css}");
     }
+    let heights = "[...document.querySelectorAll('.prose pre span')].map(it => it.clientHeight)";
+    let is_wrapped = format!("Math.max(...{heights}) >= 2 * Math.min(...{heights})");
+    assert_eq!(scene.browser.eval(&is_wrapped).await, true);
 }
 
 async fn a_single_question(scene: Scene) {
