@@ -3,7 +3,7 @@
 //! The core decides what is let through; no tag here takes an attribute from the text.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use askama::filters::Escaper as _;
 use entreat_core::TextFormat;
