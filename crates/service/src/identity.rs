@@ -7,6 +7,7 @@
 mod header;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, Uri};
 use entreat_engine::Request;
@@ -91,8 +92,50 @@ fn local(peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<Person, Uni
 pub enum Person {
     /// The user of this machine.
     Local,
-    /// A signed-in person, by name.
+    /// A person whom a proxy names.
     Named(Box<str>),
+    /// A person who signed in at an issuer.
+    SignedIn(Arc<Account>),
+}
+
+/// A person's account at an issuer, as of the current session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Account {
+    /// The issuer's identifier.
+    pub issuer: Box<str>,
+    /// The subject at the issuer.
+    pub subject: Box<str>,
+    /// Whether questions may name the subject alone, because there is no other issuer.
+    pub is_of_default_issuer: bool,
+    /// The name that is shown.
+    pub shown_as: Box<str>,
+    /// The address, if the issuer verified it and it is trusted.
+    pub email: Option<Box<str>>,
+    /// The groups that the issuer names.
+    pub groups: Box<[Box<str>]>,
+    /// Whether this is an operator of the service.
+    pub is_operator: bool,
+}
+
+impl Account {
+    /// Whether a question's respondent is this person or one of their groups: `subject`,
+    /// `issuer#subject`, `email:ADDRESS` or `group:NAME`.
+    pub fn is_named_by(&self, respondent: &str) -> bool {
+        if let Some(address) = respondent.strip_prefix("email:") {
+            let email = self.email.as_deref();
+            return email.is_some_and(|email| email.eq_ignore_ascii_case(address));
+        }
+        if let Some(name) = respondent.strip_prefix("group:") {
+            return self.groups.iter().any(|group| **group == *name);
+        }
+        // Neither an issuer nor, by its specification, the whole of a name contains another `#`:
+        // the rest is compared as it is.
+        let subject = respondent
+            .strip_prefix(&*self.issuer)
+            .and_then(|rest| rest.strip_prefix('#'));
+        subject == Some(&*self.subject)
+            || (self.is_of_default_issuer && respondent == &*self.subject)
+    }
 }
 
 impl Person {
@@ -104,6 +147,7 @@ impl Person {
         match self {
             Self::Local => true,
             Self::Named(name) => respondent == Some(&**name),
+            Self::SignedIn(account) => respondent.is_some_and(|it| account.is_named_by(it)),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! [`message`] is the JSON of elicitation in every protocol version. [`lines`] and, with the feature
 //! of that name, `http` carry messages, and [`values`] bounds them before they are parsed.
 //! [`digest`] and [`seal`] make the states that travel through clients, and [`presenter`] is the
-//! interface to whatever shows a server's questions to a person.
+//! interface to whatever shows a server's questions to a person. With the feature `issuer`,
+//! `issuer` checks tokens.
 //!
 //! Deliberately absent: rmcp, whose types lose parts of messages, and rules about forms (see
 //! `entreat_core`).
@@ -12,6 +13,8 @@ pub mod message;
 
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "issuer")]
+pub mod issuer;
 pub mod lines;
 pub mod values;
 

@@ -89,6 +89,7 @@ impl ProxiedRequests {
         }
         match self.identity.identify(peer, headers) {
             Ok(Person::Named(name)) => Client::Person(name),
+            Ok(Person::SignedIn(account)) => Client::Person(account.subject.clone()),
             Ok(Person::Local) | Err(_) => Client::Anonymous,
         }
     }

@@ -45,7 +45,7 @@ pub(super) async fn show(
     let identified = site.settings.identity.identify(peer, &uri, &headers);
     let inbox = match identified {
         _ if site.rejects_everyone => Inbox::Unknown,
-        Ok(Person::Named(_)) => Inbox::Open(format!("{}/inbox", site.root)),
+        Ok(Person::Named(_) | Person::SignedIn(_)) => Inbox::Open(format!("{}/inbox", site.root)),
         Ok(Person::Local) => Inbox::ByLink,
         Err(_) => Inbox::Unknown,
     };

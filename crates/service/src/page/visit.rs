@@ -77,7 +77,7 @@ impl Visit {
         let known = site.browser(&parts.headers);
         let access = match (key, &person) {
             (Some(key), _) => site.keys.open(target, key, known.as_ref()),
-            (None, Person::Named(_)) => Some(Access::Name),
+            (None, Person::Named(_) | Person::SignedIn(_)) => Some(Access::Name),
             (None, Person::Local) => return error_page(StatusCode::FORBIDDEN, texts.no_inbox),
         };
         let Some(access) = access else {
