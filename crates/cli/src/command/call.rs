@@ -237,7 +237,7 @@ async fn call(
         server_url: target.url(),
         ..AnswerSettings::default()
     };
-    let answering = Answering::with(shown.presenter, settings, identity::Entreat);
+    let answering = Answering::with(shown.presenter.clone(), settings, identity::Entreat);
     let mut stderr = None;
     let connecting = target.connect(
         answering.clone(),
@@ -308,6 +308,10 @@ async fn call(
     // Closes the connection; a child process exits then.
     let _ = running.cancel().await;
     print_held(stderr.as_ref());
+    tokio::select! {
+        () = shown.finish() => {}
+        _ = signals.next() => {}
+    }
     exit
 }
 

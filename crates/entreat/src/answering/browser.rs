@@ -15,7 +15,8 @@ use entreat_service::PageSettings;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
+use tokio::time::Instant;
 
 use super::Opener;
 use super::texts::Texts;
@@ -23,6 +24,8 @@ use crate::{Entreat, EntreatError};
 
 /// How long a question stays open. The client may set a shorter limit.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
+/// How long a closing page stays available.
+const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
 
 /// Shows questions on local pages, opened in the browser.
 pub struct BrowserPresenter {
@@ -31,6 +34,7 @@ pub struct BrowserPresenter {
     messages: Messages,
     open: Opener,
     notify: Box<dyn Fn(&str) + Send + Sync>,
+    last_settled: Mutex<Option<Instant>>,
 }
 
 impl BrowserPresenter {
@@ -42,6 +46,7 @@ impl BrowserPresenter {
             messages: Catalogue::default().messages(["en"]),
             open,
             notify: Box::new(notify),
+            last_settled: Mutex::new(None),
         }
     }
 
@@ -55,6 +60,15 @@ impl BrowserPresenter {
 
     fn texts(&self) -> &'static Texts {
         Texts::of(&self.messages)
+    }
+
+    /// Gives the browser time to load the closing page of the last question. A program that ends
+    /// without this may take the page away that says what became of the answer.
+    pub async fn last_page_shown(&self) {
+        let settled = *self.last_settled.lock().await;
+        if let Some(settled) = settled {
+            tokio::time::sleep_until(settled + CLOSING_PAGE_GRACE).await;
+        }
     }
 
     /// Shuts down the pages.
@@ -98,6 +112,7 @@ impl BrowserPresenter {
         // Without a browser, the person follows the printed link.
         let _ = (self.open)(&link);
         let settled = question.outcome().await.map_err(|error| failed(&error))?;
+        *self.last_settled.lock().await = Some(Instant::now());
         Ok(match settled.outcome() {
             Some(Outcome::Completed) => match settled.result() {
                 Some(Value::Object(answers)) => Answer::Accept(answers),

@@ -23,6 +23,8 @@ pub(super) struct ShownBy {
     pub(super) draws: bool,
     /// Whether a person is there to answer.
     pub(super) is_attended: bool,
+    /// The pages, if it shows any.
+    pages: Option<Arc<BrowserPresenter>>,
 }
 
 impl ShownBy {
@@ -32,6 +34,14 @@ impl ShownBy {
             presenter: script,
             draws: false,
             is_attended: false,
+            pages: None,
+        }
+    }
+
+    /// Gives the browser time to load the last page.
+    pub(super) async fn finish(&self) {
+        if let Some(pages) = &self.pages {
+            pages.last_page_shown().await;
         }
     }
 }
@@ -51,6 +61,7 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
                 presenter: Arc::new(shown),
                 draws: style.mode == Mode::Full,
                 is_attended: true,
+                pages: None,
             };
         }
     }
@@ -58,12 +69,13 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
         // If stderr is closed, there is no place to report it.
         let _ = writeln!(io::stderr(), "{}", output::sanitize(line));
     };
+    let shown = BrowserPresenter::new(opener(may_open), say).messages(messages.clone());
+    let pages = Arc::new(shown);
     ShownBy {
-        presenter: Arc::new(
-            BrowserPresenter::new(opener(may_open), say).messages(messages.clone()),
-        ),
+        presenter: pages.clone(),
         draws: false,
         is_attended: args.ui == Some(Ui::Browser),
+        pages: Some(pages),
     }
 }
 
