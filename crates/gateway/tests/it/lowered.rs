@@ -292,10 +292,7 @@ async fn what_a_call_reports_between_its_rounds_comes_with_the_next() {
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
     pair.client.request(1, "tools/call", params.clone()).await;
     pair.lower().await;
-    let told = pair.server.next().await;
-    assert_eq!(told["method"], "logging/setLevel");
-    pair.server.reply(&told, json!({})).await;
-    let asked = pair.server.next().await;
+    let asked = pair.set_level().await;
     let token = asked["params"]["_meta"]["progressToken"].clone();
     assert_ne!(token, "one");
     pair.server
@@ -347,7 +344,7 @@ async fn a_call_that_has_not_asked_gets_its_logs_at_once_and_is_cancelled_at_the
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
     pair.client.request(1, "tools/call", params).await;
     pair.lower().await;
-    let asked = pair.server.next().await;
+    let asked = pair.set_level().await;
     let log = json!({"level": "info", "data": "x"});
     pair.server
         .notify("notifications/message", log.clone())

@@ -271,6 +271,14 @@ impl Pair {
         assert_eq!(initialized["method"], "notifications/initialized");
         told["params"].clone()
     }
+
+    /// Has the server agree to log what a call asked for; returns the call's own request.
+    pub(crate) async fn set_level(&mut self) -> Value {
+        let told = self.server.next().await;
+        assert_eq!(told["method"], "logging/setLevel", "{told}");
+        self.server.reply(&told, json!({})).await;
+        self.server.next().await
+    }
 }
 
 /// What a server of 2026-07-28 says of itself.

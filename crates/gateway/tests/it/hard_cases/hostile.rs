@@ -59,7 +59,10 @@ async fn a_call_that_requires_more_than_ten_visits_fails_without_any() {
     let error = json!({"code": -32042, "message": "m", "data": {"elicitations": urls}});
     pair.server.fail(&asked, error).await;
     let failed = pair.client.next().await;
-    assert_eq!(failed["error"]["data"]["reason"], "declined", "{failed}");
+    assert_eq!(
+        failed["error"]["data"]["reason"], "url_required",
+        "{failed}"
+    );
     world.nothing_opened().await;
 }
 
@@ -184,7 +187,9 @@ async fn what_calls_report_between_rounds_takes_their_principals_share_of_memory
     let mut pair = world.connect();
     let mut params = call("t", json!({}), all());
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
-    let asked = begin_lowered(&mut pair, 1, params.clone()).await;
+    pair.client.request(1, "tools/call", params.clone()).await;
+    pair.lower().await;
+    let asked = pair.set_level().await;
     pair.server
         .request("q", "elicitation/create", name_form())
         .await;
