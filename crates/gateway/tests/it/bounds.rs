@@ -186,6 +186,97 @@ async fn open_calls_take_their_principals_share_of_memory() {
 }
 
 #[tokio::test]
+async fn what_waits_for_a_server_takes_its_principals_share_of_memory() {
+    let settings = GatewaySettings {
+        memory: 16 << 20,
+        ..GatewaySettings::default()
+    };
+    let web = Web::of(
+        World::with(Ways::None, settings).await,
+        FrontSettings::default(),
+    );
+    let (adas, mut server) = web.begin("ada", json!({})).await;
+    let large = json!({"jsonrpc": "2.0", "method": "notifications/x",
+        "params": {"text": "x".repeat(1 << 20)}});
+    // The server reads nothing: some are queued in front of it, the others wait.
+    let mut waiting = Vec::new();
+    for _ in 0..24 {
+        let sent = web.post(&adas, large.clone());
+        settle().await;
+        if !sent.is_finished() {
+            waiting.push(sent);
+        }
+    }
+    assert_eq!(waiting.len(), 3, "a quarter of 16 MiB");
+    let mut refused = call(1);
+    refused["params"]["arguments"] = json!({"text": "x".repeat(1 << 20)});
+    let refused = web.post(&adas, refused).await.unwrap().json().await;
+    assert_eq!(refused["error"]["data"]["reason"], "busy", "{refused}");
+    // What waits goes on when the server reads again.
+    while !waiting.iter().all(tokio::task::JoinHandle::is_finished) {
+        server.whole_line().await;
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_that_wait_take_their_principals_share_of_memory() {
+    let settings = GatewaySettings {
+        memory: 1 << 20,
+        ..GatewaySettings::default()
+    };
+    let web = Web::of(
+        World::with(Ways::None, settings).await,
+        FrontSettings::default(),
+    );
+    let (adas, _server) = web.begin("ada", json!({})).await;
+    let stuck: Vec<_> = (0..3)
+        .map(|_| web.post_request(&adas, endless(&adas)))
+        .collect();
+    settle().await;
+    let refused = web.post_request(&adas, endless(&adas));
+    settle().await;
+    assert!(refused.is_finished(), "it waits");
+    let refused = refused.await.unwrap();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    for it in &stuck {
+        assert!(!it.is_finished());
+        it.abort();
+    }
+}
+
+/// What a client begins with.
+fn hello() -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": L11, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}})
+}
+
+#[tokio::test]
+async fn connections_that_have_not_ended_yet_count_too() {
+    let web = Web::new(Ways::None).await;
+    let mut servers = Vec::new();
+    // Each session gives way to a newer one, and no server goes when it is told to. Three are
+    // allowed here, and three that end.
+    for _ in 0..6 {
+        let (_session, server) = web.begin("ada", json!({})).await;
+        servers.push(server);
+    }
+    let session = |who: &str| Session {
+        who: who.to_owned(),
+        path: "/mcp/one",
+        id: None,
+    };
+    let refused = web.post(&session("ada"), hello());
+    settle().await;
+    assert!(refused.is_finished(), "another server was started");
+    let refused = refused.await.unwrap();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    web.begin("bob", json!({})).await;
+    servers.remove(0);
+    settle().await;
+    web.begin("ada", json!({})).await;
+}
+
+#[tokio::test]
 async fn who_ends_a_server_again_and_again_does_not_take_it_from_others() {
     let web = Web::new(Ways::None).await;
     for _ in 0..5 {
@@ -193,14 +284,12 @@ async fn who_ends_a_server_again_and_again_does_not_take_it_from_others() {
         drop(server);
         settle().await;
     }
-    let hello = |who: &str| Session {
-        who: who.to_owned(),
+    let session = Session {
+        who: "ada".to_owned(),
         path: "/mcp/one",
         id: None,
     };
-    let asked = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": L11, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}});
-    let refused = web.post(&hello("ada"), asked).await.unwrap();
+    let refused = web.post(&session, hello()).await.unwrap();
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     web.begin("bob", json!({})).await;
 }
