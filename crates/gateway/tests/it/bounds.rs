@@ -1,5 +1,6 @@
 //! What one client or server can take from the gateway, and from the others.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -47,6 +48,28 @@ async fn large_bodies_of_one_leave_room_for_those_of_others() {
     assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
     for it in &stuck {
         it.abort();
+    }
+}
+
+#[tokio::test]
+async fn each_message_of_a_batch_counts_towards_the_rate_of_its_asker() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let mut settings = web.world.engine.asker_settings().clone();
+    settings.limits.requests_per_second = NonZeroU32::new(20);
+    let asker = web.world.engine.asker_with("ada", settings);
+    let sent = async |count: usize| {
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/x"});
+        let mut request = session.request(vec![notification; count].into());
+        request.extensions_mut().insert(asker.clone());
+        web.send("ada", request).await.status()
+    };
+    assert_eq!(sent(100).await, StatusCode::TOO_MANY_REQUESTS);
+    server.nothing().await;
+    web.world.clock.advance(Duration::from_secs(10));
+    assert_eq!(sent(5).await, StatusCode::ACCEPTED);
+    for _ in 0..5 {
+        server.next().await;
     }
 }
 

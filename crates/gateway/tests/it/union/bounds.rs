@@ -309,3 +309,24 @@ async fn servers_of_a_union_do_not_fill_the_log() {
     );
     assert!(logged.len() <= 4 << 10, "{} bytes", logged.len());
 }
+
+#[tokio::test]
+async fn a_client_has_at_most_ten_thousand_requests_open() {
+    let mut several = Several::silent(Ways::None, GatewaySettings::default()).await;
+    several
+        .client
+        .request(0, "initialize", hello(json!({})))
+        .await;
+    // No server is there yet, so all wait.
+    for id in 1..=10_000 {
+        let read = json!({"uri": "old+a:b"});
+        several.client.request(id, "resources/read", read).await;
+    }
+    let refused = several.client.next().await;
+    assert_eq!(
+        (&refused["id"], &refused["error"]["data"]["reason"]),
+        (&json!(10_000), &json!("busy")),
+        "{refused}"
+    );
+    several.client.nothing().await;
+}
