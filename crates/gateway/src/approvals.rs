@@ -167,7 +167,10 @@ impl Session {
             return Judgement::Passes;
         };
         let refused = |text: &str| {
-            tracing::info!(server = %self.fallback_name, tool = %tool_name, "a call was refused");
+            if let Some(count) = self.told("a call was refused") {
+                let server = &self.fallback_name;
+                tracing::info!(%server, tool = %tool_name, count, "a call was refused");
+            }
             Judgement::Refused(Reply::Result(tool_text(
                 text,
                 true,

@@ -18,7 +18,9 @@ use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, ClientInfo, MAX_HANDSHAKE, MAX_PUSHED, Pair, Place, Push, Session};
+use crate::session::{
+    Change, ClientInfo, MAX_HANDSHAKE, MAX_ID, MAX_PUSHED, Pair, Place, Push, Session,
+};
 use crate::tasks::AbortOnDrop;
 
 impl Session {
@@ -194,6 +196,11 @@ impl Session {
         params: &str,
         via: Option<RawId>,
     ) {
+        if id.as_str().len() > MAX_ID {
+            // It would be kept until there is a response.
+            let error = Reply::error(code::INVALID_REQUEST, "id: longer than 1 KiB");
+            return self.upstream.send(error.to_message(&id)).await;
+        }
         let pair = self.state.lock().pair;
         match (pair, method) {
             (Pair::Lowered, _) => self.lowered_asked(id, method, params, via).await,

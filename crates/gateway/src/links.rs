@@ -34,7 +34,10 @@ impl Session {
             let mut state = self.state.lock();
             let key = state.links.last_key_value().map_or(0, |(key, _)| key + 1);
             if state.links.len() == MAX_LINKS {
-                tracing::warn!("a call behind a link was dropped for a newer one");
+                self.warn(
+                    "a call behind a link was dropped",
+                    "a newer one took its place",
+                );
                 state.links.pop_first();
             }
             state.links.insert(key, (handle, call.clone()));

@@ -23,12 +23,12 @@ use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp, own_info};
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::session::{Change, Pair, Session, params_with_token};
+use crate::subscriptions::Subscriptions;
 use crate::tasks::AbortOnDrop;
 
-/// The maximum number of resources that a client subscribes to.
-const MAX_SUBSCRIPTIONS: usize = 10_000;
-/// The longest URI of a resource that a client subscribes to, in bytes.
-pub(crate) const MAX_URI: usize = 2 << 10;
+/// The longest log level that is kept, in bytes: the protocol has no longer ones, and each request
+/// says it again.
+pub(crate) const MAX_LEVEL: usize = 64;
 /// The pauses before a stream of notifications is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ pub(crate) struct Raised {
     /// What the server is told of the client, until that changes.
     stamp: Mutex<Option<Arc<Stamp>>>,
     /// The resources that the client subscribes to.
-    uris: watch::Sender<BTreeSet<String>>,
+    uris: watch::Sender<Subscriptions>,
     /// The request of the stream whose notifications pass.
     stream: Mutex<Option<RawId>>,
     /// Woken when the newest stream is acknowledged.
@@ -163,22 +163,24 @@ impl Session {
         match method {
             "ping" => {}
             "logging/setLevel" => {
-                *self.raised.log_level.lock() = text("level");
+                let level = text("level");
+                if level.as_ref().is_some_and(|it| it.len() > MAX_LEVEL) {
+                    let error = Reply::error(code::INVALID_PARAMS, "level: there is no such level");
+                    return Some(error);
+                }
+                *self.raised.log_level.lock() = level;
                 self.raised.forget_stamp();
             }
             "resources/subscribe" => {
                 let uri = text("uri").unwrap_or_default();
-                if uri.len() > MAX_URI {
-                    return Some(Reply::error(
-                        code::INVALID_PARAMS,
-                        "params: the URI is too long",
-                    ));
+                let mut added = Ok(false);
+                self.raised.uris.send_if_modified(|uris| {
+                    added = uris.add(uri);
+                    added == Ok(true)
+                });
+                if let Err(refusal) = added {
+                    return Some(refusal);
                 }
-                let is_full = self.raised.uris.borrow().len() >= MAX_SUBSCRIPTIONS;
-                if is_full {
-                    return Some(Reply::failed("too many subscriptions", "busy"));
-                }
-                self.raised.uris.send_if_modified(|uris| uris.insert(uri));
             }
             "resources/unsubscribe" => {
                 let uri = text("uri").unwrap_or_default();
@@ -325,7 +327,7 @@ impl Session {
         let mut current: Option<AbortOnDrop> = None;
         let mut pause = FIRST_PAUSE;
         loop {
-            let Some(filter) = self.filter(&uris.borrow_and_update()) else {
+            let Some(filter) = self.filter(uris.borrow_and_update().uris()) else {
                 if uris.changed().await.is_err() {
                     return;
                 }

@@ -38,6 +38,7 @@ use crate::gateway::Gateway;
 use crate::incoming::{self, Incoming};
 use crate::json::RawObject;
 use crate::legacy::token_in;
+use crate::log::cut;
 use crate::lowered::Lowered;
 use crate::memory::{Account, Room};
 use crate::observe::Observed;
@@ -57,6 +58,8 @@ const MAX_SERVED: usize = 100;
 const MAX_ASIDE: usize = 1_000;
 /// The largest question of an upstream, in bytes of its parameters.
 pub(crate) const MAX_QUESTION: usize = 1 << 20;
+/// The longest id of a request of an upstream, and the longest token for reports on it, in bytes.
+pub(crate) const MAX_ID: usize = 1 << 10;
 /// The longest handshake of either side, in bytes: what it says is kept with the session.
 pub(crate) const MAX_HANDSHAKE: usize = 256 << 10;
 /// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
@@ -291,7 +294,7 @@ impl Session {
                     self.from_upstream(text, via).await;
                 }
                 UpstreamEvent::Failed { id, failure } => {
-                    tracing::warn!(%failure, "a request got no response");
+                    self.warn("a request got no response", &failure);
                     if let Some(observed) = &self.observed {
                         observed.note_error(self.engine().now(), failure.to_string());
                     }
@@ -343,13 +346,19 @@ impl Session {
     /// Writes to the log what a peer does wrong: one line for each reason in some seconds, so that
     /// it does not fill the log.
     pub(crate) fn warn(&self, what: &'static str, detail: impl fmt::Display) {
-        let now = self.engine().now();
         if tracing::enabled!(tracing::Level::WARN)
-            && let Some(count) = self.log.count(what, now)
+            && let Some(count) = self.told(what)
         {
             let server = &self.fallback_name;
+            let detail = cut(detail);
             tracing::warn!(%server, %detail, count, "{what}");
         }
+    }
+
+    /// Counts something for the log. Returns how many times a line has to report; `None` if there
+    /// was a line a moment ago.
+    pub(crate) fn told(&self, what: &'static str) -> Option<u64> {
+        self.log.count(what, self.engine().now())
     }
 
     pub(crate) fn settings(&self) -> &GatewaySettings {
@@ -440,10 +449,28 @@ impl Session {
         self.take(Incoming::read(text, via), via).await;
     }
 
+    /// Whether what the client sends may have to wait for the upstream.
+    pub(crate) fn makes_clients_wait(&self) -> bool {
+        self.must_list() || self.upstream.is_congested()
+    }
+
+    /// Refuses messages of the client that would have to wait: there is no memory for them.
+    pub(crate) fn refuse_all(&self, messages: &[Bytes], via: &ClientSender) {
+        for text in messages {
+            match Envelope::read(text).map(|envelope| envelope.kind) {
+                Ok(Kind::Request { id, .. }) => {
+                    let busy = Reply::failed("too many calls are open", "busy");
+                    via.respond(busy.to_message(&RawId::new(id)));
+                }
+                _ => self.warn("dropped a message", "the server does not read"),
+            }
+        }
+    }
+
     /// Takes what a client of several upstreams has sent. If this one has it wait, that goes on in
     /// a task, so that no other upstream waits too. Returns whether there was room for that.
     pub(crate) async fn take_aside(self: &Arc<Self>, text: Bytes, via: &ClientSender) -> bool {
-        if !self.must_list() && !self.upstream.is_congested() {
+        if !self.makes_clients_wait() {
             self.from_client(text, via).await;
             return true;
         }

@@ -179,6 +179,12 @@ impl Front {
         let timeout = settings.body_timeout;
         let is_over = read_up_to(&mut body, &mut read, SMALL, timeout).await?;
         if !is_over {
+            // It may be a long wait, and others of the same principal may wait too.
+            let room = self.0.sessions.memory_of(person).take(read.len());
+            let Some(_room) = room else {
+                let text = "too many large messages are on their way; try again later";
+                return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, text));
+            };
             let _permit = self.0.large_bodies.acquire(person.principal.clone()).await;
             // The wait for a turn does not count.
             let is_over = read_up_to(&mut body, &mut read, settings.max_message, timeout).await?;
@@ -186,10 +192,8 @@ impl Front {
                 return Err(too_large());
             }
             if ValueCounter::check(&read).is_err() {
-                return Err(refuse(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "the message has too many values",
-                ));
+                let text = "the message has too many values";
+                return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, text));
             }
         }
         Ok(read.into())

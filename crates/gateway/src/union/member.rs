@@ -19,6 +19,7 @@ use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::gateway::Upstream;
 use crate::json::quoted;
+use crate::log::cut;
 use crate::reply::Reply;
 use crate::session::{MAX_HANDSHAKE, Session};
 use crate::side::Closed;
@@ -335,7 +336,7 @@ impl Union {
                 let message = error["message"]
                     .as_str()
                     .unwrap_or("it refuses the handshake");
-                Err(message.to_owned())
+                Err(cut(message))
             }
         }
     }
@@ -352,10 +353,13 @@ impl Union {
             // Within the lock, so that whatever is set from now on finds the upstream.
             let kept = self.kept.lock();
             member.status.send_replace(Status::Up(up.clone()));
-            let uris = kept.subscriptions.iter();
-            let uris = uris.filter(|(owner, _)| *owner == index);
-            let uris: Vec<String> = uris.map(|(_, uri)| uri.clone()).collect();
-            (kept.is_initialized, kept.level.clone(), uris)
+            let subscriptions = kept.subscriptions.get(&index);
+            let uris = subscriptions.map(|it| it.uris().clone());
+            (
+                kept.is_initialized,
+                kept.level.clone(),
+                uris.unwrap_or_default(),
+            )
         };
         if is_ready {
             up.tell_initialized().await;
@@ -386,8 +390,7 @@ impl Union {
             () = self.sleep(self.gateway.settings.stragglers) => return,
         };
         if let Reply::Error(error) = reply {
-            let server = &up.part.words.name;
-            tracing::warn!(%server, method, error, "a setting of the client was refused");
+            self.warn(up.part.index, "a setting of the client was refused", error);
         }
     }
 }
