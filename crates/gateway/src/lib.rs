@@ -41,6 +41,7 @@ mod settings;
 pub mod side;
 mod tasks;
 mod trace;
+mod trust;
 mod union;
 mod visits;
 

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use entreat_core::UnixTime;
+use entreat_engine::LogThrottle;
 use entreat_wire::message::CREATE;
 use parking_lot::Mutex;
 use tokio::io::AsyncRead;
@@ -81,6 +82,8 @@ pub(crate) struct Union {
     listens: Mutex<Vec<Arc<Listen>>>,
     prefix: String,
     counter: AtomicU64,
+    /// Log lines about lists, for each upstream.
+    log: LogThrottle<(usize, &'static str)>,
     pub(crate) tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -124,6 +127,7 @@ impl Union {
             listens: Mutex::default(),
             prefix: format!("u-{digits}-"),
             counter: AtomicU64::new(0),
+            log: LogThrottle::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -174,6 +178,10 @@ impl Union {
     pub(crate) fn session_of_tool(&self, name: &str) -> Option<(Arc<Session>, String)> {
         let (index, own) = self.tools.lock().owner(name)?;
         Some((self.up(index)?.session.clone(), own))
+    }
+
+    fn now(&self) -> UnixTime {
+        self.gateway.desk.asker.engine().now()
     }
 
     async fn sleep(&self, time: Duration) {
@@ -233,13 +241,16 @@ impl Union {
         }
     }
 
-    /// Waits while upstreams are being connected to, for a while.
+    /// Waits while upstreams are being connected to, for a while. Whoever asks next does not wait
+    /// for them again: they are announced once they are up.
     async fn settled(&self) {
         let all = futures_util::future::join_all(self.members.iter().map(Member::settled));
         tokio::select! {
             biased;
             _ = all => {}
-            () = self.sleep(self.gateway.settings.stragglers) => {}
+            () = self.sleep(self.gateway.settings.stragglers) => {
+                self.members.iter().for_each(Member::leave_out);
+            }
         }
     }
 

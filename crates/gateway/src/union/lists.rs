@@ -228,11 +228,21 @@ impl Union {
             let read = read.and_then(|listed| self.merge(list, index, &listed, &mut merged));
             match read {
                 Ok(()) => {}
-                Err(reason) => {
+                // Those that are down have been in the log when that began.
+                Err(reason) if self.up(index).is_some() => {
                     let server = self.name(index);
                     let method = list.method();
-                    tracing::warn!(server, method, reason, "a server is left out of a list");
+                    if let Some(count) = self.log.count((index, method), self.now()) {
+                        tracing::warn!(
+                            server,
+                            method,
+                            reason,
+                            count,
+                            "a server is left out of a list"
+                        );
+                    }
                 }
+                Err(_) => {}
             }
         }
         if list == List::Tools
@@ -344,7 +354,14 @@ impl Union {
                 if listed.entries.len() >= MAX_ENTRIES || bytes > MAX_BYTES {
                     let server = &up.part.words.name;
                     let method = list.method();
-                    tracing::warn!(%server, method, "the rest of a list is left out: it is too long");
+                    if let Some(count) = self.log.count((up.part.index, method), self.now()) {
+                        tracing::warn!(
+                            %server,
+                            method,
+                            count,
+                            "the rest of a list is left out: it is too long"
+                        );
+                    }
                     return Ok(listed);
                 }
                 if !listed.memory.resize(bytes) {
