@@ -43,6 +43,7 @@ pub mod side;
 mod subscriptions;
 mod tasks;
 mod trace;
+mod trust;
 mod union;
 mod visits;
 

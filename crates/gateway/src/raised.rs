@@ -59,9 +59,9 @@ impl Raised {
 impl Session {
     /// The upstream has no handshake: finds out whether it speaks 2026-07-28.
     pub(crate) fn try_raised(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
-        let (session, call) = (self.clone(), call.clone());
-        let original = Reply::Error(error.to_owned());
+        let (session, call, error) = (self.clone(), call.clone(), error.to_owned());
         if self.client_info().era.is_none() {
+            self.note_down(&error);
             return Change::Pass;
         }
         self.spawn(async move {
@@ -73,7 +73,8 @@ impl Session {
                 session.handshake()
             } else {
                 session.state.lock().pair = Pair::Legacy;
-                original
+                session.note_down(&error);
+                Reply::Error(error)
             };
             session.respond(&call, reply.to_message(&call.id).into());
         });
@@ -99,7 +100,7 @@ impl Session {
         } else {
             capabilities.to_string()
         };
-        if !self.settings().roots.is_empty()
+        if self.has_configured_roots()
             && let Some(mut object) = RawObject::parse(&text.clone())
         {
             object.set("roots", "{}");

@@ -34,7 +34,7 @@ use crate::client::ClientSender;
 use crate::desk::Desk;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::flow::Flows;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Upstream};
 use crate::incoming::{self, Incoming};
 use crate::json::RawObject;
 use crate::legacy::token_in;
@@ -49,8 +49,9 @@ use crate::random;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource};
-use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use crate::side::{Closed, UpstreamEvent, UpstreamReceiver};
 use crate::trace::{Side, TracedSender};
+use crate::trust::{ClientKey, Trust};
 
 /// How many requests of the upstream are worked on here at once.
 const MAX_SERVED: usize = 100;
@@ -60,6 +61,8 @@ const MAX_ASIDE: usize = 1_000;
 pub(crate) const MAX_QUESTION: usize = 1 << 20;
 /// The longest id of a request of an upstream, and the longest token for reports on it, in bytes.
 pub(crate) const MAX_ID: usize = 1 << 10;
+/// The answer of somebody who has no roots.
+pub(crate) const NO_ROOTS: &str = r#"{"roots":[]}"#;
 /// The longest handshake of either side, in bytes: what it says is kept with the session.
 pub(crate) const MAX_HANDSHAKE: usize = 256 << 10;
 /// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
@@ -100,6 +103,8 @@ pub(crate) struct Session {
     pub(crate) upstream_url: Option<String>,
     /// What the upstream is called until it says its name.
     pub(crate) fallback_name: String,
+    /// Whether a person has chosen that name.
+    is_named: bool,
     /// Who is behind the client.
     pub(crate) person: Person,
     /// Where this person is asked what the client cannot show.
@@ -166,20 +171,6 @@ pub(crate) struct ClientInfo {
     pub(crate) name: Option<String>,
 }
 
-/// What is known of how a client treats questions.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is noticed by itself")]
-pub(crate) struct Trust {
-    /// It has answered a question in this session.
-    pub(crate) has_answered: bool,
-    /// It answers for the person, or shows nothing.
-    pub(crate) is_distrusted: bool,
-    /// It has not answered a form in time.
-    pub(crate) is_silent: bool,
-    /// It has not answered a URL in time.
-    pub(crate) is_silent_about_urls: bool,
-}
-
 /// What becomes of a response of the upstream.
 pub(crate) enum Change {
     /// It passes as it came.
@@ -209,12 +200,17 @@ impl Session {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         client: ClientSender,
-        upstream: UpstreamSender,
-        name: &str,
-        url: Option<String>,
+        upstream: &Upstream,
         person: Person,
-        policy: Policy,
     ) -> Arc<Self> {
+        let Upstream {
+            sender,
+            name,
+            is_named,
+            url,
+            policy,
+            ..
+        } = upstream;
         let digits = random::name::<8>(gateway.desk.asker.engine());
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
@@ -226,13 +222,14 @@ impl Session {
         let memory = gateway.memory.for_client(&client, &person);
         Arc::new(Self {
             client,
-            upstream: TracedSender::new(upstream, gateway.trace.clone()),
+            upstream: TracedSender::new(sender.clone(), gateway.trace.clone()),
             observed,
-            upstream_url: url,
-            fallback_name: name.to_owned(),
+            upstream_url: url.clone(),
+            fallback_name: name.clone(),
+            is_named: *is_named,
             desk: gateway.desk.for_person(&person),
             person,
-            policy: policy.for_session(),
+            policy: policy.clone().for_session(),
             has_listed: AtomicBool::new(false),
             list_failed: Mutex::default(),
             negotiating: tokio::sync::Mutex::default(),
@@ -381,18 +378,23 @@ impl Session {
         self.state.lock().upstream_era
     }
 
-    /// The upstream's name, as it says it itself.
+    /// The upstream's name, as it says it itself, behind the one that a person has chosen: any
+    /// server can call itself as another does.
     pub(crate) fn server_name(&self) -> String {
-        let name = self.state.lock().upstream_name.clone();
-        name.unwrap_or_else(|| self.fallback_name.clone())
+        let known = &self.fallback_name;
+        match self.state.lock().upstream_name.clone() {
+            Some(own) if self.is_named && own != *known => format!("{known}: {own}"),
+            Some(own) => own,
+            None => known.clone(),
+        }
     }
 
-    pub(crate) fn trust(&self) -> Trust {
-        self.state.lock().trust
+    pub(crate) fn trust(&self, client: &ClientKey) -> Trust {
+        self.state.lock().clients.trust(client)
     }
 
-    pub(crate) fn set_trust(&self, change: impl FnOnce(&mut Trust)) {
-        change(&mut self.state.lock().trust);
+    pub(crate) fn set_trust(&self, client: &ClientKey, change: impl FnOnce(&mut Trust)) {
+        self.state.lock().clients.note(client, change);
     }
 
     pub(crate) fn new_id(&self) -> String {

@@ -184,13 +184,16 @@ impl Union {
 
     /// Writes to the log what an upstream does wrong: one line for each reason in some seconds.
     fn warn(&self, index: usize, what: &'static str, detail: impl fmt::Display) {
-        let now = self.gateway.desk.asker.engine().now();
         if tracing::enabled!(tracing::Level::WARN)
-            && let Some(count) = self.log.count((index, what), now)
+            && let Some(count) = self.log.count((index, what), self.now())
         {
             let (server, detail) = (self.name(index), cut(detail));
             tracing::warn!(server, %detail, count, "{what}");
         }
+    }
+
+    fn now(&self) -> UnixTime {
+        self.gateway.desk.asker.engine().now()
     }
 
     async fn sleep(&self, time: Duration) {
@@ -250,13 +253,16 @@ impl Union {
         }
     }
 
-    /// Waits while upstreams are being connected to, for a while.
+    /// Waits while upstreams are being connected to, for a while. Whoever asks next does not wait
+    /// for them again: they are announced once they are up.
     async fn settled(&self) {
         let all = futures_util::future::join_all(self.members.iter().map(Member::settled));
         tokio::select! {
             biased;
             _ = all => {}
-            () = self.sleep(self.gateway.settings.stragglers) => {}
+            () = self.sleep(self.gateway.settings.stragglers) => {
+                self.members.iter().for_each(Member::leave_out);
+            }
         }
     }
 

@@ -199,6 +199,7 @@ fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
             sender,
             receiver,
             name: upstream.name.clone(),
+            is_named: true,
             url,
             policy: policy.clone(),
         })

@@ -206,6 +206,7 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
             sender: UpstreamSender::Http(sender),
             receiver: UpstreamReceiver::Http(receiver),
             name: args.name.clone().or(name).unwrap_or_else(|| url.clone()),
+            is_named: args.name.is_some(),
             url: Some(url.clone()),
             policy: Policy::default(),
         });
@@ -223,6 +224,7 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
         sender: UpstreamSender::Child(sender),
         receiver: UpstreamReceiver::Child(receiver),
         name: args.name.clone().unwrap_or(name),
+        is_named: args.name.is_some(),
         url: None,
         policy: Policy::default(),
     })

@@ -334,15 +334,7 @@ impl Sessions {
         let (places, service, upstream) = match target {
             Target::One(route) => {
                 let (places, upstream) = self.connect(route, person)?;
-                let session = Session::new(
-                    self.gateway.clone(),
-                    client,
-                    upstream.sender.clone(),
-                    &route.name,
-                    upstream.url.clone(),
-                    person.clone(),
-                    upstream.policy.clone(),
-                );
+                let session = Session::new(self.gateway.clone(), client, &upstream, person.clone());
                 (places, Service::One(session), Some(upstream))
             }
             Target::All(routes) => {
@@ -387,7 +379,6 @@ impl Sessions {
             let message = format!("the server {name:?} cannot be started: {error}");
             Reply::failed(&message, "upstream_unreachable")
         })?;
-        self.circuits.note_start(name);
         Ok((places, upstream))
     }
 
@@ -531,7 +522,6 @@ impl Sessions {
             seen.era = session.upstream_era().or(seen.era);
         }
         seen.retry_at = self.circuits.open_until(route, self.now());
-        seen.is_down = self.circuits.is_down(route);
         match &self.gateway.observer {
             Some(observer) => observer.of(route).status(route, seen),
             None => Observer::new().of(route).status(route, seen),

@@ -229,7 +229,11 @@ impl Union {
             let read = read.and_then(|listed| self.merge(list, index, &listed, &mut merged));
             match read {
                 Ok(()) => {}
-                Err(reason) => self.warn(index, "a server is left out of a list", reason),
+                // Those that are down have been in the log when that began.
+                Err(reason) if self.up(index).is_some() => {
+                    self.warn(index, "a server is left out of a list", reason);
+                }
+                Err(_) => {}
             }
         }
         if list == List::Tools

@@ -108,6 +108,17 @@ impl Member {
         }
     }
 
+    /// Goes on without it, if it is still being connected to.
+    pub(super) fn leave_out(&self) {
+        self.status.send_if_modified(|status| {
+            let is_starting = matches!(status, Status::Starting);
+            if is_starting {
+                *status = Status::Down("it does not respond".into());
+            }
+            is_starting
+        });
+    }
+
     /// Waits while it is being connected to.
     pub(super) async fn settled(&self) -> Status {
         let mut status = self.status.subscribe();
@@ -203,12 +214,12 @@ impl Union {
         };
         let mut pause = FIRST_PAUSE;
         loop {
-            let began = self.gateway.desk.asker.engine().now();
+            let began = self.now();
             let Some(End { reason, was_up }) = self.attend(member, index).await else {
                 return;
             };
             let name = &member.source.name;
-            let lasted = self.gateway.desk.asker.engine().now().since(began);
+            let lasted = self.now().since(began);
             if lasted >= LASTED {
                 pause = FIRST_PAUSE;
             }
@@ -255,11 +266,8 @@ impl Union {
         let session = Session::new(
             self.gateway.clone(),
             ClientSender::Part(general),
-            upstream.sender.clone(),
-            name,
-            upstream.url.clone(),
+            &upstream,
             self.person.clone(),
-            upstream.policy.clone(),
         );
         session.become_part();
         // Nothing was sent before.
@@ -299,8 +307,7 @@ impl Union {
             (member.source.ended)(closed);
         } else {
             if let (Some(observed), Some(reason)) = (&session.observed, &reason) {
-                let now = self.gateway.desk.asker.engine().now();
-                observed.note_error(now, reason.clone());
+                observed.note_down(self.now(), reason.clone());
             }
             upstream.close().await;
         }

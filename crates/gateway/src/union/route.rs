@@ -351,7 +351,10 @@ impl Union {
                 let down: Vec<&str> = down.map(|member| member.source.name.as_str()).collect();
                 let mut message = format!("Unknown {what}: {name}");
                 if !down.is_empty() {
-                    message = format!("{message} (not available now: {})", down.join(", "));
+                    message = format!(
+                        "{message} (servers that are not available now: {})",
+                        down.join(", ")
+                    );
                 }
                 Err(Reply::error(code::INVALID_PARAMS, &message))
             };

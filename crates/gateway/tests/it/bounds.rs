@@ -1,10 +1,12 @@
 //! What one client or server can take from the gateway, and from the others.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderValue, Request, StatusCode};
 use entreat_gateway::front::FrontSettings;
 use entreat_gateway::{ApprovalAction, ApprovalRule, GatewaySettings, Policy};
 use futures_util::{StreamExt as _, stream};
@@ -70,6 +72,32 @@ async fn each_message_of_a_batch_counts_towards_the_rate_of_its_asker() {
     assert_eq!(sent(5).await, StatusCode::ACCEPTED);
     for _ in 0..5 {
         server.next().await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_read_before_it_is_refused() {
+    let web = Web::new(Ways::None).await;
+    let (session, _server) = web.begin("ada", json!({})).await;
+    for has_length in [true, false] {
+        // Many clients read no response before all was sent.
+        let (sent, unsent) = (Arc::new(AtomicUsize::new(0)), 20);
+        let counted = sent.clone();
+        let chunks = stream::iter(0..unsent).map(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 1 << 20]))
+        });
+        let mut request = session.request(json!({}));
+        *request.body_mut() = Body::from_stream(chunks);
+        if has_length {
+            let length = HeaderValue::from(unsent << 20);
+            request.headers_mut().insert("content-length", length);
+        }
+        let reply = web.post_request(&session, request).await.unwrap();
+        assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(sent.load(Ordering::Relaxed), unsent);
+        let error = reply.json().await["error"]["message"].clone();
+        assert_eq!(error, "the message is longer than 16 MiB");
     }
 }
 

@@ -97,6 +97,7 @@ impl World {
         let (reader, writer) = split(theirs);
         let (sender, receiver) = pipe::connect(reader, writer);
         let upstream = Upstream {
+            is_named: false,
             sender,
             receiver,
             name: "server".to_owned(),
