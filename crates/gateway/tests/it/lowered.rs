@@ -611,3 +611,16 @@ async fn a_server_that_is_slow_to_start_is_known_by_what_it_answers_first() {
         assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
     }
 }
+
+#[tokio::test]
+async fn a_hundred_requests_of_a_server_that_wait_keep_no_other_from_being_passed() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    begin(&mut pair, all()).await;
+    for id in 0..101 {
+        pair.server.request(id, "roots/list", json!({})).await;
+    }
+    let round = next_round(&world, &mut pair).await;
+    let requests = round["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 101);
+}
