@@ -54,7 +54,7 @@ use crate::trace::{Side, TracedSender};
 use crate::trust::{ClientKey, Trust};
 
 /// How many requests of the upstream are worked on here at once.
-const MAX_SERVED: usize = 100;
+const MAX_SERVED: usize = 1_000;
 /// How many messages of a client of several upstreams wait for one that does not read.
 const MAX_ASIDE: usize = 1_000;
 /// The largest question of an upstream, in bytes of its parameters.
@@ -405,6 +405,8 @@ impl Session {
     /// Runs work that ends with the session.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Boxed: whatever wraps a future has room for it several times.
+        let work = Box::pin(work);
         self.tasks.spawn(async move {
             stop.run_until_cancelled(work).await;
         });

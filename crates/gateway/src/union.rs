@@ -208,6 +208,8 @@ impl Union {
     /// Runs work that ends with the union.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Boxed: whatever wraps a future has room for it several times.
+        let work = Box::pin(work);
         self.tasks.spawn(async move {
             stop.run_until_cancelled(work).await;
         });

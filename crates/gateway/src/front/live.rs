@@ -472,9 +472,10 @@ impl Sessions {
         self.modern
             .lock()
             .retain(|_, other| !Arc::ptr_eq(other, &live));
+        // Boxed, as all that comes after: the task of an idle session has no room for it.
         match &live.service {
-            Service::One(session) => session.end().await,
-            Service::All(union) => union.end().await,
+            Service::One(session) => Box::pin(session.end()).await,
+            Service::All(union) => Box::pin(union.end()).await,
         }
         live.general.end();
         for stream in live.streams.lock().open.values() {
@@ -487,7 +488,7 @@ impl Sessions {
                     .note_end(&self.gateway, name, &live.person, why);
             }
             (None, Some(upstream)) => {
-                upstream.close().await;
+                Box::pin(upstream.close()).await;
             }
             (None, None) => {}
         }

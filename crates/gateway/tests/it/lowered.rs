@@ -654,3 +654,16 @@ async fn what_one_client_does_says_nothing_of_another_that_declares_the_same() {
     world.pass(Duration::from_secs(60)).await;
     world.nothing_opened().await;
 }
+
+#[tokio::test]
+async fn a_hundred_requests_of_a_server_that_wait_keep_no_other_from_being_passed() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    begin(&mut pair, all()).await;
+    for id in 0..101 {
+        pair.server.request(id, "roots/list", json!({})).await;
+    }
+    let round = next_round(&world, &mut pair).await;
+    let requests = round["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 101);
+}

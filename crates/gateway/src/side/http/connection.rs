@@ -188,7 +188,7 @@ impl Connection {
                         .await;
                 }
             };
-            ended.run_until_cancelled(work).await;
+            ended.run_until_cancelled(Box::pin(work)).await;
             let mut exchanges = connection.exchanges.lock();
             if exchanges
                 .get(&request.id)
@@ -382,6 +382,8 @@ impl Connection {
     /// Runs work until the connection is closed.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Boxed, here and within: whatever wraps a future has room for it several times.
+        let work = Box::pin(work);
         self.tasks.spawn(async move {
             stop.run_until_cancelled(work).await;
         });

@@ -96,7 +96,7 @@ impl Connection {
             let answer = match (self.talk(request, session.as_ref()).await, &session) {
                 (Ok(answer), _) => answer,
                 (Err(TalkError::SessionLost), Some(lost)) if !is_renewed => {
-                    self.heal(lost).await?;
+                    Box::pin(self.heal(lost)).await?;
                     is_renewed = true;
                     continue;
                 }

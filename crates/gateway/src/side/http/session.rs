@@ -96,7 +96,9 @@ impl Sessions {
         let result = RawObject::parse(result).unwrap_or_default();
         let session = Arc::new(Session {
             number,
-            id,
+            // Copied: the header is a part of the buffer that the response was read into, which it
+            // would keep for as long as the session.
+            id: id.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()),
             version: result.string("protocolVersion").unwrap_or_default(),
             is_listening: AtomicBool::new(false),
             ended: CancellationToken::new(),
