@@ -129,10 +129,13 @@ impl AskError {
             | Self::WithinOnce(_)
             | Self::UnstableQuestion(_)
             | Self::Once { .. }
-            | Self::Client(_)
             | Self::Disconnected
             | Self::CallEnded
             | Self::NotWrapped => None,
+            Self::Client(_) => Some(format!(
+                "{}. Call again with `wait: false` to ask on a page instead.",
+                sentence(self)
+            )),
             Self::Declined { .. }
             | Self::Cancelled { .. }
             | Self::TimedOut { .. }
