@@ -180,8 +180,8 @@ async fn live(service: &Remote, limit: u8, cursor: Option<ElicitationId>) -> any
     // Ids are ordered by time. A question that was opened between the two calls is on both pages.
     records.sort_by(|one, other| id_of(other).cmp(&id_of(one)));
     records.dedup_by(|one, other| id_of(one) == id_of(other));
-    has_more |= records.len() > limit.into();
-    records.truncate(limit.into());
+    has_more |= records.len() > usize::from(limit);
+    records.truncate(usize::from(limit));
     let last = records.last().and_then(id_of).filter(|_| has_more);
     let mut page = json!({});
     if let Some(last) = last {

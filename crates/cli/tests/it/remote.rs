@@ -88,7 +88,7 @@ fn live_questions_of_both_statuses_are_listed_together_and_page_by_page() {
     let cancelled = run(&service, &["cancel", &ids[3]]);
     assert_eq!(cancelled.code, 0, "{}", cancelled.stderr);
     let live = |args: &[&str]| {
-        let all = [&["list", "--status", "live", "--json"], args].concat();
+        let all = [&["list", "--status", "live", "--json"][..], args].concat();
         let listed = run(&service, &all);
         assert_eq!(listed.code, 0, "{}", listed.stderr);
         let page: Value = serde_json::from_str(&listed.stdout).unwrap();
