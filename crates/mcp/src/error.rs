@@ -132,9 +132,9 @@ impl AskError {
             | Self::Disconnected
             | Self::CallEnded
             | Self::NotWrapped => None,
-            Self::Client(_) => Some(format!(
-                "{}. Call again with `wait: false` to ask on a page instead.",
-                sentence(self)
+            Self::Client(message) => Some(format!(
+                "The client answered with an error: {message}. Call again with `wait: false` to \
+                 ask on a page instead."
             )),
             Self::Declined { .. }
             | Self::Cancelled { .. }

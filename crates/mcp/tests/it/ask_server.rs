@@ -432,7 +432,7 @@ async fn a_client_that_fails_to_show_the_question_is_told_with_another_way() {
     assert_eq!(reply.result()["isError"], true);
     assert_eq!(
         reply.text(),
-        "the client answered with an error: no window. Call again with `wait: false` to ask on a \
+        "The client answered with an error: no window. Call again with `wait: false` to ask on a \
          page instead."
     );
 }
