@@ -103,8 +103,8 @@ Examples:
   entreat wrap https://example.com/mcp
   entreat wrap --trace /tmp/server.jsonl -- my-server
 
-Exit codes: that of the server's command; 0 for a URL, when the client disconnected; 2 wrong usage or
-settings, or a command that can't be started; above 128: ended by a signal.";
+Exit codes: that of the server's command; 0 for a URL, when the client disconnected; 2 wrong usage
+or settings, or a command that can't be started; above 128: ended by a signal.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let environment = context.environment();

@@ -15,8 +15,7 @@ use entreat_service::PageSettings;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Mutex, OnceCell};
-use tokio::time::Instant;
+use tokio::sync::OnceCell;
 
 use super::Opener;
 use super::texts::Texts;
@@ -24,8 +23,6 @@ use crate::{Entreat, EntreatError};
 
 /// How long a question stays open. The client may set a shorter limit.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
-/// How long a closing page stays available.
-const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
 
 /// Shows questions on local pages, opened in the browser.
 pub struct BrowserPresenter {
@@ -34,7 +31,6 @@ pub struct BrowserPresenter {
     messages: Messages,
     open: Opener,
     notify: Box<dyn Fn(&str) + Send + Sync>,
-    last_settled: Mutex<Option<Instant>>,
 }
 
 impl BrowserPresenter {
@@ -46,7 +42,6 @@ impl BrowserPresenter {
             messages: Catalogue::default().messages(["en"]),
             open,
             notify: Box::new(notify),
-            last_settled: Mutex::new(None),
         }
     }
 
@@ -62,13 +57,10 @@ impl BrowserPresenter {
         Texts::of(&self.messages)
     }
 
-    /// Gives the browser time to load the closing page of the last question. A program that ends
-    /// without this may take the page away that says what became of the answer.
-    pub async fn last_page_shown(&self) {
-        let settled = *self.last_settled.lock().await;
-        if let Some(settled) = settled {
-            tokio::time::sleep_until(settled + CLOSING_PAGE_GRACE).await;
-        }
+    /// Whether it has shown a page. The last one should stay available for a moment after its
+    /// question has settled: the browser still has to load the closing page.
+    pub fn has_shown(&self) -> bool {
+        self.entreat.initialized()
     }
 
     /// Shuts down the pages.
@@ -112,7 +104,6 @@ impl BrowserPresenter {
         // Without a browser, the person follows the printed link.
         let _ = (self.open)(&link);
         let settled = question.outcome().await.map_err(|error| failed(&error))?;
-        *self.last_settled.lock().await = Some(Instant::now());
         Ok(match settled.outcome() {
             Some(Outcome::Completed) => match settled.result() {
                 Some(Value::Object(answers)) => Answer::Accept(answers),

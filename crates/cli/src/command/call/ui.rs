@@ -19,12 +19,12 @@ use crate::terminal_style::terminal_style;
 /// What shows questions.
 pub(super) struct ShownBy {
     pub(super) presenter: Arc<dyn Presenter>,
+    /// The pages, if it shows them.
+    pub(super) pages: Option<Arc<BrowserPresenter>>,
     /// Whether it draws on the terminal.
     pub(super) draws: bool,
     /// Whether a person is there to answer.
     pub(super) is_attended: bool,
-    /// The pages, if it shows any.
-    pages: Option<Arc<BrowserPresenter>>,
 }
 
 impl ShownBy {
@@ -32,16 +32,9 @@ impl ShownBy {
     pub(super) fn script(script: Arc<ScriptedAnswers>) -> Self {
         Self {
             presenter: script,
+            pages: None,
             draws: false,
             is_attended: false,
-            pages: None,
-        }
-    }
-
-    /// Gives the browser time to load the last page.
-    pub(super) async fn finish(&self) {
-        if let Some(pages) = &self.pages {
-            pages.last_page_shown().await;
         }
     }
 }
@@ -59,9 +52,9 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
                 .on_progress(move |progress| bar.show(progress));
             return ShownBy {
                 presenter: Arc::new(shown),
+                pages: None,
                 draws: style.mode == Mode::Full,
                 is_attended: true,
-                pages: None,
             };
         }
     }
@@ -69,13 +62,13 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
         // If stderr is closed, there is no place to report it.
         let _ = writeln!(io::stderr(), "{}", output::sanitize(line));
     };
-    let shown = BrowserPresenter::new(opener(may_open), say).messages(messages.clone());
-    let pages = Arc::new(shown);
+    let pages = BrowserPresenter::new(opener(may_open), say).messages(messages.clone());
+    let pages = Arc::new(pages);
     ShownBy {
         presenter: pages.clone(),
+        pages: Some(pages),
         draws: false,
         is_attended: args.ui == Some(Ui::Browser),
-        pages: Some(pages),
     }
 }
 
