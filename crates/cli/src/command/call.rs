@@ -237,7 +237,7 @@ async fn call(
         server_url: target.url(),
         ..AnswerSettings::default()
     };
-    let answering = Answering::with(shown.presenter.clone(), settings, identity::Entreat);
+    let answering = Answering::with(shown.presenter, settings, identity::Entreat);
     let mut stderr = None;
     let connecting = target.connect(
         answering.clone(),

@@ -227,13 +227,11 @@ impl Union {
         let mut merged = BTreeMap::new();
         for (index, read) in reads {
             let read = read.and_then(|listed| self.merge(list, index, &listed, &mut merged));
-            match read {
-                Ok(()) => {}
-                // Those that are down have been in the log when that began.
-                Err(reason) if self.up(index).is_some() => {
-                    self.warn(index, "a server is left out of a list", reason);
-                }
-                Err(_) => {}
+            // Those that are down have been in the log when that began.
+            if let Err(reason) = read
+                && self.up(index).is_some()
+            {
+                self.warn(index, "a server is left out of a list", reason);
             }
         }
         if list == List::Tools
