@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// draw of a minute or two
     #[arg(long)]
     all: bool,
-    /// Run one part only: stdio, http, crossed, silent, chains or conformance
+    /// Run one part only: stdio, http, crossed, silent, chains, client or conformance
     #[arg(long)]
     only: Option<String>,
     /// Go on after a failure, and list all failures at the end

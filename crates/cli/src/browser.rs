@@ -2,8 +2,22 @@
 
 use std::io;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::context::Context;
+use crate::signals::Signals;
+
+/// How long the closing page stays available.
+const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
+
+/// Waits until the browser has loaded the closing page of a question that has just settled, so that
+/// the person doesn't see a failed connection in its place. A signal ends the wait.
+pub(crate) async fn wait_for_closing_page(signals: &mut Signals) {
+    tokio::select! {
+        () = tokio::time::sleep(CLOSING_PAGE_GRACE) => {}
+        _ = signals.next() => {}
+    }
+}
 
 /// Whether there is a display for a browser. Without one, opening a URL may start another program
 /// instead, such as a terminal browser.

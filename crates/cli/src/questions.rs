@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use entreat::engine::ElicitationPage;
-use entreat::{ActError, CancelReason, ElicitationId, Outcome, Snapshot, StatusFilter, UnixTime};
+use entreat::{
+    ActError, CancelReason, ElicitationId, Outcome, Snapshot, Status, StatusFilter, UnixTime,
+};
 use serde_json::{Value, json};
 
 use crate::environment::Environment;
@@ -74,20 +76,13 @@ impl Questions {
                 Ok(RecordPage::Stored(page))
             }
             Self::Served(service) => {
-                let mut params = json!({"limit": limit});
-                match which {
-                    StatusFilter::All => {}
-                    StatusFilter::Only(status) => params["status"] = status.as_str().into(),
-                    StatusFilter::Live => bail!(
-                        "a service lists one status at a time: use pending or active instead of \
-                         live"
-                    ),
-                }
-                if let Some(cursor) = cursor {
-                    params["cursor"] = cursor.to_string().into();
-                }
-                let page = service.call("elicitation/list", params).await?;
-                let page = page.context("cannot list the questions")?;
+                let page = match which {
+                    StatusFilter::All => served(service, None, limit, cursor).await?,
+                    StatusFilter::Only(status) => {
+                        served(service, Some(status), limit, cursor).await?
+                    }
+                    StatusFilter::Live => live(service, limit, cursor).await?,
+                };
                 Ok(RecordPage::Served(page))
             }
         }
@@ -150,6 +145,54 @@ impl Questions {
             }
         }
     }
+}
+
+/// Returns a page of a service's elicitations.
+async fn served(
+    service: &Remote,
+    status: Option<Status>,
+    limit: u8,
+    cursor: Option<ElicitationId>,
+) -> anyhow::Result<Value> {
+    let mut params = json!({"limit": limit});
+    if let Some(status) = status {
+        params["status"] = status.as_str().into();
+    }
+    if let Some(cursor) = cursor {
+        params["cursor"] = cursor.to_string().into();
+    }
+    let page = service.call("elicitation/list", params).await?;
+    page.context("cannot list the questions")
+}
+
+/// Returns a page of a service's open elicitations, which have two statuses; a service lists one at
+/// a time.
+async fn live(service: &Remote, limit: u8, cursor: Option<ElicitationId>) -> anyhow::Result<Value> {
+    let mut records = Vec::new();
+    let mut has_more = false;
+    for status in [Status::Pending, Status::Active] {
+        let mut page = served(service, Some(status), limit, cursor).await?;
+        has_more |= page["nextCursor"].is_string();
+        if let Some(Value::Array(more)) = page.get_mut("elicitations").map(Value::take) {
+            records.extend(more);
+        }
+    }
+    // Ids are ordered by time. A question that was opened between the two calls is on both pages.
+    records.sort_by(|one, other| id_of(other).cmp(&id_of(one)));
+    records.dedup_by(|one, other| id_of(one) == id_of(other));
+    has_more |= records.len() > usize::from(limit);
+    records.truncate(usize::from(limit));
+    let last = records.last().and_then(id_of).filter(|_| has_more);
+    let mut page = json!({});
+    if let Some(last) = last {
+        page["nextCursor"] = last.into();
+    }
+    page["elicitations"] = records.into();
+    Ok(page)
+}
+
+fn id_of(record: &Value) -> Option<&str> {
+    record["elicitationId"].as_str()
 }
 
 fn describe(outcome: Outcome) -> String {

@@ -292,7 +292,7 @@ impl StoreLocation {
     /// The commands that restore a damaged store.
     pub(crate) fn how_to_restore(&self) -> String {
         let command = self.restore_command();
-        format!("; with a copy that `entreat backup` made: move the file away and run {command}")
+        format!(". If `entreat backup` made a copy, move the file away and run {command}")
     }
 
     /// The command that restores a backup here.

@@ -247,7 +247,7 @@ impl Messages {
         args.set("name", &*place.name);
         let mut told = self.text("saved-to", &args);
         if place.git_ignored == Some(false) {
-            told.extend([" ", &self.text("saved-to-git", &args)]);
+            told.extend(["\n", &self.text("saved-to-git", &args)]);
         }
         Some(told)
     }

@@ -26,7 +26,6 @@ use self::question::{Asked, Question};
 use self::rule::{Subject, decide};
 use crate::call::Call;
 use crate::capability;
-use crate::envelope::{Envelope, RawId};
 use crate::face::{Face, PushedFace};
 
 use crate::json::RawObject;
@@ -167,7 +166,10 @@ impl Session {
             return Judgement::Passes;
         };
         let refused = |text: &str| {
-            tracing::info!(server = %self.fallback_name, tool = %tool_name, "a call was refused");
+            if let Some(count) = self.told("a call was refused") {
+                let server = &self.fallback_name;
+                tracing::info!(%server, tool = %tool_name, count, "a call was refused");
+            }
             Judgement::Refused(Reply::Result(tool_text(
                 text,
                 true,
@@ -294,22 +296,9 @@ impl Session {
                 cancelled: call.cancelled.clone(),
             });
             match gate.pass(&face).await {
-                Ok(()) => session.run_approved(&call).await,
+                Ok(()) => session.send_again(&call).await,
                 Err(reply) => session.respond(&call, reply.to_message(&call.id).into()),
             }
         });
-    }
-
-    /// Sends an approved call to a server of 2025.
-    async fn run_approved(&self, call: &Arc<Call>) {
-        let Ok(envelope) = Envelope::read(&call.message) else {
-            return;
-        };
-        let id: RawId = self.state.lock().reopen(call);
-        // Cancelled before it was open at the server: then nobody else has closed it.
-        if call.cancelled.is_cancelled() {
-            return self.state.lock().forget_request(&id);
-        }
-        self.upstream.send(envelope.with_id(&id)).await;
     }
 }

@@ -20,6 +20,7 @@ use crate::reply::Reply;
 use crate::session::Session;
 use crate::settings::GatewaySettings;
 use crate::tasks::AbortOnDrop;
+use crate::trust::{ClientKey, Trust};
 
 /// Whom a question is asked.
 pub(crate) enum Face {
@@ -117,21 +118,35 @@ impl Face {
             && session.upstream_era() != Some(Era::V2025_06_18)
     }
 
+    fn trust(&self) -> Trust {
+        match self {
+            Self::Pushed(face) => face.session.trust(&ClientKey::default()),
+            Self::Rounds(face) => face.flow.session.trust(&face.flow.client),
+        }
+    }
+
+    fn set_trust(&self, change: impl FnOnce(&mut Trust)) {
+        match self {
+            Self::Pushed(face) => face.session.set_trust(&ClientKey::default(), change),
+            Self::Rounds(face) => face.flow.session.set_trust(&face.flow.client, change),
+        }
+    }
+
     pub(crate) fn distrusts_native(&self) -> bool {
-        self.session().trust().is_distrusted
+        self.trust().is_distrusted
     }
 
     pub(crate) fn distrust_native(&self) {
-        self.session().set_trust(|trust| trust.is_distrusted = true);
+        self.set_trust(|trust| trust.is_distrusted = true);
     }
 
     /// Whether the client has ever answered a question in this session.
     pub(crate) fn has_answered(&self) -> bool {
-        self.session().trust().has_answered
+        self.trust().has_answered
     }
 
     pub(crate) fn note_answered(&self) {
-        self.session().set_trust(|trust| {
+        self.set_trust(|trust| {
             trust.has_answered = true;
             trust.is_silent = false;
             trust.is_silent_about_urls = false;
@@ -141,19 +156,18 @@ impl Face {
     /// Notes that the client has not answered a form in time. It may have declared what it does not
     /// show.
     pub(crate) fn note_silence(&self) {
-        self.session().set_trust(|trust| trust.is_silent = true);
+        self.set_trust(|trust| trust.is_silent = true);
     }
 
     /// Notes that the client has not answered a URL in time.
     pub(crate) fn note_silence_about_urls(&self) {
-        self.session()
-            .set_trust(|trust| trust.is_silent_about_urls = true);
+        self.set_trust(|trust| trust.is_silent_about_urls = true);
     }
 
     /// Whether the client is asked to show the URL of a page. One that was silent about a form is
     /// likely to be silent about a URL too, so a browser is better.
     pub(crate) fn shows_urls(&self) -> bool {
-        let trust = self.session().trust();
+        let trust = self.trust();
         let has_browser = self.desk().browser.is_some();
         let is_silent = trust.is_silent_about_urls || trust.is_silent && has_browser;
         self.capabilities().url && !trust.is_distrusted && !is_silent
@@ -377,13 +391,12 @@ impl Face {
 
     /// Whether there are roots besides the client's.
     pub(crate) fn has_configured_roots(&self) -> bool {
-        !self.settings().roots.is_empty()
+        self.session().has_configured_roots()
     }
 
-    /// The configured roots, as the answer to a server.
-    pub(crate) fn configured_roots(&self) -> Reply {
-        let roots: Vec<_> = self.session().configured_roots().collect();
-        Reply::Result(serde_json::json!({"roots": roots}).to_string())
+    /// A list of roots with the configured ones behind it.
+    pub(crate) fn with_configured_roots(&self, result: &str) -> String {
+        self.session().with_configured_roots(result)
     }
 
     /// Whether the question comes from a server of the other era, so that its answer is checked

@@ -27,6 +27,7 @@ use crate::observe::Held;
 use crate::reply::{Reply, code, tool_text};
 use crate::session::Session;
 use crate::settings::GatewaySettings;
+use crate::trust::ClientKey;
 
 /// What our states begin with: an upstream's own states pass through the same member.
 pub(crate) const TICKET: &str = "entreat1.";
@@ -49,6 +50,8 @@ pub(crate) struct Flow {
     pub(crate) method: Method,
     /// The name of the tool or prompt, or the URI of the resource.
     pub(crate) target: String,
+    /// Whose call it is, among the clients of the session.
+    pub(crate) client: ClientKey,
     /// Names the call in tickets and links.
     pub(crate) handle: String,
     /// Fires when nobody waits for the call any more.
@@ -247,6 +250,7 @@ impl Session {
             session: self.clone(),
             method,
             target: target_in(params),
+            client: ClientKey::of(params),
             answers: Mutex::default(),
             handle,
             cancelled: self.stop.child_token(),

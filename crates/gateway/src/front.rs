@@ -1,5 +1,6 @@
 //! The side of clients over Streamable HTTP.
 
+mod body;
 mod circuit;
 mod http;
 mod live;

@@ -57,6 +57,9 @@ pub struct Upstream {
     pub receiver: UpstreamReceiver,
     /// What it is called until it says its name.
     pub name: String,
+    /// Whether a person has chosen that name. Pages then show it before the one that the server
+    /// gives itself, which could be that of another.
+    pub is_named: bool,
     /// Its URL, if it is not a child process.
     pub url: Option<String>,
     /// What it may offer and ask.
@@ -79,6 +82,12 @@ impl Gateway {
             is_observed: false,
             trace: None,
         }
+    }
+
+    /// The protocol version that an upstream has spoken, by its [name](Upstream::name), after its
+    /// connection has ended; `None` without [`observed`](Builder::observed).
+    pub fn version_of(&self, upstream: &str) -> Option<&'static str> {
+        self.observer.as_ref()?.of(upstream).version()
     }
 
     /// Takes over what an earlier process has left in the store.
@@ -110,11 +119,8 @@ impl Gateway {
                 Some(trace) => sender.watched(Watcher::Trace(trace.clone())),
                 None => sender,
             },
-            upstream.sender.clone(),
-            &upstream.name,
-            upstream.url.clone(),
+            &upstream,
             Person::here(),
-            upstream.policy.clone(),
         );
         let source = LineSource::new(reader, MAX_MESSAGE);
         let ended = session.run(source, &mut upstream.receiver).await;

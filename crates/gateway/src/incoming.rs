@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
 use crate::reply::{Reply, code};
-use crate::side::lines::{Line, Overlong};
+use crate::side::lines::{Line, MAX_MESSAGE, Overlong};
 
 /// The maximum number of messages in a batch.
 const MAX_BATCH: usize = 100;
@@ -85,7 +85,9 @@ impl Incoming {
     }
 }
 
-const TOO_LONG: &str = "the message is too long";
+const TOO_LONG: &str = "the message is longer than 16 MiB";
+// What the text says.
+const _: () = assert!(MAX_MESSAGE == 16 << 20);
 
 /// The messages of a batch, or why it is not taken.
 pub(crate) fn split<'a>(batch: &Envelope<'a>) -> Result<Vec<&'a RawValue>, &'static str> {

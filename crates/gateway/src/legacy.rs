@@ -18,7 +18,9 @@ use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, ClientInfo, MAX_HANDSHAKE, MAX_PUSHED, Pair, Place, Push, Session};
+use crate::session::{
+    Change, ClientInfo, MAX_HANDSHAKE, MAX_ID, MAX_PUSHED, NO_ROOTS, Pair, Place, Push, Session,
+};
 use crate::tasks::AbortOnDrop;
 
 impl Session {
@@ -76,7 +78,7 @@ impl Session {
             && self.desk.has_pages()
             && !client.capabilities.shows_everything();
         let mut capabilities = asks.then(|| capability::with_elicitation(&declared));
-        if !self.settings().roots.is_empty() && !client.capabilities.roots {
+        if self.has_configured_roots() && !client.capabilities.roots {
             let text = capabilities.unwrap_or_else(|| declared.to_string());
             let mut object = RawObject::parse(&text).unwrap_or_default();
             object.set("roots", "{}");
@@ -102,6 +104,7 @@ impl Session {
             let name = answer.object("serverInfo");
             state.upstream_name = name.as_ref().and_then(capability::name_of);
         }
+        self.note_up();
         // The version was raised on the client's behalf.
         let was_raised =
             client.era == Some(Era::V2025_06_18) && version == Era::V2025_11_25.version();
@@ -176,10 +179,7 @@ impl Session {
             if let Some(reply) = crate::visits::visit(&session, &call, &error).await {
                 return session.respond(&call, reply.to_message(&call.id).into());
             }
-            let id = session.state.lock().reopen(&call);
-            if let Ok(envelope) = Envelope::read(&call.message) {
-                session.upstream.send(envelope.with_id(&id)).await;
-            }
+            session.send_again(&call).await;
         });
         Change::Held
     }
@@ -194,6 +194,11 @@ impl Session {
         params: &str,
         via: Option<RawId>,
     ) {
+        if id.as_str().len() > MAX_ID {
+            // It would be kept until there is a response.
+            let error = Reply::error(code::INVALID_REQUEST, "id: longer than 1 KiB");
+            return self.upstream.send(error.to_message(&id)).await;
+        }
         let pair = self.state.lock().pair;
         match (pair, method) {
             (Pair::Lowered, _) => self.lowered_asked(id, method, params, via).await,
@@ -207,7 +212,7 @@ impl Session {
                     self.ask(id, params, via.as_ref(), place);
                 }
             }
-            (_, ROOTS) if !self.settings().roots.is_empty() => {
+            (_, ROOTS) if self.has_configured_roots() => {
                 if let Some(place) = self.serve(&id, method, params).await {
                     self.list_roots(id, place);
                 }
@@ -301,28 +306,40 @@ impl Session {
     fn list_roots(self: &Arc<Self>, id: RawId, place: Place) {
         let session = self.clone();
         self.spawn(async move {
-            let mut roots = Vec::new();
+            let mut own = NO_ROOTS.to_owned();
             if session.client_info().capabilities.roots
                 && let Reply::Result(result) = session.ask_client(None, ROOTS, "{}").await
-                && let Ok(Value::Object(mut result)) = serde_json::from_str(&result)
-                && let Some(Value::Array(own)) = result.remove("roots")
             {
-                roots = own;
+                own = result;
             }
-            roots.extend(session.configured_roots());
-            let result = json!({"roots": roots}).to_string();
-            let reply = Reply::Result(result).to_message(&id);
-            session.upstream.send(reply).await;
+            let reply = Reply::Result(session.with_configured_roots(&own));
+            session.upstream.send(reply.to_message(&id)).await;
             drop(place);
         });
     }
 
-    pub(crate) fn configured_roots(&self) -> impl Iterator<Item = Value> + '_ {
-        let roots = self.settings().roots.iter();
-        roots.map(|root| match &root.name {
+    /// Whether there are roots besides the client's.
+    pub(crate) fn has_configured_roots(&self) -> bool {
+        !self.settings().roots.is_empty()
+    }
+
+    /// Adds the configured roots to a list of roots.
+    pub(crate) fn with_configured_roots(&self, result: &str) -> String {
+        let configured = &self.settings().roots;
+        if configured.is_empty() {
+            return result.to_owned();
+        }
+        let configured = configured.iter().map(|root| match &root.name {
             Some(name) => json!({"uri": root.uri, "name": name}),
             None => json!({"uri": root.uri}),
-        })
+        });
+        let mut result: Value = serde_json::from_str(result).unwrap_or_default();
+        if !result.is_object() {
+            result = json!({});
+        }
+        let own = result["roots"].as_array().cloned().unwrap_or_default();
+        result["roots"] = own.into_iter().chain(configured).collect();
+        result.to_string()
     }
 
     // ---- notifications of the upstream

@@ -22,6 +22,7 @@ pub mod json;
 mod kept;
 mod legacy;
 mod links;
+mod log;
 mod lowered;
 mod memory;
 mod meta;
@@ -39,8 +40,10 @@ mod secrets;
 mod session;
 mod settings;
 pub mod side;
+mod subscriptions;
 mod tasks;
 mod trace;
+mod trust;
 mod union;
 mod visits;
 

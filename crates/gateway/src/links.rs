@@ -30,14 +30,18 @@ impl Session {
         }
         let handle = self.new_handle();
         let text = self.link_text(link, &handle);
-        {
+        let was_full = {
             let mut state = self.state.lock();
             let key = state.links.last_key_value().map_or(0, |(key, _)| key + 1);
-            if state.links.len() == MAX_LINKS {
-                tracing::warn!("a call behind a link was dropped for a newer one");
+            let was_full = state.links.len() == MAX_LINKS;
+            if was_full {
                 state.links.pop_first();
             }
             state.links.insert(key, (handle, call.clone()));
+            was_full
+        };
+        if was_full {
+            self.warn("dropped a call behind a link", "there is a newer one");
         }
         let result = Reply::Result(tool_text(&text, false, self.is_modern_client()));
         self.forget_id(call);

@@ -28,7 +28,7 @@ use crate::json::{RawObject, may_name, quoted, with_members};
 use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
 use crate::modern::{declared, no_method};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, MAX_HANDSHAKE, Pair, Place, Session};
+use crate::session::{Change, MAX_HANDSHAKE, NO_ROOTS, Pair, Place, Session};
 
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
@@ -130,6 +130,7 @@ impl Session {
             let info = object.object("serverInfo");
             state.upstream_name = info.as_ref().and_then(capability::name_of);
         }
+        self.note_up();
         // Only the first handshake counts.
         let _ = self.lowered.init.set(result.clone());
         let message = envelope::notification("notifications/initialized", "{}");
@@ -429,8 +430,8 @@ impl Session {
             }
             // Outside a call, nobody can be asked.
             let known = self.lowered.roots.lock().clone();
-            let known = known.unwrap_or_else(|| r#"{"roots":[]}"#.to_owned());
-            return Reply::Result(self.with_configured_roots(&known));
+            let known = known.as_deref().unwrap_or(NO_ROOTS);
+            return Reply::Result(self.with_configured_roots(known));
         };
         let reply = tokio::select! {
             biased;
@@ -444,17 +445,6 @@ impl Session {
             }
             reply => reply,
         }
-    }
-
-    fn with_configured_roots(&self, result: &str) -> String {
-        let mut configured = self.configured_roots().peekable();
-        if configured.peek().is_none() {
-            return result.to_owned();
-        }
-        let mut result: Value = serde_json::from_str(result).unwrap_or_else(|_| json!({}));
-        let own = result["roots"].as_array().cloned().unwrap_or_default();
-        result["roots"] = own.into_iter().chain(configured).collect();
-        result.to_string()
     }
 
     /// Asks a question of the upstream. If it is not certain that it belongs to the call, it goes to

@@ -2,19 +2,15 @@
 //! nobody has read. Each principal has a share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use entreat_engine::shares::{Full, Permit, Shares};
-use parking_lot::Mutex;
-use tokio::time::Instant;
+use entreat_engine::shares::{Permit, Shares};
 
 use crate::client::ClientSender;
+use crate::log::Seldom;
 use crate::session::Person;
 
 /// What a small message costs besides its text: its call, its tasks, its entries in tables.
 const OVERHEAD: usize = 4 << 10;
-/// How often the log says that there is none.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Streams take memory in steps of this size; the first is free.
 const STEP: usize = 64 << 10;
 
@@ -32,18 +28,11 @@ pub(crate) struct Memory {
     told: Arc<Told>,
 }
 
-/// When the log was told last that there is no memory: nobody can fill the log by asking for more.
+/// Log lines about memory.
 #[derive(Debug, Default)]
-struct Told(Mutex<Option<Instant>>);
-
-impl Told {
-    fn tell(&self, principal: &str, full: Full) {
-        let mut told = self.0.lock();
-        if told.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
-            *told = Some(Instant::now());
-            tracing::warn!(principal, %full, "no memory");
-        }
-    }
+struct Told {
+    full: Seldom,
+    unread: Seldom,
 }
 
 /// The memory of one principal. Cheap to clone.
@@ -93,7 +82,12 @@ impl Account {
         let bytes = bytes.saturating_add(OVERHEAD);
         let taken = self.shares.take_many(self.principal.clone(), bytes, 0);
         taken
-            .inspect_err(|full| self.told.tell(&self.principal, *full))
+            .inspect_err(|full| {
+                if let Some(count) = self.told.full.count() {
+                    let principal = &*self.principal;
+                    tracing::warn!(principal, %full, count, "no memory");
+                }
+            })
             .ok()
     }
 }
@@ -112,6 +106,14 @@ impl Growing {
         Self {
             account: Some(account),
             ..Self::default()
+        }
+    }
+
+    /// Notes that a queue was given up, since nobody reads it.
+    pub(crate) fn tell_unread(&self) {
+        let told = self.account.as_ref().map(|account| &account.told.unread);
+        if let Some(count) = told.map_or(Some(1), Seldom::count) {
+            tracing::warn!(count, "a client does not read its stream, which was closed");
         }
     }
 
@@ -136,6 +138,15 @@ impl Growing {
         }
         self.taken = steps;
         true
+    }
+}
+
+/// A number of bytes, such as `16 MiB`.
+pub(crate) fn in_words(bytes: usize) -> String {
+    match bytes {
+        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} bytes"),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use entreat_core::schema::Era;
-use entreat_wire::message::{CREATE, ElicitMode};
+use entreat_wire::message::{CREATE, ElicitMode, ROOTS};
 use entreat_wire::seal::Binding;
 
 use crate::approvals::Gate;
@@ -20,6 +20,7 @@ use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::secrets;
 use crate::session::{Change, MAX_HANDSHAKE, Pair, Session};
+use crate::trust::ClientKey;
 
 impl Session {
     /// Finds out which era the upstream speaks, by the first request of a client of 2026-07-28, and
@@ -58,7 +59,12 @@ impl Session {
                     self.lowered_request(&call, &envelope, method, params).await;
                 }
             }
-            Err(error) => call.client.respond(error.to_message(&call.id)),
+            Err(reply) => {
+                if let Reply::Error(error) = &reply {
+                    self.note_down(error);
+                }
+                call.client.respond(reply.to_message(&call.id));
+            }
         }
     }
 
@@ -118,11 +124,37 @@ impl Session {
         let mut state = self.state.lock();
         state.upstream_era = Some(Era::V2026_07_28);
         state.upstream_name = info.as_ref().and_then(capability::name_of);
+        self.note_up();
     }
 
     /// Whether the upstream is told that questions can be shown which this client cannot show.
     pub(crate) fn adds_elicitation(&self, declared: Capabilities) -> bool {
         self.settings().fulfils && self.desk.has_pages() && !declared.shows_everything()
+    }
+
+    /// The parameters of a request with what the gateway adds to the client's capabilities; `None`
+    /// if that is nothing.
+    fn with_added(&self, declared: Capabilities, params: &str) -> Option<String> {
+        let adds_elicitation = self.adds_elicitation(declared);
+        let adds_roots = self.has_configured_roots() && !declared.roots;
+        if !adds_elicitation && !adds_roots {
+            return None;
+        }
+        let mut object = RawObject::parse(params)?;
+        let mut meta = object.parsed_object("_meta").unwrap_or_default();
+        let capabilities = meta.parsed_object(CLIENT_CAPABILITIES);
+        let mut capabilities = capabilities.unwrap_or_default();
+        if adds_roots {
+            capabilities.set("roots", "{}");
+        }
+        let capabilities = if adds_elicitation {
+            capability::with_elicitation(&capabilities)
+        } else {
+            capabilities.text()
+        };
+        meta.set(CLIENT_CAPABILITIES, capabilities);
+        object.set("_meta", meta.text());
+        Some(object.text())
     }
 
     pub(crate) async fn modern_request(
@@ -162,7 +194,7 @@ impl Session {
         params: &str,
         declared: Capabilities,
     ) {
-        let added = self.adds_elicitation(declared).then(|| with_added(params));
+        let added = self.with_added(declared, params);
         self.send_call(call, envelope, added.as_deref()).await;
     }
 
@@ -292,12 +324,19 @@ impl Session {
             self.with_outbound_state(call.method, params, result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)))
         };
-        if !self.settings().fulfils || !self.desk.has_pages() {
+        let has_roots = self.has_configured_roots();
+        let is_for_roots = has_roots && round.questions().any(|(method, _)| method == ROOTS);
+        if !is_for_roots && (!self.settings().fulfils || !self.desk.has_pages()) {
             return relayed();
         }
         let declared = declared(params);
-        let is_native = |(method, params): (&str, &str)| self.is_native(declared, method, params);
-        if round.questions().all(is_native) {
+        let trust = self.trust(&ClientKey::of(params));
+        let shows_forms = declared.form && !trust.is_distrusted;
+        let is_native = |(method, params): (&str, &str)| match method {
+            CREATE => is_native(shows_forms, declared.url, params),
+            _ => true,
+        };
+        if !is_for_roots && round.questions().all(is_native) {
             for (_, params) in round.questions().filter(|(method, _)| *method == CREATE) {
                 self.note_native(params);
             }
@@ -321,11 +360,8 @@ impl Session {
         let flow = self.begin_flow(self.new_handle(), call.method, params, declared)?;
         let object = RawObject::parse(params).unwrap_or_default();
         let binding = self.binding(call.method.name(), &object);
-        let params = if self.adds_elicitation(declared) {
-            with_added(params)
-        } else {
-            params.to_owned()
-        };
+        let added = self.with_added(declared, params);
+        let params = added.unwrap_or_else(|| params.to_owned());
         let method = call.method.name();
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
@@ -347,22 +383,17 @@ impl Session {
         self.attend_noted(&flow, call, binding, true);
         Ok(())
     }
+}
 
-    /// Whether a client of 2026-07-28 shows a question by itself.
-    fn is_native(&self, declared: Capabilities, method: &str, params: &str) -> bool {
-        if method != CREATE {
-            return true;
-        }
-        let Ok(question) = Question::read(params) else {
-            return true;
-        };
-        match question.request.mode() {
-            Ok(ElicitMode::Form { schema }) => {
-                declared.form && !secrets::asks_for_secret(schema) && !self.trust().is_distrusted
-            }
-            Ok(ElicitMode::Url { .. }) => declared.url,
-            Err(_) => true,
-        }
+/// Whether a client of 2026-07-28 shows a question by itself.
+fn is_native(shows_forms: bool, shows_urls: bool, params: &str) -> bool {
+    let Ok(question) = Question::read(params) else {
+        return true;
+    };
+    match question.request.mode() {
+        Ok(ElicitMode::Form { schema }) => shows_forms && !secrets::asks_for_secret(schema),
+        Ok(ElicitMode::Url { .. }) => shows_urls,
+        Err(_) => true,
     }
 }
 
@@ -418,25 +449,6 @@ pub(crate) fn stamp_of(params: &str) -> Stamp {
         capabilities: get(CLIENT_CAPABILITIES).unwrap_or_else(|| "{}".to_owned()),
         log_level: None,
     }
-}
-
-/// Adds elicitation to the capabilities in the parameters of a request.
-fn with_added(params: &str) -> String {
-    let Some(mut object) = RawObject::parse(params) else {
-        return params.to_owned();
-    };
-    let mut meta = object
-        .object("_meta")
-        .map(|meta| meta.to_string())
-        .unwrap_or_default();
-    if let Some(mut parsed) = RawObject::parse(&meta.clone()) {
-        let capabilities = parsed.object(CLIENT_CAPABILITIES).unwrap_or_default();
-        let added = capability::with_elicitation(&capabilities);
-        parsed.set(CLIENT_CAPABILITIES, added);
-        meta = parsed.to_string();
-    }
-    object.set("_meta", meta);
-    object.to_string()
 }
 
 /// The error for a method that the version does not have.

@@ -15,6 +15,7 @@ mod status;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use entreat_core::UnixTime;
@@ -30,6 +31,7 @@ pub use self::status::{LastError, ToolsStatus, UpstreamState, UpstreamStatus};
 use crate::call::Method;
 use crate::client::{ClientSender, Watcher};
 use crate::envelope::{Envelope, Kind};
+use crate::json::RawObject;
 use crate::pins::Pins;
 use crate::session::Session;
 
@@ -40,6 +42,8 @@ pub(crate) struct Observer(Mutex<BTreeMap<String, Arc<Observed>>>);
 pub(crate) struct Observed {
     pub(crate) figures: Figures,
     last_error: Mutex<Option<LastError>>,
+    /// Whether its last connection ended by itself, or did not come to a handshake.
+    is_down: AtomicBool,
     /// The version that it spoke last.
     era: Mutex<Option<Era>>,
     pins: Mutex<Option<Pins>>,
@@ -60,6 +64,7 @@ impl Observer {
         let observed = Arc::new(Observed {
             figures: Figures::new(upstream),
             last_error: Mutex::default(),
+            is_down: AtomicBool::new(false),
             era: Mutex::default(),
             pins: Mutex::default(),
         });
@@ -74,11 +79,27 @@ impl Observed {
         *self.last_error.lock() = Some(LastError { at, message });
     }
 
+    /// Notes why there is no connection to the upstream.
+    pub(crate) fn note_down(&self, at: UnixTime, message: String) {
+        self.note_error(at, message);
+        self.is_down.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes a handshake with the upstream.
+    pub(crate) fn note_up(&self) {
+        self.is_down.store(false, Ordering::Relaxed);
+    }
+
     /// Notes what a session has found out about the upstream, which outlives the session.
     pub(crate) fn note_era(&self, era: Option<Era>) {
         if era.is_some() {
             *self.era.lock() = era;
         }
+    }
+
+    /// The protocol version that it spoke last.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        self.era.lock().map(Era::version)
     }
 
     pub(crate) fn note_pins(&self, pins: Option<&Pins>) {
@@ -89,6 +110,22 @@ impl Observed {
 }
 
 impl Session {
+    /// Notes a handshake with the upstream.
+    pub(crate) fn note_up(&self) {
+        if let Some(observed) = &self.observed {
+            observed.note_up();
+        }
+    }
+
+    /// Notes why there is no handshake with the upstream.
+    pub(crate) fn note_down(&self, error: &str) {
+        if let Some(observed) = &self.observed {
+            let words = RawObject::parse(error).and_then(|error| error.string("message"));
+            let words = words.unwrap_or_else(|| "it refuses the handshake".to_owned());
+            observed.note_down(self.engine().now(), words);
+        }
+    }
+
     /// Counts a question that the client gets as it came, and answers by itself.
     pub(crate) fn note_native(&self, params: &str) {
         if let Some(observed) = &self.observed {

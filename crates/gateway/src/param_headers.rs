@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::json::RawObject;
+use crate::log::Seldom;
 
 const ANNOTATION: &str = "x-mcp-header";
 /// How many tools with such arguments are remembered.
@@ -23,7 +24,7 @@ const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// What the lists of tools that went by said about headers.
 #[derive(Debug, Default)]
-pub(crate) struct ToolHeaders(Mutex<Known>);
+pub(crate) struct ToolHeaders(Mutex<Known>, Seldom);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -138,7 +139,13 @@ impl ToolHeaders {
         let problem = problem?;
         // One line, however many there are.
         let count = count - kept.len();
-        tracing::warn!(count, "tools are left out, the first because {problem}");
+        if let Some(times) = self.1.count() {
+            tracing::warn!(
+                count,
+                times,
+                "tools are left out, the first because {problem}"
+            );
+        }
         let kept = format!("[{}]", kept.join(","));
         list.set("tools", Cow::Owned(kept));
         Some(list.to_string())

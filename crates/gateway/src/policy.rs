@@ -12,6 +12,9 @@ use crate::json::RawObject;
 use crate::pins::{PinMode, Pins};
 use crate::reply::{Reply, code};
 
+/// What is offered of a list that cannot be read without doubt.
+pub(crate) const UNREADABLE: &str = r#"{"resultType":"complete","tools":[]}"#;
+
 /// The longest name of a tool that anything is said about, in characters.
 const MAX_NAME: usize = 256;
 
@@ -84,10 +87,8 @@ impl Policy {
         if self.offers_all() {
             return None;
         }
-        Some(self.without_refused(server, result).unwrap_or_else(|| {
-            tracing::warn!(server, "a list of tools cannot be read");
-            r#"{"resultType":"complete","tools":[]}"#.to_owned()
-        }))
+        let filtered = self.without_refused(server, result);
+        Some(filtered.unwrap_or_else(|| UNREADABLE.to_owned()))
     }
 
     fn without_refused(&self, server: &str, result: &str) -> Option<String> {

@@ -23,12 +23,12 @@ use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp, own_info};
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::session::{Change, Pair, Session, params_with_token};
+use crate::subscriptions::Subscriptions;
 use crate::tasks::AbortOnDrop;
 
-/// The maximum number of resources that a client subscribes to.
-const MAX_SUBSCRIPTIONS: usize = 10_000;
-/// The longest URI of a resource that a client subscribes to, in bytes.
-pub(crate) const MAX_URI: usize = 2 << 10;
+/// The longest log level that is kept, in bytes: the protocol has no longer ones, and each request
+/// says it again.
+pub(crate) const MAX_LEVEL: usize = 64;
 /// The pauses before a stream of notifications is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ pub(crate) struct Raised {
     /// What the server is told of the client, until that changes.
     stamp: Mutex<Option<Arc<Stamp>>>,
     /// The resources that the client subscribes to.
-    uris: watch::Sender<BTreeSet<String>>,
+    uris: watch::Sender<Subscriptions>,
     /// The request of the stream whose notifications pass.
     stream: Mutex<Option<RawId>>,
     /// Woken when the newest stream is acknowledged.
@@ -59,9 +59,9 @@ impl Raised {
 impl Session {
     /// The upstream has no handshake: finds out whether it speaks 2026-07-28.
     pub(crate) fn try_raised(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
-        let (session, call) = (self.clone(), call.clone());
-        let original = Reply::Error(error.to_owned());
+        let (session, call, error) = (self.clone(), call.clone(), error.to_owned());
         if self.client_info().era.is_none() {
+            self.note_down(&error);
             return Change::Pass;
         }
         self.spawn(async move {
@@ -73,7 +73,8 @@ impl Session {
                 session.handshake()
             } else {
                 session.state.lock().pair = Pair::Legacy;
-                original
+                session.note_down(&error);
+                Reply::Error(error)
             };
             session.respond(&call, reply.to_message(&call.id).into());
         });
@@ -99,7 +100,7 @@ impl Session {
         } else {
             capabilities.to_string()
         };
-        if !self.settings().roots.is_empty()
+        if self.has_configured_roots()
             && let Some(mut object) = RawObject::parse(&text.clone())
         {
             object.set("roots", "{}");
@@ -163,22 +164,24 @@ impl Session {
         match method {
             "ping" => {}
             "logging/setLevel" => {
-                *self.raised.log_level.lock() = text("level");
+                let level = text("level");
+                if level.as_ref().is_some_and(|it| it.len() > MAX_LEVEL) {
+                    let error = Reply::error(code::INVALID_PARAMS, "level: there is no such level");
+                    return Some(error);
+                }
+                *self.raised.log_level.lock() = level;
                 self.raised.forget_stamp();
             }
             "resources/subscribe" => {
                 let uri = text("uri").unwrap_or_default();
-                if uri.len() > MAX_URI {
-                    return Some(Reply::error(
-                        code::INVALID_PARAMS,
-                        "params: the URI is too long",
-                    ));
+                let mut added = Ok(false);
+                self.raised.uris.send_if_modified(|uris| {
+                    added = uris.add(uri);
+                    added == Ok(true)
+                });
+                if let Err(refusal) = added {
+                    return Some(refusal);
                 }
-                let is_full = self.raised.uris.borrow().len() >= MAX_SUBSCRIPTIONS;
-                if is_full {
-                    return Some(Reply::failed("too many subscriptions", "busy"));
-                }
-                self.raised.uris.send_if_modified(|uris| uris.insert(uri));
             }
             "resources/unsubscribe" => {
                 let uri = text("uri").unwrap_or_default();
@@ -325,7 +328,7 @@ impl Session {
         let mut current: Option<AbortOnDrop> = None;
         let mut pause = FIRST_PAUSE;
         loop {
-            let Some(filter) = self.filter(&uris.borrow_and_update()) else {
+            let Some(filter) = self.filter(uris.borrow_and_update().uris()) else {
                 if uris.changed().await.is_err() {
                     return;
                 }

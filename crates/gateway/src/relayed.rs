@@ -78,7 +78,7 @@ impl Session {
                 Sealed::Parked(_) => Ok(None),
             },
             Err(reason) => {
-                tracing::warn!(%reason, "a request state was rejected");
+                self.warn("a request state was rejected", reason);
                 Err(refused())
             }
         }

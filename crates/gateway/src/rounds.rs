@@ -10,7 +10,7 @@ use crate::ask::{Question, answer};
 use crate::face::Face;
 use crate::json::{RawObject, quoted};
 use crate::reply::{Reply, code};
-use crate::session::{MAX_QUESTION, Session};
+use crate::session::{MAX_QUESTION, NO_ROOTS, Session};
 
 /// The pauses between rounds without questions.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -188,8 +188,11 @@ async fn one(face: &Face, method: &str, params: &str) -> Reply {
             Err(error) => error,
         },
         SAMPLE if can.sampling => face.push(method, params).await,
-        ROOTS if can.roots => face.push(method, params).await,
-        ROOTS if face.has_configured_roots() => face.configured_roots(),
+        ROOTS if can.roots => match face.push(method, params).await {
+            Reply::Result(result) => Reply::Result(face.with_configured_roots(&result)),
+            error @ Reply::Error(_) => error,
+        },
+        ROOTS if face.has_configured_roots() => Reply::Result(face.with_configured_roots(NO_ROOTS)),
         _ => {
             let server = quoted(&face.server());
             let message =

@@ -47,8 +47,9 @@ pub(crate) fn masked(schema: &Value) -> Value {
 
 fn is_secret(name: &str, property: &Value) -> bool {
     let keyword = |name: &str| property.get(name).and_then(Value::as_str);
-    // Choices are shown anyway, and numbers and yes/no are no secrets.
-    if keyword("type") != Some("string")
+    // Choices are shown anyway, and numbers and yes/no are no secrets. Without a type, or with one
+    // of several, it may be a text.
+    if keyword("type").is_some_and(|kind| kind != "string")
         || property.get("enum").is_some()
         || property.get("oneOf").is_some()
     {
@@ -140,7 +141,13 @@ mod tests {
     #[test]
     fn only_texts_are_secrets() {
         let schema = |property| json!({"type": "object", "properties": {"token": property}});
-        assert!(asks_for_secret(&schema(json!({"type": "string"}))));
+        for property in [
+            json!({"type": "string"}),
+            json!({"type": ["string", "null"]}),
+            json!({}),
+        ] {
+            assert!(asks_for_secret(&schema(property)));
+        }
         for property in [
             json!({"type": "integer"}),
             json!({"type": "boolean"}),

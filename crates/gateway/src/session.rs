@@ -34,10 +34,11 @@ use crate::client::ClientSender;
 use crate::desk::Desk;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::flow::Flows;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Upstream};
 use crate::incoming::{self, Incoming};
 use crate::json::RawObject;
 use crate::legacy::token_in;
+use crate::log::cut;
 use crate::lowered::Lowered;
 use crate::memory::{Account, Room};
 use crate::observe::Observed;
@@ -48,15 +49,20 @@ use crate::random;
 use crate::reply::{Reply, code};
 use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource};
-use crate::side::{Closed, UpstreamEvent, UpstreamReceiver, UpstreamSender};
+use crate::side::{Closed, UpstreamEvent, UpstreamReceiver};
 use crate::trace::{Side, TracedSender};
+use crate::trust::{ClientKey, Trust};
 
 /// How many requests of the upstream are worked on here at once.
-const MAX_SERVED: usize = 100;
+const MAX_SERVED: usize = 1_000;
 /// How many messages of a client of several upstreams wait for one that does not read.
 const MAX_ASIDE: usize = 1_000;
 /// The largest question of an upstream, in bytes of its parameters.
 pub(crate) const MAX_QUESTION: usize = 1 << 20;
+/// The longest id of a request of an upstream, and the longest token for reports on it, in bytes.
+pub(crate) const MAX_ID: usize = 1 << 10;
+/// The answer of somebody who has no roots.
+pub(crate) const NO_ROOTS: &str = r#"{"roots":[]}"#;
 /// The longest handshake of either side, in bytes: what it says is kept with the session.
 pub(crate) const MAX_HANDSHAKE: usize = 256 << 10;
 /// Up to this size, the text of a call is copied: it shares memory with its neighbours, which would
@@ -97,6 +103,8 @@ pub(crate) struct Session {
     pub(crate) upstream_url: Option<String>,
     /// What the upstream is called until it says its name.
     pub(crate) fallback_name: String,
+    /// Whether a person has chosen that name.
+    is_named: bool,
     /// Who is behind the client.
     pub(crate) person: Person,
     /// Where this person is asked what the client cannot show.
@@ -163,20 +171,6 @@ pub(crate) struct ClientInfo {
     pub(crate) name: Option<String>,
 }
 
-/// What is known of how a client treats questions.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is noticed by itself")]
-pub(crate) struct Trust {
-    /// It has answered a question in this session.
-    pub(crate) has_answered: bool,
-    /// It answers for the person, or shows nothing.
-    pub(crate) is_distrusted: bool,
-    /// It has not answered a form in time.
-    pub(crate) is_silent: bool,
-    /// It has not answered a URL in time.
-    pub(crate) is_silent_about_urls: bool,
-}
-
 /// What becomes of a response of the upstream.
 pub(crate) enum Change {
     /// It passes as it came.
@@ -206,12 +200,17 @@ impl Session {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         client: ClientSender,
-        upstream: UpstreamSender,
-        name: &str,
-        url: Option<String>,
+        upstream: &Upstream,
         person: Person,
-        policy: Policy,
     ) -> Arc<Self> {
+        let Upstream {
+            sender,
+            name,
+            is_named,
+            url,
+            policy,
+            ..
+        } = upstream;
         let digits = random::name::<8>(gateway.desk.asker.engine());
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
@@ -223,13 +222,14 @@ impl Session {
         let memory = gateway.memory.for_client(&client, &person);
         Arc::new(Self {
             client,
-            upstream: TracedSender::new(upstream, gateway.trace.clone()),
+            upstream: TracedSender::new(sender.clone(), gateway.trace.clone()),
             observed,
-            upstream_url: url,
-            fallback_name: name.to_owned(),
+            upstream_url: url.clone(),
+            fallback_name: name.clone(),
+            is_named: *is_named,
             desk: gateway.desk.for_person(&person),
             person,
-            policy: policy.for_session(),
+            policy: policy.clone().for_session(),
             has_listed: AtomicBool::new(false),
             list_failed: Mutex::default(),
             negotiating: tokio::sync::Mutex::default(),
@@ -291,7 +291,7 @@ impl Session {
                     self.from_upstream(text, via).await;
                 }
                 UpstreamEvent::Failed { id, failure } => {
-                    tracing::warn!(%failure, "a request got no response");
+                    self.warn("a request got no response", &failure);
                     if let Some(observed) = &self.observed {
                         observed.note_error(self.engine().now(), failure.to_string());
                     }
@@ -343,13 +343,19 @@ impl Session {
     /// Writes to the log what a peer does wrong: one line for each reason in some seconds, so that
     /// it does not fill the log.
     pub(crate) fn warn(&self, what: &'static str, detail: impl fmt::Display) {
-        let now = self.engine().now();
         if tracing::enabled!(tracing::Level::WARN)
-            && let Some(count) = self.log.count(what, now)
+            && let Some(count) = self.told(what)
         {
             let server = &self.fallback_name;
+            let detail = cut(detail);
             tracing::warn!(%server, %detail, count, "{what}");
         }
+    }
+
+    /// Counts something for the log. Returns how many times a line has to report; `None` if there
+    /// was a line a moment ago.
+    pub(crate) fn told(&self, what: &'static str) -> Option<u64> {
+        self.log.count(what, self.engine().now())
     }
 
     pub(crate) fn settings(&self) -> &GatewaySettings {
@@ -372,18 +378,23 @@ impl Session {
         self.state.lock().upstream_era
     }
 
-    /// The upstream's name, as it says it itself.
+    /// The upstream's name, as it says it itself, behind the one that a person has chosen: any
+    /// server can call itself as another does.
     pub(crate) fn server_name(&self) -> String {
-        let name = self.state.lock().upstream_name.clone();
-        name.unwrap_or_else(|| self.fallback_name.clone())
+        let known = &self.fallback_name;
+        match self.state.lock().upstream_name.clone() {
+            Some(own) if self.is_named && own != *known => format!("{known}: {own}"),
+            Some(own) => own,
+            None => known.clone(),
+        }
     }
 
-    pub(crate) fn trust(&self) -> Trust {
-        self.state.lock().trust
+    pub(crate) fn trust(&self, client: &ClientKey) -> Trust {
+        self.state.lock().clients.trust(client)
     }
 
-    pub(crate) fn set_trust(&self, change: impl FnOnce(&mut Trust)) {
-        change(&mut self.state.lock().trust);
+    pub(crate) fn set_trust(&self, client: &ClientKey, change: impl FnOnce(&mut Trust)) {
+        self.state.lock().clients.note(client, change);
     }
 
     pub(crate) fn new_id(&self) -> String {
@@ -394,6 +405,8 @@ impl Session {
     /// Runs work that ends with the session.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Boxed: whatever wraps a future has room for it several times.
+        let work = Box::pin(work);
         self.tasks.spawn(async move {
             stop.run_until_cancelled(work).await;
         });
@@ -440,10 +453,28 @@ impl Session {
         self.take(Incoming::read(text, via), via).await;
     }
 
+    /// Whether what the client sends may have to wait for the upstream.
+    pub(crate) fn makes_clients_wait(&self) -> bool {
+        self.must_list() || self.upstream.is_congested()
+    }
+
+    /// Refuses messages of the client that would have to wait: there is no memory for them.
+    pub(crate) fn refuse_all(&self, messages: &[Bytes], via: &ClientSender) {
+        for text in messages {
+            match Envelope::read(text).map(|envelope| envelope.kind) {
+                Ok(Kind::Request { id, .. }) => {
+                    let busy = Reply::failed("too many calls are open", "busy");
+                    via.respond(busy.to_message(&RawId::new(id)));
+                }
+                _ => self.warn("dropped a message", "the server does not read"),
+            }
+        }
+    }
+
     /// Takes what a client of several upstreams has sent. If this one has it wait, that goes on in
     /// a task, so that no other upstream waits too. Returns whether there was room for that.
     pub(crate) async fn take_aside(self: &Arc<Self>, text: Bytes, via: &ClientSender) -> bool {
-        if !self.must_list() && !self.upstream.is_congested() {
+        if !self.makes_clients_wait() {
             self.from_client(text, via).await;
             return true;
         }

@@ -14,6 +14,7 @@ use entreat_wire::values::{MAX_VALUES, ValueCounter};
 
 use self::lines::Overlong;
 use crate::envelope::{self, RawId};
+use crate::memory::in_words;
 
 /// A message from an upstream server, or the end of something that it was asked.
 #[derive(Debug)]
@@ -82,7 +83,8 @@ impl Failure {
     /// The response is longer than this, or has too many values to be parsed.
     pub(crate) fn too_long(longest: usize) -> Self {
         Self::Unexpected(format!(
-            "a message of more than {longest} bytes or {MAX_VALUES} values"
+            "a message of more than {} or {MAX_VALUES} values",
+            in_words(longest)
         ))
     }
 
@@ -117,7 +119,8 @@ fn too_many_values(text: &[u8]) -> Option<Overlong> {
 
 /// The error for a request of a server that is longer than this, or has too many values.
 fn refusal(id: &RawId, longest: usize) -> Vec<u8> {
-    let text = format!("The message exceeds {longest} bytes or {MAX_VALUES} values");
+    let longest = in_words(longest);
+    let text = format!("The message exceeds {longest} or {MAX_VALUES} values");
     envelope::error(id, &format!(r#"{{"code":-32600,"message":"{text}"}}"#))
 }
 

@@ -16,7 +16,7 @@ mod pushes;
 mod rewrite;
 mod route;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use entreat_core::UnixTime;
+use entreat_engine::LogThrottle;
 use entreat_wire::message::CREATE;
 use parking_lot::Mutex;
 use tokio::io::AsyncRead;
@@ -43,11 +44,13 @@ use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::gateway::Gateway;
 use crate::incoming::{self, Incoming};
 use crate::json::{RawObject, quoted};
+use crate::log::cut;
 use crate::memory::Account;
 use crate::random;
 use crate::reply::Reply;
-use crate::session::{Person, Session};
+use crate::session::{MAX_ID, Person, Session};
 use crate::side::lines::LineSource;
+use crate::subscriptions::Subscriptions;
 
 pub(crate) use self::member::Source;
 pub(crate) use self::part::PartSender;
@@ -79,6 +82,8 @@ pub(crate) struct Union {
     /// Requests of upstreams to the client.
     pushes: Mutex<Pushes>,
     listens: Mutex<Vec<Arc<Listen>>>,
+    /// Log lines about what upstreams do wrong.
+    log: LogThrottle<(usize, &'static str)>,
     prefix: String,
     counter: AtomicU64,
     pub(crate) tasks: TaskTracker,
@@ -93,7 +98,7 @@ struct Kept {
     is_answered: bool,
     level: Option<String>,
     /// The resources that it subscribes to, by upstream.
-    subscriptions: BTreeSet<(usize, String)>,
+    subscriptions: BTreeMap<usize, Subscriptions>,
 }
 
 impl Union {
@@ -122,6 +127,7 @@ impl Union {
             open: OpenRequests::default(),
             pushes: Mutex::default(),
             listens: Mutex::default(),
+            log: LogThrottle::default(),
             prefix: format!("u-{digits}-"),
             counter: AtomicU64::new(0),
             tasks: TaskTracker::new(),
@@ -176,6 +182,20 @@ impl Union {
         Some((self.up(index)?.session.clone(), own))
     }
 
+    /// Writes to the log what an upstream does wrong: one line for each reason in some seconds.
+    fn warn(&self, index: usize, what: &'static str, detail: impl fmt::Display) {
+        if tracing::enabled!(tracing::Level::WARN)
+            && let Some(count) = self.log.count((index, what), self.now())
+        {
+            let (server, detail) = (self.name(index), cut(detail));
+            tracing::warn!(server, %detail, count, "{what}");
+        }
+    }
+
+    fn now(&self) -> UnixTime {
+        self.gateway.desk.asker.engine().now()
+    }
+
     async fn sleep(&self, time: Duration) {
         self.gateway.desk.asker.engine().sleep(time).await;
     }
@@ -188,6 +208,8 @@ impl Union {
     /// Runs work that ends with the union.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Boxed: whatever wraps a future has room for it several times.
+        let work = Box::pin(work);
         self.tasks.spawn(async move {
             stop.run_until_cancelled(work).await;
         });
@@ -233,13 +255,16 @@ impl Union {
         }
     }
 
-    /// Waits while upstreams are being connected to, for a while.
+    /// Waits while upstreams are being connected to, for a while. Whoever asks next does not wait
+    /// for them again: they are announced once they are up.
     async fn settled(&self) {
         let all = futures_util::future::join_all(self.members.iter().map(Member::settled));
         tokio::select! {
             biased;
             _ = all => {}
-            () = self.sleep(self.gateway.settings.stragglers) => {}
+            () = self.sleep(self.gateway.settings.stragglers) => {
+                self.members.iter().for_each(Member::leave_out);
+            }
         }
     }
 
@@ -298,7 +323,11 @@ impl Union {
         if let Some(session) = pushed.session.upgrade() {
             let message = envelope.with_id(&pushed.id);
             if !session.take_aside(message.into(), via).await {
-                tracing::warn!("dropped an answer: the server does not read");
+                self.warn(
+                    pushed.upstream,
+                    "dropped an answer",
+                    "the server does not read",
+                );
             }
         }
     }
@@ -379,9 +408,14 @@ impl Union {
             && let Some(mut meta) = object.object("_meta").map(RawObject::into_owned)
             && let Some(old) = meta.get("progressToken").map(str::to_owned)
         {
-            meta.set("progressToken", known.as_str().to_owned());
+            if old.len() > MAX_ID {
+                // Nobody can report on it.
+                meta.remove("progressToken");
+            } else {
+                meta.set("progressToken", known.as_str().to_owned());
+                token = Some(old);
+            }
             object.set("_meta", meta.to_string());
-            token = Some(old);
             changed = Some(object.to_string());
         }
         let pushed = Pushed {

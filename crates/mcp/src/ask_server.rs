@@ -199,7 +199,7 @@ impl From<AskError> for Failure {
 
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
-        Self::Refused(error.to_string())
+        Self::Refused(format!("{error}."))
     }
 }
 

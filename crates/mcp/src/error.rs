@@ -129,10 +129,13 @@ impl AskError {
             | Self::WithinOnce(_)
             | Self::UnstableQuestion(_)
             | Self::Once { .. }
-            | Self::Client(_)
             | Self::Disconnected
             | Self::CallEnded
             | Self::NotWrapped => None,
+            Self::Client(message) => Some(format!(
+                "The client answered with an error: {message}. Call again with `wait: false` to \
+                 ask on a page instead."
+            )),
             Self::Declined { .. }
             | Self::Cancelled { .. }
             | Self::TimedOut { .. }

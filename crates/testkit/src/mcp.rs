@@ -415,6 +415,13 @@ impl<S: AsyncRead + AsyncWrite> Client<S> {
         self.write(&message).await;
     }
 
+    /// Answers a question with an error, as a client that fails to show it.
+    pub async fn fail(&mut self, id: Value, message: &str) {
+        let error = json!({"code": -32603, "message": message});
+        let message = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        self.write(&message).await;
+    }
+
     /// Waits for the next notification of this method and returns its parameters.
     pub async fn hear(&mut self, method: &str) -> Value {
         loop {

@@ -112,6 +112,7 @@ impl Server {
         let port = echo.port;
         let config = format!(
             "listen = '127.0.0.1:0'\nstore = 'memory'\nhttp.connections_per_address = 20000\n\
+             limits.requests_per_second = 'none'\n\
              [[upstream]]\nname = 'echo'\nurl = 'http://127.0.0.1:{port}/mcp'\n\
              questions_per_minute = 1000000\n{more}"
         );

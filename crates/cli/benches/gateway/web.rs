@@ -392,6 +392,11 @@ impl Connection {
                 continue;
             };
             let head = head + 4;
+            assert!(
+                self.buffer.starts_with(b"HTTP/1.1 2"),
+                "{}",
+                String::from_utf8_lossy(&self.buffer)
+            );
             if memmem::find(&self.buffer[..head], b"chunked").is_some() {
                 if self.buffer.ends_with(b"\r\n0\r\n\r\n") {
                     return (head, self.buffer.len());

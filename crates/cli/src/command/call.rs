@@ -24,7 +24,7 @@ use crate::input::{MAX_ANSWER_BYTES, Source};
 use crate::language::LanguageArg;
 use crate::signals::Signals;
 use crate::texts::Texts;
-use crate::{duration, output, runtime};
+use crate::{browser, duration, output, runtime};
 
 mod arguments;
 mod bar;
@@ -54,7 +54,7 @@ pub(super) use server::{Header, header};
 )]
 pub(crate) struct Args {
     /// The tool to call, and the server's URL if it is not a command
-    #[arg(value_name = "TOOL> <URL", num_args = 0..=2)]
+    #[arg(value_name = "TOOL URL", num_args = 0..=2)]
     words: Vec<String>,
     /// The command that starts the server on stdio
     #[arg(last = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
@@ -301,13 +301,16 @@ async fn call(
         script.check_all_used()?;
         Ok(exit)
     };
-    let exit = tokio::select! {
-        exit = work => exit,
-        signal = signals.next() => Ok(signal),
+    let (exit, is_interrupted) = tokio::select! {
+        exit = work => (exit, false),
+        signal = signals.next() => (Ok(signal), true),
     };
     // Closes the connection; a child process exits then.
     let _ = running.cancel().await;
     print_held(stderr.as_ref());
+    if !is_interrupted && shown.pages.is_some_and(|pages| pages.has_shown()) {
+        browser::wait_for_closing_page(&mut signals).await;
+    }
     exit
 }
 

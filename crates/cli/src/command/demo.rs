@@ -63,8 +63,6 @@ Answer there, which takes about a minute; the answer is printed here. To end the
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
 /// The timeout of a form that sets none. Long, since its author may be editing it.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
-/// How long the closing page stays available.
-const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
@@ -127,11 +125,7 @@ async fn demonstrate(
         Err(error) => Err(error),
     };
     if answered_by_hand && exit.is_ok() {
-        // The browser still has to load the closing page.
-        tokio::select! {
-            () = tokio::time::sleep(CLOSING_PAGE_GRACE) => {}
-            _ = signals.next() => {}
-        }
+        browser::wait_for_closing_page(&mut signals).await;
     }
     entreat.shutdown().await;
     exit

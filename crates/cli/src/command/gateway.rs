@@ -53,7 +53,7 @@ enum GatewayCommand {
 
 #[derive(clap::Args)]
 struct ServerArgs {
-    /// The name of a server; all without it
+    /// The name of a server; without it, all servers
     name: Option<String>,
     #[command(flatten)]
     shared: ConfigArgs,
@@ -199,6 +199,7 @@ fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
             sender,
             receiver,
             name: upstream.name.clone(),
+            is_named: true,
             url,
             policy: policy.clone(),
         })

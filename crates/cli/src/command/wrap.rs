@@ -103,8 +103,8 @@ Examples:
   entreat wrap https://example.com/mcp
   entreat wrap --trace /tmp/server.jsonl -- my-server
 
-Exit codes: that of the server's command; 0 for a URL, when the client disconnected; 2 wrong usage or
-settings, or a command that can't be started; above 128: ended by a signal.";
+Exit codes: that of the server's command; 0 for a URL, when the client disconnected; 2 wrong usage
+or settings, or a command that can't be started; above 128: ended by a signal.";
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let environment = context.environment();
@@ -206,6 +206,7 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
             sender: UpstreamSender::Http(sender),
             receiver: UpstreamReceiver::Http(receiver),
             name: args.name.clone().or(name).unwrap_or_else(|| url.clone()),
+            is_named: args.name.is_some(),
             url: Some(url.clone()),
             policy: Policy::default(),
         });
@@ -223,6 +224,7 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
         sender: UpstreamSender::Child(sender),
         receiver: UpstreamReceiver::Child(receiver),
         name: args.name.clone().unwrap_or(name),
+        is_named: args.name.is_some(),
         url: None,
         policy: Policy::default(),
     })

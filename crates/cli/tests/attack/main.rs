@@ -19,6 +19,7 @@ mod control_http;
 mod control_json;
 mod folder;
 mod gateway;
+mod gateway_costs;
 mod gateway_floods;
 mod gateway_servers;
 mod gateway_world;

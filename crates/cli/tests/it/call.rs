@@ -252,6 +252,9 @@ fn a_person_answers_on_a_page() {
         let checked = page.checked().body;
         assert!(checked.contains("Answer is required"), "{checked}");
         assert_eq!(page.post("f.answer=Ada", "send").status, 303);
+        // The browser can load it although the call is over.
+        let closing = page.closing().body;
+        assert!(closing.contains("Answer sent"), "{closing}");
         let run = session.wait();
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.stdout.contains("Ada"), "{}", run.stdout);

@@ -96,6 +96,25 @@ fn hello() -> Value {
 }
 
 #[test]
+fn a_check_says_what_each_server_is_and_offers() {
+    let folder = configured();
+    let file = folder.path().join("entreat.toml");
+    let text = std::fs::read_to_string(&file).expect("it is there");
+    let text = text.replacen("\n\n", "\ntools.deny = ['as*']\n\n", 1);
+    std::fs::write(&file, text).expect("it is ours");
+    let config = file.to_str().expect("text");
+    let mut check = command(&["gateway", "check", "--config", config]);
+    let done = check.output().expect("it runs");
+    assert_eq!(done.status.code(), Some(1));
+    let said = String::from_utf8(done.stdout).expect("text");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    assert_eq!(lines[0], "old: o 1 (2025-11-25), 1 tool (1 not offered)");
+    assert_eq!(lines[1], "new: new 0 (2026-07-28), 1 tool");
+    assert!(lines[2].starts_with("down: "), "{said}");
+}
+
+#[test]
 fn an_old_client_works_with_servers_of_both_versions_as_one() {
     let folder = configured();
     let mut client = Client::start(folder.path());

@@ -211,6 +211,12 @@ impl Page {
         read_answer(begin_with(&self.address, &head, &self.lines, ""))
     }
 
+    /// The page of a question that has settled.
+    pub(crate) fn closing(&self) -> Answer {
+        let head = format!("GET {}", self.here);
+        read_answer(begin_with(&self.address, &head, &self.lines, ""))
+    }
+
     /// Presses a button with these fields filled in.
     pub(crate) fn post(&self, fields: &str, button: &str) -> Answer {
         let body = format!("_csrf={}&_f=0&{fields}&_do={button}", self.csrf);

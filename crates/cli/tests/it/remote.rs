@@ -74,6 +74,40 @@ fn a_list_goes_on_where_the_page_before_says() {
 }
 
 #[test]
+fn live_questions_of_both_statuses_are_listed_together_and_page_by_page() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    let mut ids: Vec<String> = (0..4)
+        .map(|_| service.call("elicitation/create", &form())["elicitationId"].take())
+        .map(|id| id.as_str().unwrap().to_owned())
+        .collect();
+    for id in [&ids[0], &ids[2]] {
+        let begun = json!({"elicitationId": id, "responses": {}, "partial": true});
+        service.call("elicitation/submit", &begun);
+    }
+    let cancelled = run(&service, &["cancel", &ids[3]]);
+    assert_eq!(cancelled.code, 0, "{}", cancelled.stderr);
+    let live = |args: &[&str]| {
+        let all = [&["list", "--status", "live", "--json"][..], args].concat();
+        let listed = run(&service, &all);
+        assert_eq!(listed.code, 0, "{}", listed.stderr);
+        let page: Value = serde_json::from_str(&listed.stdout).unwrap();
+        let records = page["elicitations"].as_array().unwrap().iter();
+        let ids = records.map(|it| it["elicitationId"].as_str().unwrap().to_owned());
+        let next = page["nextCursor"].as_str().map(str::to_owned);
+        (ids.collect::<Vec<_>>(), next)
+    };
+    ids.truncate(3);
+    ids.sort_by(|one, other| other.cmp(one));
+    assert_eq!(live(&[]), (ids.clone(), None));
+    let (first, next) = live(&["--limit", "2"]);
+    assert_eq!(first, ids[..2]);
+    let rest = live(&["--limit", "2", "--cursor", &next.unwrap()]);
+    assert_eq!(rest, (ids[2..].to_vec(), None));
+    assert_eq!(service.end().code, 0);
+}
+
+#[test]
 fn a_result_is_shown_only_when_it_is_asked_for() {
     let folder = folder();
     let service = Service::start(folder.path(), &["--store", "memory"]);

@@ -67,6 +67,8 @@ fn a_call_waits_for_its_approval_on_a_page() {
     let (page, handle) = client.asked("ask_status", &arguments);
     let html = page.checked().body;
     assert!(html.contains("Run ask_status on people?"), "{html}");
+    // Not by `gateway`, which nobody knows.
+    assert!(html.contains("a program that calls itself"), "{html}");
     assert!(
         html.contains("send.yes") && html.contains("send.no"),
         "{html}"

@@ -57,6 +57,12 @@ impl BrowserPresenter {
         Texts::of(&self.messages)
     }
 
+    /// Whether it has shown a page. The last one should stay available for a moment after its
+    /// question has settled: the browser still has to load the closing page.
+    pub fn has_shown(&self) -> bool {
+        self.entreat.initialized()
+    }
+
     /// Shuts down the pages.
     pub async fn shutdown(self) {
         if let Some(entreat) = self.entreat.into_inner() {

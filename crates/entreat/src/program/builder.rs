@@ -422,6 +422,16 @@ impl Builder {
         if self.mcp.asker.is_none() {
             self.pages.unnamed_askers.insert(MCP.to_owned());
         }
+        // It tells people nothing; unless whoever runs the service has chosen it.
+        #[cfg(feature = "gateway")]
+        if !self
+            .askers
+            .iter()
+            .any(|asker| asker.name == super::GATEWAY_ASKER)
+        {
+            let name = super::GATEWAY_ASKER.to_owned();
+            self.pages.unnamed_askers.insert(name);
+        }
         // MCP messages and posted forms are subject to the same limits.
         #[cfg(feature = "mcp")]
         {

@@ -174,7 +174,7 @@ impl Gate {
             Ok(Decided::TimedOut) => Verdict::TimedOut,
             Ok(Decided::Withdrawn) => Verdict::Withdrawn,
             Err(error) => {
-                tracing::warn!(%error, "an approval reached nobody");
+                self.session.warn("an approval reached nobody", &error);
                 Verdict::Unasked(error.to_string())
             }
         }

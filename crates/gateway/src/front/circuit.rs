@@ -1,6 +1,6 @@
 //! Keeps a server that cannot stay up from being started over and over.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +23,7 @@ const REST: Duration = Duration::from_secs(60);
 /// A circuit for each server and principal: who can end a server must not keep it from others.
 /// Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Circuits(Arc<Mutex<All>>);
-
-#[derive(Debug, Default)]
-struct All {
-    circuits: HashMap<(String, String), Circuit>,
-    /// The servers of which the last that is known is that they ended.
-    down: HashSet<String>,
-}
+pub(crate) struct Circuits(Arc<Mutex<HashMap<(String, String), Circuit>>>);
 
 impl Circuits {
     /// Whether a server may be started now.
@@ -38,38 +31,26 @@ impl Circuits {
         self.with(server, person, |circuit| circuit.admits(now))
     }
 
-    /// Notes that a server was started.
-    pub(super) fn note_start(&self, server: &str) {
-        self.0.lock().down.remove(server);
-    }
-
     /// Notes that a server ended by itself or could not be started, and why.
     pub(super) fn note_end(&self, gateway: &Gateway, server: &str, person: &Person, why: String) {
         let now = gateway.desk.asker.engine().now();
         if let Some(observer) = &gateway.observer {
-            observer.of(server).note_error(now, why);
+            observer.of(server).note_down(now, why);
         }
         self.with(server, person, |circuit| circuit.note_end(now));
-        self.0.lock().down.insert(server.to_owned());
     }
 
     /// Until when a server is left alone, whoever it is for.
     pub(super) fn open_until(&self, server: &str, now: UnixTime) -> Option<UnixTime> {
-        let all = self.0.lock();
-        let circuits = all.circuits.iter();
-        let circuits = circuits.filter(|((name, _), _)| name == server);
+        let circuits = self.0.lock();
+        let circuits = circuits.iter().filter(|((name, _), _)| name == server);
         let open = circuits.filter_map(|(_, circuit)| circuit.open_until(now));
         open.max()
     }
 
-    /// Whether the last that is known of a server is that it ended.
-    pub(super) fn is_down(&self, server: &str) -> bool {
-        self.0.lock().down.contains(server)
-    }
-
     fn with<T>(&self, server: &str, person: &Person, work: impl FnOnce(&mut Circuit) -> T) -> T {
         let key = (server.to_owned(), person.principal.clone());
-        work(self.0.lock().circuits.entry(key).or_default())
+        work(self.0.lock().entry(key).or_default())
     }
 
     /// How a union connects to a server: not while it keeps ending.
@@ -88,9 +69,8 @@ impl Circuits {
                     return Err(io::Error::other("it keeps ending; try again in a minute"));
                 }
                 let connected = connect();
-                match &connected {
-                    Ok(_) => circuit.circuits.note_start(&circuit.name),
-                    Err(error) => circuit.note_end(not_started(error)),
+                if let Err(error) = &connected {
+                    circuit.note_end(not_started(error));
                 }
                 connected
             }),

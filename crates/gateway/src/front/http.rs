@@ -6,20 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, BodyDataStream};
+use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
-use entreat_engine::fair_queue::FairQueue;
 use entreat_engine::{ActError, Asker};
-use entreat_wire::values::ValueCounter;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use memchr::memchr2;
 use serde_json::value::RawValue;
 
+use super::body::Bodies;
 use super::live::{FrontSettings, Live, Route, Sessions, Target};
 use super::modern_headers;
 use super::stream::{Next, Reader, Stream};
@@ -45,11 +44,6 @@ const PRIMED_VERSION: &str = "2025-11-25";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The interval of comments on a silent stream, so that nobody between takes it for dead.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Bodies up to this size are read without a permit.
-const SMALL: usize = 64 << 10;
-/// How many larger ones are read at once, in total and of one principal.
-const LARGE_BODIES: usize = 8;
-const LARGE_BODIES_EACH: usize = 2;
 
 /// Serves upstream servers over Streamable HTTP: each at `/mcp/NAME`, and all as one at `/mcp`.
 /// Cheap to clone.
@@ -63,7 +57,7 @@ pub struct Front(Arc<Inner>);
 struct Inner {
     routes: Vec<Route>,
     sessions: Arc<Sessions>,
-    large_bodies: FairQueue<String>,
+    bodies: Bodies,
 }
 
 impl Front {
@@ -73,12 +67,13 @@ impl Front {
     ///
     /// Outside a Tokio runtime.
     pub fn new(gateway: Arc<Gateway>, routes: Vec<Route>, settings: FrontSettings) -> Self {
+        let bodies = Bodies::new(&settings);
         let sessions = Sessions::new(gateway, settings);
         sessions.recover();
         Self(Arc::new(Inner {
             routes,
             sessions: Arc::new(sessions),
-            large_bodies: FairQueue::new(LARGE_BODIES, LARGE_BODIES_EACH),
+            bodies,
         }))
     }
 
@@ -144,7 +139,8 @@ impl Front {
                     let text = "Content-Type must be application/json";
                     return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
-                match self.body(&person, &headers, body).await {
+                let memory = self.0.sessions.memory_of(&person);
+                match self.0.bodies.read(&person, &memory, &headers, body).await {
                     Ok(body) => {
                         if let Some(refusal) = charge_batch(asker.as_ref(), &body) {
                             return refusal;
@@ -158,41 +154,6 @@ impl Front {
             Method::DELETE => self.delete(target, &person, &headers),
             _ => not_allowed(),
         }
-    }
-
-    /// Reads a body of bounded size and number of values. Only so many large ones are read at once,
-    /// and of one principal not all of them, since each may take its time.
-    async fn body(
-        &self,
-        person: &Person,
-        headers: &HeaderMap,
-        body: Body,
-    ) -> Result<Bytes, Response> {
-        let settings = &self.0.sessions.settings;
-        let length = headers.get(header::CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if length.is_some_and(|length| length > settings.max_message) {
-            return Err(too_large());
-        }
-        let mut body = body.into_data_stream();
-        let mut read = Vec::with_capacity(length.unwrap_or_default().min(SMALL));
-        let timeout = settings.body_timeout;
-        let is_over = read_up_to(&mut body, &mut read, SMALL, timeout).await?;
-        if !is_over {
-            let _permit = self.0.large_bodies.acquire(person.principal.clone()).await;
-            // The wait for a turn does not count.
-            let is_over = read_up_to(&mut body, &mut read, settings.max_message, timeout).await?;
-            if !is_over {
-                return Err(too_large());
-            }
-            if ValueCounter::check(&read).is_err() {
-                return Err(refuse(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "the message has too many values",
-                ));
-            }
-        }
-        Ok(read.into())
     }
 
     async fn post(
@@ -487,32 +448,6 @@ fn charge_batch(asker: Option<&Asker>, body: &[u8]) -> Option<Response> {
     None
 }
 
-/// Reads a body until it ends or is longer than this. Returns whether it has ended.
-async fn read_up_to(
-    body: &mut BodyDataStream,
-    read: &mut Vec<u8>,
-    limit: usize,
-    timeout: Duration,
-) -> Result<bool, Response> {
-    let reading = async {
-        while read.len() <= limit {
-            match body.next().await {
-                Some(Ok(data)) => read.extend_from_slice(&data),
-                Some(Err(_)) => return Err(refuse(StatusCode::BAD_REQUEST, "the body broke off")),
-                None => return Ok(true),
-            }
-        }
-        Ok(false)
-    };
-    match tokio::time::timeout(timeout, reading).await {
-        Ok(read) => read,
-        Err(_) => Err(refuse(
-            StatusCode::REQUEST_TIMEOUT,
-            "the body took too long to arrive",
-        )),
-    }
-}
-
 /// Responds with a stream, which begins with a message that was read already.
 fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: Form) -> Response {
     let mut begin = Vec::new();
@@ -765,12 +700,8 @@ fn failed(status: StatusCode, code: i32, text: &str) -> Response {
     )
 }
 
-fn refuse(status: StatusCode, text: &str) -> Response {
+pub(super) fn refuse(status: StatusCode, text: &str) -> Response {
     failed(status, code::INVALID_REQUEST, text)
-}
-
-fn too_large() -> Response {
-    refuse(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long")
 }
 
 fn not_allowed() -> Response {

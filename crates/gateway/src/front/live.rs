@@ -84,6 +84,8 @@ pub(super) struct Sessions {
     /// Clients of 2026-07-28 have none: those that are alike share one.
     modern: Mutex<HashMap<Class, Arc<Live>>>,
     shares: Shares<String>,
+    /// Connections of principals to each server, by its name.
+    connections: Mutex<HashMap<String, Shares<String>>>,
     circuits: Circuits,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -130,10 +132,22 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// Takes messages, which goes on if this future is dropped.
+    /// Takes messages, which goes on if this future is dropped. Those that have to wait for a server
+    /// take memory; without any, they are refused.
     pub(super) async fn take(&self, messages: Vec<Bytes>, via: ClientSender) {
+        let room = match self {
+            Self::One(session) if session.makes_clients_wait() => {
+                let Some(room) = session.memory.take(messages.iter().map(Bytes::len).sum()) else {
+                    return session.refuse_all(&messages, &via);
+                };
+                Some(room)
+            }
+            // A union takes memory for each message that waits.
+            Self::One(_) | Self::All(_) => None,
+        };
         let service = self.clone();
         let mut taking = Box::pin(async move {
+            let _room = room;
             for message in messages {
                 match &service {
                     Self::One(session) => session.from_client(message, &via).await,
@@ -196,7 +210,13 @@ pub(super) struct Live {
     streams: Mutex<Streams>,
     used: Mutex<UnixTime>,
     stop: CancellationToken,
-    _permit: Permit<String>,
+    _places: Places,
+}
+
+/// What a session takes of its principal's shares until everything of it has ended.
+struct Places {
+    _session: Permit<String>,
+    _connections: Vec<Permit<String>>,
 }
 
 #[derive(Default)]
@@ -210,6 +230,7 @@ impl Sessions {
         Self {
             // Twice, for those that are ending.
             shares: Shares::new(settings.sessions, 2 * settings.sessions_per_principal),
+            connections: Mutex::default(),
             gateway,
             settings,
             starting: Mutex::default(),
@@ -310,28 +331,20 @@ impl Sessions {
         idle: Duration,
     ) -> Result<Arc<Live>, Reply> {
         let client = ClientSender::Stream(general.clone());
-        let (permit, service, upstream) = match target {
+        let (places, service, upstream) = match target {
             Target::One(route) => {
-                let (permit, upstream) = self.connect(route, person)?;
-                let session = Session::new(
-                    self.gateway.clone(),
-                    client,
-                    upstream.sender.clone(),
-                    &route.name,
-                    upstream.url.clone(),
-                    person.clone(),
-                    upstream.policy.clone(),
-                );
-                (permit, Service::One(session), Some(upstream))
+                let (places, upstream) = self.connect(route, person)?;
+                let session = Session::new(self.gateway.clone(), client, &upstream, person.clone());
+                (places, Service::One(session), Some(upstream))
             }
             Target::All(routes) => {
-                let permit = self.permit(target, person)?;
+                let places = self.places(target, person)?;
                 let sources = routes
                     .iter()
                     .map(|route| self.circuits.guard(&self.gateway, route, person));
                 let sources = sources.collect();
                 let union = Union::new(self.gateway.clone(), client, sources, person.clone());
-                (permit, Service::All(union), None)
+                (places, Service::All(union), None)
             }
         };
         let live = Arc::new(Live {
@@ -343,7 +356,7 @@ impl Sessions {
             streams: Mutex::default(),
             used: Mutex::new(self.now()),
             stop: self.stop.child_token(),
-            _permit: permit,
+            _places: places,
         });
         let (sessions, running) = (self.clone(), live.clone());
         self.tasks
@@ -352,13 +365,13 @@ impl Sessions {
     }
 
     /// Connects to an upstream for a session of its own.
-    fn connect(&self, route: &Route, person: &Person) -> Result<(Permit<String>, Upstream), Reply> {
+    fn connect(&self, route: &Route, person: &Person) -> Result<(Places, Upstream), Reply> {
         let name = &route.name;
         if !self.circuits.admits(name, person, self.now()) {
             let message = format!("the server {name:?} keeps ending; try again in a minute");
             return Err(Reply::failed(&message, "upstream_down"));
         }
-        let permit = self.permit(Target::One(route), person)?;
+        let places = self.places(Target::One(route), person)?;
         let upstream = (route.connect)().map_err(|error| {
             tracing::warn!(server = %name, %error, "the server cannot be started");
             let why = not_started(&error);
@@ -366,13 +379,13 @@ impl Sessions {
             let message = format!("the server {name:?} cannot be started: {error}");
             Reply::failed(&message, "upstream_unreachable")
         })?;
-        self.circuits.note_start(name);
-        Ok((permit, upstream))
+        Ok((places, upstream))
     }
 
     /// Reserves a session for a principal; the longest idle one of its own gives way.
-    fn permit(&self, target: Target<'_>, person: &Person) -> Result<Permit<String>, Reply> {
+    fn places(&self, target: Target<'_>, person: &Person) -> Result<Places, Reply> {
         let principal = &person.principal;
+        let mut connections = Vec::new();
         for route in target.routes() {
             let on_route = |live: &&Arc<Live>| {
                 live.person.principal == *principal && live.uses(route) && !live.is_ending()
@@ -386,6 +399,18 @@ impl Sessions {
                 );
                 return Err(Reply::failed(&message, "busy"));
             }
+            // Twice, for those that are ending: a server may take its time for that.
+            let mut all = self.connections.lock();
+            let shares = all
+                .entry(route.name.clone())
+                .or_insert_with(|| Shares::new(usize::MAX, 2 * route.per_principal));
+            connections.push(shares.take(principal.clone()).map_err(|_| {
+                let name = &route.name;
+                let message = format!(
+                    "too many connections to the server {name:?} have not ended yet; try again later"
+                );
+                Reply::failed(&message, "busy")
+            })?);
         }
         let busy = || Reply::failed("too many sessions are open; try again later", "busy");
         let is_own = |live: &Arc<Live>| live.person.principal == *principal && !live.is_ending();
@@ -395,7 +420,11 @@ impl Sessions {
         {
             return Err(busy());
         }
-        self.shares.take(principal.clone()).map_err(|_| busy())
+        let session = self.shares.take(principal.clone()).map_err(|_| busy())?;
+        Ok(Places {
+            _session: session,
+            _connections: connections,
+        })
     }
 
     fn all(&self) -> Vec<Arc<Live>> {
@@ -443,9 +472,10 @@ impl Sessions {
         self.modern
             .lock()
             .retain(|_, other| !Arc::ptr_eq(other, &live));
+        // Boxed, as all that comes after: the task of an idle session has no room for it.
         match &live.service {
-            Service::One(session) => session.end().await,
-            Service::All(union) => union.end().await,
+            Service::One(session) => Box::pin(session.end()).await,
+            Service::All(union) => Box::pin(union.end()).await,
         }
         live.general.end();
         for stream in live.streams.lock().open.values() {
@@ -458,7 +488,7 @@ impl Sessions {
                     .note_end(&self.gateway, name, &live.person, why);
             }
             (None, Some(upstream)) => {
-                upstream.close().await;
+                Box::pin(upstream.close()).await;
             }
             (None, None) => {}
         }
@@ -493,7 +523,6 @@ impl Sessions {
             seen.era = session.upstream_era().or(seen.era);
         }
         seen.retry_at = self.circuits.open_until(route, self.now());
-        seen.is_down = self.circuits.is_down(route);
         match &self.gateway.observer {
             Some(observer) => observer.of(route).status(route, seen),
             None => Observer::new().of(route).status(route, seen),

@@ -229,7 +229,7 @@ impl Queue {
         }
         let bytes = self.waiting.bytes + message.len();
         if bytes > MAX_BYTES || !self.memory.resize(bytes + self.kept_bytes) {
-            tracing::warn!("a client does not read its stream, which was closed");
+            self.memory.tell_unread();
             self.is_closed = true;
             self.waiting = Waiting::default();
             self.memory.resize(self.kept_bytes);

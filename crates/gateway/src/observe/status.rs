@@ -1,5 +1,7 @@
 //! The state of one upstream, for operators.
 
+use std::sync::atomic::Ordering;
+
 use entreat_core::UnixTime;
 use entreat_core::schema::Era;
 use serde::Serialize;
@@ -93,8 +95,6 @@ pub(crate) struct Seen {
     /// The version of one that has spoken.
     pub(crate) era: Option<Era>,
     pub(crate) retry_at: Option<UnixTime>,
-    /// Whether the last connection ended by itself, or could not be made.
-    pub(crate) is_down: bool,
 }
 
 impl Observed {
@@ -111,13 +111,13 @@ impl Observed {
         });
         UpstreamStatus {
             name: name.to_owned(),
-            version: self.era.lock().map(Era::version),
+            version: self.version(),
             state: match seen {
                 Seen { sessions: 1.., .. } => UpstreamState::Running,
                 Seen {
                     retry_at: Some(_), ..
                 } => UpstreamState::CircuitOpen,
-                Seen { is_down: true, .. } => UpstreamState::Down,
+                Seen { .. } if self.is_down.load(Ordering::Relaxed) => UpstreamState::Down,
                 Seen { .. } => UpstreamState::Idle,
             },
             retry_at: seen.retry_at,

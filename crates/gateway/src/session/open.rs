@@ -9,13 +9,14 @@ use entreat_core::schema::Era;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{ClientInfo, Pair, Session, Trust};
+use super::{ClientInfo, Pair, Session};
 use crate::call::Call;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::{RawObject, quoted};
 use crate::kept::Given;
 use crate::reply::Reply;
+use crate::trust::Clients;
 
 /// The maximum number of requests of a client that are open at once.
 const MAX_OPEN: usize = 10_000;
@@ -38,7 +39,7 @@ pub(crate) struct State {
     pub(crate) client: Arc<ClientInfo>,
     pub(crate) upstream_name: Option<String>,
     pub(crate) upstream_era: Option<Era>,
-    pub(super) trust: Trust,
+    pub(super) clients: Clients,
     /// Requests to the upstream that have no response.
     pub(super) requests: HashMap<RawId, Pending>,
     /// Whether the upstream is gone: nobody would end a further request to it.
@@ -106,6 +107,24 @@ impl Session {
             Some(token) => with_token(&message, &token).unwrap_or(message),
             None => message,
         })
+    }
+
+    /// Sends a call under a new id to an upstream that does not have it, or not any more.
+    pub(crate) async fn send_again(&self, call: &Arc<Call>) {
+        let Ok(envelope) = Envelope::read(&call.message) else {
+            return;
+        };
+        let id = self.state.lock().reopen(call);
+        // Cancelled before it was open at the server: then nobody else has closed it.
+        if call.cancelled.is_cancelled() {
+            return self.state.lock().forget_request(&id);
+        }
+        let message = envelope.with_id(&id);
+        let token = call.upstream_token();
+        let message = token
+            .and_then(|token| with_token(&message, &token))
+            .unwrap_or(message);
+        self.upstream.send(message).await;
     }
 
     /// Takes over the request of a call that is open at the upstream: its response comes here.
@@ -532,7 +551,7 @@ impl State {
     }
 
     /// Sends a call to the upstream once more, under a new id.
-    pub(crate) fn reopen(&mut self, call: &Arc<Call>) -> RawId {
+    fn reopen(&mut self, call: &Arc<Call>) -> RawId {
         let seq = call.seq().unwrap_or(0);
         let id = self.mint();
         *call.upstream_id.lock() = Some(id.clone());
@@ -542,7 +561,7 @@ impl State {
     }
 
     /// Forgets a request that was not sent.
-    pub(crate) fn forget_request(&mut self, id: &RawId) {
+    fn forget_request(&mut self, id: &RawId) {
         self.requests.remove(id);
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Pair, Session};
 use crate::json::{RawObject, quoted};
+use crate::policy::UNREADABLE;
 use crate::reply::Reply;
 
 /// How many pages of a list of tools are read.
@@ -88,6 +89,10 @@ impl Session {
         if is_last {
             self.has_listed.store(true, Ordering::Relaxed);
         }
-        self.policy.filtered(&self.fallback_name, result)
+        let filtered = self.policy.filtered(&self.fallback_name, result);
+        if filtered.as_deref() == Some(UNREADABLE) {
+            self.warn("a list of tools cannot be read", "none of them is offered");
+        }
+        filtered
     }
 }

@@ -24,6 +24,7 @@ pub use launch::{LAUNCH, exec_bound_to_parent};
 use self::group::Group;
 use super::lines::{Line, LineSource, Outbox, Overlong};
 use super::{Closed, Failure, UpstreamEvent, refusal, too_many_values};
+use crate::log::Seldom;
 
 /// How long a server may take to exit once its stdin is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -77,6 +78,7 @@ impl Child {
             noise: sink,
             life: handle.life.clone(),
             handle: handle.clone(),
+            told: Seldom::default(),
             is_closed: false,
         };
         Ok((ChildSender(handle), receiver))
@@ -95,6 +97,7 @@ pub struct ChildReceiver {
     noise: Stderr,
     life: watch::Receiver<Life>,
     handle: Arc<Handle>,
+    told: Seldom,
     is_closed: bool,
 }
 
@@ -209,7 +212,9 @@ impl ChildReceiver {
     fn too_long(&self, message: &Overlong) -> Option<UpstreamEvent> {
         let longest = self.longest;
         let failure = Failure::too_long(longest);
-        tracing::warn!("the server sent something too long: {failure}");
+        if let Some(count) = self.told.count() {
+            tracing::warn!(count, "the server sent something too long: {failure}");
+        }
         let id = message.id.clone()?;
         if message.has_method {
             self.handle.outbox.push(refusal(&id, longest));

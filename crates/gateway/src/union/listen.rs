@@ -19,8 +19,9 @@ use crate::json::RawObject;
 use crate::meta::SUBSCRIPTION_ID;
 use crate::reply::Reply;
 
-/// How many notifications wait until the stream is acknowledged.
+/// How many notifications wait until the stream is acknowledged, and how many bytes they have.
 const MAX_WAITING: usize = 256;
+const MAX_WAITING_BYTES: usize = 256 << 10;
 /// The pauses before a stream to an upstream that has ended is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -43,6 +44,7 @@ struct State {
     is_acknowledged: bool,
     /// What came before the acknowledgement.
     waiting: Vec<Vec<u8>>,
+    waiting_bytes: usize,
     /// The resources that are watched.
     uris: BTreeSet<String>,
     pauses: HashMap<usize, Duration>,
@@ -72,7 +74,10 @@ impl Listen {
         if state.is_acknowledged {
             // Within the lock, so that none overtakes another.
             self.client.push(message);
-        } else if state.waiting.len() < MAX_WAITING {
+        } else if state.waiting.len() < MAX_WAITING
+            && state.waiting_bytes + message.len() <= MAX_WAITING_BYTES
+        {
+            state.waiting_bytes += message.len();
             state.waiting.push(message);
         }
     }

@@ -17,6 +17,7 @@ use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::json::{RawObject, quoted};
 use crate::links::{self, RESUME};
+use crate::log::cut;
 use crate::memory::{Growing, Room};
 use crate::modern::declared;
 use crate::reply::{Reply, code, error_code};
@@ -226,13 +227,11 @@ impl Union {
         let mut merged = BTreeMap::new();
         for (index, read) in reads {
             let read = read.and_then(|listed| self.merge(list, index, &listed, &mut merged));
-            match read {
-                Ok(()) => {}
-                Err(reason) => {
-                    let server = self.name(index);
-                    let method = list.method();
-                    tracing::warn!(server, method, reason, "a server is left out of a list");
-                }
+            // Those that are down have been in the log when that began.
+            if let Err(reason) = read
+                && self.up(index).is_some()
+            {
+                self.warn(index, "a server is left out of a list", reason);
             }
         }
         if list == List::Tools
@@ -294,7 +293,11 @@ impl Union {
                 .memory
                 .take(all.iter().map(|name| 2 * name.len()).sum());
             let room = room.ok_or(NO_ROOM)?;
-            names.lock().set(&self.upstream_names(), index, all, room);
+            let left_out = names.lock().set(&self.upstream_names(), index, all, room);
+            if let Some(name) = left_out {
+                let what = "names are left out: others have them already";
+                self.warn(index, what, format_args!("such as {name}"));
+            }
         }
         for (key, entry) in keyed {
             let known = match names {
@@ -333,7 +336,7 @@ impl Union {
             let result = match asked.await {
                 Reply::Result(result) => result,
                 Reply::Error(error) if error_code(&error) == Some(NO_METHOD) => return Ok(listed),
-                Reply::Error(error) => return Err(error),
+                Reply::Error(error) => return Err(cut(error)),
             };
             let result = RawObject::parse(&result).ok_or("its list is not an object")?;
             let page = result.get(list.member()).unwrap_or("[]");
@@ -342,9 +345,8 @@ impl Union {
             for entry in page {
                 bytes += entry.get().len();
                 if listed.entries.len() >= MAX_ENTRIES || bytes > MAX_BYTES {
-                    let server = &up.part.words.name;
-                    let method = list.method();
-                    tracing::warn!(%server, method, "the rest of a list is left out: it is too long");
+                    let what = "the rest of a list is left out";
+                    self.warn(up.part.index, what, "it is too long");
                     return Ok(listed);
                 }
                 if !listed.memory.resize(bytes) {

@@ -19,6 +19,7 @@ use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::gateway::Upstream;
 use crate::json::quoted;
+use crate::log::cut;
 use crate::reply::Reply;
 use crate::session::{MAX_HANDSHAKE, Session};
 use crate::side::Closed;
@@ -105,6 +106,17 @@ impl Member {
             Status::Up(up) => Some(up.clone()),
             Status::Starting | Status::Down(_) => None,
         }
+    }
+
+    /// Goes on without it, if it is still being connected to.
+    pub(super) fn leave_out(&self) {
+        self.status.send_if_modified(|status| {
+            let is_starting = matches!(status, Status::Starting);
+            if is_starting {
+                *status = Status::Down("it does not respond".into());
+            }
+            is_starting
+        });
     }
 
     /// Waits while it is being connected to.
@@ -202,12 +214,12 @@ impl Union {
         };
         let mut pause = FIRST_PAUSE;
         loop {
-            let began = self.gateway.desk.asker.engine().now();
+            let began = self.now();
             let Some(End { reason, was_up }) = self.attend(member, index).await else {
                 return;
             };
             let name = &member.source.name;
-            let lasted = self.gateway.desk.asker.engine().now().since(began);
+            let lasted = self.now().since(began);
             if lasted >= LASTED {
                 pause = FIRST_PAUSE;
             }
@@ -254,11 +266,8 @@ impl Union {
         let session = Session::new(
             self.gateway.clone(),
             ClientSender::Part(general),
-            upstream.sender.clone(),
-            name,
-            upstream.url.clone(),
+            &upstream,
             self.person.clone(),
-            upstream.policy.clone(),
         );
         session.become_part();
         // Nothing was sent before.
@@ -298,8 +307,7 @@ impl Union {
             (member.source.ended)(closed);
         } else {
             if let (Some(observed), Some(reason)) = (&session.observed, &reason) {
-                let now = self.gateway.desk.asker.engine().now();
-                observed.note_error(now, reason.clone());
+                observed.note_down(self.now(), reason.clone());
             }
             upstream.close().await;
         }
@@ -335,7 +343,7 @@ impl Union {
                 let message = error["message"]
                     .as_str()
                     .unwrap_or("it refuses the handshake");
-                Err(message.to_owned())
+                Err(cut(message))
             }
         }
     }
@@ -352,10 +360,13 @@ impl Union {
             // Within the lock, so that whatever is set from now on finds the upstream.
             let kept = self.kept.lock();
             member.status.send_replace(Status::Up(up.clone()));
-            let uris = kept.subscriptions.iter();
-            let uris = uris.filter(|(owner, _)| *owner == index);
-            let uris: Vec<String> = uris.map(|(_, uri)| uri.clone()).collect();
-            (kept.is_initialized, kept.level.clone(), uris)
+            let subscriptions = kept.subscriptions.get(&index);
+            let uris = subscriptions.map(|it| it.uris().clone());
+            (
+                kept.is_initialized,
+                kept.level.clone(),
+                uris.unwrap_or_default(),
+            )
         };
         if is_ready {
             up.tell_initialized().await;
@@ -386,8 +397,7 @@ impl Union {
             () = self.sleep(self.gateway.settings.stragglers) => return,
         };
         if let Reply::Error(error) = reply {
-            let server = &up.part.words.name;
-            tracing::warn!(%server, method, error, "a setting of the client was refused");
+            self.warn(up.part.index, "a setting of the client was refused", error);
         }
     }
 }

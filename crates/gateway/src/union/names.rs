@@ -18,8 +18,6 @@ const SEPARATOR: &str = "__";
 const MAX_NAME: usize = 64;
 /// How many characters of a longer name are kept, before `_` and its hash.
 const KEPT: usize = MAX_NAME - 9;
-/// How many names that are left out the log tells apart.
-const MAX_TOLD: usize = 10;
 /// The scheme of the resources of apps, by which their hosts know them.
 const APP: &str = "ui://";
 
@@ -48,14 +46,21 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Notes all names of an upstream, in place of those that it had.
-    pub(super) fn set(&mut self, upstreams: &[&str], index: usize, names: Vec<String>, room: Room) {
+    /// Notes all names of an upstream, in place of those that it had. Returns the first name that
+    /// two upstreams would have, if there is one.
+    pub(super) fn set(
+        &mut self,
+        upstreams: &[&str],
+        index: usize,
+        names: Vec<String>,
+        room: Room,
+    ) -> Option<String> {
         self.listed.resize_with(upstreams.len(), Default::default);
         if let Some(listed) = self.listed.get_mut(index) {
             *listed = (names, Some(room));
         }
         self.owners.clear();
-        let mut left_out = 0;
+        let mut left_out = None;
         for (index, (upstream, (names, _))) in upstreams.iter().zip(&self.listed).enumerate() {
             for name in names {
                 if name == PART_RESUME {
@@ -64,22 +69,12 @@ impl Table {
                 let known = joined(upstream, name);
                 let owner = (index, name.clone());
                 let first = self.owners.entry(known).or_insert_with(|| owner.clone());
-                if *first != owner {
-                    left_out += 1;
-                    if left_out <= MAX_TOLD {
-                        let joined = joined(upstream, name);
-                        tracing::warn!(
-                            server = upstream,
-                            name,
-                            "is left out: another has the name {joined} already"
-                        );
-                    }
+                if *first != owner && left_out.is_none() {
+                    left_out = Some(joined(upstream, name));
                 }
             }
         }
-        if let Some(more @ 1..) = left_out.checked_sub(MAX_TOLD) {
-            tracing::warn!(more, "names are left out: others have them already");
-        }
+        left_out
     }
 
     /// Whose a name is, and what it is called there.
@@ -168,10 +163,14 @@ mod tests {
         let mut table = Table::default();
         let memory = Memory::new(1 << 20, 100).of("");
         let room = || memory.take(0).unwrap();
-        table.set(&upstreams, 1, vec!["x".to_owned(), "y".to_owned()], room());
+        assert_eq!(
+            table.set(&upstreams, 1, vec!["x".to_owned(), "y".to_owned()], room()),
+            None
+        );
         assert_eq!(table.owner("a___x"), Some((1, "x".to_owned())));
         // The first upstream keeps its names, whoever lists first.
-        table.set(&upstreams, 0, vec!["_x".to_owned()], room());
+        let left_out = table.set(&upstreams, 0, vec!["_x".to_owned()], room());
+        assert_eq!(left_out.as_deref(), Some("a___x"));
         assert_eq!(table.owner("a___x"), Some((0, "_x".to_owned())));
         assert_eq!(table.known("a_", 1, "x"), None);
         assert_eq!(table.known("a_", 1, "y"), Some("a___y".to_owned()));

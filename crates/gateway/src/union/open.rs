@@ -17,6 +17,8 @@ pub(super) struct OpenRequests(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     requests: Mutex<HashMap<RawId, Vec<Entry>>>,
+    /// How many there are.
+    count: AtomicUsize,
     next: AtomicU64,
 }
 
@@ -55,6 +57,7 @@ impl OpenRequests {
         };
         let mut requests = self.0.requests.lock();
         requests.entry(id.clone()).or_default().push(entry);
+        self.0.count.fetch_add(1, Ordering::Relaxed);
         request
     }
 
@@ -70,11 +73,11 @@ impl OpenRequests {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.requests.lock().is_empty()
+        self.len() == 0
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.requests.lock().values().map(Vec::len).sum()
+        self.0.count.load(Ordering::Relaxed)
     }
 }
 
@@ -93,6 +96,7 @@ impl OpenRequest {
 impl Drop for OpenRequest {
     fn drop(&mut self) {
         let mut requests = self.all.0.requests.lock();
+        self.all.0.count.fetch_sub(1, Ordering::Relaxed);
         if let Some(entries) = requests.get_mut(&self.id) {
             entries.retain(|entry| entry.number != self.number);
             if entries.is_empty() {

@@ -16,16 +16,12 @@ use crate::json::{RawObject, quoted};
 use crate::links::{PART_RESUME, RESUME};
 use crate::meta;
 use crate::modern::no_method;
-use crate::raised::MAX_URI;
+use crate::raised::MAX_LEVEL;
 use crate::reply::{Reply, code};
 use crate::session::MAX_HANDSHAKE;
 
 /// How long an unknown name is not looked up again.
 const KNOWN: Duration = Duration::from_secs(2);
-/// The maximum number of resources that a client subscribes to.
-const MAX_SUBSCRIPTIONS: usize = 10_000;
-/// The longest log level that is set again when an upstream begins anew, in bytes.
-const MAX_LEVEL: usize = 64;
 
 /// Where a request goes.
 enum Target {
@@ -233,17 +229,12 @@ impl Union {
         if let Target::Upstream(index, params) = &target
             && let Some(uri) = named(params, "uri")
         {
-            if uri.len() > MAX_URI {
-                return Err(Reply::error(code::INVALID_PARAMS, "uri: longer than 2 KiB"));
-            }
             let mut kept = self.kept.lock();
-            let key = (*index, uri);
+            let subscriptions = kept.subscriptions.entry(*index).or_default();
             if method == "resources/unsubscribe" {
-                kept.subscriptions.remove(&key);
-            } else if kept.subscriptions.len() < MAX_SUBSCRIPTIONS {
-                kept.subscriptions.insert(key);
-            } else if !kept.subscriptions.contains(&key) {
-                return Err(Reply::failed("too many subscriptions", "busy"));
+                subscriptions.remove(&uri);
+            } else {
+                subscriptions.add(uri)?;
             }
         }
         Ok(target)
@@ -254,7 +245,6 @@ impl Union {
         self.settled().await;
         let ups = {
             let mut kept = self.kept.lock();
-            // The protocol has no longer ones.
             kept.level = named(params, "level").filter(|level| level.len() <= MAX_LEVEL);
             self.all_up()
         };
@@ -361,7 +351,10 @@ impl Union {
                 let down: Vec<&str> = down.map(|member| member.source.name.as_str()).collect();
                 let mut message = format!("Unknown {what}: {name}");
                 if !down.is_empty() {
-                    message = format!("{message} (not available now: {})", down.join(", "));
+                    message = format!(
+                        "{message} (servers that are not available now: {})",
+                        down.join(", ")
+                    );
                 }
                 Err(Reply::error(code::INVALID_PARAMS, &message))
             };

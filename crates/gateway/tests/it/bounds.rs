@@ -1,9 +1,12 @@
 //! What one client or server can take from the gateway, and from the others.
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderValue, Request, StatusCode};
 use entreat_gateway::front::FrontSettings;
 use entreat_gateway::{ApprovalAction, ApprovalRule, GatewaySettings, Policy};
 use futures_util::{StreamExt as _, stream};
@@ -47,6 +50,54 @@ async fn large_bodies_of_one_leave_room_for_those_of_others() {
     assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
     for it in &stuck {
         it.abort();
+    }
+}
+
+#[tokio::test]
+async fn each_message_of_a_batch_counts_towards_the_rate_of_its_asker() {
+    let web = Web::new(Ways::None).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let mut settings = web.world.engine.asker_settings().clone();
+    settings.limits.requests_per_second = NonZeroU32::new(20);
+    let asker = web.world.engine.asker_with("ada", settings);
+    let sent = async |count: usize| {
+        let notification = json!({"jsonrpc": "2.0", "method": "notifications/x"});
+        let mut request = session.request(vec![notification; count].into());
+        request.extensions_mut().insert(asker.clone());
+        web.send("ada", request).await.status()
+    };
+    assert_eq!(sent(100).await, StatusCode::TOO_MANY_REQUESTS);
+    server.nothing().await;
+    web.world.clock.advance(Duration::from_secs(10));
+    assert_eq!(sent(5).await, StatusCode::ACCEPTED);
+    for _ in 0..5 {
+        server.next().await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_read_before_it_is_refused() {
+    let web = Web::new(Ways::None).await;
+    let (session, _server) = web.begin("ada", json!({})).await;
+    for has_length in [true, false] {
+        // Many clients read no response before all was sent.
+        let (sent, unsent) = (Arc::new(AtomicUsize::new(0)), 20);
+        let counted = sent.clone();
+        let chunks = stream::iter(0..unsent).map(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 1 << 20]))
+        });
+        let mut request = session.request(json!({}));
+        *request.body_mut() = Body::from_stream(chunks);
+        if has_length {
+            let length = HeaderValue::from(unsent << 20);
+            request.headers_mut().insert("content-length", length);
+        }
+        let reply = web.post_request(&session, request).await.unwrap();
+        assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(sent.load(Ordering::Relaxed), unsent);
+        let error = reply.json().await["error"]["message"].clone();
+        assert_eq!(error, "the message is longer than 16 MiB");
     }
 }
 
@@ -186,6 +237,106 @@ async fn open_calls_take_their_principals_share_of_memory() {
 }
 
 #[tokio::test]
+async fn what_waits_for_a_server_takes_its_principals_share_of_memory() {
+    let settings = GatewaySettings {
+        memory: 16 << 20,
+        ..GatewaySettings::default()
+    };
+    let web = Web::of(
+        World::with(Ways::None, settings).await,
+        FrontSettings::default(),
+    );
+    let (adas, mut server) = web.begin("ada", json!({})).await;
+    let large = json!({"jsonrpc": "2.0", "method": "notifications/x",
+        "params": {"text": "x".repeat(1 << 20)}});
+    // The server reads nothing: some are queued in front of it, the others wait.
+    let mut waiting = Vec::new();
+    for _ in 0..24 {
+        let sent = web.post(&adas, large.clone());
+        settle().await;
+        if !sent.is_finished() {
+            waiting.push(sent);
+        }
+    }
+    assert_eq!(waiting.len(), 3, "a quarter of 16 MiB");
+    let mut medium = call(1);
+    medium["params"]["arguments"] = json!({"text": "x".repeat(60 << 10)});
+    let mut refused = None;
+    for _ in 0..40 {
+        let sent = web.post(&adas, medium.clone());
+        settle().await;
+        if sent.is_finished() {
+            refused = Some(sent.await.unwrap().json().await);
+            break;
+        }
+    }
+    let refused = refused.expect("there is no end");
+    assert_eq!(refused["error"]["data"]["reason"], "busy", "{refused}");
+    // What waits goes on when the server reads again.
+    while !waiting.iter().all(tokio::task::JoinHandle::is_finished) {
+        server.whole_line().await;
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_that_wait_take_their_principals_share_of_memory() {
+    let settings = GatewaySettings {
+        memory: 1 << 20,
+        ..GatewaySettings::default()
+    };
+    let web = Web::of(
+        World::with(Ways::None, settings).await,
+        FrontSettings::default(),
+    );
+    let (adas, _server) = web.begin("ada", json!({})).await;
+    let stuck: Vec<_> = (0..3)
+        .map(|_| web.post_request(&adas, endless(&adas)))
+        .collect();
+    settle().await;
+    let refused = web.post_request(&adas, endless(&adas));
+    settle().await;
+    assert!(refused.is_finished(), "it waits");
+    let refused = refused.await.unwrap();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    for it in &stuck {
+        assert!(!it.is_finished());
+        it.abort();
+    }
+}
+
+/// What a client begins with.
+fn hello() -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": L11, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}})
+}
+
+#[tokio::test]
+async fn connections_that_have_not_ended_yet_count_too() {
+    let web = Web::new(Ways::None).await;
+    let mut servers = Vec::new();
+    // Each session gives way to a newer one, and no server goes when it is told to. Three are
+    // allowed here, and three that end.
+    for _ in 0..6 {
+        let (_session, server) = web.begin("ada", json!({})).await;
+        servers.push(server);
+    }
+    let session = |who: &str| Session {
+        who: who.to_owned(),
+        path: "/mcp/one",
+        id: None,
+    };
+    let refused = web.post(&session("ada"), hello());
+    settle().await;
+    assert!(refused.is_finished(), "another server was started");
+    let refused = refused.await.unwrap();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    web.begin("bob", json!({})).await;
+    servers.remove(0);
+    settle().await;
+    web.begin("ada", json!({})).await;
+}
+
+#[tokio::test]
 async fn who_ends_a_server_again_and_again_does_not_take_it_from_others() {
     let web = Web::new(Ways::None).await;
     for _ in 0..5 {
@@ -193,14 +344,12 @@ async fn who_ends_a_server_again_and_again_does_not_take_it_from_others() {
         drop(server);
         settle().await;
     }
-    let hello = |who: &str| Session {
-        who: who.to_owned(),
+    let session = Session {
+        who: "ada".to_owned(),
         path: "/mcp/one",
         id: None,
     };
-    let asked = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": L11, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}});
-    let refused = web.post(&hello("ada"), asked).await.unwrap();
+    let refused = web.post(&session, hello()).await.unwrap();
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     web.begin("bob", json!({})).await;
 }

@@ -40,6 +40,7 @@ pub(crate) fn scripted_routes(servers: &Arc<Mutex<Vec<Peer>>>, per_principal: us
                 let (sender, receiver) = pipe::connect(reader, writer);
                 servers.lock().push(Peer::new(server));
                 Ok(Upstream {
+                    is_named: true,
                     sender,
                     receiver,
                     name: name.clone(),
@@ -746,6 +747,20 @@ async fn a_question_that_the_client_does_not_read_goes_another_way() {
     let page = web.world.opened().await;
     web.world.answer(&page, json!({"name": "Bob"})).await;
     assert_eq!(server.next().await["result"]["content"]["name"], "Bob");
+}
+
+#[tokio::test]
+async fn a_page_has_the_servers_name_in_the_configuration_before_the_one_it_gives_itself() {
+    let web = Web::new(Ways::Browser).await;
+    let (session, mut server) = web.begin("ada", json!({})).await;
+    let _waiting = web.post(&session, call(1));
+    settle().await;
+    server.next().await;
+    server.request(0, "elicitation/create", name_form()).await;
+    let page = web.world.opened().await;
+    let status = web.world.question(&page).status().await.unwrap();
+    let extras = status.record().request.extras.as_ref().unwrap();
+    assert_eq!(extras.introduced_as.as_deref(), Some("one: files"));
 }
 
 #[tokio::test]

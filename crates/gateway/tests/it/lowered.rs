@@ -292,10 +292,7 @@ async fn what_a_call_reports_between_its_rounds_comes_with_the_next() {
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
     pair.client.request(1, "tools/call", params.clone()).await;
     pair.lower().await;
-    let told = pair.server.next().await;
-    assert_eq!(told["method"], "logging/setLevel");
-    pair.server.reply(&told, json!({})).await;
-    let asked = pair.server.next().await;
+    let asked = pair.set_level().await;
     let token = asked["params"]["_meta"]["progressToken"].clone();
     assert_ne!(token, "one");
     pair.server
@@ -347,7 +344,7 @@ async fn a_call_that_has_not_asked_gets_its_logs_at_once_and_is_cancelled_at_the
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
     pair.client.request(1, "tools/call", params).await;
     pair.lower().await;
-    let asked = pair.server.next().await;
+    let asked = pair.set_level().await;
     let log = json!({"level": "info", "data": "x"});
     pair.server
         .notify("notifications/message", log.clone())
@@ -610,4 +607,63 @@ async fn a_server_that_is_slow_to_start_is_known_by_what_it_answers_first() {
         let listed = pair.client.next().await;
         assert_eq!(listed["result"]["resultType"], "complete", "{listed}");
     }
+}
+
+/// Has one of several clients call a tool that asks a form; returns the call at the server, and the
+/// round that the client gets.
+async fn asked_on(world: &World, pair: &mut Pair, params: &Value, id: u64) -> (Value, Value) {
+    pair.client.request(id, "tools/call", params.clone()).await;
+    if id == 1 {
+        pair.lower().await;
+    }
+    let asked = pair.server.next().await;
+    pair.server.ask(id, name_form()).await;
+    let round = next_round(world, pair).await;
+    key(&round, "elicitation/create");
+    (asked, round)
+}
+
+#[tokio::test]
+async fn what_one_client_does_says_nothing_of_another_that_declares_the_same() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    let of = |client: &str| {
+        let mut params = call(json!({"of": client}), all());
+        params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = json!(client);
+        params
+    };
+    let accept = json!({"action": "accept", "content": {"name": "Ada"}});
+    let (asked, round) = asked_on(&world, &mut pair, &of("shows"), 1).await;
+    let mut params = of("shows");
+    params["requestState"] = round["result"]["requestState"].clone();
+    params["inputResponses"] = json!({key(&round, "elicitation/create"): accept});
+    world.clock.advance(Duration::from_secs(1));
+    pair.client.request(2, "tools/call", params).await;
+    assert_eq!(pair.server.next().await["result"], accept);
+    pair.server.reply(&asked, text("done")).await;
+    assert_eq!(pair.client.next().await["result"], complete(text("done")));
+    // One that never answers gets a page.
+    let (asked, _) = asked_on(&world, &mut pair, &of("shows nothing"), 3).await;
+    world.pass(Duration::from_secs(30)).await;
+    let page = world.opened().await;
+    world.answer(&page, json!({"name": "Bob"})).await;
+    assert_eq!(pair.server.next().await["result"]["action"], "accept");
+    pair.server.reply(&asked, text("done")).await;
+    // The other is asked itself, as before.
+    asked_on(&world, &mut pair, &of("shows"), 4).await;
+    world.pass(Duration::from_secs(60)).await;
+    world.nothing_opened().await;
+}
+
+#[tokio::test]
+async fn a_hundred_requests_of_a_server_that_wait_keep_no_other_from_being_passed() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    begin(&mut pair, all()).await;
+    for id in 0..101 {
+        pair.server.request(id, "roots/list", json!({})).await;
+    }
+    let round = next_round(&world, &mut pair).await;
+    let requests = round["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 101);
 }

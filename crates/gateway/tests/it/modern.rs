@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use entreat_gateway::{GatewaySettings, Root};
 use serde_json::{Value, json};
 
 use crate::world::{Pair, Ways, World, discovered, modern, name_form, text};
@@ -144,4 +145,59 @@ async fn a_server_that_refuses_the_version_that_it_names_is_asked_once_more() {
     pair.server.fail(&asked, error).await;
     pair.discover().await;
     assert_eq!(pair.client.next().await["result"], discovered());
+}
+
+/// A gateway that offers a folder besides those of the client.
+async fn with_root(ways: Ways, fulfils: bool) -> World {
+    let root = Root {
+        uri: "file:///srv".to_owned(),
+        name: None,
+    };
+    let settings = GatewaySettings {
+        roots: vec![root],
+        fulfils,
+        ..GatewaySettings::default()
+    };
+    World::with(ways, settings).await
+}
+
+#[tokio::test]
+async fn folders_of_the_gateway_are_offered_to_servers_of_this_version_too() {
+    for (ways, fulfils, roots) in [
+        (Ways::Browser, true, json!({})),
+        (Ways::Browser, true, json!({"roots": {}})),
+        (Ways::None, false, json!({})),
+        (Ways::None, false, json!({"roots": {}})),
+    ] {
+        let world = with_root(ways, fulfils).await;
+        let mut pair = world.connect();
+        let mut capabilities = roots.clone();
+        capabilities["elicitation"] = json!({"form": {}, "url": {}});
+        first(&mut pair, capabilities.clone()).await;
+        let params = call(capabilities.clone());
+        pair.client.request(1, "tools/call", params.clone()).await;
+        let asked = pair.server.next().await;
+        let told = &asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        assert_eq!(told["roots"], json!({}), "{told}");
+        let round = json!({"resultType": "input_required", "requestState": "theirs",
+            "inputRequests": {"r": {"method": "roots/list", "params": {}}}});
+        pair.server.reply(&asked, round).await;
+        let mut expected = vec![json!({"uri": "file:///srv"})];
+        if roots != json!({}) {
+            world.pass(Duration::from_millis(50)).await;
+            let shown = pair.client.next().await;
+            let requests = shown["result"]["inputRequests"].as_object().unwrap();
+            let key = requests.keys().next().unwrap();
+            let mut params = params;
+            params["requestState"] = shown["result"]["requestState"].clone();
+            params["inputResponses"] = json!({key: {"roots": [{"uri": "file:///home"}]}});
+            pair.client.request(2, "tools/call", params).await;
+            expected.insert(0, json!({"uri": "file:///home"}));
+        }
+        let retry = pair.server.next().await;
+        let listed = &retry["params"]["inputResponses"]["r"]["roots"];
+        assert_eq!(listed.as_array(), Some(&expected));
+        pair.server.reply(&retry, complete(text("done"))).await;
+        assert_eq!(pair.client.next().await["result"], complete(text("done")));
+    }
 }

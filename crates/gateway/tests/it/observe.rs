@@ -285,6 +285,7 @@ impl Web {
                 let (sender, receiver) = pipe::connect(reader, writer);
                 connected.lock().push(Peer::new(server));
                 Ok(Upstream {
+                    is_named: false,
                     sender,
                     receiver,
                     name: "good".to_owned(),
@@ -426,6 +427,38 @@ async fn a_server_that_does_not_start_is_down_and_then_left_alone() {
     web.world.clock.advance(Duration::from_secs(61));
     assert_eq!(web.status("bad").await.state, UpstreamState::Down);
     assert_eq!(web.status("good").await.state, UpstreamState::Idle);
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_handshake_is_down_until_it_takes_one() {
+    let web = Web::new(None).await;
+    let error = json!({"code": -32603, "message": "the disk is full"});
+    for is_up in [false, true] {
+        let waiting = web.post("/mcp/good", None, &hello());
+        settle().await;
+        let mut server = web.servers.lock().pop().unwrap();
+        let told = server.next().await;
+        let result = json!({"protocolVersion": L11, "capabilities": {},
+            "serverInfo": {"name": "files", "version": "1"}});
+        if is_up {
+            server.reply(&told, result).await;
+        } else {
+            server.fail(&told, error.clone()).await;
+            // Perhaps it speaks 2026-07-28.
+            let asked = server.next().await;
+            server.fail(&asked, error.clone()).await;
+        }
+        waiting.await.unwrap();
+        let status = web.status("good").await;
+        let expected = if is_up {
+            (UpstreamState::Running, 1)
+        } else {
+            (UpstreamState::Down, 0)
+        };
+        assert_eq!((status.state, status.sessions), expected);
+        let error = status.last_error.unwrap();
+        assert_eq!(error.message, "the disk is full");
+    }
 }
 
 #[tokio::test]

@@ -415,3 +415,22 @@ async fn a_round_may_have_a_hundred_questions_and_no_more() {
     assert_eq!(ended["error"]["data"]["reason"], "too_many_questions");
     pair.server.nothing().await;
 }
+
+#[tokio::test]
+async fn what_the_gateway_keeps_for_a_client_is_bounded() {
+    let world = World::new(Ways::None).await;
+    let mut pair = world.connect();
+    pair.initialize_raised(L11, json!({})).await;
+    let level = json!({"level": "x".repeat(65)});
+    pair.client.request(1, "logging/setLevel", level).await;
+    let refused = pair.client.next().await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    // 512 URIs of 2 KiB, which the server is told in each new filter.
+    for id in 0..513 {
+        let uri = json!({"uri": format!("{id:0>2048}")});
+        pair.client.request(id, "resources/subscribe", uri).await;
+        let answer = pair.client.next().await;
+        let is_refused = answer["error"]["data"]["reason"] == "busy";
+        assert_eq!(is_refused, id == 512, "{answer}");
+    }
+}

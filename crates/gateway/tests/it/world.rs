@@ -97,6 +97,7 @@ impl World {
         let (reader, writer) = split(theirs);
         let (sender, receiver) = pipe::connect(reader, writer);
         let upstream = Upstream {
+            is_named: false,
             sender,
             receiver,
             name: "server".to_owned(),
@@ -270,6 +271,14 @@ impl Pair {
         let initialized = self.server.next().await;
         assert_eq!(initialized["method"], "notifications/initialized");
         told["params"].clone()
+    }
+
+    /// Has the server agree to log what a call asked for; returns the call's own request.
+    pub(crate) async fn set_level(&mut self) -> Value {
+        let told = self.server.next().await;
+        assert_eq!(told["method"], "logging/setLevel", "{told}");
+        self.server.reply(&told, json!({})).await;
+        self.server.next().await
     }
 }
 

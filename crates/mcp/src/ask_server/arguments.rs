@@ -119,11 +119,14 @@ impl Arguments {
             .as_u64()
             .filter(|number| (minimum..=maximum).contains(number));
         number.map(Some).ok_or_else(|| {
-            format!(
-                "`{name}` must be a whole number from {minimum} to {maximum}; {value} was sent."
-            )
+            let wanted = whole_number(&minimum.into(), &maximum.into());
+            format!("`{name}` must be {wanted}; {value} was sent.")
         })
     }
+}
+
+fn whole_number(minimum: &Value, maximum: &Value) -> String {
+    format!("a whole number from {minimum} to {maximum}")
 }
 
 fn unknown(name: &str, tool: &str, properties: &JsonObject) -> Refusal {
@@ -163,18 +166,18 @@ fn of_type(name: &str, schema: &Value, value: Value) -> Result<Value, Refusal> {
             "`{name}` must be a list, such as [\"yes\", \"no\"]."
         ));
     }
-    let wanted = match wanted {
-        "object" => "an object",
-        "array" => "a list",
-        "integer" => "a whole number",
-        "boolean" => "true or false",
-        _ => "a string",
-    };
     // How such an object looks is in its description.
     let about = schema["description"]
         .as_str()
-        .filter(|_| wanted == "an object");
+        .filter(|_| wanted == "object");
     let about = about.map(|about| format!(" {about}")).unwrap_or_default();
+    let wanted = match wanted {
+        "object" => "an object".to_owned(),
+        "array" => "a list".to_owned(),
+        "integer" => whole_number(&schema["minimum"], &schema["maximum"]),
+        "boolean" => "true or false".to_owned(),
+        _ => "a string".to_owned(),
+    };
     Err(format!(
         "`{name}` must be {wanted}; {} was sent.{about}",
         described(&value)

@@ -185,7 +185,7 @@ pub(super) fn single(
             .iter()
             .map(|problem| problem.message.clone())
             .collect();
-        format!("This question cannot be asked: {}", told.join(" "))
+        format!("This question cannot be asked. {}", told.join(" "))
     })
 }
 
@@ -202,6 +202,9 @@ fn title_of(question: &str) -> String {
 fn choice_field(arguments: &Arguments) -> Result<Value, Refusal> {
     let choices = arguments.get("choices").and_then(Value::as_array);
     let choices = choices.map_or(&[][..], Vec::as_slice);
+    if choices.is_empty() {
+        return Err("`choices` needs at least one choice.".to_owned());
+    }
     let has_titles = choices.iter().any(|choice| choice.get("title").is_some());
     let mut descriptions = Vec::new();
     let mut options = Vec::with_capacity(choices.len());
@@ -260,8 +263,7 @@ fn refuse_no_choice(field: &Value, default: &Value) -> Result<(), Refusal> {
     } else {
         (is_choice(default), "the value of one of the `choices`")
     };
-    // A list without choices is refused for that.
-    if is_valid || values.is_empty() {
+    if is_valid {
         return Ok(());
     }
     let mut shown: Vec<String> = values.iter().take(SHOWN).map(|v| shortened(v)).collect();
@@ -367,5 +369,6 @@ fn secret_in(arguments: &Arguments) -> Result<SecretTarget, Refusal> {
         let text = members.get(key).and_then(Value::as_str);
         text.ok_or_else(|| format!("{example}; `{key}` is missing."))
     };
-    SecretTarget::new(text("file")?, text("name")?).map_err(|error| format!("`secret_to`: {error}"))
+    SecretTarget::new(text("file")?, text("name")?)
+        .map_err(|error| format!("`secret_to`: {error}."))
 }

@@ -136,9 +136,9 @@ impl Offer {
 }
 
 fn ask_status() -> Tool {
-    let about = "Returns the status of a question asked with `wait: false`: `pending` (not opened \
-        yet), `active` (opened), `completed` (with `answers`), `declined`, `cancelled` or \
-        `timeout`.";
+    let about = "Returns the status of a question asked with `wait: false`: `pending` (nobody has \
+        begun to answer), `active` (someone is answering), `completed` (with `answers`), \
+        `declined`, `cancelled` or `timeout`.";
     let properties = json!({
         "question": question_id(),
         "wait_seconds": {

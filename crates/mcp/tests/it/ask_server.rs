@@ -220,7 +220,15 @@ async fn what_a_model_gets_wrong_is_told_so_that_it_can_mend_it() {
         ),
         (
             json!({"question": "a", "choices": []}),
-            vec!["cannot be asked"],
+            vec!["`choices` needs at least one choice."],
+        ),
+        (
+            json!({"question": "a", "choices": ["x", "x"]}),
+            vec!["cannot be asked. Another option already has the value `x`."],
+        ),
+        (
+            json!({"question": "a", "timeout_seconds": "5 minutes"}),
+            vec!["`timeout_seconds` must be a whole number from 1 to 300; a string was sent."],
         ),
         (
             json!({"question": "a", "choices": [{"label": "x"}]}),
@@ -410,6 +418,23 @@ async fn after_the_last_bad_answer_the_errors_are_told() {
         assert_eq!(result["reason"], "max_retries_exceeded");
         assert_eq!(result["errors"], json!(["Number must be 5 or less"]));
     }
+}
+
+/// A model that gets a JSON-RPC error can't tell what to try next.
+#[tokio::test]
+async fn a_client_that_fails_to_show_the_question_is_told_with_another_way() {
+    let world = world().await;
+    let mut client = connect(&world, Kind::form(Era::V2025_11_25)).await;
+    let call = client.start("ask_user", json!({"question": "Name?"})).await;
+    let (id, _) = client.question().await;
+    client.fail(id, "no window").await;
+    let reply = client.reply_to(call, |_| cancel()).await;
+    assert_eq!(reply.result()["isError"], true);
+    assert_eq!(
+        reply.text(),
+        "The client answered with an error: no window. Call again with `wait: false` to ask on a \
+         page instead."
+    );
 }
 
 #[tokio::test]

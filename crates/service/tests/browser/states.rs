@@ -294,7 +294,8 @@ async fn markdown(scene: Scene) {
         let scrolls = format!("{box_of}.scrollWidth > {box_of}.clientWidth");
         assert_eq!(scene.browser.eval(&scrolls).await, expected, "{css}");
     }
-    let heights = "[...document.querySelectorAll('.prose pre span')].map(it => it.clientHeight)";
+    let lines = "[...document.querySelectorAll('.prose pre :is(span, ins, del, i)')]";
+    let heights = format!("{lines}.map(it => it.clientHeight)");
     let is_wrapped = format!("Math.max(...{heights}) >= 2 * Math.min(...{heights})");
     assert_eq!(scene.browser.eval(&is_wrapped).await, true);
 }

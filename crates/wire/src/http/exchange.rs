@@ -132,6 +132,14 @@ impl Response {
         self.headers().get(name)?.to_str().ok()
     }
 
+    /// Returns the response without its headers, for a body that takes long: they are parts of the
+    /// buffer that they were read into, which they would keep until then.
+    #[must_use]
+    pub fn without_headers(mut self) -> Self {
+        *self.0.headers_mut() = HeaderMap::new();
+        self
+    }
+
     /// Reads the body, up to `limit` bytes.
     pub async fn body(mut self, limit: usize) -> Result<Bytes, ExchangeError> {
         let mut body = BytesMut::new();

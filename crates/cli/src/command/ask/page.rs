@@ -1,7 +1,5 @@
 //! Asks on a local page, where there is no terminal or none is wanted.
 
-use std::time::Duration;
-
 use anyhow::Context as _;
 use entreat::{CancelReason, Channel, EngineSettings, Snapshot};
 
@@ -13,9 +11,6 @@ use crate::context::Context;
 use crate::signals::Signals;
 use crate::store::StoreLocation;
 use crate::texts::Texts;
-
-/// How long the closing page stays available.
-const CLOSING_PAGE_GRACE: Duration = Duration::from_secs(3);
 
 /// Asks until the question has settled or a signal arrives. `opens` is whether to open a browser.
 pub(super) async fn ask(
@@ -29,11 +24,7 @@ pub(super) async fn ask(
     let backend = Backend::with_pages(location, settings).await?;
     let waited = wait(job, &backend, opens, context, &mut signals).await;
     if matches!(&waited, Ok((Ending::Settled, _))) {
-        // The browser still has to load the closing page.
-        tokio::select! {
-            () = tokio::time::sleep(CLOSING_PAGE_GRACE) => {}
-            _ = signals.next() => {}
-        }
+        browser::wait_for_closing_page(&mut signals).await;
     }
     backend.close().await;
     waited

@@ -19,6 +19,8 @@ use crate::terminal_style::terminal_style;
 /// What shows questions.
 pub(super) struct ShownBy {
     pub(super) presenter: Arc<dyn Presenter>,
+    /// The pages, if it shows them.
+    pub(super) pages: Option<Arc<BrowserPresenter>>,
     /// Whether it draws on the terminal.
     pub(super) draws: bool,
     /// Whether a person is there to answer.
@@ -30,6 +32,7 @@ impl ShownBy {
     pub(super) fn script(script: Arc<ScriptedAnswers>) -> Self {
         Self {
             presenter: script,
+            pages: None,
             draws: false,
             is_attended: false,
         }
@@ -49,6 +52,7 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
                 .on_progress(move |progress| bar.show(progress));
             return ShownBy {
                 presenter: Arc::new(shown),
+                pages: None,
                 draws: style.mode == Mode::Full,
                 is_attended: true,
             };
@@ -58,10 +62,11 @@ pub(super) fn presenter(args: &Args, messages: &Messages, context: &Context) -> 
         // If stderr is closed, there is no place to report it.
         let _ = writeln!(io::stderr(), "{}", output::sanitize(line));
     };
+    let pages = BrowserPresenter::new(opener(may_open), say).messages(messages.clone());
+    let pages = Arc::new(pages);
     ShownBy {
-        presenter: Arc::new(
-            BrowserPresenter::new(opener(may_open), say).messages(messages.clone()),
-        ),
+        presenter: pages.clone(),
+        pages: Some(pages),
         draws: false,
         is_attended: args.ui == Some(Ui::Browser),
     }

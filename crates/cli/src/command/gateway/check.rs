@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use entreat::Entreat;
-use entreat::gateway::Upstream;
+use entreat::gateway::{Policy, Upstream};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, split};
 
@@ -18,6 +18,8 @@ use crate::{output, runtime};
 
 /// How long a server may take for everything.
 const TIMEOUT: Duration = Duration::from_secs(45);
+/// How many pages of a list are counted.
+const MAX_PAGES: usize = 1_000;
 
 pub(super) fn run(
     args: &ServerArgs,
@@ -32,8 +34,8 @@ pub(super) fn run(
         let mut exit = Exit::Success;
         for upstream in &upstreams {
             let found = tokio::time::timeout(TIMEOUT, look_at(upstream)).await;
-            let found =
-                found.unwrap_or_else(|_| Err(anyhow::anyhow!("it did not respond in time")));
+            let found = found
+                .unwrap_or_else(|_| Err(anyhow::anyhow!("it did not respond within 45 seconds")));
             match found {
                 Ok(found) => writeln!(out, "{}: {found}", upstream.name)?,
                 Err(error) => {
@@ -49,16 +51,16 @@ pub(super) fn run(
 
 /// What a server says of itself and offers.
 async fn look_at(upstream: &UpstreamConfig) -> anyhow::Result<String> {
-    let mut policy = policy(upstream, std::path::Path::new(""));
-    // Looking approves nothing.
-    policy.pins = None;
+    let policy = policy(upstream, std::path::Path::new(""));
     let log = |line: &[u8]| {
         // Whoever reads it may be gone.
         let _ = writeln!(std::io::stderr(), "{}", shown(line));
     };
-    let connected: Upstream = connect(upstream.clone(), policy, Arc::new(log))()?;
+    // Everything passes: looking approves nothing, and says what is not offered.
+    let connected: Upstream = connect(upstream.clone(), Policy::default(), Arc::new(log))()?;
     let entreat = Entreat::builder().start().await?;
-    let gateway = entreat.gateway().build();
+    let gateway = entreat.gateway().observed().build();
+    let name = connected.name.clone();
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = split(theirs);
     let relay = async {
@@ -70,30 +72,33 @@ async fn look_at(upstream: &UpstreamConfig) -> anyhow::Result<String> {
             "clientInfo": {"name": "entreat", "version": env!("CARGO_PKG_VERSION")}});
         let hello = client.request("initialize", params).await?;
         client.notify("notifications/initialized").await?;
-        let server = &hello["serverInfo"];
-        let text = |value: &Value| output::sanitize(value.as_str().unwrap_or("?")).into_owned();
-        let mut found = format!("{} {}", text(&server["name"]), text(&server["version"]));
-        let lists = [
-            ("tools", "tools/list"),
-            ("prompts", "prompts/list"),
-            ("resources", "resources/list"),
-        ];
-        for (kind, method) in lists {
+        let mut counts = String::new();
+        for kind in ["tools", "prompts", "resources"] {
             if hello["capabilities"].get(kind).is_some() {
-                let list = client.request(method, json!({})).await?;
-                let count = list[kind].as_array().map_or(0, Vec::len);
-                let _ = write!(found, ", {count} {kind}");
+                let names = client.list(kind).await?;
+                let kind_of_one = kind.trim_end_matches('s');
+                let shown = if names.len() == 1 { kind_of_one } else { kind };
+                let _ = write!(counts, ", {} {shown}", names.len());
+                let offers = |name: &&String| kind != "tools" || policy.offers(name);
+                let withheld = names.len() - names.iter().filter(offers).count();
+                if withheld > 0 {
+                    let _ = write!(counts, " ({withheld} not offered)");
+                }
             }
         }
-        anyhow::Ok(found)
+        anyhow::Ok((hello["serverInfo"].clone(), counts))
     };
-    let found = tokio::select! {
-        biased;
-        found = asking => found,
-        () = relay => Err(anyhow::anyhow!("it exited")),
-    };
+    // Once there is no client any more, the server ends too.
+    let (found, ()) = tokio::join!(asking, relay);
     entreat.shutdown().await;
-    found
+    let (server, counts) = found?;
+    let text = |name: &str| output::sanitize(server[name].as_str().unwrap_or("?")).into_owned();
+    let version = gateway.version_of(&name).unwrap_or("?");
+    Ok(format!(
+        "{} {} ({version}){counts}",
+        text("name"),
+        text("version")
+    ))
 }
 
 struct Client {
@@ -122,6 +127,22 @@ impl Client {
 
     async fn notify(&mut self, method: &str) -> anyhow::Result<()> {
         self.send(json!({"jsonrpc": "2.0", "method": method})).await
+    }
+
+    /// The names of all entries of a list.
+    async fn list(&mut self, kind: &str) -> anyhow::Result<Vec<String>> {
+        let mut names = Vec::new();
+        let mut params = json!({});
+        for _ in 0..MAX_PAGES {
+            let page = self.request(&format!("{kind}/list"), params).await?;
+            let entries = page[kind].as_array().into_iter().flatten();
+            names.extend(entries.map(|entry| entry["name"].as_str().unwrap_or("").to_owned()));
+            match page["nextCursor"].as_str() {
+                Some(cursor) => params = json!({"cursor": cursor}),
+                None => break,
+            }
+        }
+        Ok(names)
     }
 
     async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {

@@ -25,6 +25,7 @@ use super::session::{Session, Sessions};
 use super::verdict::{BOTH, JSON, failure, refused};
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::json::RawObject;
+use crate::log::Seldom;
 use crate::param_headers::ToolHeaders;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
 use crate::side::{Failure, UpstreamEvent};
@@ -69,6 +70,9 @@ pub(super) struct Connection {
     stop: CancellationToken,
     closed: CancellationToken,
     counter: AtomicU64,
+    /// Log lines about what is too long, and about what the server did not take.
+    pub(super) told_long: Seldom,
+    told_lost: Seldom,
 }
 
 /// A request that is on its way or at the server.
@@ -100,6 +104,8 @@ impl Connection {
             stop,
             closed: CancellationToken::new(),
             counter: AtomicU64::new(0),
+            told_long: Seldom::default(),
+            told_lost: Seldom::default(),
         })
     }
 
@@ -112,7 +118,8 @@ impl Connection {
         let text = Bytes::from(message);
         let envelope = match Envelope::read(&text) {
             Ok(envelope) => envelope,
-            Err(error) => return tracing::warn!(%error, "a message for the server was dropped"),
+            // The relay has read it before.
+            Err(error) => return tracing::debug!(%error, "a message for the server was dropped"),
         };
         match &envelope.kind {
             Kind::Request { id, method, params } => {
@@ -181,7 +188,7 @@ impl Connection {
                         .await;
                 }
             };
-            ended.run_until_cancelled(work).await;
+            ended.run_until_cancelled(Box::pin(work)).await;
             let mut exchanges = connection.exchanges.lock();
             if exchanges
                 .get(&request.id)
@@ -235,7 +242,9 @@ impl Connection {
                 }
                 (Ok(()), _) => {}
                 (Err(failure), _) => {
-                    tracing::warn!(%failure, "a message did not reach the server");
+                    if let Some(count) = connection.told_lost.count() {
+                        tracing::warn!(%failure, count, "a message did not reach the server");
+                    }
                 }
             }
             drop((done, room));
@@ -373,6 +382,8 @@ impl Connection {
     /// Runs work until the connection is closed.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Boxed, here and within: whatever wraps a future has room for it several times.
+        let work = Box::pin(work);
         self.tasks.spawn(async move {
             stop.run_until_cancelled(work).await;
         });

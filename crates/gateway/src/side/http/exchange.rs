@@ -96,7 +96,7 @@ impl Connection {
             let answer = match (self.talk(request, session.as_ref()).await, &session) {
                 (Ok(answer), _) => answer,
                 (Err(TalkError::SessionLost), Some(lost)) if !is_renewed => {
-                    self.heal(lost).await?;
+                    Box::pin(self.heal(lost)).await?;
                     is_renewed = true;
                     continue;
                 }
@@ -380,7 +380,9 @@ impl Connection {
     /// response learns that there is none.
     pub(super) async fn refuse_long(self: &Arc<Self>, found: &Overlong) {
         let failure = Failure::too_long(self.longest);
-        tracing::warn!("the server sent something too long: {failure}");
+        if let Some(count) = self.told_long.count() {
+            tracing::warn!(count, "the server sent something too long: {failure}");
+        }
         let Some(id) = found.id.clone() else {
             return;
         };

@@ -74,7 +74,7 @@ impl Connection {
         self.spawn(async move {
             let ended = session.ended.clone();
             let listening = connection.listen(&session, guard);
-            ended.run_until_cancelled(listening).await;
+            ended.run_until_cancelled(Box::pin(listening)).await;
         });
         // Calls go ahead without one that is slow to open: it may never be used.
         let _ = timeout(OPEN_TIMEOUT, settled.cancelled()).await;

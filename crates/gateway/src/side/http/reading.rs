@@ -108,7 +108,7 @@ impl Events {
     /// Reads a response from this place on.
     pub(super) fn new(response: Response, longest: usize, slots: &Slots, place: Place) -> Self {
         Self {
-            response,
+            response: response.without_headers(),
             parser: EventParser::new(longest),
             chunk: Bytes::new(),
             slot: None,

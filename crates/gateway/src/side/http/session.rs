@@ -1,7 +1,7 @@
 //! Sessions of 2025: what a server gave the client, and how a new one takes the place of one that
 //! is gone.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::exchange::{Request, TalkError};
 use crate::envelope::{self, Envelope, Kind};
 use crate::json::{RawObject, quoted};
 use crate::side::{Failure, UpstreamEvent};
+use crate::subscriptions::Subscriptions;
 
 /// How long a new session may take to begin.
 const RENEW_TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,8 +30,6 @@ const LOST: Duration = Duration::from_secs(1);
 /// asked for the next without end.
 const MAX_RENEWALS: usize = 5;
 const RENEWALS_WITHIN: Duration = Duration::from_secs(60);
-/// The maximum number of subscriptions that are restored.
-const MAX_SUBSCRIPTIONS: usize = 10_000;
 /// The longest parameters of a request that is restored, in bytes.
 const MAX_PARAMS: usize = 4 << 10;
 
@@ -61,7 +60,7 @@ struct State {
     handshake: Option<Bytes>,
     /// The parameters of the last `logging/setLevel` that succeeded.
     log_level: Option<String>,
-    uris: BTreeSet<String>,
+    uris: Subscriptions,
     /// The session that could not be renewed, why, and when that was.
     lost: Option<(u64, Failure, Instant)>,
     /// When sessions were renewed, as far as that counts.
@@ -97,7 +96,9 @@ impl Sessions {
         let result = RawObject::parse(result).unwrap_or_default();
         let session = Arc::new(Session {
             number,
-            id,
+            // Copied: the header is a part of the buffer that the response was read into, which it
+            // would keep for as long as the session.
+            id: id.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()),
             version: result.string("protocolVersion").unwrap_or_default(),
             is_listening: AtomicBool::new(false),
             ended: CancellationToken::new(),
@@ -116,14 +117,14 @@ impl Sessions {
         let params = params.unwrap_or("{}");
         let uri = || RawObject::parse(params)?.string("uri");
         if params.len() > MAX_PARAMS {
-            return tracing::warn!(method, "is not restored in a new session: it is too long");
+            return tracing::debug!(method, "is not restored in a new session: it is too long");
         }
         match method {
             "logging/setLevel" => self.state.lock().log_level = Some(params.to_owned()),
             "resources/subscribe" => {
-                let mut state = self.state.lock();
-                if state.uris.len() < MAX_SUBSCRIPTIONS {
-                    state.uris.extend(uri());
+                if let Some(uri) = uri() {
+                    // Those for which there is no room are not restored.
+                    let _ = self.state.lock().uris.add(uri);
                 }
             }
             "resources/unsubscribe" => {
@@ -221,7 +222,7 @@ impl Connection {
             (
                 state.handshake.clone(),
                 state.log_level.clone(),
-                state.uris.clone(),
+                state.uris.uris().clone(),
             )
         };
         let handshake = handshake.unwrap_or_default();
@@ -260,23 +261,25 @@ impl Connection {
         self.hand_over(&initialized.into(), Some(&session)).await?;
         self.open_stream(&session).await;
         let restoring = async {
+            let mut is_complete = true;
             if let Some(level) = log_level {
-                self.restore(&session, "logging/setLevel", &level).await;
+                is_complete &= self.restore(&session, "logging/setLevel", &level).await;
             }
             for uri in uris {
                 let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
-                self.restore(&session, "resources/subscribe", &params).await;
+                is_complete &= self.restore(&session, "resources/subscribe", &params).await;
             }
+            is_complete
         };
-        if timeout(RENEW_TIMEOUT, restoring).await.is_err() {
-            tracing::warn!("the new session knows no more than some of the subscriptions");
+        if timeout(RENEW_TIMEOUT, restoring).await != Ok(true) {
+            tracing::warn!("the new session knows only some of the subscriptions");
         }
         drop(ready);
         Ok(())
     }
 
-    /// Tells a new session what the one before knew.
-    async fn restore(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &str) {
+    /// Tells a new session what the one before knew. Returns whether it has taken that.
+    async fn restore(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &str) -> bool {
         let id = self.own_id();
         let request = Request {
             text: envelope::request(&id, method, params).into(),
@@ -285,10 +288,14 @@ impl Connection {
             version: None,
         };
         match self.talk(&request, Some(session)).await {
-            Ok(answer) => answer.finish().await,
+            Ok(answer) => {
+                answer.finish().await;
+                true
+            }
             Err(error) => {
                 let failure = error.into_failure();
-                tracing::warn!(%failure, "`{method}` was not restored");
+                tracing::debug!(%failure, "`{method}` was not restored");
+                false
             }
         }
     }

@@ -160,3 +160,30 @@ async fn a_call_that_its_client_cancels_never_runs() {
     caller.pair.server.nothing().await;
     caller.pair.client.nothing().await;
 }
+
+#[tokio::test]
+async fn progress_of_approved_calls_that_have_one_token_is_told_apart() {
+    let world = world(Ways::Browser, vec![ask("*")]).await;
+    let mut caller = Caller::new(&world, Eras::Legacy, json!({})).await;
+    let pair = &mut caller.pair;
+    let mut asked = Vec::new();
+    for id in [1, 2] {
+        let params = json!({"name": "t", "arguments": {"n": id}, "_meta": {"progressToken": "p"}});
+        pair.client.request(id, "tools/call", params).await;
+        world
+            .answer(&world.opened().await, json!({"approve": true}))
+            .await;
+        asked.push(pair.server.next().await);
+    }
+    let token = |asked: &serde_json::Value| asked["params"]["_meta"]["progressToken"].clone();
+    assert_ne!(token(&asked[0]), token(&asked[1]));
+    pair.server.reply(&asked[0], text("done")).await;
+    pair.client.next().await;
+    let progress = json!({"progressToken": token(&asked[1]), "progress": 1});
+    pair.server.notify("notifications/progress", progress).await;
+    let report = pair.client.next().await;
+    assert_eq!(
+        report["params"],
+        json!({"progressToken": "p", "progress": 1})
+    );
+}

@@ -158,7 +158,7 @@ async fn a_result_of_20_mib_fails_its_call_and_the_session_goes_on() {
         let data = json!({"reason": "upstream_unexpected", "mayHaveRun": true});
         assert_eq!(failed["error"]["data"], data);
         let message = failed["error"]["message"].as_str().unwrap();
-        assert!(message.contains("more than 16777216 bytes"), "{message}");
+        assert!(message.contains("more than 16 MiB"), "{message}");
         let asked = pair.called(8, "t", json!({})).await;
         pair.server.reply(&asked, text("short")).await;
         assert_eq!(pair.client.next().await["result"], text("short"));

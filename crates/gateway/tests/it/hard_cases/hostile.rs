@@ -59,7 +59,10 @@ async fn a_call_that_requires_more_than_ten_visits_fails_without_any() {
     let error = json!({"code": -32042, "message": "m", "data": {"elicitations": urls}});
     pair.server.fail(&asked, error).await;
     let failed = pair.client.next().await;
-    assert_eq!(failed["error"]["data"]["reason"], "declined", "{failed}");
+    assert_eq!(
+        failed["error"]["data"]["reason"], "url_required",
+        "{failed}"
+    );
     world.nothing_opened().await;
 }
 
@@ -119,6 +122,59 @@ async fn a_server_does_not_fill_the_log() {
     );
     assert!(logged.contains("the server asks too often"), "{logged}");
     assert!(logged.lines().count() <= 30, "{logged}");
+}
+
+#[tokio::test]
+async fn a_client_does_not_fill_the_log() {
+    let log = CapturedLog::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_writer(log.writer())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let settings = GatewaySettings {
+        approvals: vec![ApprovalRule::new(ApprovalAction::Deny).for_tool("no".parse().unwrap())],
+        ..GatewaySettings::default()
+    };
+    let world = World::with(Ways::None, settings).await;
+    let mut pair = world.connect();
+    pair.initialize(L11, json!({})).await;
+    for id in 0..100 {
+        pair.client.call(id, "no", json!({})).await;
+        assert_eq!(pair.client.next().await["result"]["isError"], true);
+    }
+    for id in 0..20 {
+        pair.client.call(id, "t", json!({})).await;
+        let asked = pair.server.next().await;
+        let content = format!(r#"{{"content":{}}}"#, zeros(600_000));
+        let response = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{content}}}"#,
+            asked["id"]
+        );
+        pair.server.raw(&response).await;
+        assert!(pair.client.next().await["error"].is_object());
+    }
+    let logged = log.take();
+    assert!(logged.contains("a call was refused"), "{logged}");
+    assert!(logged.contains("a request got no response"), "{logged}");
+    assert!(logged.lines().count() <= 10, "{logged}");
+}
+
+#[tokio::test]
+async fn a_request_of_a_server_has_a_short_id() {
+    for ways in [Ways::None, Ways::Browser] {
+        let world = World::new(ways).await;
+        let mut pair = world.connect();
+        pair.initialize(L11, all()).await;
+        let long = "x".repeat(1 << 10);
+        pair.server.ask(long.clone(), name_form()).await;
+        let refused = pair.server.next().await;
+        assert_eq!(refused["error"]["code"], -32600, "{refused}");
+        assert_eq!(refused["id"], long);
+        pair.client.nothing().await;
+        let short = "x".repeat((1 << 10) - 2);
+        pair.asked(short, name_form()).await;
+    }
 }
 
 /// A round of a server of 2026-07-28 with this question.
@@ -184,7 +240,9 @@ async fn what_calls_report_between_rounds_takes_their_principals_share_of_memory
     let mut pair = world.connect();
     let mut params = call("t", json!({}), all());
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
-    let asked = begin_lowered(&mut pair, 1, params.clone()).await;
+    pair.client.request(1, "tools/call", params.clone()).await;
+    pair.lower().await;
+    let asked = pair.set_level().await;
     pair.server
         .request("q", "elicitation/create", name_form())
         .await;

@@ -24,6 +24,7 @@ use crate::http_server::{
 async fn wrap(server: &Server) -> (DuplexStream, JoinHandle<Closed>) {
     let (sender, receiver) = server.connect();
     let upstream = Upstream {
+        is_named: false,
         sender: UpstreamSender::Http(sender),
         receiver: UpstreamReceiver::Http(receiver),
         name: "scripted".to_owned(),

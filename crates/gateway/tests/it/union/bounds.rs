@@ -2,11 +2,12 @@
 
 use entreat_gateway::GatewaySettings;
 use entreat_gateway::front::Route;
+use entreat_testkit::CapturedLog;
 use serde_json::{Value, json};
 use tokio::io::split;
 
 use super::several::{Connections, Several, complete, greet_old, hello};
-use crate::world::{Peer, Ways, World, text};
+use crate::world::{Peer, Ways, World, modern, settle, text};
 
 fn request(id: u64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -247,4 +248,85 @@ async fn a_list_that_is_not_read_to_its_end_takes_the_clients_share_of_memory() 
     several.client.request(3, "tools/call", call).await;
     let called = several.old.next().await;
     assert_eq!(called["params"]["name"], "a");
+}
+
+#[tokio::test]
+async fn what_a_stream_hears_before_it_is_acknowledged_is_bounded() {
+    let (mut several, _) = Several::modern(Ways::None, json!({})).await;
+    let filter = json!({"resourceSubscriptions": ["new+note:1"]});
+    let asked = modern(json!({"notifications": filter}), json!({}));
+    several
+        .client
+        .request("s", "subscriptions/listen", asked)
+        .await;
+    let listen = several.new.next().await;
+    assert_eq!(listen["method"], "subscriptions/listen", "{listen}");
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": listen["id"],
+        "padding": "x".repeat(64 << 10)});
+    for _ in 0..100 {
+        let params = json!({"uri": "note:1", "_meta": meta});
+        several
+            .new
+            .notify("notifications/resources/updated", params)
+            .await;
+        settle().await;
+    }
+    let settings = GatewaySettings::default();
+    several.world.pass(settings.stragglers).await;
+    let told = several.client.next().await;
+    assert_eq!(told["method"], "notifications/subscriptions/acknowledged");
+    let mut heard = 0;
+    while several.client.next_if_any().await.is_some() {
+        heard += 1;
+    }
+    assert_eq!(heard, 3, "of 256 KiB");
+}
+
+#[tokio::test]
+async fn servers_of_a_union_do_not_fill_the_log() {
+    let log = CapturedLog::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(log.writer())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let (mut several, _) = Several::legacy(Ways::None, json!({})).await;
+    let message = "x".repeat(64 << 10);
+    for _ in 0..50 {
+        several.client.request(1, "prompts/list", json!({})).await;
+        let asked = several.old.next().await;
+        let error = json!({"code": -32603, "message": message});
+        several.old.fail(&asked, error).await;
+        let asked = several.new.next().await;
+        let listed = complete(json!({"prompts": []}));
+        several.new.reply(&asked, listed).await;
+        assert!(several.client.next().await["result"].is_object());
+    }
+    let logged = log.take();
+    assert!(
+        logged.contains("a server is left out of a list"),
+        "{logged}"
+    );
+    assert!(logged.len() <= 4 << 10, "{} bytes", logged.len());
+}
+
+#[tokio::test]
+async fn a_client_has_at_most_ten_thousand_requests_open() {
+    let mut several = Several::silent(Ways::None, GatewaySettings::default()).await;
+    several
+        .client
+        .request(0, "initialize", hello(json!({})))
+        .await;
+    // No server is there yet, so all wait.
+    for id in 1..=10_000 {
+        let read = json!({"uri": "old+a:b"});
+        several.client.request(id, "resources/read", read).await;
+    }
+    let refused = several.client.next().await;
+    assert_eq!(
+        (&refused["id"], &refused["error"]["data"]["reason"]),
+        (&json!(10_000), &json!("busy")),
+        "{refused}"
+    );
+    several.client.nothing().await;
 }

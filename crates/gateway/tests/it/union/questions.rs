@@ -304,3 +304,18 @@ async fn a_call_behind_a_link_is_resumed_by_one_tool_for_all_servers() {
         assert_eq!(unknown["result"]["isError"], true, "{unknown}");
     }
 }
+
+#[tokio::test]
+async fn a_token_for_reports_on_a_question_is_short() {
+    let declares = json!({"elicitation": {"form": {}, "url": {}}});
+    let (mut several, _) = Several::legacy(Ways::None, declares).await;
+    for (length, is_kept) in [(1 << 9, true), (1 << 11, false)] {
+        let mut question = name_form();
+        question["_meta"] = json!({"progressToken": "x".repeat(length), "other": 1});
+        several.old.ask(length, question).await;
+        let asked = several.client.next().await;
+        let meta = &asked["params"]["_meta"];
+        assert_eq!(meta["other"], 1, "{asked}");
+        assert_eq!(meta["progressToken"].is_string(), is_kept, "{asked}");
+    }
+}

@@ -73,7 +73,10 @@ async fn a_server_that_is_down_leaves_the_others_alone_and_is_announced_when_it_
         serve_tools(&mut old, "t").await;
         let answer = several.client.next().await;
         let message = answer["error"]["message"].as_str().unwrap();
-        assert_eq!(message, "Unknown tool: new__t (not available now: new)");
+        assert_eq!(
+            message,
+            "Unknown tool: new__t (servers that are not available now: new)"
+        );
 
         several.connections["new"].refuse(false);
         several.world.pass(Duration::from_secs(1)).await;
@@ -214,6 +217,30 @@ async fn a_server_that_hangs_holds_a_list_up_for_a_while_only() {
     assert_eq!(each(&listed["tools"], "name"), ["new__t"]);
     let cancelled = several.old.next().await;
     assert_eq!(cancelled["method"], "notifications/cancelled");
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_at_its_start_is_waited_for_once() {
+    let mut several = Several::silent(Ways::None, GatewaySettings::default()).await;
+    several
+        .client
+        .request(0, "initialize", hello(json!({})))
+        .await;
+    let mut old = several.connections["old"].newest().await;
+    greet_old(&mut old, false).await;
+    let mut new = several.connections["new"].newest().await;
+    several.client.nothing().await;
+    several.world.pass(Duration::from_secs(10)).await;
+    assert!(several.client.next().await.get("result").is_some());
+    several.client.request(1, "tools/list", json!({})).await;
+    serve_tools(&mut old, "t").await;
+    let listed = several.client.next().await["result"].clone();
+    assert_eq!(each(&listed["tools"], "name"), ["old__t"]);
+    // When it responds after all, it is there.
+    several.client.nothing().await;
+    greet_new(&mut new, false).await;
+    let changed = several.client.next().await;
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
 }
 
 #[tokio::test]

@@ -34,6 +34,7 @@ impl Connections {
                 let (sender, receiver) = pipe::connect(reader, writer);
                 connections.0.push(Peer::new(theirs));
                 Ok(Upstream {
+                    is_named: true,
                     sender,
                     receiver,
                     name: server.clone(),

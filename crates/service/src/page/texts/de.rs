@@ -8,7 +8,7 @@ use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exa
 
 pub(super) const TEXTS: Texts = Texts {
     language: "de",
-    skip: "Zur Frage springen",
+    skip: "Zum Hauptinhalt springen",
     asked_by: "Frage von",
     introduced_as: ("für ein Programm, das sich „", "“ nennt"),
     unnamed: UnnamedTexts {
@@ -56,7 +56,7 @@ pub(super) const TEXTS: Texts = Texts {
     cancel_means: "Sie treffen keine Entscheidung. Vielleicht wird erneut gefragt.",
     what_happens: "Was mit Ihrer Antwort geschieht",
     goes_to: "Sie geht nur an",
-    secrets_sealed: "Geheimnisse werden sofort verschlüsselt und erscheinen nie in Listen oder Protokollen.",
+    secrets_sealed: "Geheime Angaben werden sofort verschlüsselt und erscheinen nie in Listen oder Protokollen.",
     files_kept: "Dateien werden verschlüsselt gespeichert und danach gelöscht.",
     nothing_until_sent: "Es wird nichts gesendet, bis Sie „Senden“ drücken.",
     sent_at_once: "Sie wird gesendet, sobald Sie „Ja“ oder „Nein“ drücken.",
@@ -122,8 +122,8 @@ pub(super) const TEXTS: Texts = Texts {
         inbox: "Eingang öffnen",
         inbox_by_link: "Alle Fragen, die auf Sie warten, sehen Sie über den Link zu Ihrem Eingang. Ihn \
                         gibt der Befehl „entreat inbox“ aus.",
-        docs: "Wie er funktioniert und wie man Fragen stellt, steht in der Dokumentation von \
-               Entreat, im Ordner „docs“ des Projekts.",
+        docs: "Die Dokumentation von Entreat im Ordner „docs“ des Projekts erklärt, wie der Dienst \
+               funktioniert und wie man Fragen stellt.",
     },
     no_inbox: NoticeTexts {
         title: "Öffnen Sie den Eingang mit seinem Link",

@@ -8,7 +8,7 @@ use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exa
 
 pub(super) const TEXTS: Texts = Texts {
     language: "en",
-    skip: "Skip to the question",
+    skip: "Skip to main content",
     asked_by: "Question from",
     introduced_as: ("for a program that calls itself “", "”"),
     unnamed: UnnamedTexts {
@@ -122,8 +122,8 @@ pub(super) const TEXTS: Texts = Texts {
         inbox: "Open your inbox",
         inbox_by_link: "To see all questions that are waiting for you, use the link to your inbox. The \
                         command “entreat inbox” prints it.",
-        docs: "How it works, and how to ask questions: see the documentation of Entreat, in the \
-               folder “docs” of the project.",
+        docs: "The documentation of Entreat, in the folder “docs” of the project, explains how it works \
+               and how to ask questions.",
     },
     no_inbox: NoticeTexts {
         title: "Use the link to your inbox",
