@@ -13,6 +13,7 @@ mod resolved;
 mod rules;
 mod secret;
 mod setting;
+mod sign_in;
 mod upstream;
 mod value;
 

@@ -74,6 +74,8 @@ pub enum Call {
     KeepNote,
     /// [`Store::claim`]
     Claim,
+    /// [`Store::find_claim`]
+    FindClaim,
     /// [`Store::end_claim`]
     EndClaim,
     /// [`Store::release_claim`]
@@ -86,7 +88,7 @@ pub enum Call {
 
 impl Call {
     /// Every method.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Create,
         Self::Load,
         Self::Commit,
@@ -97,6 +99,7 @@ impl Call {
         Self::Note,
         Self::KeepNote,
         Self::Claim,
+        Self::FindClaim,
         Self::EndClaim,
         Self::ReleaseClaim,
         Self::PurgeClaims,
@@ -320,6 +323,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.call(Call::Claim, |store| store.claim(claim))
+    }
+
+    fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>> {
+        self.call(Call::FindClaim, |store| store.find_claim(key))
     }
 
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
