@@ -59,6 +59,7 @@ impl Identity {
         headers: &HeaderMap,
         now: UnixTime,
     ) -> Result<Person, Unidentified> {
+        let _ = now;
         match self {
             Self::Local => local(peer, uri, headers),
             Self::Header(header) => header.identify(peer, headers),

@@ -81,7 +81,9 @@ impl Pages {
                 (Some(_), None) => {
                     Some(("tls.certificate", "set `tls.key` to its private key file"))
                 }
-                (None, Some(_)) => Some(("tls.key", "set `tls.certificate` to its certificate file")),
+                (None, Some(_)) => {
+                    Some(("tls.key", "set `tls.certificate` to its certificate file"))
+                }
                 (Some(_), Some(_)) | (None, None) => None,
             })
     }

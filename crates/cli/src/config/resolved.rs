@@ -35,8 +35,7 @@ const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 pub(crate) const NOBODY_ANSWERS: &str = "`public_url` names another machine, but people answer on \
                                          this one: they cannot be told apart from people behind a \
                                          proxy, so nobody can open a page";
-pub(crate) const NOBODY_ANSWERS_REMEDY: &str =
-    "let people sign in with `identity.kind` = oidc, use a proxy that names users with \
+pub(crate) const NOBODY_ANSWERS_REMEDY: &str = "let people sign in with `identity.kind` = oidc, use a proxy that names users with \
      `identity.kind` = header, or remove `public_url`";
 
 /// The configuration of a service.

@@ -146,6 +146,11 @@ impl SignIn {
         }
     }
 
+    /// Whether questions may name people by e-mail.
+    pub(crate) fn trusts_email(&self) -> bool {
+        self.trust_email
+    }
+
     /// The issuer, if there is one.
     pub(crate) fn issuer(&self) -> anyhow::Result<Option<Issuer>> {
         let Some(url) = &self.issuer else {
@@ -171,7 +176,9 @@ impl SignIn {
             claims: self.claims(),
             tls: None,
         };
-        Ok(Identity::Oidc(Box::new(OidcIdentity::new(issuer, settings))))
+        Ok(Identity::Oidc(Box::new(OidcIdentity::new(
+            issuer, settings,
+        ))))
     }
 
     pub(super) fn assertion(&self, header: &str) -> anyhow::Result<Identity> {
@@ -199,7 +206,11 @@ mod tests {
         let mut given = SignIn::default();
         let name = |given: &SignIn, kind| given.contradiction(kind).map(|(_, remedy)| remedy);
         assert_eq!(name(&given, Kind::Local), None);
-        assert!(name(&given, Kind::Oidc).unwrap().contains("identity.issuer"));
+        assert!(
+            name(&given, Kind::Oidc)
+                .unwrap()
+                .contains("identity.issuer")
+        );
         given.issuer = Some("https://id.example.com".to_owned());
         assert!(name(&given, Kind::Header).unwrap().contains("requires"));
         assert!(
@@ -215,10 +226,6 @@ mod tests {
         given.client_id = Some("entreat".to_owned());
         assert_eq!(name(&given, Kind::Oidc), None);
         given.operator_claim = Some("roles".to_owned());
-        assert!(
-            name(&given, Kind::Oidc)
-                .unwrap()
-                .contains("operator_value")
-        );
+        assert!(name(&given, Kind::Oidc).unwrap().contains("operator_value"));
     }
 }

@@ -110,7 +110,7 @@ mod tests {
             issuer: "https://id.example.com".into(),
             subject: all["sub"].as_str().unwrap().to_owned(),
             expires: UnixTime::from_millis(0),
-            all,
+            all: all.into(),
         }
     }
 

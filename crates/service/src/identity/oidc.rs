@@ -251,7 +251,7 @@ impl SignIn {
         browser: &str,
         request: SignInRequest,
     ) -> Result<String, SignInError> {
-        let metadata = self.identity.issuer.metadata().await?;
+        let metadata = self.identity.issuer.metadata(self.engine.now()).await?;
         let endpoint = metadata.authorization_endpoint.as_deref();
         let endpoint = endpoint.and_then(|url| Url::parse(url).ok());
         let mut address = endpoint.ok_or(SignInError::NoEndpoint)?;
@@ -279,7 +279,7 @@ impl SignIn {
             .append_pair("code_challenge", &challenge)
             .append_pair("code_challenge_method", "S256");
         if request.other_account {
-            query.append_pair("prompt", "select_account");
+            query.append_pair("prompt", self.other_account());
         }
         if let Some(FreshSignIn { auth, .. }) = &attempt.fresh {
             if let Some(max_age) = auth.max_age {
@@ -338,7 +338,7 @@ impl SignIn {
         used: Claim,
     ) -> Result<String, SignInError> {
         let OidcIdentity { issuer, settings } = &self.identity;
-        let metadata = issuer.metadata().await?;
+        let metadata = issuer.metadata(self.engine.now()).await?;
         // Before anything else is believed, errors included: they may be another issuer's.
         match &callback.iss {
             Some(iss) if *iss == issuer.url() => {}
@@ -359,7 +359,7 @@ impl SignIn {
         let auth = attempt.fresh.as_ref().map(|fresh| &fresh.auth);
         let max_age = auth.and_then(|auth| auth.max_age).map(|seconds| {
             // Whoever signed in since this began did so for it.
-            Duration::from_secs(seconds.into()).max(now.since(attempt.begun) + CLOCK_SKEW)
+            Duration::from_secs(seconds.into()).max(now.since(attempt.begun))
         });
         let rules = IdTokenRules {
             client_id: &settings.client_id,
@@ -461,7 +461,7 @@ impl SignIn {
         self.sign_outs
             .end_session(&session.id, session.expires)
             .await?;
-        let Ok(metadata) = self.identity.issuer.metadata().await else {
+        let Ok(metadata) = self.identity.issuer.metadata(self.engine.now()).await else {
             return Ok(None);
         };
         let address = metadata.end_session_endpoint.as_deref();
@@ -493,6 +493,15 @@ impl SignIn {
             }
         }
         Ok(())
+    }
+
+    /// The prompt that lets people choose an account. Every provider has to offer a new sign-in,
+    /// except that Google's offers a choice in its place.
+    fn other_account(&self) -> &'static str {
+        match self.identity.issuer.url() {
+            "https://accounts.google.com" => "select_account",
+            _ => "login",
+        }
     }
 
     /// How long a session lasts.

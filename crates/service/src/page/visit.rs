@@ -13,7 +13,9 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use entreat_core::{ElicitationId, Messages};
-use entreat_engine::{ActError, Elicitation, Snapshot, StoreError};
+#[cfg(feature = "sign-in")]
+use entreat_engine::StoreError;
+use entreat_engine::{ActError, Elicitation, Snapshot};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -430,6 +432,7 @@ fn navigates(headers: &HeaderMap) -> bool {
 /// Why nobody is known to have sent a request.
 pub(super) enum Unknown {
     Unidentified(Unidentified),
+    #[cfg(feature = "sign-in")]
     Store(StoreError),
 }
 
@@ -475,6 +478,7 @@ impl Site {
                 tracing::info!(%error, "a visitor was rejected");
                 notice(self, texts, StatusCode::FORBIDDEN, texts.refused, &[])
             }
+            #[cfg(feature = "sign-in")]
             Unknown::Store(error) => {
                 tracing::error!(%error, "a session could not be checked");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;

@@ -12,8 +12,6 @@ use serde::Deserialize;
 use url::form_urlencoded::{Serializer, byte_serialize};
 use zeroize::Zeroizing;
 
-use crate::local::is_loopback_url;
-
 /// How long the issuer may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of its response, in bytes.
@@ -56,36 +54,30 @@ pub(super) async fn exchange(
     redirect: &str,
 ) -> Result<Zeroizing<String>, CodeError> {
     let endpoint = metadata.token_endpoint.as_deref();
-    // The secret and the code travel there.
-    let is_safe = |url: &&str| url.starts_with("https://") || is_loopback_url(url);
-    let endpoint = endpoint.filter(is_safe).ok_or(CodeError::NoEndpoint)?;
-    let mut form = Serializer::new(String::new());
-    form.append_pair("grant_type", "authorization_code")
-        .append_pair("code", code)
-        .append_pair("redirect_uri", redirect)
-        .append_pair("code_verifier", verifier);
+    let endpoint = endpoint.ok_or(CodeError::NoEndpoint)?;
     let mut builder = Client::builder(endpoint);
     if let Some(tls) = client.tls {
         builder = builder.tls(tls.clone());
     }
     let http = builder.build().map_err(CodeError::Client)?;
     let mut request = http.request(Method::POST);
+    let mut fields = vec![
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", redirect),
+        ("code_verifier", verifier),
+    ];
     match client.secret {
         Some(secret) if accepts_basic(metadata) => {
             request = request.header("authorization", &basic(client.id, secret));
         }
-        Some(secret) => {
-            form.append_pair("client_id", client.id)
-                .append_pair("client_secret", secret);
-        }
-        None => {
-            form.append_pair("client_id", client.id);
-        }
+        Some(secret) => fields.extend([("client_id", client.id), ("client_secret", secret)]),
+        None => fields.push(("client_id", client.id)),
     }
     let response = request
         .header("content-type", "application/x-www-form-urlencoded")
         .header("accept", "application/json")
-        .body(form.finish())
+        .body(encode(&fields))
         .timeout(TIMEOUT)
         .send()
         .await
@@ -98,6 +90,10 @@ pub(super) async fn exchange(
     let body = body.map_err(CodeError::Exchange)?;
     let response: TokenResponse = serde_json::from_slice(&body).map_err(|_| CodeError::NoToken)?;
     Ok(response.id_token)
+}
+
+fn encode(fields: &[(&str, &str)]) -> String {
+    Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
 /// Whether the secret goes into a header, which is the default of OpenID Connect.
