@@ -13,6 +13,7 @@ mod resolved;
 mod rules;
 mod secret;
 mod setting;
+mod sign_in;
 mod upstream;
 mod value;
 
@@ -25,6 +26,7 @@ pub(crate) use self::asker::{AskerConfig, KeySource, LOCAL};
 pub(crate) use self::errors::ConfigErrors;
 use self::file::File;
 pub(crate) use self::origin::{Origin, Source};
+pub(crate) use self::pages::Kind as IdentityKind;
 pub(crate) use self::resolved::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 pub(crate) use self::secret::read_secret;
 use self::setting::{SETTINGS, Setting};

@@ -3,7 +3,7 @@
 use entreat_core::{Form, Mode, Problems, Script, TextFormat, Timeout, Unknown};
 use serde_json::{Value, json};
 
-use crate::record::{Channel, Extras, Principal, Subject, Unwritten};
+use crate::record::{Channel, Extras, Principal, RespondentAuth, Subject, Unwritten};
 
 /// A question and the terms on which it is asked.
 ///
@@ -183,6 +183,13 @@ impl Ask {
     #[must_use]
     pub fn respondent(mut self, respondent: &str) -> Self {
         self.extras().respondent = Some(respondent.into());
+        self
+    }
+
+    /// Sets what the sign-in of whoever answers on a page has to be.
+    #[must_use]
+    pub fn respondent_auth(mut self, auth: RespondentAuth) -> Self {
+        self.extras().respondent_auth = Some(auth);
         self
     }
 

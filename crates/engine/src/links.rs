@@ -45,4 +45,9 @@ pub trait Links: Send + Sync {
     fn needs_respondent(&self) -> bool {
         false
     }
+
+    /// Whether pages can ask the respondent to sign in again.
+    fn can_ask_to_sign_in(&self) -> bool {
+        false
+    }
 }

@@ -189,6 +189,9 @@ pub struct Extras {
     /// Who may answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respondent: Option<Box<str>>,
+    /// How recently the respondent has to have signed in, and how.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub respondent_auth: Option<RespondentAuth>,
     /// The URL that the outcome is posted to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<Box<str>>,
@@ -207,6 +210,18 @@ pub struct Extras {
     /// Its memory permit; set by the engine.
     #[serde(skip)]
     pub memory: MemoryPermit,
+}
+
+/// What the sign-in of whoever answers has to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RespondentAuth {
+    /// The longest time since the person proved who they are, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age: Option<u32>,
+    /// The authentication context class that the issuer has to name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acr: Option<Box<str>>,
 }
 
 impl Extras {

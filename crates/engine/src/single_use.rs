@@ -15,6 +15,11 @@ impl Engine {
         self.inner.store.claim(claim).await
     }
 
+    /// Returns a claim without making one.
+    pub async fn find_claim(&self, key: ClaimKey) -> Result<Option<Claim>, StoreError> {
+        self.inner.store.find_claim(key).await
+    }
+
     /// Stores the outcome of a claim; later claims of the same key return it.
     pub async fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Result<(), StoreError> {
         self.inner.store.end_claim(key, outcome).await

@@ -87,6 +87,9 @@ pub trait Store: Send + Sync + 'static {
     /// returns the existing claim.
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>>;
 
+    /// Returns a claim without making one; `None` if the key is free.
+    fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>>;
+
     /// Stores the outcome of a claim. Only the first outcome is stored; unknown claims are ignored.
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()>;
 

@@ -78,6 +78,7 @@
 //! | `pages` | asking on pages, and serving the control API over HTTP | `Entreat`, `Builder`, `service` |
 //! | `service` | serving programs on other machines: TLS, WebSockets, OpenTelemetry traces | `Builder::tls` |
 //! | `callbacks` | posting outcomes to the programs that asked | `Builder::callbacks` |
+//! | `sign-in` | people who sign in at an OpenID provider, or whom a proxy names by signed tokens | `service::identity` |
 //! | `remote` | using the control API and the pages of another service | `Builder::remote_pages`, `service::ControlClient` |
 //! | `gateway` | standing between any MCP client and any server | `Entreat::gateway`, `gateway` |
 //! | `embedded` | storing questions across restarts | `Builder::embedded`, `stores` |

@@ -1,18 +1,33 @@
 //! Identifies the person behind a request.
 //!
-//! Pages call [`Identity::identify`] and do not depend on how people sign in. Checking that a
-//! person holds the link to a question, and that a request is not forged by another site, is up to
-//! the pages.
+//! An [`Identity`] says how; pages do not depend on it. Checking that a person holds the link to a
+//! question, and that a request is not forged by another site, is up to the pages.
 
+#[cfg(feature = "sign-in")]
+mod assertion;
+#[cfg(feature = "sign-in")]
+mod claims;
 mod header;
+#[cfg(feature = "sign-in")]
+pub(crate) mod oidc;
+#[cfg(feature = "sign-in")]
+pub(crate) mod session;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, Uri};
+use entreat_core::UnixTime;
 use entreat_engine::Request;
+use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "sign-in")]
+pub use self::assertion::AssertionIdentity;
+#[cfg(feature = "sign-in")]
+pub use self::claims::ClaimNames;
 pub use self::header::{HeaderIdentity, InvalidHeaderName, InvalidProxyRange, ProxyRange};
+#[cfg(feature = "sign-in")]
+pub use self::oidc::{OidcIdentity, OidcSettings};
 
 use crate::local::{has_loopback_host, is_forwarded, is_loopback};
 
@@ -26,34 +41,32 @@ pub enum Identity {
     Local,
     /// A trusted proxy signs people in and names them in a header.
     Header(HeaderIdentity),
+    /// A proxy signs people in and names them by a signed token in a header.
+    #[cfg(feature = "sign-in")]
+    Assertion(Box<AssertionIdentity>),
+    /// People sign in at an OpenID provider.
+    #[cfg(feature = "sign-in")]
+    Oidc(Box<OidcIdentity>),
 }
 
 impl Identity {
-    /// Returns the person who sent a request, or why it is rejected.
-    ///
-    /// ```
-    /// use entreat_service::identity::{Identity, Person, Unidentified};
-    /// # use axum::http::{HeaderMap, HeaderValue, Uri};
-    ///
-    /// let mut headers = HeaderMap::new();
-    /// headers.insert("host", HeaderValue::from_static("localhost:7171"));
-    /// let uri = Uri::from_static("/inbox");
-    /// let here = ([127, 0, 0, 1], 50_000).into();
-    /// assert_eq!(Identity::Local.identify(here, &uri, &headers), Ok(Person::Local));
-    ///
-    /// let there = ([192, 0, 2, 7], 50_000).into();
-    /// let refused = Identity::Local.identify(there, &uri, &headers);
-    /// assert_eq!(refused, Err(Unidentified::ForeignPeer));
-    /// ```
-    pub fn identify(
+    /// Returns the person who sent a request, or why it is rejected. Of somebody who signs in at a
+    /// provider, a request says nothing: the pages find the session in its cookie.
+    pub(crate) async fn identify(
         &self,
         peer: SocketAddr,
         uri: &Uri,
         headers: &HeaderMap,
+        now: UnixTime,
     ) -> Result<Person, Unidentified> {
+        let _ = now;
         match self {
             Self::Local => local(peer, uri, headers),
             Self::Header(header) => header.identify(peer, headers),
+            #[cfg(feature = "sign-in")]
+            Self::Assertion(assertion) => assertion.identify(headers, now).await,
+            #[cfg(feature = "sign-in")]
+            Self::Oidc(_) => Err(Unidentified::NotSignedIn),
         }
     }
 
@@ -62,6 +75,8 @@ impl Identity {
         match self {
             Self::Local => &[],
             Self::Header(header) => header.proxies(),
+            #[cfg(feature = "sign-in")]
+            Self::Assertion(_) | Self::Oidc(_) => &[],
         }
     }
 
@@ -70,6 +85,8 @@ impl Identity {
         match self {
             Self::Local => false,
             Self::Header(_) => true,
+            #[cfg(feature = "sign-in")]
+            Self::Assertion(_) | Self::Oidc(_) => true,
         }
     }
 }
@@ -99,7 +116,7 @@ pub enum Person {
 }
 
 /// A person's account at an issuer, as of the current session.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Account {
     /// The issuer's identifier.
     pub issuer: Box<str>,
@@ -139,6 +156,23 @@ impl Account {
 }
 
 impl Person {
+    /// Tells people with names apart, wherever their names come from. Not for showing.
+    pub(crate) fn digest(&self) -> Option<[u8; 16]> {
+        let (kind, issuer, name): (&[u8], &str, &str) = match self {
+            Self::Local => return None,
+            Self::Named(name) => (b"name", "", name),
+            Self::SignedIn(account) => (b"account", &account.issuer, &account.subject),
+        };
+        let mut hasher = blake3::Hasher::new_derive_key("entreat 2026-11 people");
+        for part in [kind, issuer.as_bytes(), name.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        let mut digest = [0; 16];
+        hasher.finalize_xof().fill(&mut digest);
+        Some(digest)
+    }
+
     /// Whether this person may answer the request. The local user may answer every request; a named
     /// person only those addressed to exactly that name, and none without a respondent.
     pub fn may_answer(&self, request: &Request) -> bool {
@@ -177,6 +211,12 @@ pub enum Unidentified {
     /// The name is not UTF-8.
     #[error("the name is not text")]
     NotText,
+    /// The proxy's token is not valid.
+    #[error("the proxy's token is not valid")]
+    InvalidToken,
+    /// Nobody is signed in.
+    #[error("nobody is signed in")]
+    NotSignedIn,
 }
 
 #[cfg(test)]
@@ -203,7 +243,7 @@ mod tests {
         pairs: &[(&'static str, &'static str)],
     ) -> Result<Person, Unidentified> {
         let peer = peer.parse().unwrap();
-        Identity::Local.identify(peer, &Uri::from_static(uri), &headers(pairs))
+        super::local(peer, &Uri::from_static(uri), &headers(pairs))
     }
 
     #[test]

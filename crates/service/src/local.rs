@@ -152,7 +152,7 @@ pub struct Exposure<'a> {
     pub public_url: Option<&'a str>,
     /// Whether it terminates TLS itself.
     pub speaks_tls: bool,
-    /// Whether a proxy names the people who answer.
+    /// Whether the people who answer have names: by sign-in, or by a proxy.
     pub names_people: bool,
 }
 
@@ -168,7 +168,7 @@ impl Exposure<'_> {
         if self.speaks_tls {
             return Some("the service uses TLS");
         }
-        self.names_people.then_some("a proxy names people")
+        self.names_people.then_some("people are known by name")
     }
 
     /// Whether the pages reject everyone: only local users may answer, but `public_url` suggests a

@@ -7,6 +7,7 @@
 //! One file per page, with its template under `templates/`.
 
 mod accent;
+mod account;
 mod action;
 mod answer_text;
 mod assets;
@@ -29,6 +30,8 @@ mod rendered;
 mod review;
 mod sanitize;
 mod settings;
+#[cfg(feature = "sign-in")]
+mod sign_in;
 mod texts;
 mod token;
 mod visit;
@@ -38,6 +41,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::Router;
+#[cfg(feature = "sign-in")]
+use axum::middleware::from_fn_with_state;
 use axum::middleware::map_response_with_state;
 use axum::routing::{any, get, post};
 use entreat_core::{Catalogue, ElicitationId};
@@ -52,6 +57,8 @@ use self::rendered::RenderCache;
 use self::token::{Target, TokenKeys};
 use crate::guess_limiter::GuessLimiter;
 use crate::identity::Identity;
+#[cfg(feature = "sign-in")]
+use crate::identity::oidc::SignIn;
 use crate::local::is_loopback_url;
 use crate::memory::MemoryQuota;
 use crate::rpc::Links;
@@ -75,6 +82,8 @@ pub(crate) struct Site {
     root: String,
     /// Rejects everyone, because local users could not be told apart from users of a proxy.
     rejects_everyone: bool,
+    #[cfg(feature = "sign-in")]
+    sign_in: Option<SignIn>,
     settings: PageSettings,
     accents: HashMap<String, Accent>,
     uploads: Option<Uploads>,
@@ -113,6 +122,11 @@ impl Pages {
             accents: colors.collect(),
             uploads: settings.uploads.clone(),
             memory: MemoryQuota::new(settings.body_memory, settings.body_memory / 4),
+            #[cfg(feature = "sign-in")]
+            sign_in: match &settings.identity {
+                Identity::Oidc(oidc) => Some(SignIn::new((**oidc).clone(), engine.clone(), url)),
+                Identity::Local | Identity::Header(_) | Identity::Assertion(_) => None,
+            },
             settings,
             catalogue: Catalogue::default(),
             render_cache: RenderCache::default(),
@@ -159,7 +173,10 @@ impl Pages {
 
     pub(crate) fn router(&self) -> Router {
         let site = &self.0;
-        let questions = Router::new()
+        let questions = Router::new();
+        #[cfg(feature = "sign-in")]
+        let questions = questions.route("/{id}/{key}/again", get(sign_in::again));
+        let questions = questions
             .route("/{id}/{key}", get(question::show).post(action::handle))
             .route("/{id}/{key}/review", get(review::show))
             .route("/{id}/{key}/state", get(live::state))
@@ -177,7 +194,7 @@ impl Pages {
             .fallback(visit::not_found_fallback)
             .method_not_allowed_fallback(visit::method_not_allowed)
             .with_state(site.clone());
-        Router::new()
+        let router = Router::new()
             .route(
                 "/",
                 get(home::show)
@@ -197,11 +214,36 @@ impl Pages {
             .route(
                 "/assets/{name}",
                 get(assets::serve).with_state(site.clone()),
+            );
+        #[cfg(feature = "sign-in")]
+        let router = self.with_sign_in(router);
+        router.layer(map_response_with_state(
+            site.clone(),
+            guard::add_security_headers,
+        ))
+    }
+}
+
+#[cfg(feature = "sign-in")]
+impl Pages {
+    /// Adds what people need to sign in and out.
+    fn with_sign_in(&self, router: Router) -> Router {
+        let site = &self.0;
+        if site.sign_in.is_none() {
+            return router;
+        }
+        let routes = Router::new()
+            .route("/sign-in/callback", get(sign_in::callback))
+            .route(
+                "/sign-in/back-channel-logout",
+                post(sign_in::back_channel_logout),
             )
-            .layer(map_response_with_state(
-                site.clone(),
-                guard::add_security_headers,
-            ))
+            .route("/sign-out", post(sign_in::sign_out))
+            .route("/signed-out", get(sign_in::signed_out))
+            .with_state(site.clone());
+        router
+            .merge(routes)
+            .layer(from_fn_with_state(site.clone(), sign_in::intercept))
     }
 }
 
@@ -219,6 +261,11 @@ impl Links for Pages {
 
     fn needs_respondent(&self) -> bool {
         self.0.settings.identity.needs_respondent()
+    }
+
+    #[cfg(feature = "sign-in")]
+    fn can_ask_to_sign_in(&self) -> bool {
+        self.0.sign_in.is_some()
     }
 }
 

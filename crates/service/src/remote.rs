@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{CancelReason, ElicitationId, ReferenceKind};
-use entreat_engine::{ActError, Elicitation, Links, NoPage, PageUrlFuture};
+use entreat_engine::{ActError, Elicitation, Links, NoPage, PageUrlFuture, RespondentAuth};
 use entreat_wire::http::ClientError;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -97,6 +97,9 @@ impl RemotePages {
         }
         if let Some(respondent) = extras.and_then(|it| it.respondent.as_deref()) {
             params["respondent"] = respondent.into();
+        }
+        if let Some(auth) = extras.and_then(|it| it.respondent_auth.as_ref()) {
+            params["respondentAuth"] = wanted_sign_in(auth);
         }
         let client = &self.inner.client;
         let made = client
@@ -195,6 +198,18 @@ impl std::fmt::Debug for RemotePages {
             .field("url", &self.inner.client.url().as_str())
             .finish_non_exhaustive()
     }
+}
+
+/// What a sign-in has to be, as the control API takes it.
+fn wanted_sign_in(auth: &RespondentAuth) -> Value {
+    let mut wanted = json!({});
+    if let Some(seconds) = auth.max_age {
+        wanted["maxAge"] = seconds.into();
+    }
+    if let Some(acr) = auth.acr.as_deref() {
+        wanted["acr"] = acr.into();
+    }
+    wanted
 }
 
 fn is_open(record: &Value) -> bool {

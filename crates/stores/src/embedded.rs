@@ -369,6 +369,11 @@ impl Store for EmbeddedStore {
         })
     }
 
+    fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>> {
+        let shared = self.shared.clone();
+        Promise::later(async move { readers::find_claim(shared, key).await })
+    }
+
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
         submit(
             &self.queues.normal,

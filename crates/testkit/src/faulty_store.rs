@@ -4,6 +4,7 @@
 //! then reported as failed, as with a connection lost before the reply. Which calls fail is
 //! determined by counts or a seed, so failures are reproducible. Stored data is never corrupted.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
@@ -49,6 +50,7 @@ pub struct FaultyStore<S> {
 struct Plan {
     faults: Vec<Fault>,
     failures: usize,
+    calls: HashMap<Call, usize>,
 }
 
 /// A method of a store.
@@ -74,6 +76,8 @@ pub enum Call {
     KeepNote,
     /// [`Store::claim`]
     Claim,
+    /// [`Store::find_claim`]
+    FindClaim,
     /// [`Store::end_claim`]
     EndClaim,
     /// [`Store::release_claim`]
@@ -86,7 +90,7 @@ pub enum Call {
 
 impl Call {
     /// Every method.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Create,
         Self::Load,
         Self::Commit,
@@ -97,6 +101,7 @@ impl Call {
         Self::Note,
         Self::KeepNote,
         Self::Claim,
+        Self::FindClaim,
         Self::EndClaim,
         Self::ReleaseClaim,
         Self::PurgeClaims,
@@ -217,6 +222,11 @@ impl<S: Store> FaultyStore<S> {
         self.plan.lock().failures
     }
 
+    /// Returns how often a method was called, whether it failed or not.
+    pub fn calls(&self, call: Call) -> usize {
+        self.plan.lock().calls.get(&call).copied().unwrap_or(0)
+    }
+
     /// Returns the inner store.
     pub fn inner(&self) -> &S {
         &self.store
@@ -224,6 +234,7 @@ impl<S: Store> FaultyStore<S> {
 
     fn next_fault(&self, call: Call) -> Option<Moment> {
         let mut plan = self.plan.lock();
+        *plan.calls.entry(call).or_default() += 1;
         let mut faults = plan.faults.iter_mut();
         let moment = faults.find_map(|fault| fault.applies(call).then_some(fault.moment));
         plan.failures += usize::from(moment.is_some());
@@ -320,6 +331,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.call(Call::Claim, |store| store.claim(claim))
+    }
+
+    fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>> {
+        self.call(Call::FindClaim, |store| store.find_claim(key))
     }
 
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {

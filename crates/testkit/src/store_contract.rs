@@ -18,7 +18,8 @@ use entreat_engine::{Record, Store};
 
 pub use claims::{
     a_claim_keeps_its_first_outcome, a_released_claim_is_free_and_others_stay,
-    expired_claims_are_forgotten_up_to_the_limit, of_many_claims_of_one_key_the_first_holds,
+    expired_claims_are_forgotten_up_to_the_limit, looking_for_a_claim_makes_none,
+    of_many_claims_of_one_key_the_first_holds,
 };
 pub use durable::what_was_acknowledged_is_there_after_a_restart;
 pub use lists::{
@@ -83,6 +84,7 @@ macro_rules! store_contract {
             due_records_are_named_up_to_the_limit
             expired_claims_are_forgotten_up_to_the_limit
             heavy_answers_in_memory_are_named
+            looking_for_a_claim_makes_none
             lists_are_newest_first_and_come_in_pages
             lists_are_those_of_an_asker_and_of_a_state
             notes_are_kept_by_name

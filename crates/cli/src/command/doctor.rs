@@ -11,6 +11,7 @@ mod pages;
 mod port;
 mod service;
 mod settings;
+mod sign_in;
 mod store;
 mod system;
 mod telemetry;
@@ -140,6 +141,10 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
         findings.push(pages::uploads(&Entry::inspect(&folder)));
     }
     findings.extend(weak_settings(&config));
+    let clock = SystemClock::new();
+    if let Some(facts) = sign_in::gather(&config, || clock.wall()).await {
+        findings.extend(sign_in::check(facts.as_ref().map_err(String::as_str)));
+    }
     if let Some(endpoint) = &config.otlp_endpoint {
         findings.push(telemetry::check(endpoint, telemetry::probe(endpoint).await));
     }
@@ -171,6 +176,7 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
         config.keyed_askers(),
     ));
     findings.push(pages::identity(
+        config.pages.kind,
         config.reach(),
         config.pages.trusts_everybody(),
     ));

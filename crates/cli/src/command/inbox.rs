@@ -73,7 +73,7 @@ async fn derive(args: &Args, environment: &Environment) -> anyhow::Result<String
     };
     let engine = Engine::builder().keys(keys).start().await?;
     let settings = PageSettings {
-        identity: config.pages.identity(),
+        identity: config.pages.identity()?,
         ..PageSettings::default()
     };
     let link = Pages::new(engine.clone(), &url, settings).map(|pages| pages.inbox_link());

@@ -73,12 +73,13 @@ pub(super) async fn serve(
     let registry = metrics::install()?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let tls = config.pages.tls()?;
+    let identity = config.pages.identity()?;
     let service = service::start(config, location, |builder| {
         let mut builder = builder
             .listen(config.listen)
             .http(http)
             .local_without_key(config.local_may_ask())
-            .identity(config.pages.identity())
+            .identity(identity)
             .upload_settings(config.pages.upload_settings())
             .metrics(move || registry.render());
         if let Some(folder) = config.uploads() {

@@ -6,14 +6,16 @@ use std::str::FromStr;
 use entreat::service::identity::{HeaderIdentity, Identity, ProxyRange};
 use entreat::service::{Tls, UploadSettings};
 
+use super::sign_in::SignIn;
 use super::value::Rejection;
 
 /// The settings of pages, before they are checked together.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     pub(super) header: Option<String>,
     pub(super) proxies: Vec<ProxyRange>,
+    pub(crate) sign_in: SignIn,
     /// The folder of uploads, if configured.
     pub(super) uploads: Option<PathBuf>,
     pub(super) upload: UploadSettings,
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
     #[default]
     Local,
     Header,
+    Assertion,
+    Oidc,
 }
 
 impl Kind {
@@ -34,6 +38,8 @@ impl Kind {
         match self {
             Self::Local => "local",
             Self::Header => "header",
+            Self::Assertion => "assertion",
+            Self::Oidc => "oidc",
         }
     }
 }
@@ -45,7 +51,9 @@ impl FromStr for Kind {
         match text {
             "local" => Ok(Self::Local),
             "header" => Ok(Self::Header),
-            _ => Err("it must be local or header".to_owned()),
+            "assertion" => Ok(Self::Assertion),
+            "oidc" => Ok(Self::Oidc),
+            _ => Err("it must be local, header, assertion or oidc".to_owned()),
         }
     }
 }
@@ -67,9 +75,24 @@ pub(super) fn shown_ranges(ranges: &[ProxyRange]) -> Option<String> {
 impl Pages {
     /// Checks settings that depend on each other; returns the one to change, and the remedy.
     pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        self.identity_contradiction()
+            .or_else(|| self.sign_in.contradiction(self.kind))
+            .or_else(|| match (&self.certificate, &self.key) {
+                (Some(_), None) => {
+                    Some(("tls.certificate", "set `tls.key` to its private key file"))
+                }
+                (None, Some(_)) => {
+                    Some(("tls.key", "set `tls.certificate` to its certificate file"))
+                }
+                (Some(_), Some(_)) | (None, None) => None,
+            })
+    }
+
+    /// Checks which headers of which proxies count.
+    fn identity_contradiction(&self) -> Option<(&'static str, &'static str)> {
         let has_header = self.header.is_some();
         let has_proxies = !self.proxies.is_empty();
-        let words = match (self.kind, has_header, has_proxies) {
+        Some(match (self.kind, has_header, has_proxies) {
             (Kind::Header, false, _) => (
                 "identity.kind",
                 "set `identity.header` to the header that names users",
@@ -78,29 +101,40 @@ impl Pages {
                 "identity.kind",
                 "set `identity.proxies` to the trusted proxies",
             ),
-            (Kind::Local, true, _) => ("identity.header", "it requires `identity.kind` = header"),
-            (Kind::Local, false, true) => {
+            (Kind::Assertion, false, _) => (
+                "identity.kind",
+                "set `identity.header` to the header with the proxy's token",
+            ),
+            (Kind::Local | Kind::Oidc, true, _) => (
+                "identity.header",
+                "it requires `identity.kind` = header or assertion",
+            ),
+            (Kind::Local | Kind::Oidc | Kind::Assertion, _, true) => {
                 ("identity.proxies", "it requires `identity.kind` = header")
             }
-            (Kind::Local, false, false) | (Kind::Header, true, true) => {
-                return match (&self.certificate, &self.key) {
-                    (Some(_), None) => {
-                        Some(("tls.certificate", "set `tls.key` to its private key file"))
-                    }
-                    (None, Some(_)) => {
-                        Some(("tls.key", "set `tls.certificate` to its certificate file"))
-                    }
-                    (Some(_), Some(_)) | (None, None) => None,
-                };
-            }
-        };
-        Some(words)
+            (Kind::Local | Kind::Oidc, false, false)
+            | (Kind::Header, true, true)
+            | (Kind::Assertion, true, false) => return None,
+        })
     }
 
-    pub(crate) fn identity(&self) -> Identity {
-        let header = self.header.as_ref().filter(|_| self.kind == Kind::Header);
-        let header = header.and_then(|name| HeaderIdentity::new(name, self.proxies.clone()).ok());
-        header.map_or(Identity::Local, Identity::Header)
+    /// How people are identified. Reads the client's secret.
+    pub(crate) fn identity(&self) -> anyhow::Result<Identity> {
+        let header = self.header.as_deref().unwrap_or_default();
+        Ok(match self.kind {
+            Kind::Local => Identity::Local,
+            Kind::Header => Identity::Header(HeaderIdentity::new(header, self.proxies.clone())?),
+            Kind::Assertion => self.sign_in.assertion(header)?,
+            Kind::Oidc => self.sign_in.oidc()?,
+        })
+    }
+
+    /// Whether people have names.
+    pub(crate) fn names_people(&self) -> bool {
+        match self.kind {
+            Kind::Local => false,
+            Kind::Header | Kind::Assertion | Kind::Oidc => true,
+        }
     }
 
     /// Whether a range covers all addresses, so that anyone could claim any identity.

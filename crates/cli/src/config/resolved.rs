@@ -35,8 +35,8 @@ const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 pub(crate) const NOBODY_ANSWERS: &str = "`public_url` names another machine, but people answer on \
                                          this one: they cannot be told apart from people behind a \
                                          proxy, so nobody can open a page";
-pub(crate) const NOBODY_ANSWERS_REMEDY: &str =
-    "use a proxy that names users with `identity.kind` = header, or remove `public_url`";
+pub(crate) const NOBODY_ANSWERS_REMEDY: &str = "let people sign in with `identity.kind` = oidc, use a proxy that names users with \
+     `identity.kind` = header, or remove `public_url`";
 
 /// The configuration of a service.
 #[derive(Debug)]
@@ -335,7 +335,7 @@ impl Config {
             listen: self.listen,
             public_url: self.public_url.as_deref(),
             speaks_tls: self.pages.speaks_tls(),
-            names_people: self.pages.identity().needs_respondent(),
+            names_people: self.pages.names_people(),
         }
     }
 

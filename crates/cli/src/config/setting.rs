@@ -15,6 +15,7 @@ use super::PREFIX;
 use super::pages;
 use super::resolved::Config;
 use super::rules::Rules;
+use super::sign_in;
 use super::value::{self, Rejection};
 
 /// One setting.
@@ -229,6 +230,100 @@ pub(crate) const SETTINGS: &[Setting] = &[
             Ok(())
         },
         |config| pages::shown_ranges(&config.pages.proxies),
+    ),
+    Setting::service(
+        "identity.issuer",
+        |config, text| {
+            config.pages.sign_in.issuer = Some(sign_in::issuer(text)?);
+            Ok(())
+        },
+        |config| config.pages.sign_in.issuer.clone(),
+    ),
+    Setting::service(
+        "identity.client_id",
+        |config, text| {
+            config.pages.sign_in.client_id = Some(sign_in::word(text)?);
+            Ok(())
+        },
+        |config| config.pages.sign_in.client_id.clone(),
+    ),
+    Setting::path(
+        "identity.client_secret_file",
+        |config, text| {
+            config.pages.sign_in.client_secret_file = Some(path(text)?);
+            Ok(())
+        },
+        |config| shown_path(config.pages.sign_in.client_secret_file.as_ref()),
+    ),
+    Setting::service(
+        "identity.scopes",
+        |config, text| {
+            config.pages.sign_in.scopes = Some(sign_in::scopes(text)?);
+            Ok(())
+        },
+        |config| Some(config.pages.sign_in.scopes()),
+    ),
+    Setting::service(
+        "identity.session",
+        |config, text| {
+            config.pages.sign_in.session = Some(sign_in::session(text)?);
+            Ok(())
+        },
+        |config| Some(value::shown(config.pages.sign_in.session())),
+    ),
+    Setting::service(
+        "identity.subject_claim",
+        |config, text| {
+            config.pages.sign_in.subject_claim = Some(sign_in::word(text)?);
+            Ok(())
+        },
+        |config| Some(config.pages.sign_in.subject_claim()),
+    ),
+    Setting::service(
+        "identity.groups_claim",
+        |config, text| {
+            config.pages.sign_in.groups_claim = Some(sign_in::word(text)?);
+            Ok(())
+        },
+        |config| Some(config.pages.sign_in.groups_claim()),
+    ),
+    Setting::service(
+        "identity.operator_claim",
+        |config, text| {
+            config.pages.sign_in.operator_claim = Some(sign_in::word(text)?);
+            Ok(())
+        },
+        |config| config.pages.sign_in.operator_claim.clone(),
+    ),
+    Setting::service(
+        "identity.operator_value",
+        |config, text| {
+            config.pages.sign_in.operator_value = Some(sign_in::word(text)?);
+            Ok(())
+        },
+        |config| config.pages.sign_in.operator_value.clone(),
+    ),
+    service_field!(
+        "identity.trust_email",
+        pages.sign_in.trust_email,
+        value::flag,
+        plain
+    ),
+    Setting::service(
+        "identity.audience",
+        |config, text| {
+            config.pages.sign_in.audience = Some(sign_in::word(text)?);
+            Ok(())
+        },
+        |config| config.pages.sign_in.audience.clone(),
+    ),
+    Setting::service(
+        "identity.keys_url",
+        |config, text| {
+            config.pages.sign_in.keys_url = Some(value::public_url(text)?);
+            Ok(())
+        },
+        |config| config.pages.sign_in.keys_url.clone(),
     ),
     Setting::path(
         "uploads.folder",

@@ -59,7 +59,27 @@ fn settings_that_belong_together_are_refused_alone() {
         ),
         ("identity.header = 'x-user'", "it requires `identity.kind`"),
         ("identity.proxies = '::1'", "it requires `identity.kind`"),
-        ("identity.kind = 'oauth'", "must be local or header"),
+        (
+            "identity.kind = 'oauth'",
+            "must be local, header, assertion or oidc",
+        ),
+        ("identity.kind = 'oidc'", "`identity.issuer`"),
+        (
+            "[identity]\nkind = 'oidc'\nissuer = 'https://id.example.com'",
+            "`identity.client_id`",
+        ),
+        ("identity.kind = 'assertion'", "`identity.header`"),
+        (
+            "[identity]\nkind = 'assertion'\nheader = 'x-a'\nissuer = 'https://id.example.com'",
+            "`identity.audience`",
+        ),
+        (
+            "identity.issuer = 'https://id.example.com'",
+            "it requires `identity.kind` = oidc or assertion",
+        ),
+        ("identity.issuer = 'http://id.example.com'", "https://"),
+        ("identity.scopes = 'profile'", "among them openid"),
+        ("identity.session = '721h'", "at most 720h"),
         ("identity.header = 'x user'", "letters, digits and hyphens"),
         ("identity.proxies = '10.0.0.0/8, nobody'", "`10.0.0.0/8`"),
         ("identity = 'header'", "`identity` is a table"),

@@ -39,6 +39,10 @@ impl Claims {
         None
     }
 
+    pub(super) fn find(&self, key: ClaimKey) -> Option<Claim> {
+        self.claims.get(&key).cloned()
+    }
+
     pub(super) fn end(&mut self, key: ClaimKey, outcome: Vec<u8>) {
         if let Some(claim) = self.claims.get_mut(&key) {
             claim.outcome.get_or_insert_with(|| outcome.into());

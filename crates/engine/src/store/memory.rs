@@ -192,6 +192,10 @@ impl Store for MemoryStore {
         Promise::ready(Ok(self.claims.lock().claim(claim)))
     }
 
+    fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>> {
+        Promise::ready(Ok(self.claims.lock().find(key)))
+    }
+
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
         self.claims.lock().end(key, outcome);
         Promise::ready(Ok(()))

@@ -73,6 +73,10 @@ impl Store for Witness {
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.kept.claim(claim)
     }
+    fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>> {
+        self.kept.find_claim(key)
+    }
+
     fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
         self.kept.end_claim(key, outcome)
     }

@@ -44,6 +44,8 @@ impl ProxiedRequests {
     pub(super) fn new(identity: &Identity, settings: &HttpSettings) -> Option<Self> {
         match identity {
             Identity::Local => None,
+            #[cfg(feature = "sign-in")]
+            Identity::Assertion(_) | Identity::Oidc(_) => None,
             Identity::Header(identity) => Some(Self {
                 requests: Shares::new(settings.connections, settings.per_address_limit()),
                 identity: identity.clone(),

@@ -14,24 +14,32 @@ use super::draft::field_index;
 use super::field::Presence;
 use super::posted::Posted;
 use super::question::{ViewOptions, check_settings, is_over, page, page_with};
-use super::visit::QuestionVisit;
+use super::visit::{QuestionVisit, Refused};
 
 pub(super) async fn handle(
-    mut question: QuestionVisit,
+    question: Result<QuestionVisit, Refused>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let mut question = match question {
+        Ok(question) => question,
+        Err(refused) => return refused.save_typed(&headers, body).await.1,
+    };
     let mut posted = match Posted::read(&question, &headers, body).await {
         Ok(posted) => posted,
         Err(response) => return response,
     };
+    if question.is_of_others(&posted) {
+        question.save_for_author(&mut posted).await;
+        return question.visit.redirect_to(&question.visit.here());
+    }
     match perform(&mut question, &mut posted, &headers).await {
         Ok(response) => response,
         Err(error) if is_over(&error) => {
             let answers = posted.answers(question.form(), &Map::new());
             closing::late(&question, answers)
         }
-        Err(ActError::NotFound) => question.visit.site.not_found(question.visit.texts),
+        Err(ActError::NotFound) => question.visit.not_found(None),
         Err(error) => question.visit.internal_error(&error),
     }
 }
@@ -64,7 +72,7 @@ async fn perform(
     }
     // A review has no fields; its answers are already in the draft.
     let after = if posted.is_empty() && !matches!(word, "forget" | "remove") {
-        elicitation.read_draft().await?
+        question.read_draft().await?
     } else {
         match question.save_draft(posted).await {
             Err(ActError::TooLarge { .. }) => return question.too_large_page(posted).await,
@@ -107,6 +115,8 @@ async fn perform(
         "test" => Ok(to(&format!("?test={place}#q{place}"))),
         "forget" | "remove" => Ok(to(&format!("#q{place}"))),
         "review" => Ok(to(question.after_review(&after, posted))),
+        #[cfg(feature = "sign-in")]
+        "send" if !super::sign_in::is_recent(question) => Ok(to("/again")),
         "send" => question.submit(after, headers).await,
         // Any other action saves the draft and shows the fields that became active.
         _ => Ok(to(question.after_step(&after, posted))),
@@ -137,7 +147,7 @@ impl QuestionVisit {
 
     /// The page with the submitted values, which are too large to store.
     async fn too_large_page(&self, posted: &Posted) -> Result<Response, ActError> {
-        let mut values = self.elicitation().read_draft().await?;
+        let mut values = self.read_draft().await?;
         let answers = posted.answers(self.form(), &values);
         values.extend(answers);
         let options = ViewOptions {
@@ -196,7 +206,7 @@ impl QuestionVisit {
     ) -> Result<Response, ActError> {
         for _ in 0..MAX_SUBMIT_ATTEMPTS {
             match self.try_submit(&draft, headers).await {
-                Err(ActError::DraftChanged) => draft = self.elicitation().read_draft().await?,
+                Err(ActError::DraftChanged) => draft = self.read_draft().await?,
                 sent => return sent,
             }
         }
@@ -226,7 +236,7 @@ impl QuestionVisit {
             match delivered.await {
                 Ok(delivered) => answers = delivered,
                 Err(error) => {
-                    if elicitation.read_draft().await? != *draft {
+                    if self.read_draft().await? != *draft {
                         // A file was removed concurrently.
                         return Err(ActError::DraftChanged);
                     }

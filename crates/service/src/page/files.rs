@@ -47,7 +47,7 @@ pub(super) async fn upload(
 ) -> Response {
     if !question
         .visit
-        .is_valid_csrf(text(&headers, "x-entreat-form").as_deref())
+        .is_own_form(text(&headers, "x-entreat-form").as_deref())
     {
         return question
             .visit
@@ -146,7 +146,7 @@ async fn preview_image(question: &QuestionVisit, place: usize, wanted: &str) -> 
     if question.snapshot.outcome().is_some() || field.is_sensitive() {
         return None;
     }
-    let values = question.elicitation().read_draft().await.ok()?;
+    let values = question.read_draft().await.ok()?;
     let file = uploads_in(values.get(field.id())).find(|file| location(file) == Some(wanted))?;
     let kind = file["content_type"]
         .as_str()

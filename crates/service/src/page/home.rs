@@ -10,13 +10,14 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::Site;
 use super::frame::{Frame, html};
-use super::visit::language;
-use crate::identity::Person;
+use super::visit::{Unknown, language};
+use crate::identity::{Person, Unidentified};
 
 #[derive(Template)]
 #[template(path = "home.html")]
@@ -38,15 +39,19 @@ enum Inbox {
 pub(super) async fn show(
     State(site): State<Arc<Site>>,
     Extension(peer): Extension<SocketAddr>,
-    uri: Uri,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Response {
-    let (texts, _) = language(&site, &headers);
-    let identified = site.settings.identity.identify(peer, &uri, &headers);
-    let inbox = match identified {
+    let (texts, _) = language(&site, &parts.headers);
+    let browser = site.browser(&parts.headers);
+    let identified = site.identify(peer, &parts, browser.as_ref()).await;
+    let inbox = match identified.map(|visitor| visitor.person) {
         _ if site.rejects_everyone => Inbox::Unknown,
         Ok(Person::Named(_) | Person::SignedIn(_)) => Inbox::Open(format!("{}/inbox", site.root)),
         Ok(Person::Local) => Inbox::ByLink,
+        // The inbox leads to the sign-in.
+        Err(Unknown::Unidentified(Unidentified::NotSignedIn)) => {
+            Inbox::Open(format!("{}/inbox", site.root))
+        }
         Err(_) => Inbox::Unknown,
     };
     let frame = Frame::new(&site, texts, None);

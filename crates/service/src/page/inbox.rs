@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use entreat_engine::{ActError, MAX_PAGE, Snapshot, StatusFilter};
 
+use super::account::AccountView;
 use super::frame::{AskerIdentity, AskerView, Frame, html};
 use super::token::Target;
 use super::visit::Visit;
@@ -15,6 +16,7 @@ struct InboxPage<'a> {
     frame: Frame<'a>,
     list: String,
     lists: Lists,
+    account: Option<AccountView>,
 }
 
 #[derive(Template)]
@@ -60,6 +62,7 @@ pub(super) async fn show(visit: Visit) -> Response {
         frame: Frame::new(&visit.site, visit.texts, None),
         list: format!("{}/list", visit.here()),
         lists,
+        account: AccountView::new(&visit),
     };
     visit.with_cookie(html(StatusCode::OK, &page))
 }

@@ -13,7 +13,8 @@ use super::frame::Clock;
 use super::posted::Posted;
 use super::question::{by_field, check_settings, is_over};
 use super::sanitize::sanitize;
-use super::visit::{QuestionVisit, Visit};
+use super::texts::Texts;
+use super::visit::{QuestionVisit, Refused, Visit};
 use crate::http::json;
 
 /// `GET …/state`: whether the question is live, and the remaining time.
@@ -22,21 +23,46 @@ pub(super) async fn state(question: QuestionVisit) -> Response {
 }
 
 /// `POST …/draft`: saves the draft, and returns active fields and errors.
-pub(super) async fn draft(question: QuestionVisit, headers: HeaderMap, body: Body) -> Response {
+pub(super) async fn draft(
+    question: Result<QuestionVisit, Refused>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let mut question = match question {
+        Ok(question) => question,
+        Err(refused) => {
+            let texts = refused.texts();
+            return match refused.save_typed(&headers, body).await {
+                (true, _) => signed_out(texts),
+                (false, response) => response,
+            };
+        }
+    };
     let mut posted = match Posted::read(&question, &headers, body).await {
         Ok(posted) => posted,
         Err(response) => return response,
     };
+    if question.is_of_others(&posted) {
+        question.save_for_author(&mut posted).await;
+        return signed_out(Some(question.visit.texts));
+    }
     match save(&question, &mut posted).await {
         Ok(state) => respond(&state),
         Err(error) if is_over(&error) => respond(&json!({"live": false})),
-        Err(ActError::NotFound) => question.visit.site.not_found(question.visit.texts),
+        Err(ActError::NotFound) => question.visit.not_found(None),
         Err(ActError::TooLarge { .. }) => {
             let state = json!({"live": true, "complaint": question.visit.texts.too_large});
             json(StatusCode::PAYLOAD_TOO_LARGE, state.to_string())
         }
         Err(error) => question.visit.internal_error(&error),
     }
+}
+
+/// What was typed is saved, but for somebody who is not signed in any more.
+fn signed_out(texts: Option<&'static Texts>) -> Response {
+    let complaint = texts.map_or("", |texts| texts.signed_out_meanwhile);
+    let state = json!({"live": true, "complaint": complaint});
+    json(StatusCode::FORBIDDEN, state.to_string())
 }
 
 async fn save(question: &QuestionVisit, posted: &mut Posted) -> Result<Value, ActError> {

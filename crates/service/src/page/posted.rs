@@ -47,6 +47,11 @@ impl Posted {
         }
     }
 
+    /// The CSRF token.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.last("_csrf")
+    }
+
     /// Whether there is nothing to save.
     pub(super) fn is_empty(&self) -> bool {
         self.all("_f").is_empty() && self.files.is_empty()

@@ -116,6 +116,12 @@ pub(super) struct Texts {
     pub(super) not_found: NoticeTexts,
     pub(super) not_found_lines: [&'static str; 2],
     pub(super) home: HomeTexts,
+    #[cfg(feature = "sign-in")]
+    pub(super) sign_in: SignInTexts,
+    pub(super) signed_in_as: &'static str,
+    pub(super) sign_out: &'static str,
+    /// What was typed is saved for somebody who is not signed in any more.
+    pub(super) signed_out_meanwhile: &'static str,
     pub(super) no_inbox: NoticeTexts,
     pub(super) refused: NoticeTexts,
     pub(super) forged: NoticeTexts,
@@ -163,6 +169,23 @@ pub(super) struct HomeTexts {
     pub(super) inbox: &'static str,
     pub(super) inbox_by_link: &'static str,
     pub(super) docs: &'static str,
+}
+
+/// The texts of signing in and out.
+#[cfg(feature = "sign-in")]
+pub(super) struct SignInTexts {
+    pub(super) needed: NoticeTexts,
+    pub(super) button: &'static str,
+    /// A question asks for a fresh sign-in.
+    pub(super) again: NoticeTexts,
+    pub(super) again_button: &'static str,
+    pub(super) failed: &'static str,
+    pub(super) later: &'static str,
+    pub(super) other_account: &'static str,
+    pub(super) signed_out: NoticeTexts,
+    pub(super) not_signed_out: NoticeTexts,
+    pub(super) sign_out_of_provider: &'static str,
+    pub(super) to_inbox: &'static str,
 }
 
 /// The bounds of a length, a count or a number. At least one of them is there.

@@ -21,6 +21,8 @@ pub(super) struct TokenKeys(Vec<Zeroizing<[u8; 32]>>);
 pub(super) enum Target {
     Question(ElicitationId),
     Inbox,
+    /// Signing in and out.
+    Account,
 }
 
 /// The purpose of a token.
@@ -30,9 +32,14 @@ enum Purpose<'b> {
     Link,
     /// Grants access to this browser.
     Pass(&'b Browser),
-    /// Proves that a form was rendered for this browser (CSRF protection).
-    Form(&'b Browser),
+    /// Proves that a form was rendered for this browser and person (CSRF protection).
+    Form(&'b Browser, Option<&'b PersonDigest>),
 }
+
+/// Tells people with names apart; see [`Person::digest`].
+///
+/// [`Person::digest`]: crate::identity::Person::digest
+pub(super) type PersonDigest = [u8; 16];
 
 /// How access was granted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,8 +90,19 @@ impl TokenKeys {
         self.make(target, Purpose::Pass(browser))
     }
 
-    pub(super) fn csrf_token(&self, target: Target, browser: &Browser) -> String {
-        self.make(target, Purpose::Form(browser))
+    /// A token of forms. It names the person, so that a form that was filled in before somebody
+    /// else signed in is known to be the first person's.
+    pub(super) fn csrf_token(
+        &self,
+        target: Target,
+        browser: &Browser,
+        person: Option<&PersonDigest>,
+    ) -> String {
+        let token = self.make(target, Purpose::Form(browser, person));
+        match person {
+            Some(person) => format!("{}.{token}", URL_SAFE_NO_PAD.encode(person)),
+            None => token,
+        }
     }
 
     /// Whether a key from an address grants this browser access, and how.
@@ -102,8 +120,19 @@ impl TokenKeys {
             .map(|_| Access::Pass)
     }
 
-    pub(super) fn is_csrf_token(&self, target: Target, browser: &Browser, token: &str) -> bool {
-        self.accepts(target, Purpose::Form(browser), token)
+    /// Returns for which person a form with this token was rendered, if it was for this browser.
+    pub(super) fn person_of_form(
+        &self,
+        target: Target,
+        browser: &Browser,
+        token: &str,
+    ) -> Option<Option<PersonDigest>> {
+        let (person, token) = match token.split_once('.') {
+            Some((person, token)) => (Some(decode_person(person)?), token),
+            None => (None, token),
+        };
+        self.accepts(target, Purpose::Form(browser, person.as_ref()), token)
+            .then_some(person)
     }
 
     fn make(&self, target: Target, purpose: Purpose<'_>) -> String {
@@ -127,24 +156,34 @@ impl TokenKeys {
 
 fn derive(key: &[u8; 32], target: Target, purpose: Purpose<'_>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new_keyed(key);
-    let (purpose, browser): (&[u8], _) = match purpose {
-        Purpose::Link => (b"link", None),
-        Purpose::Pass(browser) => (b"pass", Some(browser)),
-        Purpose::Form(browser) => (b"form", Some(browser)),
+    let (purpose, browser, person): (&[u8], _, _) = match purpose {
+        Purpose::Link => (b"link", None, None),
+        Purpose::Pass(browser) => (b"pass", Some(browser), None),
+        Purpose::Form(browser, person) => (b"form", Some(browser), person),
     };
     hasher.update(purpose);
     match target {
         Target::Question(id) => hasher.update(b"q").update(id.as_bytes()),
         Target::Inbox => hasher.update(b"i"),
+        Target::Account => hasher.update(b"a"),
     };
     if let Some(browser) = browser {
         hasher.update(&browser.0);
+    }
+    if let Some(person) = person {
+        hasher.update(person);
     }
     hasher.finalize()
 }
 
 fn decode(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 33];
+    let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+    bytes[..length].try_into().ok()
+}
+
+fn decode_person(text: &str) -> Option<PersonDigest> {
+    let mut bytes = [0; 17];
     let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
     bytes[..length].try_into().ok()
 }

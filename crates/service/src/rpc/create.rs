@@ -3,7 +3,7 @@
 use entreat_core::{
     ElicitationId, Field, Form, Mode, Script, TextFormat, UnixTime, Unknown, closest,
 };
-use entreat_engine::{Ask, Channel, Snapshot};
+use entreat_engine::{Ask, Channel, RespondentAuth, Snapshot};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -126,6 +126,11 @@ pub(super) const CREATE: &[Param] = &[
         "The person who may answer.",
     ),
     Param::optional(
+        "respondentAuth",
+        Shape::SignIn,
+        "How recently the person must have signed in, and how, to send an answer on a page.",
+    ),
+    Param::optional(
         "durable",
         Shape::Flag,
         "Whether the question outlives the connection.",
@@ -218,6 +223,7 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
     let mode = mode_of(params, subject)?;
     reject_unused(params, subject)?;
     require_respondent(call.rpc, params)?;
+    let respondent_auth = respondent_auth(call.rpc, params)?;
     let mut ask = match subject {
         Subject::FormDefinition | Subject::Template => {
             let form = read_form(call.rpc, params)?;
@@ -244,6 +250,9 @@ fn read_ask(call: &Call<'_>) -> Result<Ask, RpcError> {
     };
     if let Some(timeout) = params.value("timeout") {
         ask = ask.timeout(call.session.asker().read_timeout(mode, &timeout)?);
+    }
+    if let Some(auth) = respondent_auth {
+        ask = ask.respondent_auth(auth);
     }
     if call.rpc.links.is_some() && subject != Subject::Url {
         ask = ask.channel(Channel::Page);
@@ -350,6 +359,25 @@ fn require_respondent(rpc: &Rpc, params: &Params<'_>) -> Result<(), RpcError> {
     let message = "`respondent` is missing: people sign in here, and each question must name who \
                    may answer it.";
     Err(RpcError::param("respondent", "missing_param", message))
+}
+
+/// Reads what the sign-in of the respondent has to be. Refused where nobody can be asked to sign in
+/// again: an answer could never be sent.
+fn respondent_auth(rpc: &Rpc, params: &Params<'_>) -> Result<Option<RespondentAuth>, RpcError> {
+    let Some(value) = params.value("respondentAuth") else {
+        return Ok(None);
+    };
+    let can_ask = rpc.links.as_ref().is_some_and(|l| l.can_ask_to_sign_in());
+    if !can_ask {
+        let message = "`respondentAuth` requires that people sign in at the service itself \
+                       (`identity.kind` = oidc).";
+        return Err(RpcError::param("respondentAuth", "no_sign_in", message));
+    }
+    let max_age = value["maxAge"].as_u64();
+    Ok(Some(RespondentAuth {
+        max_age: max_age.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
+        acr: value["acr"].as_str().map(Box::from),
+    }))
 }
 
 fn read_form(rpc: &Rpc, params: &Params<'_>) -> Result<Form, RpcError> {

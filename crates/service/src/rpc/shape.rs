@@ -28,6 +28,8 @@ pub(super) enum Shape {
     List,
     /// A timeout; its bounds depend on the asker and are checked later.
     Timeout,
+    /// What a sign-in has to be.
+    SignIn,
     /// The id of an elicitation. Any string: a malformed id is reported as not found.
     Id,
 }
@@ -48,6 +50,7 @@ impl Shape {
             Self::Object => is('{'),
             Self::SmallObject(most) => is('{') && raw.get().len() <= most,
             Self::List => is('['),
+            Self::SignIn => is_sign_in(raw),
         };
         if fits { Ok(()) } else { Err(self.wanted()) }
     }
@@ -67,6 +70,10 @@ impl Shape {
             Self::Object => "an object".to_owned(),
             Self::SmallObject(most) => format!("an object of at most {most} bytes"),
             Self::List => "a list".to_owned(),
+            Self::SignIn => format!(
+                "an object with `maxAge`, a whole number of seconds up to {MAX_AGE}, or `acr`, a \
+                 text of at most {MAX_ACR} characters without spaces, or both"
+            ),
         }
     }
 
@@ -86,6 +93,15 @@ impl Shape {
             }
             Self::Object | Self::SmallObject(_) => json!({"type": "object"}),
             Self::List => json!({"type": "array"}),
+            Self::SignIn => json!({
+                "type": "object",
+                "properties": {
+                    "maxAge": {"type": "integer", "minimum": 0, "maximum": MAX_AGE},
+                    "acr": {"type": "string", "minLength": 1, "maxLength": MAX_ACR},
+                },
+                "minProperties": 1,
+                "additionalProperties": false,
+            }),
             Self::Timeout => {
                 let millis = json!({"type": "integer", "minimum": 1});
                 json!({"oneOf": [millis, {
@@ -102,6 +118,26 @@ impl Shape {
             }
         }
     }
+}
+
+/// The longest `maxAge`, in seconds: a year.
+const MAX_AGE: u64 = 366 * 24 * 3600;
+/// The longest `acr`, in characters.
+const MAX_ACR: usize = 256;
+
+fn is_sign_in(raw: &RawValue) -> bool {
+    let Ok(Value::Object(members)) = serde_json::from_str(raw.get()) else {
+        return false;
+    };
+    let fits = |(name, value): (&String, &Value)| match name.as_str() {
+        "maxAge" => value.as_u64().is_some_and(|seconds| seconds <= MAX_AGE),
+        "acr" => value.as_str().is_some_and(|acr| {
+            let is_one = acr.chars().all(|c| !c.is_whitespace() && !c.is_control());
+            is_one && !acr.is_empty() && acr.chars().nth(MAX_ACR).is_none()
+        }),
+        _ => false,
+    };
+    !members.is_empty() && members.iter().all(fits)
 }
 
 /// Parses a non-negative integer without a fraction or exponent.

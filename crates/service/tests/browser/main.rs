@@ -29,6 +29,8 @@ mod input_states;
 mod keyboard;
 mod media;
 mod secrets;
+#[cfg(feature = "sign-in")]
+mod sign_in;
 mod states;
 mod time;
 mod typing;

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use entreat_core::UnixTime;
 use entreat_engine::StoreError;
 use entreat_engine::store::{Claim, ClaimKey};
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params};
 
 use super::batch::milliseconds;
 use super::job::Ticket;
 use super::writer::WriteFailure;
 use crate::record::RecordError;
 use crate::sum::{self, Sum};
+
+const FIND: &str = "SELECT inputs, expires, outcome, sum FROM claim WHERE key = ?1";
 
 /// An operation on claims.
 pub(super) enum ClaimJob {
@@ -58,7 +60,7 @@ impl<'c> Claims<'c> {
                 "INSERT INTO claim (key, inputs, expires, sum) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO NOTHING",
             )?,
-            first: prepare("SELECT inputs, expires, outcome, sum FROM claim WHERE key = ?1")?,
+            first: prepare(FIND)?,
             end: prepare(
                 "UPDATE claim SET outcome = ?2, sum = ?3 WHERE key = ?1 AND outcome IS NULL",
             )?,
@@ -117,25 +119,38 @@ impl<'c> Claims<'c> {
     }
 
     fn first(&mut self, key: ClaimKey) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
-        let mut rows = self.first.query([key])?;
-        let Some(row) = rows.next()? else {
-            return Ok(Ok(None));
-        };
-        let inputs: [u8; 16] = row.get(0)?;
-        let expires: i64 = row.get(1)?;
-        let outcome: Option<Vec<u8>> = row.get(2)?;
-        let sum: Option<Sum> = row.get(3)?;
-        if sum != Some(sum::of_claim(&key, &inputs, expires, outcome.as_deref())) {
-            return Ok(Err(StoreError::Unavailable {
-                attempt: "read a claim",
-                source: Box::new(RecordError::Damaged),
-            }));
-        }
-        Ok(Ok(Some(Claim {
-            key,
-            inputs,
-            expires: UnixTime::from_millis(expires.unsigned_abs()),
-            outcome: outcome.map(Arc::from),
-        })))
+        query(&mut self.first, key)
     }
+}
+
+/// Reads a claim, if there is one.
+pub(super) fn find(
+    connection: &Connection,
+    key: ClaimKey,
+) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
+    query(&mut *connection.prepare_cached(FIND)?, key)
+}
+
+fn query(
+    statement: &mut Statement<'_>,
+    key: ClaimKey,
+) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
+    type Columns = ([u8; 16], i64, Option<Vec<u8>>, Option<Sum>);
+    let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let found: Option<Columns> = statement.query_row([key], columns).optional()?;
+    let Some((inputs, expires, outcome, sum)) = found else {
+        return Ok(Ok(None));
+    };
+    if sum != Some(sum::of_claim(&key, &inputs, expires, outcome.as_deref())) {
+        return Ok(Err(StoreError::Unavailable {
+            attempt: "read a claim",
+            source: Box::new(RecordError::Damaged),
+        }));
+    }
+    Ok(Ok(Some(Claim {
+        key,
+        inputs,
+        expires: UnixTime::from_millis(expires.unsigned_abs()),
+        outcome: outcome.map(Arc::from),
+    })))
 }

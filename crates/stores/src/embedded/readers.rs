@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, Status};
-use entreat_engine::store::{BoxError, Query, StatusFilter};
+use entreat_engine::store::{BoxError, Claim, ClaimKey, Query, StatusFilter};
 use entreat_engine::{Record, StoreError};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 
+use super::claims;
 use super::files::Identities;
 use super::rows::{self, Interner, ReadError};
 use super::{Shared, closed};
@@ -23,6 +24,7 @@ use crate::sum::{self, Sum};
 pub(super) const LOAD: &str = "read an elicitation";
 pub(super) const LIST: &str = "list elicitations";
 const NOTE: &str = "read a note";
+const CLAIM: &str = "read a claim";
 
 /// Concurrent reads; a disk gets no faster with more.
 const CONNECTIONS: u32 = 4;
@@ -274,6 +276,16 @@ pub(super) async fn load_note(
         } else {
             Err(ReadError::from(RecordError::Damaged).during(NOTE))
         }
+    })
+    .await
+}
+
+pub(super) async fn find_claim(
+    shared: Arc<Shared>,
+    key: ClaimKey,
+) -> Result<Option<Claim>, StoreError> {
+    read(shared, CLAIM, move |_, connection| {
+        claims::find(connection, key).map_err(failed(CLAIM))?
     })
     .await
 }

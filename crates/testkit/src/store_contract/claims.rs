@@ -76,6 +76,18 @@ pub async fn a_released_claim_is_free_and_others_stay(store: Arc<impl Store>) {
     assert_eq!(is_free, [true, false, false]);
 }
 
+/// A claim can be found without being made.
+pub async fn looking_for_a_claim_makes_none(store: Arc<impl Store>) {
+    assert_eq!(kept(store.find_claim([4; 24])).await, None);
+    let first = claim(4, 1, at(1_000));
+    assert_eq!(kept(store.claim(first.clone())).await, None);
+    assert_eq!(kept(store.find_claim([4; 24])).await, Some(first.clone()));
+    kept(store.end_claim([4; 24], b"done".to_vec())).await;
+    let outcome = Some(b"done"[..].into());
+    let found = kept(store.find_claim([4; 24])).await;
+    assert_eq!(found, Some(Claim { outcome, ..first }));
+}
+
 /// Claims are purged from their expiry on, in the order of expiry.
 pub async fn expired_claims_are_forgotten_up_to_the_limit(store: Arc<impl Store>) {
     for number in 1..=6 {

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use super::certificate::Validity;
 use super::files::{Entry, Found, GROUP_AND_OTHERS, Permissions, quoted};
 use super::finding::Finding;
-use crate::config::{Config, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
+use crate::config::{Config, IdentityKind, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 
 /// A certificate that expires sooner is reported.
 const SOON_IN_DAYS: i64 = 14;
@@ -62,7 +62,7 @@ pub(super) fn tls(now: UnixTime, inspected: Option<&Result<Validity, String>>) -
 }
 
 /// Checks who may answer.
-pub(super) fn identity(reach: Exposure<'_>, trusts_everybody: bool) -> Finding {
+pub(super) fn identity(kind: IdentityKind, reach: Exposure<'_>, trusts_everybody: bool) -> Finding {
     let is_local = reach.listen.ip().to_canonical().is_loopback();
     match (reach.names_people, trusts_everybody) {
         (true, true) => Finding::problem(
@@ -71,7 +71,14 @@ pub(super) fn identity(reach: Exposure<'_>, trusts_everybody: bool) -> Finding {
              answer as anyone",
             "list only the addresses of the proxy",
         ),
-        (true, false) => Finding::ok("identity", "a proxy names the users"),
+        (true, false) => Finding::ok(
+            "identity",
+            match kind {
+                IdentityKind::Oidc => "people sign in at an OpenID provider",
+                IdentityKind::Assertion => "a proxy names the users, by signed tokens",
+                IdentityKind::Header | IdentityKind::Local => "a proxy names the users",
+            },
+        ),
         (false, _) if reach.rejects_everyone() => {
             Finding::warning("identity", NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY)
         }
@@ -79,7 +86,8 @@ pub(super) fn identity(reach: Exposure<'_>, trusts_everybody: bool) -> Finding {
         (false, _) => Finding::note(
             "identity",
             "people can answer only on this machine, although others can reach the service",
-            "to let others answer, use a proxy that signs users in: `identity.kind` = header",
+            "to let others answer, have them sign in at an OpenID provider (`identity.kind` = oidc) \
+             or at a proxy (`identity.kind` = header or assertion)",
         ),
     }
 }
@@ -145,10 +153,23 @@ mod tests {
             names_people,
         };
         let (here, everywhere) = ([127, 0, 0, 1], [0, 0, 0, 0]);
-        assert_eq!(identity(reach(here, true), true).level, Level::Problem);
-        assert_eq!(identity(reach(everywhere, true), false).level, Level::Ok);
-        assert_eq!(identity(reach(here, false), false).remedy, None);
-        assert!(identity(reach(everywhere, false), false).remedy.is_some());
+        assert_eq!(
+            identity(IdentityKind::Header, reach(here, true), true).level,
+            Level::Problem
+        );
+        assert_eq!(
+            identity(IdentityKind::Header, reach(everywhere, true), false).level,
+            Level::Ok
+        );
+        assert_eq!(
+            identity(IdentityKind::Header, reach(here, false), false).remedy,
+            None
+        );
+        assert!(
+            identity(IdentityKind::Header, reach(everywhere, false), false)
+                .remedy
+                .is_some()
+        );
     }
 
     #[test]
@@ -160,7 +181,7 @@ mod tests {
                 speaks_tls: false,
                 names_people,
             };
-            identity(reach, false).level
+            identity(IdentityKind::Header, reach, false).level
         };
         assert_eq!(level("https://ask.example.com", false), Level::Warning);
         assert_eq!(level("https://ask.example.com", true), Level::Ok);

@@ -55,6 +55,8 @@
     if (leaving) return;
     try {
       const response = await fetch(timed.dataset.state, { cache: "no-store" });
+      // Signed out: what was typed stays here.
+      if (response.status === 403) return;
       const told = response.ok ? await response.json() : { live: false };
       if (told.live) return setTime(told.left, told.warn, told.extend);
       over();

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use entreat_core::{CalendarNames, CancelReason, Outcome, RoughTime};
 
+#[cfg(feature = "sign-in")]
+use super::SignInTexts;
 use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exactly};
 
 pub(super) const TEXTS: Texts = Texts {
@@ -125,6 +127,40 @@ pub(super) const TEXTS: Texts = Texts {
         docs: "Die Dokumentation von Entreat im Ordner „docs“ des Projekts erklärt, wie der Dienst \
                funktioniert und wie man Fragen stellt.",
     },
+    #[cfg(feature = "sign-in")]
+    sign_in: SignInTexts {
+        needed: NoticeTexts {
+            title: "Melden Sie sich an, um zu antworten",
+            lead: "Fragen sieht nur die Person, für die sie bestimmt sind.",
+        },
+        button: "Anmelden",
+        again: NoticeTexts {
+            title: "Melden Sie sich zum Senden noch einmal an",
+            lead: "Bei dieser Frage müssen Sie bestätigen, dass Sie es sind. Ihre Eingaben sind \
+                   gespeichert. Gesendet wurde noch nichts.",
+        },
+        again_button: "Noch einmal anmelden",
+        failed: "Sie wurden nicht angemeldet. Versuchen Sie es noch einmal.",
+        later: "Die Anmeldung funktioniert gerade nicht. Versuchen Sie es in ein paar Minuten \
+                noch einmal.",
+        other_account: "Anderes Konto verwenden",
+        signed_out: NoticeTexts {
+            title: "Sie sind abgemeldet",
+            lead: "Sie können diese Seite schließen.",
+        },
+        not_signed_out: NoticeTexts {
+            title: "Sie sind noch angemeldet",
+            lead: "Die Abmeldung funktioniert gerade nicht. Gehen Sie zurück und versuchen Sie es \
+                   in ein paar Minuten noch einmal.",
+        },
+        sign_out_of_provider: "Auch vom Konto abmelden",
+        to_inbox: "Wieder anmelden",
+    },
+    signed_in_as: "Angemeldet als",
+    sign_out: "Abmelden",
+    signed_out_meanwhile: "Gespeichert, aber Sie wurden abgemeldet oder haben das Konto gewechselt. \
+                           Melden Sie sich in einem anderen Tab wieder an und laden Sie diese Seite \
+                           dann neu.",
     no_inbox: NoticeTexts {
         title: "Öffnen Sie den Eingang mit seinem Link",
         lead: "Den Link gibt der Befehl „entreat inbox“ auf dem Rechner dieses Dienstes aus.",

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use entreat_core::{CalendarNames, CancelReason, Outcome, RoughTime};
 
+#[cfg(feature = "sign-in")]
+use super::SignInTexts;
 use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exactly};
 
 pub(super) const TEXTS: Texts = Texts {
@@ -125,6 +127,37 @@ pub(super) const TEXTS: Texts = Texts {
         docs: "The documentation of Entreat, in the folder “docs” of the project, explains how it works \
                and how to ask questions.",
     },
+    #[cfg(feature = "sign-in")]
+    sign_in: SignInTexts {
+        needed: NoticeTexts {
+            title: "Sign in to answer",
+            lead: "Questions are shown only to the person they are for.",
+        },
+        button: "Sign in",
+        again: NoticeTexts {
+            title: "Sign in again to send your answer",
+            lead: "This question asks you to confirm that it is you. What you typed is saved. \
+                   Nothing has been sent yet.",
+        },
+        again_button: "Sign in again",
+        failed: "You were not signed in. Try again.",
+        later: "Signing in does not work at the moment. Try again in a few minutes.",
+        other_account: "Use another account",
+        signed_out: NoticeTexts {
+            title: "You are signed out",
+            lead: "You can close this page.",
+        },
+        not_signed_out: NoticeTexts {
+            title: "You are still signed in",
+            lead: "Signing out does not work at the moment. Go back and try again in a few minutes.",
+        },
+        sign_out_of_provider: "Sign out of your account, too",
+        to_inbox: "Sign in again",
+    },
+    signed_in_as: "Signed in as",
+    sign_out: "Sign out",
+    signed_out_meanwhile: "Saved, but you were signed out or changed the account. To go on, sign in \
+                           again in another tab, then load this page again.",
     no_inbox: NoticeTexts {
         title: "Use the link to your inbox",
         lead: "To get the link, run the command “entreat inbox” on the computer of this service.",
