@@ -29,6 +29,7 @@ const PARTS: [(&str, &[&str]); 4] = [
             "docs/answering.md",
             "docs/terminal.md",
             "docs/page.md",
+            "docs/board.md",
             "docs/urls.md",
         ],
     ),

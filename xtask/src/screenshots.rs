@@ -24,6 +24,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         "--",
         "states::",
         "media::",
+        "board::",
     ];
     shell::run(cargo(root, &test).env("ENTREAT_SCREENSHOTS", &pages))?;
     let built = shell::build(root)?;

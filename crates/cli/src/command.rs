@@ -21,6 +21,7 @@ mod inbox;
 pub(crate) mod launch;
 mod list;
 mod mcp;
+mod reassign;
 mod restore;
 mod rpc;
 mod serve;
@@ -70,7 +71,8 @@ Forms are JSON, YAML or TOML; use `-` to read from stdin. Data goes to stdout, m
 stderr.
 
 Environment:
-  ENTREAT_STORE  the store of serve, rpc, list, status, cancel, backup, restore, inbox and ask --keep
+  ENTREAT_STORE  the store of serve, rpc, list, status, cancel, reassign, backup, restore, inbox and
+                 ask --keep
   ENTREAT_KEYS   the store's key file
   Every setting of the service has a variable; run `entreat config` to list the settings.
 
@@ -100,6 +102,7 @@ enum Command {
     List(list::Args),
     Status(status::Args),
     Cancel(cancel::Args),
+    Reassign(reassign::Args),
     Backup(backup::Args),
     Restore(restore::Args),
     Inbox(inbox::Args),
@@ -140,6 +143,7 @@ impl Cli {
             Command::List(args) => list::run(&args, context, out),
             Command::Status(args) => status::run(&args, context, out),
             Command::Cancel(args) => cancel::run(&args, context, out),
+            Command::Reassign(args) => reassign::run(&args, context, out),
             Command::Backup(args) => backup::run(&args, context, out),
             Command::Restore(args) => restore::run(&args, context, out),
             Command::Inbox(args) => inbox::run(&args, context, out),

@@ -51,8 +51,8 @@ pub(crate) enum RecordPage {
     Served(Value),
 }
 
-/// The result of cancelling.
-pub(crate) enum Cancelled {
+/// The result of a change that is possible until a question has settled.
+pub(crate) enum Changed {
     Done(Record),
     /// It had settled before, in this state.
     AlreadySettled(String),
@@ -115,34 +115,60 @@ impl Questions {
         &self,
         id: ElicitationId,
         reason: CancelReason,
-    ) -> anyhow::Result<Cancelled> {
+    ) -> anyhow::Result<Changed> {
         match self {
             Self::Stored(location) => {
                 let opened = location.open().await?;
                 let cancelled = opened.engine.elicitation(id).cancel(reason).await;
                 opened.close().await;
-                match cancelled {
-                    Ok(snapshot) => Ok(Cancelled::Done(Record::Stored(Box::new(snapshot)))),
-                    Err(ActError::NotFound) => Ok(Cancelled::NotFound),
-                    Err(ActError::Settled { outcome }) => {
-                        Ok(Cancelled::AlreadySettled(describe(outcome)))
-                    }
-                    // Its deadline has just passed.
-                    Err(ActError::TimedOut { .. }) => {
-                        Ok(Cancelled::AlreadySettled(describe(Outcome::TimedOut)))
-                    }
-                    Err(error) => Err(error.into()),
-                }
+                Changed::of_stored(cancelled)
             }
             Self::Served(service) => {
                 let params = json!({"elicitationId": id, "reason": reason});
-                match service.call("elicitation/cancel", params).await? {
-                    Ok(record) => Ok(Cancelled::Done(Record::Served(record))),
-                    Err(RemoteError::NotFound) => Ok(Cancelled::NotFound),
-                    Err(RemoteError::Settled { state }) => Ok(Cancelled::AlreadySettled(state)),
-                    Err(error) => Err(error.into()),
-                }
+                Changed::of_served(service.call("elicitation/cancel", params).await?)
             }
+        }
+    }
+
+    /// Makes an elicitation one for another respondent.
+    pub(crate) async fn reassign(
+        &self,
+        id: ElicitationId,
+        respondent: &str,
+    ) -> anyhow::Result<Changed> {
+        match self {
+            Self::Stored(location) => {
+                let opened = location.open().await?;
+                let reassigned = opened.engine.elicitation(id).reassign(respondent).await;
+                opened.close().await;
+                Changed::of_stored(reassigned)
+            }
+            Self::Served(service) => {
+                let params = json!({"elicitationId": id, "respondent": respondent});
+                Changed::of_served(service.call("elicitation/reassign", params).await?)
+            }
+        }
+    }
+}
+
+impl Changed {
+    fn of_stored(changed: Result<Snapshot, ActError>) -> anyhow::Result<Self> {
+        match changed {
+            Ok(snapshot) => Ok(Self::Done(Record::Stored(Box::new(snapshot)))),
+            Err(ActError::NotFound) => Ok(Self::NotFound),
+            Err(ActError::Settled { outcome }) => Ok(Self::AlreadySettled(describe(outcome))),
+            // Its deadline has just passed.
+            Err(ActError::TimedOut { .. }) => Ok(Self::AlreadySettled(describe(Outcome::TimedOut))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn of_served(changed: Result<Value, RemoteError>) -> anyhow::Result<Self> {
+        match changed {
+            Ok(record) => Ok(Self::Done(Record::Served(record))),
+            Err(RemoteError::NotFound) => Ok(Self::NotFound),
+            Err(RemoteError::Settled { state }) => Ok(Self::AlreadySettled(state)),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -240,6 +266,9 @@ impl Record {
                 }
             }
         }
+        if record.get("respondent").is_some() {
+            line("for", &text(record, "respondent"))?;
+        }
         line("mode", &text(record, "mode"))?;
         let shown = match &record["shown"] {
             Value::Bool(true) => "yes",
@@ -255,6 +284,9 @@ impl Record {
             if let Some(time) = time(record, key) {
                 line(name, &time)?;
             }
+        }
+        if record.get("settledBy").is_some() {
+            line("by", &text(&record["settledBy"], "name"))?;
         }
         match record["attempts"].as_u64() {
             None | Some(0) => {}

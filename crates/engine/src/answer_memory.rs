@@ -138,7 +138,16 @@ impl AnswerState {
     pub fn weight(&self) -> usize {
         let of = |payload: &Option<Payload>| payload.as_ref().map_or(0, Payload::weight);
         let text = self.errors.as_ref().map_or(0, |text| text.len());
-        of(&self.draft) + of(&self.result) + text + self.submission.as_deref().map_or(0, weight)
+        let aside = self.set_aside.iter();
+        let aside = aside.map(|of| {
+            let errors = of.errors.as_ref().map_or(0, |text| text.len());
+            of.draft.weight() + errors
+        });
+        of(&self.draft)
+            + of(&self.result)
+            + aside.sum::<usize>()
+            + text
+            + self.submission.as_deref().map_or(0, weight)
     }
 }
 

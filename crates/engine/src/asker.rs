@@ -55,7 +55,7 @@ impl AskerSettings {
 
 /// Upper bound on [`Ask::size_limit`], in bytes.
 pub const MAX_SIZE_LIMIT: u64 = 16 << 20;
-/// Maximum length of a page.
+/// Maximum length of a page of [`Engine::list`].
 pub const MAX_PAGE: usize = 200;
 
 /// A page of elicitations.
@@ -334,15 +334,23 @@ impl Engine {
         limit: usize,
         before: Option<ElicitationId>,
     ) -> Result<ElicitationPage, ActError> {
-        let inner = &self.inner;
-        let limit = limit.clamp(1, MAX_PAGE);
         let query = Query {
             asker,
+            respondents: None,
             which,
             before,
-            // One more, to know whether another page follows.
-            limit: limit + 1,
+            limit: limit.min(MAX_PAGE),
         };
+        self.select(query).await
+    }
+
+    /// Returns the page that a query selects, newest first, without results. Its limit is not
+    /// capped.
+    pub async fn select(&self, mut query: Query) -> Result<ElicitationPage, ActError> {
+        let inner = &self.inner;
+        let limit = query.limit.max(1);
+        // One more, to know whether another page follows.
+        query.limit = limit.saturating_add(1);
         let mut records = inner
             .timed(StoreCall::List, inner.store.list(query))
             .await?;

@@ -398,6 +398,7 @@ impl Engine {
         loop {
             let query = Query {
                 asker: None,
+                respondents: None,
                 which: StatusFilter::Live,
                 before,
                 limit: BATCH,

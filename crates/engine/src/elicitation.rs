@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{
-    Answer, Answers, CancelReason, Change, CheckSettings, Command, ElicitationId, Form, Kind, Mode,
-    Presented, ReferenceKind, UnixTime, Verdict, Violations,
+    Answer, Answers, CancelReason, Change, CheckSettings, Command, Effect, ElicitationId, Form,
+    Kind, Mode, Presented, ReferenceKind, Step, UnixTime, Verdict, Violations,
 };
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ use crate::engine::{Engine, Inner};
 use crate::error::{ActError, Refusal};
 use crate::limits::Account;
 use crate::payload::{counted_size, editable, known_answers};
-use crate::record::{AnswerState, Payload, Record, Subject};
+use crate::record::{Actor, AnswerState, Payload, Record, Subject};
 use crate::refusals::UrlUse;
 use crate::resolver::{AskerResolver, Resolver, Unresolved, UrlError, resolve_and_check};
 use crate::snapshot::Snapshot;
@@ -39,6 +39,7 @@ pub struct Elicitation {
     id: ElicitationId,
     access: Access,
     typist: Option<Arc<str>>,
+    actor: Option<Arc<Actor>>,
     accepted_references: Vec<ReferenceKind>,
 }
 
@@ -82,15 +83,24 @@ impl Elicitation {
             id,
             access,
             typist: None,
+            actor: None,
             accepted_references: Vec::new(),
         }
     }
 
-    /// Names the browser or terminal that submits. The name is stored with drafts and answers, so
-    /// that a draft is shown only to its author.
+    /// Names the browser or terminal that submits, followed by a dot and the person, if that is
+    /// known: `BROWSER.PERSON`. The name is stored with drafts and answers, so that a draft is shown
+    /// only to its author. Of several people who may answer, each has a draft.
     #[must_use]
     pub fn typed_by(mut self, typist: &str) -> Self {
         self.typist = Some(typist.into());
+        self
+    }
+
+    /// Names the person who acts. Whoever settles the question is stored with it.
+    #[must_use]
+    pub fn acting(mut self, actor: Actor) -> Self {
+        self.actor = Some(Arc::new(actor));
         self
     }
 
@@ -272,6 +282,7 @@ impl Elicitation {
             missing: answers.missing().map(|field| field.id().into()).collect(),
             submission: submission.map(Box::new),
             typist: self.typist.as_deref().map(Box::from),
+            settled_by: self.settler(),
             ..AnswerState::default()
         });
         let command = Command::Submit(Verdict::Valid);
@@ -300,11 +311,13 @@ impl Elicitation {
         violations.drop_secrets(&mut draft);
         let draft = Payload::of_draft(&inner.vault, self.id, form, &draft);
         check_size(&record, Some(form), &draft)?;
-        let keep = |_: &Record, errors| {
+        let keep = |record: &Record, errors| {
+            let set_aside = self.own_state(record).set_aside;
             Ok(AnswerState {
                 draft: Some(draft.clone()),
                 errors: Some(errors),
                 typist: self.typist.as_deref().map(Box::from),
+                set_aside,
                 ..AnswerState::default()
             })
         };
@@ -322,7 +335,7 @@ impl Elicitation {
         let inner = self.inner();
         let keep = |record: &Record, errors| {
             self.check_draft(record, draft)?;
-            let mut held = editable(record.answer_state.as_ref());
+            let mut held = self.own_state(record);
             let mut left = draft.clone();
             violations.drop_secrets(&mut left);
             if left != *draft {
@@ -330,6 +343,7 @@ impl Elicitation {
                 held.draft = Some(Payload::of_draft(&inner.vault, self.id, form, &left));
             }
             held.errors = Some(errors);
+            held.typist = held.typist.or_else(|| self.typist.as_deref().map(Box::from));
             Ok(held)
         };
         self.count_refusal(record, now, violations, keep).await
@@ -348,9 +362,13 @@ impl Elicitation {
         let text: Box<str> = serde_json::to_string(&errors).unwrap_or_default().into();
         let mut change = Change::Refused;
         let command = Command::Submit(Verdict::Invalid);
-        let keep = |record: &Record, step: &entreat_core::Step| {
+        let keep = |record: &Record, step: &Step| {
             change = step.change;
-            Ok(Some(Arc::new(keep(record, text.clone())?)))
+            let mut held = keep(record, text.clone())?;
+            if change == Change::Exhausted {
+                held.settled_by = self.settler();
+            }
+            Ok(Some(Arc::new(held)))
         };
         let step = inner.step(&self.access, record, command, now, keep);
         let record = step.await?;
@@ -388,6 +406,7 @@ impl Elicitation {
         check_size(&record, None, &payload)?;
         let held = Arc::new(AnswerState {
             result: Some(payload),
+            settled_by: self.settler(),
             ..AnswerState::default()
         });
         let keep = |_: &Record, _: &_| Ok(Some(held.clone()));
@@ -436,10 +455,41 @@ impl Elicitation {
         self.charge()?;
         let record = self.inner().load(&self.access, self.id).await?;
         let inner = self.inner();
+        let keep = |record: &Record, step: &Step| {
+            let settles = step.change.effects().contains(&Effect::Settle);
+            let Some(settler) = self.settler().filter(|_| settles) else {
+                return keep_answer(record, step);
+            };
+            let mut held = editable(record.answer_state.as_ref());
+            held.settled_by = Some(settler);
+            Ok(Some(Arc::new(held)))
+        };
         let record = inner
-            .step(&self.access, record, command, inner.now(), keep_answer)
+            .step(&self.access, record, command, inner.now(), keep)
             .await?;
         Ok(Snapshot::sealed(record))
+    }
+
+    /// Makes it a question for someone else. The draft is dropped: it is the first person's. Fails
+    /// with [`ActError::Settled`] if there is nothing left to answer.
+    pub async fn reassign(&self, respondent: &str) -> Result<Snapshot, ActError> {
+        self.charge()?;
+        let reassigned = self.inner().reassign(&self.access, self.id, respondent);
+        Ok(Snapshot::sealed(reassigned.await?))
+    }
+
+    /// What to store about who settles it.
+    fn settler(&self) -> Option<Box<Actor>> {
+        self.actor.as_deref().cloned().map(Box::new)
+    }
+
+    /// The stored answers, with the draft of the person who types.
+    fn own_state(&self, record: &Record) -> AnswerState {
+        let mut held = editable(record.answer_state.as_ref());
+        if let Some(typist) = &self.typist {
+            held.turn_to(typist);
+        }
+        held
     }
 
     /// Returns the form's id; `None` if the question is a URL. Not charged, because an answer
@@ -584,6 +634,7 @@ pub(crate) async fn judge_answered_urls<'a>(
 fn wiped(record: &Record) -> Option<AnswerState> {
     let mut held = editable(record.answer_state.as_ref());
     held.draft = None;
+    held.set_aside.clear();
     held.result.as_mut()?.sealed.take()?;
     Some(held)
 }

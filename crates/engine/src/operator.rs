@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use entreat_core::{CancelReason, ElicitationId};
 
-use crate::asker::{Asker, ElicitationPage};
+use crate::asker::{Asker, ElicitationPage, MAX_PAGE};
 use crate::elicitation::{Access, Elicitation, Extended};
 use crate::error::ActError;
+use crate::record::Actor;
 use crate::snapshot::Snapshot;
-use crate::store::StatusFilter;
+use crate::store::{Query, StatusFilter};
 
 /// Manages the questions of all askers. Its snapshots contain no answers, drafts or secrets, nor
 /// what an asker attached to its question.
@@ -31,12 +32,36 @@ use crate::store::StatusFilter;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Operator(Asker);
+pub struct Operator {
+    asker: Asker,
+    actor: Actor,
+}
 
 impl Operator {
     /// Acts under this name and within these limits; its own questions play no role.
     pub fn new(asker: Asker) -> Self {
-        Self(asker)
+        let name = asker.name();
+        let actor = Actor {
+            account: name.into(),
+            name: name.into(),
+            is_operator: true,
+        };
+        Self { asker, actor }
+    }
+
+    /// Acts as this person, within these limits.
+    pub fn person(asker: Asker, account: &str, name: &str) -> Self {
+        let actor = Actor {
+            account: account.into(),
+            name: name.into(),
+            is_operator: true,
+        };
+        Self { asker, actor }
+    }
+
+    /// Returns who acts.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
     }
 
     /// Lists the questions of all askers that are older than `before`, newest first.
@@ -46,22 +71,33 @@ impl Operator {
         limit: usize,
         before: Option<ElicitationId>,
     ) -> Result<ElicitationPage, ActError> {
-        self.0.charge()?;
-        let page = self.0.engine().list(None, which, limit, before).await?;
+        let limit = limit.min(MAX_PAGE);
+        self.select(Query {
+            asker: None,
+            respondents: None,
+            which,
+            before,
+            limit,
+        })
+        .await
+    }
+
+    /// Returns the page that a query selects, newest first. Its limit is not capped: what is open
+    /// is in memory, and read in one pass.
+    pub async fn select(&self, query: Query) -> Result<ElicitationPage, ActError> {
+        self.asker.charge()?;
+        let page = self.asker.engine().select(query).await?;
+        let elicitations = page.elicitations.into_iter();
         Ok(ElicitationPage {
-            elicitations: page
-                .elicitations
-                .into_iter()
-                .map(Snapshot::for_operator)
-                .collect(),
+            elicitations: elicitations.map(Snapshot::for_operator).collect(),
             next: page.next,
         })
     }
 
     /// Returns the current state of a question.
     pub async fn status(&self, id: ElicitationId) -> Result<Snapshot, ActError> {
-        self.0.charge()?;
-        let inner = &self.0.engine().inner;
+        self.asker.charge()?;
+        let inner = &self.asker.engine().inner;
         let record = inner.load_current(&Access::Host, id).await?;
         Ok(Snapshot::brief(record).for_operator())
     }
@@ -73,6 +109,7 @@ impl Operator {
         reason: CancelReason,
     ) -> Result<Snapshot, ActError> {
         let cancelled = self.question(id)?.cancel(reason).await?;
+        self.log(id, "cancelled");
         Ok(cancelled.for_operator())
     }
 
@@ -82,12 +119,32 @@ impl Operator {
         id: ElicitationId,
         by: Option<Duration>,
     ) -> Result<Extended, ActError> {
-        self.question(id)?.extend(by).await
+        let extended = self.question(id)?.extend(by).await?;
+        self.log(id, "extended");
+        Ok(extended)
+    }
+
+    /// Makes it a question for someone else; see [`Elicitation::reassign`].
+    pub async fn reassign(
+        &self,
+        id: ElicitationId,
+        respondent: &str,
+    ) -> Result<Snapshot, ActError> {
+        let reassigned = self.question(id)?.reassign(respondent).await?;
+        self.log(id, "reassigned");
+        Ok(reassigned.for_operator())
+    }
+
+    /// The account, because a name may be changed by whoever has it.
+    fn log(&self, id: ElicitationId, act: &'static str) {
+        let operator = &*self.actor.account;
+        tracing::info!(operator, elicitation.id = %id, act, "an operator changed a question");
     }
 
     /// The host's handle, charged to the operator.
     fn question(&self, id: ElicitationId) -> Result<Elicitation, ActError> {
-        self.0.charge()?;
-        Ok(self.0.engine().elicitation(id))
+        self.asker.charge()?;
+        let question = self.asker.engine().elicitation(id);
+        Ok(question.acting(self.actor.clone()))
     }
 }

@@ -49,7 +49,7 @@ pub struct Entry {
     pub version: Version,
     /// The lifecycle.
     pub lifecycle: Lifecycle,
-    /// The question; immutable.
+    /// The question; immutable, except for its respondent.
     pub request: Request,
     /// Draft, result and delivery state.
     pub answer_state: Option<Arc<AnswerState>>,
@@ -108,6 +108,27 @@ impl Request {
     pub fn principal(&self) -> Option<&str> {
         let principal = self.extras.as_ref()?.principal.as_ref()?;
         Some(&principal.0)
+    }
+
+    /// Returns who may answer, if the question names them.
+    pub fn respondent(&self) -> Option<&str> {
+        self.extras.as_ref()?.respondent.as_deref()
+    }
+
+    /// Returns whether it is for someone else than when it was asked.
+    pub fn is_reassigned(&self) -> bool {
+        let extras = self.extras.as_ref();
+        extras.is_some_and(|extras| extras.is_reassigned)
+    }
+
+    /// Makes it a question for someone else.
+    pub fn reassign(&mut self, respondent: &str) {
+        let extras = self.extras.as_deref().cloned().unwrap_or_default();
+        self.extras = Some(Arc::new(Extras {
+            respondent: Some(respondent.into()),
+            is_reassigned: true,
+            ..extras
+        }));
     }
 
     /// Returns how its message and the descriptions in its form are formatted.
@@ -192,6 +213,10 @@ pub struct Extras {
     /// How recently the respondent has to have signed in, and how.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respondent_auth: Option<RespondentAuth>,
+    /// Whether the respondent is another than when the question was asked. A store that writes the
+    /// request only once keeps the new respondent with the state.
+    #[serde(skip)]
+    pub is_reassigned: bool,
     /// The URL that the outcome is posted to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<Box<str>>,
@@ -285,6 +310,12 @@ pub struct AnswerState {
     /// Who typed it; see [`Elicitation::typed_by`](crate::Elicitation::typed_by).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typist: Option<Box<str>>,
+    /// Drafts of others who may answer, most recently set aside last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
+    /// Who settled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<Box<Actor>>,
     /// The client's information about the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submission: Option<Box<Value>>,
@@ -294,6 +325,78 @@ pub struct AnswerState {
     /// Its memory permit; set by the engine.
     #[serde(skip)]
     pub memory: MemoryPermit,
+}
+
+/// A person who acts on a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actor {
+    /// The account: `issuer#subject`, or the name by which a proxy or a key knows the person.
+    pub account: Box<str>,
+    /// The name that is shown.
+    pub name: Box<str>,
+    /// Whether the person acted as an operator of the service.
+    #[serde(
+        default,
+        rename = "operator",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub is_operator: bool,
+}
+
+/// What one of several people who may answer has typed, while another's draft is the current one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SetAside {
+    /// Who typed it; `None` if a program wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typist: Option<Box<str>>,
+    /// The draft.
+    pub draft: Payload,
+    /// Validation errors of the author's last submission, as JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Box<str>>,
+}
+
+/// How many drafts are set aside; then the one that was set aside first is dropped.
+const MAX_SET_ASIDE: usize = 8;
+
+impl AnswerState {
+    /// Makes the draft of this typist's person the current one, and sets aside that of another. Who
+    /// has typed nothing starts with what a program filled in, if anything. Changes nothing for a
+    /// typist without a person.
+    pub fn turn_to(&mut self, typist: &str) {
+        let Some(person) = person_of(typist) else {
+            return;
+        };
+        let is_own =
+            |typist: &Option<Box<str>>| typist.as_deref().and_then(person_of) == Some(person);
+        if is_own(&self.typist) {
+            return;
+        }
+        let own = self.set_aside.iter().position(|of| is_own(&of.typist));
+        let own = own.map(|place| self.set_aside.remove(place));
+        if let Some(draft) = self.draft.take() {
+            if self.set_aside.len() == MAX_SET_ASIDE {
+                self.set_aside.remove(0);
+            }
+            self.set_aside.push(SetAside {
+                typist: self.typist.take(),
+                draft,
+                errors: self.errors.take(),
+            });
+        }
+        let is_prefilled = |of: &&SetAside| of.typist.as_deref().and_then(person_of).is_none();
+        let prefilled = || self.set_aside.iter().find(is_prefilled).cloned();
+        let current = own.or_else(prefilled);
+        self.typist = current.as_ref().and_then(|of| of.typist.clone());
+        self.errors = current.as_ref().and_then(|of| of.errors.clone());
+        self.draft = current.map(|of| of.draft);
+    }
+}
+
+/// The person behind a typist, if there is one with a name.
+pub(crate) fn person_of(typist: &str) -> Option<&str> {
+    let (_, person) = typist.split_once('.')?;
+    Some(person)
 }
 
 /// A pending delivery to the asker's callback.

@@ -23,6 +23,7 @@ impl Engine {
         loop {
             let query = Query {
                 asker: None,
+                respondents: None,
                 which: StatusFilter::All,
                 before,
                 limit: PAGE,
@@ -53,7 +54,9 @@ impl Inner {
     fn rewrapped(&self, record: &Record) -> Result<Option<AnswerState>, VaultError> {
         let mut held = editable(record.answer_state.as_ref());
         let mut changed = false;
-        for payload in [&mut held.draft, &mut held.result].into_iter().flatten() {
+        let aside = held.set_aside.iter_mut().map(|of| &mut of.draft);
+        let payloads = [&mut held.draft, &mut held.result].into_iter().flatten();
+        for payload in payloads.chain(aside) {
             if let Some(sealed) = &mut payload.sealed
                 && let Some(rewrapped) = self.vault.rewrap(record.id, sealed)?
             {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use entreat_core::url_guard::{Policy, check_url};
 use entreat_core::{
@@ -13,7 +14,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ask::INLINE_FIELD;
-use crate::record::{Entry, Record, Subject};
+use crate::payload::editable;
+use crate::record::{Actor, AnswerState, Entry, Record, Subject, person_of};
 use crate::vault::Secret;
 
 /// An elicitation at one moment.
@@ -70,12 +72,36 @@ impl Snapshot {
 
     /// For operators: the answers are gone from the record itself.
     pub(crate) fn for_operator(mut self) -> Self {
-        self.record.to_mut().answer_state = None;
+        let settled_by = self.settled_by().cloned();
+        let settled_by = settled_by.map(|actor| AnswerState {
+            settled_by: Some(Box::new(actor)),
+            ..AnswerState::default()
+        });
+        self.record.to_mut().answer_state = settled_by.map(Arc::new);
         Self {
             record: self.record,
             secrets: Vec::new(),
             view: View::Operator,
         }
+    }
+
+    /// Shows the draft of this typist's person, and not that of another who may answer, too; see
+    /// [`Elicitation::typed_by`](crate::Elicitation::typed_by).
+    #[must_use]
+    pub fn for_typist(mut self, typist: &str) -> Self {
+        let held = self.record.answer_state.as_ref();
+        let is_other = held.is_some_and(|held| held.typist.as_deref() != Some(typist));
+        if is_other && person_of(typist).is_some() {
+            let mut held = editable(held);
+            held.turn_to(typist);
+            self.record.to_mut().answer_state = Some(Arc::new(held));
+        }
+        self
+    }
+
+    /// Returns who settled it, if a person is known to have done so.
+    pub fn settled_by(&self) -> Option<&Actor> {
+        self.record.answer_state.as_ref()?.settled_by.as_deref()
     }
 
     /// Returns the id.
@@ -169,7 +195,7 @@ impl Snapshot {
 
     /// Returns what is asked, in short: the title of the form, the prompt, or the host of the URL,
     /// whose other parts may be secret.
-    fn question(&self) -> String {
+    pub fn question(&self) -> String {
         match &self.record.request.subject {
             Subject::Form(form) => form.title().chars().take(MAX_QUESTION).collect(),
             Subject::Url(url) => {
@@ -250,6 +276,9 @@ impl Serialize for Snapshot {
         if self.view != View::Full {
             map.serialize_entry("question", &self.question())?;
         }
+        if let Some(respondent) = request.respondent() {
+            map.serialize_entry("respondent", respondent)?;
+        }
         map.serialize_entry("status", &self.status())?;
         if let Some(Outcome::Cancelled(reason)) = lifecycle.outcome() {
             map.serialize_entry("reason", &reason)?;
@@ -264,6 +293,9 @@ impl Serialize for Snapshot {
         map.serialize_entry("timeoutMs", &lifecycle.timeout().as_millis())?;
         if let Some(at) = lifecycle.settled_at() {
             map.serialize_entry("settledAt", &at)?;
+        }
+        if let Some(actor) = self.settled_by() {
+            map.serialize_entry("settledBy", actor)?;
         }
         map.serialize_entry("attempts", &lifecycle.attempts())?;
         map.serialize_entry("retryLimit", &lifecycle.attempt_limit())?;

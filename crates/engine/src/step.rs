@@ -160,6 +160,36 @@ impl Inner {
         }
     }
 
+    /// Makes a live elicitation one for another respondent, without a lifecycle step: deadline and
+    /// attempts stay.
+    pub(crate) async fn reassign(
+        self: &Arc<Self>,
+        access: &Access,
+        id: ElicitationId,
+        respondent: &str,
+    ) -> Result<Record, ActError> {
+        loop {
+            let mut record = self.load_current(access, id).await?;
+            if let Some(outcome) = record.lifecycle.outcome() {
+                return Err(ActError::Settled { outcome });
+            }
+            if record.request.respondent() == Some(respondent) {
+                return Ok(record);
+            }
+            let next = record.to_mut();
+            next.version = next.version.next();
+            next.request.reassign(respondent);
+            next.answer_state = None;
+            let reply = self.store.commit(record.clone());
+            match self.timed(StoreCall::Commit, reply).await {
+                Ok(()) => return Ok(record),
+                Err(StoreError::Conflict { .. }) => {}
+                Err(StoreError::Missing(_)) => return Err(ActError::NotFound),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
     /// Commits a change and performs its effects, even if the caller's future is dropped: a change
     /// stored without its effects would leave waiters hanging.
     async fn commit(

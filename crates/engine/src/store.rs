@@ -7,6 +7,7 @@
 mod claims;
 mod memory;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -141,6 +142,8 @@ pub struct Due {
 pub struct Query {
     /// Only records of this asker.
     pub asker: Option<Arc<str>>,
+    /// Only records for one of these respondents.
+    pub respondents: Option<Respondents>,
     /// Only records in these states.
     pub which: StatusFilter,
     /// Only records older than this one.
@@ -157,8 +160,54 @@ pub enum StatusFilter {
     All,
     /// Not settled.
     Live,
+    /// Settled.
+    Settled,
     /// This state only.
     Only(Status),
+}
+
+/// The respondents under which a person is asked: by name, by address, by group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Respondents(Arc<[Box<str>]>);
+
+impl Respondents {
+    /// Maximum number; further ones are ignored. A store looks up each of them.
+    pub const MAX: usize = 256;
+
+    /// Collects respondents as questions name them.
+    ///
+    /// ```
+    /// use entreat_engine::store::Respondents;
+    ///
+    /// let ada = Respondents::new(["ada", "email:ada@example.com", "group:ops"]);
+    /// assert!(ada.contains("group:ops"));
+    /// assert!(ada.contains("email:Ada@Example.com"));
+    /// assert!(!ada.contains("Ada"));
+    /// ```
+    pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let names = names.into_iter().take(Self::MAX);
+        Self(names.map(|name| Self::key(name).into()).collect())
+    }
+
+    /// Returns whether a question for this respondent is for one of them.
+    pub fn contains(&self, respondent: &str) -> bool {
+        let key = Self::key(respondent);
+        self.0.iter().any(|known| **known == *key)
+    }
+
+    /// Returns their keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|key| &**key)
+    }
+
+    /// Returns what a store looks up: respondents with the same key are the same.
+    pub fn key(respondent: &str) -> Cow<'_, str> {
+        if respondent.starts_with("email:") {
+            respondent.to_ascii_lowercase().into()
+        } else {
+            respondent.into()
+        }
+    }
 }
 
 impl Query {
@@ -168,6 +217,7 @@ impl Query {
         let matches_state = match self.which {
             StatusFilter::All => true,
             StatusFilter::Live => lifecycle.is_live(),
+            StatusFilter::Settled => !lifecycle.is_live(),
             StatusFilter::Only(status) => lifecycle.state().status() == status,
         };
         matches_state
@@ -176,6 +226,15 @@ impl Query {
                 .asker
                 .as_ref()
                 .is_none_or(|asker| *asker == record.request.asker)
+            && self.is_for_respondents(record)
+    }
+
+    /// Returns whether the record is for one of these respondents, if the query names any.
+    pub fn is_for_respondents(&self, record: &Record) -> bool {
+        self.respondents.as_ref().is_none_or(|respondents| {
+            let respondent = record.request.respondent();
+            respondent.is_some_and(|respondent| respondents.contains(respondent))
+        })
     }
 }
 

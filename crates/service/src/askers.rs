@@ -14,7 +14,8 @@ pub enum Role {
     /// An asker that needs no key, because it runs on this machine, of a service for which nobody
     /// has a key. It sees and answers all questions anyway, so it may open the inbox.
     Local,
-    /// Lists, cancels and extends the questions of all askers. Asks none, and reads no answers.
+    /// Lists, cancels, extends and reassigns the questions of all askers, through the API and on
+    /// the board. Asks none, and reads no answers.
     Operator,
 }
 
@@ -78,6 +79,19 @@ impl Askers {
 
     pub(crate) fn by_key(&self, key: &str) -> Option<&Caller> {
         self.by_digest.get(&digest(key))
+    }
+
+    /// Returns the operators, each with the digest of its key.
+    pub(crate) fn operators(&self) -> impl Iterator<Item = (&[u8; 32], &Caller)> {
+        let callers = self.by_digest.iter();
+        callers.filter(|(_, caller)| caller.role == Role::Operator)
+    }
+
+    /// Returns the operator with this key, and the key's digest.
+    pub(crate) fn operator_by_key(&self, key: &str) -> Option<([u8; 32], &Caller)> {
+        let digest = digest(key);
+        let caller = self.by_digest.get(&digest)?;
+        (caller.role == Role::Operator).then_some((digest, caller))
     }
 
     pub(crate) fn local(&self) -> Option<&Caller> {

@@ -272,7 +272,7 @@ impl Http {
         }
         let router = router.with_state(self.shared.clone());
         let router = match &self.shared.pages {
-            Some(pages) => router.merge(pages.router()),
+            Some(pages) => router.merge(pages.router(Arc::new(self.shared.askers.clone()))),
             None => router,
         };
         let router = match &self.shared.admitted {

@@ -8,8 +8,10 @@ mod assertion;
 #[cfg(feature = "sign-in")]
 mod claims;
 mod header;
+mod host;
 #[cfg(feature = "sign-in")]
 pub(crate) mod oidc;
+mod respondents;
 #[cfg(feature = "sign-in")]
 pub(crate) mod session;
 
@@ -26,6 +28,7 @@ pub use self::assertion::AssertionIdentity;
 #[cfg(feature = "sign-in")]
 pub use self::claims::ClaimNames;
 pub use self::header::{HeaderIdentity, InvalidHeaderName, InvalidProxyRange, ProxyRange};
+pub use self::host::HostIdentity;
 #[cfg(feature = "sign-in")]
 pub use self::oidc::{OidcIdentity, OidcSettings};
 
@@ -47,6 +50,8 @@ pub enum Identity {
     /// People sign in at an OpenID provider.
     #[cfg(feature = "sign-in")]
     Oidc(Box<OidcIdentity>),
+    /// The program that embeds the service knows people.
+    Host(HostIdentity),
 }
 
 impl Identity {
@@ -67,13 +72,14 @@ impl Identity {
             Self::Assertion(assertion) => assertion.identify(headers, now).await,
             #[cfg(feature = "sign-in")]
             Self::Oidc(_) => Err(Unidentified::NotSignedIn),
+            Self::Host(host) => host.identify(headers),
         }
     }
 
     /// Returns the proxies that are trusted to name people.
     pub fn proxies(&self) -> &[ProxyRange] {
         match self {
-            Self::Local => &[],
+            Self::Local | Self::Host(_) => &[],
             Self::Header(header) => header.proxies(),
             #[cfg(feature = "sign-in")]
             Self::Assertion(_) | Self::Oidc(_) => &[],
@@ -84,7 +90,7 @@ impl Identity {
     pub fn needs_respondent(&self) -> bool {
         match self {
             Self::Local => false,
-            Self::Header(_) => true,
+            Self::Header(_) | Self::Host(_) => true,
             #[cfg(feature = "sign-in")]
             Self::Assertion(_) | Self::Oidc(_) => true,
         }

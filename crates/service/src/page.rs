@@ -11,6 +11,7 @@ mod account;
 mod action;
 mod answer_text;
 mod assets;
+mod board;
 mod calendar;
 mod closing;
 mod control;
@@ -23,6 +24,7 @@ mod guard;
 mod home;
 mod inbox;
 mod live;
+mod moment;
 mod posted;
 mod prose;
 mod question;
@@ -55,6 +57,7 @@ pub use self::settings::{Brand, Color, InvalidColor, PageSettings};
 use self::accent::Accent;
 use self::rendered::RenderCache;
 use self::token::{Target, TokenKeys};
+use crate::askers::Askers;
 use crate::guess_limiter::GuessLimiter;
 use crate::identity::Identity;
 #[cfg(feature = "sign-in")]
@@ -125,7 +128,10 @@ impl Pages {
             #[cfg(feature = "sign-in")]
             sign_in: match &settings.identity {
                 Identity::Oidc(oidc) => Some(SignIn::new((**oidc).clone(), engine.clone(), url)),
-                Identity::Local | Identity::Header(_) | Identity::Assertion(_) => None,
+                Identity::Local
+                | Identity::Header(_)
+                | Identity::Host(_)
+                | Identity::Assertion(_) => None,
             },
             settings,
             catalogue: Catalogue::default(),
@@ -171,7 +177,8 @@ impl Pages {
         successors.insert(id, successor);
     }
 
-    pub(crate) fn router(&self) -> Router {
+    /// The routes. Operators' keys let people into the board.
+    pub(crate) fn router(&self, askers: Arc<Askers>) -> Router {
         let site = &self.0;
         let questions = Router::new();
         #[cfg(feature = "sign-in")]
@@ -203,12 +210,17 @@ impl Pages {
             )
             .nest("/e", questions)
             .nest("/inbox", inbox)
+            .nest("/board", board::router(site, askers))
             .route(
                 "/e/",
                 any(visit::not_found_fallback).with_state(site.clone()),
             )
             .route(
                 "/inbox/",
+                any(visit::not_found_fallback).with_state(site.clone()),
+            )
+            .route(
+                "/board/",
                 any(visit::not_found_fallback).with_state(site.clone()),
             )
             .route(

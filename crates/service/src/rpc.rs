@@ -69,6 +69,9 @@ pub struct Rpc {
     validators: Arc<Validators>,
 }
 
+/// Maximum length of the name of a respondent, in characters.
+pub(crate) const MAX_RESPONDENT: usize = 1024;
+
 /// How many compiled definitions are cached. With the size bound in `forms.rs`, they take some tens
 /// of MiB at worst.
 const CACHED_FORMS: usize = 256;

@@ -321,7 +321,7 @@ impl Store for EmbeddedStore {
         let live = self.shared.live.list(query.clone());
         let only_live = match query.which {
             StatusFilter::Live => true,
-            StatusFilter::All => false,
+            StatusFilter::All | StatusFilter::Settled => false,
             StatusFilter::Only(status) => readers::is_live(status),
         };
         if only_live {

@@ -21,8 +21,11 @@ use entreat_core::{ElicitationId, Form, Lifecycle, Mode, Unknown};
 use entreat_engine::{AnswerState, Channel, Entry, Extras, Record, Request, Subject, Version};
 use serde::{Deserialize, Serialize};
 
-/// The format that is written, and the newest that can be read.
+/// The format of every part, except those with something that older readers must not ignore.
 const FORMAT: u8 = 1;
+/// The format of a state with another respondent than its request: who ignored that would show the
+/// question to the wrong person. It is the newest that can be read.
+const REASSIGNED: u8 = 2;
 
 /// Why a stored record cannot be decoded.
 ///
@@ -31,7 +34,7 @@ const FORMAT: u8 = 1;
 #[non_exhaustive]
 pub enum RecordError {
     /// A newer Entreat wrote it.
-    #[error("it has format {found}, but this version reads up to {FORMAT}")]
+    #[error("it has format {found}, but this version reads up to {REASSIGNED}")]
     Newer {
         /// The record's format.
         found: u8,
@@ -79,11 +82,20 @@ pub(crate) fn encode_request(request: &Request) -> Vec<u8> {
 /// Encodes lifecycle and answers.
 pub fn encode_state(record: &Record) -> Vec<u8> {
     let held = record.answer_state.as_deref();
+    let is_reassigned = record.request.is_reassigned();
     let part = StateRef {
         lifecycle: &record.lifecycle,
         held,
+        respondent: record.request.respondent().filter(|_| is_reassigned),
     };
-    encode_into(held.map_or(0, AnswerState::weight), &part)
+    let format = if is_reassigned { REASSIGNED } else { FORMAT };
+    encode_into(format, held.map_or(0, AnswerState::weight), &part)
+}
+
+/// Returns whom an encoded request is for.
+pub(crate) fn respondent_of(request: &[u8]) -> Result<Option<Box<str>>, RecordError> {
+    let request: OwnedRequest = read(request)?;
+    Ok(request.extras.and_then(|extras| extras.respondent))
 }
 
 /// Decodes a record.
@@ -100,21 +112,25 @@ pub(crate) fn decode(encoded: EncodedRecord<'_>) -> Result<Record, RecordError> 
     } else {
         Unknown::Error
     };
+    let mut request = Request {
+        asker: encoded.asker,
+        subject,
+        mode: request.mode,
+        channel: request.channel,
+        unknown,
+        durable: request.durable,
+        wipe: request.wipe,
+        size_limit: request.size_limit,
+        extras: request.extras.map(Arc::new),
+    };
+    if let Some(respondent) = state.respondent {
+        request.reassign(&respondent);
+    }
     Ok(Record::from(Entry {
         id: encoded.id,
         version: encoded.version,
         lifecycle: state.lifecycle,
-        request: Request {
-            asker: encoded.asker,
-            subject,
-            mode: request.mode,
-            channel: request.channel,
-            unknown,
-            durable: request.durable,
-            wipe: request.wipe,
-            size_limit: request.size_limit,
-            extras: request.extras.map(Arc::new),
-        },
+        request,
         answer_state: state.held.map(Arc::new),
     }))
 }
@@ -158,6 +174,8 @@ struct StateRef<'r> {
     lifecycle: &'r Lifecycle,
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<&'r AnswerState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    respondent: Option<&'r str>,
 }
 
 #[derive(Deserialize)]
@@ -165,6 +183,8 @@ struct OwnedState {
     lifecycle: Lifecycle,
     #[serde(default)]
     held: Option<AnswerState>,
+    #[serde(default)]
+    respondent: Option<Box<str>>,
 }
 
 #[expect(
@@ -177,14 +197,14 @@ fn is_false(flag: &bool) -> bool {
 
 /// Encodes a part.
 pub(crate) fn encode(part: &impl Serialize) -> Vec<u8> {
-    encode_into(0, part)
+    encode_into(FORMAT, 0, part)
 }
 
 /// Encodes a part with capacity for `answers` bytes, to avoid copying them on growth.
-fn encode_into(answers: usize, part: &impl Serialize) -> Vec<u8> {
+fn encode_into(format: u8, answers: usize, part: &impl Serialize) -> Vec<u8> {
     // A small part fits without growth.
     let mut bytes = Vec::with_capacity(512 + answers);
-    bytes.push(FORMAT);
+    bytes.push(format);
     part.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
         .expect("these types always serialise, and writing to memory cannot fail");
     bytes
@@ -194,8 +214,10 @@ fn encode_into(answers: usize, part: &impl Serialize) -> Vec<u8> {
 pub(crate) fn read<'k, T: Deserialize<'k>>(bytes: &'k [u8]) -> Result<T, RecordError> {
     match bytes.split_first() {
         // Without the decoder's message, which quotes the data.
-        Some((&FORMAT, part)) => rmp_serde::from_slice(part).map_err(|_| RecordError::Damaged),
-        Some((&found, _)) if found > FORMAT => Err(RecordError::Newer { found }),
+        Some((&(FORMAT | REASSIGNED), part)) => {
+            rmp_serde::from_slice(part).map_err(|_| RecordError::Damaged)
+        }
+        Some((&found, _)) if found > REASSIGNED => Err(RecordError::Newer { found }),
         _ => Err(RecordError::Damaged),
     }
 }

@@ -23,9 +23,9 @@ pub use claims::{
 };
 pub use durable::what_was_acknowledged_is_there_after_a_restart;
 pub use lists::{
-    lists_are_newest_first_and_come_in_pages, lists_are_those_of_an_asker_and_of_a_state,
-    records_of_one_moment_are_told_apart, the_census_counts_live_records_alone,
-    the_census_of_principals_counts_live_records_alone,
+    lists_are_newest_first_and_come_in_pages, lists_are_those_of_a_person_even_after_a_change,
+    lists_are_those_of_an_asker_and_of_a_state, records_of_one_moment_are_told_apart,
+    the_census_counts_live_records_alone, the_census_of_principals_counts_live_records_alone,
 };
 pub use purging::{
     purged_keys_can_be_used_again, purging_stops_at_the_limit,
@@ -86,6 +86,7 @@ macro_rules! store_contract {
             heavy_answers_in_memory_are_named
             looking_for_a_claim_makes_none
             lists_are_newest_first_and_come_in_pages
+            lists_are_those_of_a_person_even_after_a_change
             lists_are_those_of_an_asker_and_of_a_state
             notes_are_kept_by_name
             of_many_claims_of_one_key_the_first_holds

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use entreat::{CancelReason, ElicitationId};
 
 use crate::context::{Context, Exit};
-use crate::questions::{Cancelled, QuestionsArgs};
+use crate::questions::{Changed, QuestionsArgs};
 use crate::runtime;
 
 /// Cancel a question that has not been answered
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "REASON",
-        default_value = CancelReason::AskerCancelled.as_str(),
+        default_value = CancelReason::AskerChanged.as_str(),
         value_parser = reasons()
     )]
     reason: CancelReason,
@@ -43,18 +43,18 @@ pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> an
     let questions = args.questions.questions(context.environment())?;
     let id = args.id;
     match runtime::block_on(questions.cancel(id, args.reason))? {
-        Cancelled::Done(record) => {
+        Changed::Done(record) => {
             context.say(format_args!("{id} is cancelled: {}", args.reason));
             if args.json {
                 record.print_json(out)?;
             }
             Ok(Exit::Success)
         }
-        Cancelled::AlreadySettled(state) => {
+        Changed::AlreadySettled(state) => {
             context.say(format_args!("entreat: {id} is already settled: {state}"));
             Ok(Exit::Findings)
         }
-        Cancelled::NotFound => Ok(context.report_missing(id)),
+        Changed::NotFound => Ok(context.report_missing(id)),
     }
 }
 
@@ -64,6 +64,6 @@ fn reasons() -> impl clap::builder::TypedValueParser<Value = CancelReason> {
         let mut reasons = CancelReason::ALL.into_iter();
         let reason = reasons.find(|reason| reason.as_str() == name);
         // The parser lets no other name pass.
-        reason.unwrap_or(CancelReason::AskerCancelled)
+        reason.unwrap_or(CancelReason::AskerChanged)
     })
 }

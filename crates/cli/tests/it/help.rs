@@ -24,6 +24,7 @@ fn every_command_explains_itself() {
         ("list", &["list"]),
         ("status", &["status"]),
         ("cancel", &["cancel"]),
+        ("reassign", &["reassign"]),
         ("backup", &["backup"]),
         ("restore", &["restore"]),
         ("inbox", &["inbox"]),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Elicitation, check_size, form_of};
 use crate::error::ActError;
-use crate::payload::{editable, known_answers};
+use crate::payload::known_answers;
 use crate::record::{Payload, Record};
 
 /// The result of storing a partial answer.
@@ -80,7 +80,7 @@ impl Elicitation {
         let settings = self.check_settings(&record);
         let mut edited = Map::new();
         let keep = |record: &Record, _: &_| {
-            let mut held = editable(record.answer_state.as_ref());
+            let mut held = self.own_state(record);
             edited = held.draft(&inner.vault, record.id)?;
             let tried = held.errors.take().map(|errors| (errors, edited.clone()));
             edit(&mut edited);
@@ -106,11 +106,7 @@ impl Elicitation {
         record: &Record,
         draft: &Map<String, Value>,
     ) -> Result<(), ActError> {
-        let current = match &record.answer_state {
-            Some(held) => held.draft(&self.inner().vault, self.id)?,
-            None => Map::new(),
-        };
-        if current == *draft {
+        if self.own_draft(record)? == *draft {
             Ok(())
         } else {
             Err(ActError::DraftChanged)
@@ -119,10 +115,16 @@ impl Elicitation {
 
     /// Returns the draft, secrets included, for the person who typed it.
     pub async fn read_draft(&self) -> Result<Map<String, Value>, ActError> {
-        let inner = self.inner();
-        let record = inner.load(&self.access, self.id).await?;
+        let record = self.inner().load(&self.access, self.id).await?;
+        self.own_draft(&record)
+    }
+
+    /// The draft of the person who types, secrets included.
+    fn own_draft(&self, record: &Record) -> Result<Map<String, Value>, ActError> {
+        let vault = &self.inner().vault;
         match &record.answer_state {
-            Some(held) => Ok(held.draft(&inner.vault, self.id)?),
+            Some(_) if self.typist.is_some() => Ok(self.own_state(record).draft(vault, self.id)?),
+            Some(held) => Ok(held.draft(vault, self.id)?),
             None => Ok(Map::new()),
         }
     }

@@ -146,6 +146,7 @@ async fn under_any_faults_each_settles_once_and_the_count_is_right() {
         shaky.engine.catch_up().await.unwrap();
         let everything = |which| Query {
             asker: None,
+            respondents: None,
             which,
             before: None,
             limit: 200,

@@ -13,6 +13,7 @@ mod health;
 mod limits;
 mod memory;
 mod observed;
+mod people;
 mod races;
 mod resolver;
 mod secrets;

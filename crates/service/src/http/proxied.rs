@@ -43,7 +43,7 @@ pub(super) type InFlightPermit = Arc<Permit<Client>>;
 impl ProxiedRequests {
     pub(super) fn new(identity: &Identity, settings: &HttpSettings) -> Option<Self> {
         match identity {
-            Identity::Local => None,
+            Identity::Local | Identity::Host(_) => None,
             #[cfg(feature = "sign-in")]
             Identity::Assertion(_) | Identity::Oidc(_) => None,
             Identity::Header(identity) => Some(Self {

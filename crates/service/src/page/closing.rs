@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::answer_text::{AnswerLine, AnswerText, answer_lines, is_empty};
 use super::field::yes_no;
 use super::frame::{AskerIdentity, AskerView, Frame, html};
+use super::moment::Moment;
 use super::texts::{NoticeTexts, Texts};
 use super::token::Target;
 use super::visit::QuestionVisit;
@@ -22,6 +23,9 @@ struct ClosingPage<'a> {
     texts: NoticeTexts,
     title: &'a str,
     typed: Vec<AnswerLine<'a>>,
+    /// Somebody else who settled it, with the words around the name, and when.
+    settler: Option<(&'static str, String, &'static str)>,
+    settled: Option<Moment>,
 }
 
 pub(super) fn page(question: &QuestionVisit) -> Response {
@@ -63,6 +67,7 @@ fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
         typed.get(field.id()).is_some_and(|value| !is_empty(value))
     });
     let (sign, outcome_texts) = outcome_texts(question, texts);
+    let settled_at = question.snapshot.lifecycle().settled_at();
     let page = ClosingPage {
         frame: Frame::new(site, texts, Some(&record.request.asker)),
         asker: AskerView::new(site, texts, &record.request),
@@ -70,6 +75,8 @@ fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
         texts: outcome_texts,
         title: form.title(),
         typed,
+        settler: visit.other_settler(&question.snapshot),
+        settled: settled_at.map(|at| Moment::new(at, texts)),
     };
     visit.with_cookie(html(StatusCode::OK, &page))
 }
@@ -93,13 +100,18 @@ fn draft_of_this_browser(question: &QuestionVisit) -> Map<String, Value> {
 }
 
 fn outcome_texts(question: &QuestionVisit, texts: &Texts) -> (&'static str, NoticeTexts) {
+    let is_by_another = question.visit.other_settler(&question.snapshot).is_some();
     match question.snapshot.outcome() {
         Some(Outcome::Completed) if question.is_typist() => ("yes", texts.sent),
         Some(Outcome::Completed) => ("yes", texts.answered),
+        Some(Outcome::Declined) if is_by_another => ("no", texts.declined_by_another),
         Some(Outcome::Declined) if yes_no(question.form()).is_some() => {
             ("no", texts.declined_yes_no)
         }
         Some(Outcome::Declined) => ("no", texts.declined),
+        Some(Outcome::Cancelled(CancelReason::UserCancelled)) if is_by_another => {
+            ("no", texts.withdrawn)
+        }
         Some(Outcome::Cancelled(CancelReason::UserCancelled)) => ("no", texts.cancelled),
         Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => ("no", texts.attempts_used),
         Some(Outcome::Cancelled(

@@ -23,11 +23,7 @@ impl QuestionVisit {
         let mut over_limit = Vec::new();
         let mut invalid_secrets = None;
         let elicitation = self.elicitation();
-        let is_draft_of_others = self.is_draft_of_others();
         let edited = elicitation.edit_draft(|draft| {
-            if is_draft_of_others {
-                draft.clear();
-            }
             before.clone_from(draft);
             draft.extend(posted.answers(form, &before));
             over_limit.clear();
@@ -44,9 +40,6 @@ impl QuestionVisit {
             invalid_secrets = form.take_invalid_secrets(draft, &check_settings());
         });
         let edited = edited.await;
-        if edited.is_ok() {
-            self.take_over_draft();
-        }
         let files = std::mem::take(&mut posted.files);
         let mut candidates: Vec<&str> = files.values().flatten().filter_map(location).collect();
         match &edited {

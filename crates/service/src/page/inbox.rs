@@ -1,14 +1,18 @@
 //! The inbox: a person's open and recently settled questions.
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use entreat_engine::{ActError, MAX_PAGE, Snapshot, StatusFilter};
+use entreat_core::ElicitationId;
+use entreat_engine::store::Query;
+use entreat_engine::{ActError, ElicitationPage, Snapshot, StatusFilter};
 
 use super::account::AccountView;
 use super::frame::{AskerIdentity, AskerView, Frame, html};
+use super::moment::Moment;
 use super::token::Target;
 use super::visit::Visit;
+use crate::identity::Person;
 
 #[derive(Template)]
 #[template(path = "inbox.html")]
@@ -31,6 +35,8 @@ struct Lists {
     waiting_text: String,
     waiting: Vec<Item>,
     settled: Vec<Item>,
+    /// Where older settled questions are.
+    older: Option<String>,
 }
 
 /// A question in the list.
@@ -41,26 +47,31 @@ struct Item {
     asker: String,
     identity: AskerIdentity,
     introduced_as: Option<String>,
-    when: String,
+    /// The time left, or the outcome.
+    state: &'static str,
+    left: String,
+    settled: Option<Moment>,
+    /// Somebody else who settled it, with the words around the name.
+    settler: Option<(&'static str, String, &'static str)>,
 }
 
-/// Maximum number of open and of settled questions in the list.
+/// Maximum number of open questions in the list, and of settled ones on a page.
 const MAX_OPEN: usize = 200;
 const MAX_SETTLED: usize = 20;
-/// Maximum number of pages of the engine's list to search.
-const MAX_PAGES: usize = 50;
 
-pub(super) async fn show(visit: Visit) -> Response {
+pub(super) async fn show(visit: Visit, uri: Uri) -> Response {
     if let Some(response) = visit.redirect_from_link() {
         return response;
     }
-    let lists = match Lists::load(&visit).await {
+    let before = before(&uri);
+    let lists = match Lists::load(&visit, before).await {
         Ok(lists) => lists,
         Err(error) => return visit.internal_error(&error),
     };
+    let query = before.map(|id| format!("?before={id}"));
     let page = InboxPage {
         frame: Frame::new(&visit.site, visit.texts, None),
-        list: format!("{}/list", visit.here()),
+        list: format!("{}/list{}", visit.here(), query.unwrap_or_default()),
         lists,
         account: AccountView::new(&visit),
     };
@@ -68,59 +79,62 @@ pub(super) async fn show(visit: Visit) -> Response {
 }
 
 /// Only the lists, for refreshing an open page.
-pub(super) async fn list(visit: Visit) -> Response {
+pub(super) async fn list(visit: Visit, uri: Uri) -> Response {
     let frame = Frame::new(&visit.site, visit.texts, None);
-    match Lists::load(&visit).await {
+    match Lists::load(&visit, before(&uri)).await {
         Ok(lists) => html(StatusCode::OK, &Fragment { frame, lists }),
         Err(error) => visit.internal_error(&error),
     }
 }
 
+/// The id before which the settled questions begin.
+fn before(uri: &Uri) -> Option<ElicitationId> {
+    let id = uri.query()?.strip_prefix("before=")?;
+    id.parse().ok()
+}
+
 impl Lists {
-    async fn load(visit: &Visit) -> Result<Self, ActError> {
+    /// Looks up what is for this person: the store finds it by the names under which questions
+    /// reach them, so that it doesn't matter how many others there are.
+    async fn load(visit: &Visit, before: Option<ElicitationId>) -> Result<Self, ActError> {
         let engine = &visit.site.engine;
-        let (mut waiting, mut settled) = (Vec::new(), Vec::new());
-        for (which, most, list) in [
-            (StatusFilter::Live, MAX_OPEN, &mut waiting),
-            (StatusFilter::All, MAX_SETTLED, &mut settled),
-        ] {
-            let mut before = None;
-            for _ in 0..MAX_PAGES {
-                let page = engine.list(None, which, MAX_PAGE, before).await?;
-                let wanted = page.elicitations.iter().filter(|snapshot| {
-                    let is_live = snapshot.lifecycle().is_live();
-                    visit.may_see(snapshot) && is_live == matches!(which, StatusFilter::Live)
-                });
-                list.extend(wanted.filter_map(|snapshot| Item::new(visit, snapshot)));
-                before = page.next;
-                if before.is_none() || list.len() >= most {
-                    break;
-                }
-            }
-            list.truncate(most);
-        }
+        let query = |which, before, limit| Query {
+            asker: None,
+            respondents: visit.person.as_ref().and_then(Person::respondents),
+            which,
+            before,
+            limit,
+        };
+        let items = |page: &ElicitationPage| {
+            let own = page.elicitations.iter().filter(|it| visit.may_see(it));
+            own.filter_map(|it| Item::new(visit, it)).collect()
+        };
+        let open = engine.select(query(StatusFilter::Live, None, MAX_OPEN));
+        let waiting: Vec<Item> = items(&open.await?);
+        let settled = engine.select(query(StatusFilter::Settled, before, MAX_SETTLED));
+        let settled = settled.await?;
+        let older = settled
+            .next
+            .map(|id| format!("{}?before={id}", visit.here()));
         Ok(Self {
             waiting_text: (visit.texts.waiting)(waiting.len()),
             waiting,
-            settled,
+            settled: items(&settled),
+            older,
         })
     }
 }
 
 impl Item {
     fn new(visit: &Visit, snapshot: &Snapshot) -> Option<Self> {
-        let site = &*visit.site;
+        let (site, texts) = (&*visit.site, visit.texts);
         let request = &snapshot.record().request;
         let pass = site
             .keys
             .pass(Target::Question(snapshot.id()), &visit.browser);
-        let when = match snapshot.outcome() {
-            Some(outcome) => (visit.texts.outcome)(outcome).to_owned(),
-            None => visit
-                .texts
-                .left(snapshot.lifecycle().remaining(site.engine.now())),
-        };
-        let asker = AskerView::new(site, visit.texts, request);
+        let lifecycle = snapshot.lifecycle();
+        let outcome = snapshot.outcome();
+        let asker = AskerView::new(site, texts, request);
         Some(Self {
             id: snapshot.id().to_string(),
             link: format!("{}/e/{}/{pass}", site.root, snapshot.id()),
@@ -128,7 +142,28 @@ impl Item {
             asker: asker.name.to_owned(),
             identity: asker.identity,
             introduced_as: asker.introduced_as.map(str::to_owned),
-            when,
+            state: outcome.map_or("", texts.outcome),
+            left: texts.left(lifecycle.remaining(site.engine.now())),
+            settled: lifecycle.settled_at().map(|at| Moment::new(at, texts)),
+            settler: visit.other_settler(snapshot),
         })
+    }
+}
+
+impl Visit {
+    /// Somebody else who settled a question, with the words around the name.
+    pub(super) fn other_settler(
+        &self,
+        snapshot: &Snapshot,
+    ) -> Option<(&'static str, String, &'static str)> {
+        let settler = snapshot.settled_by()?;
+        if self
+            .actor()
+            .is_some_and(|own| own.account == settler.account)
+        {
+            return None;
+        }
+        let (before, after) = (self.texts.settled_by)(snapshot.outcome()?);
+        Some((before, settler.name.to_string(), after))
     }
 }

@@ -196,7 +196,7 @@ fn respond(
 /// a form was sent, and where a provider redirects to is not known here: to the provider of
 /// somebody's company, for example. So every host is allowed, on pages that contain nothing but our
 /// own words.
-fn allow_provider(site: &Site, response: &mut Response) {
+pub(super) fn allow_provider(site: &Site, response: &mut Response) {
     let origin = site.sign_in.as_ref().map(SignIn::issuer_origin);
     let insecure = origin.filter(|origin| origin.starts_with("http://"));
     let insecure = insecure.unwrap_or_default();
@@ -210,7 +210,7 @@ fn allow_provider(site: &Site, response: &mut Response) {
     }
 }
 
-fn notice_of(texts: &'static Texts, uri: &Uri) -> Option<&'static str> {
+pub(super) fn notice_of(texts: &'static Texts, uri: &Uri) -> Option<&'static str> {
     match uri.query() {
         Some(FAILED) => Some(texts.sign_in.failed),
         Some(LATER) => Some(texts.sign_in.later),

@@ -3,12 +3,15 @@
 //! A language is a constant, so that no text can be missing. Messages about invalid answers are in
 //! the core.
 
+pub(super) mod board;
 mod de;
 mod en;
 
 use std::time::Duration;
 
 use entreat_core::{CalendarNames, Outcome, RoughTime};
+
+use self::board::BoardTexts;
 
 /// Texts about askers that may be any program on this machine.
 pub(super) struct UnnamedTexts {
@@ -133,6 +136,7 @@ pub(super) struct Texts {
     pub(super) sent: NoticeTexts,
     pub(super) answered: NoticeTexts,
     pub(super) declined: NoticeTexts,
+    pub(super) declined_by_another: NoticeTexts,
     pub(super) declined_yes_no: NoticeTexts,
     pub(super) cancelled: NoticeTexts,
     pub(super) withdrawn: NoticeTexts,
@@ -149,6 +153,10 @@ pub(super) struct Texts {
     pub(super) choices: fn(&Bounds) -> String,
     pub(super) waiting: fn(usize) -> String,
     pub(super) outcome: fn(Outcome) -> &'static str,
+    /// What stands around the name of another person who settled a question.
+    pub(super) settled_by: fn(Outcome) -> (&'static str, &'static str),
+    pub(super) older: &'static str,
+    pub(super) board: &'static BoardTexts,
     /// How dates are written, unless a field has its own format, see [`super::calendar`].
     pub(super) date_format: &'static str,
     pub(super) time_format: &'static str,

@@ -7,7 +7,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use entreat_core::ElicitationId;
+use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::{Engine, Entropy};
 use zeroize::Zeroizing;
 
@@ -23,6 +23,8 @@ pub(super) enum Target {
     Inbox,
     /// Signing in and out.
     Account,
+    /// The board of operators, and its forms.
+    Board,
 }
 
 /// The purpose of a token.
@@ -135,6 +137,47 @@ impl TokenKeys {
             .then_some(person)
     }
 
+    /// The session of an operator who entered a key: bound to the browser, and without the key.
+    pub(super) fn operator_session(
+        &self,
+        key: &[u8; 32],
+        browser: &Browser,
+        until: UnixTime,
+    ) -> String {
+        let until = until.as_millis().to_be_bytes();
+        let mac = self
+            .0
+            .first()
+            .map(|it| operator_mac(it, key, browser, until));
+        let mac = mac.map_or([0; 32], Into::into);
+        URL_SAFE_NO_PAD.encode([&until[..], &mac[..]].concat())
+    }
+
+    /// Whether this is a session that began with this key and has not ended.
+    pub(super) fn is_operator_session(
+        &self,
+        session: &str,
+        key: &[u8; 32],
+        browser: &Browser,
+        now: UnixTime,
+    ) -> bool {
+        let mut bytes = [0; 41];
+        let Ok(40) = URL_SAFE_NO_PAD.decode_slice(session, &mut bytes) else {
+            return false;
+        };
+        let (until, mac) = bytes[..40].split_at(8);
+        let (Ok(until), Ok(mac)) = (<[u8; 8]>::try_from(until), <[u8; 32]>::try_from(mac)) else {
+            return false;
+        };
+        // Hashes compare in constant time.
+        let mac = blake3::Hash::from_bytes(mac);
+        now.as_millis() < u64::from_be_bytes(until)
+            && self
+                .0
+                .iter()
+                .any(|it| operator_mac(it, key, browser, until) == mac)
+    }
+
     fn make(&self, target: Target, purpose: Purpose<'_>) -> String {
         let token = self.0.first().map(|key| derive(key, target, purpose));
         token.map_or_else(String::new, |token| {
@@ -166,6 +209,7 @@ fn derive(key: &[u8; 32], target: Target, purpose: Purpose<'_>) -> blake3::Hash 
         Target::Question(id) => hasher.update(b"q").update(id.as_bytes()),
         Target::Inbox => hasher.update(b"i"),
         Target::Account => hasher.update(b"a"),
+        Target::Board => hasher.update(b"b"),
     };
     if let Some(browser) = browser {
         hasher.update(&browser.0);
@@ -173,6 +217,18 @@ fn derive(key: &[u8; 32], target: Target, purpose: Purpose<'_>) -> blake3::Hash 
     if let Some(person) = person {
         hasher.update(person);
     }
+    hasher.finalize()
+}
+
+fn operator_mac(
+    key: &[u8; 32],
+    operator: &[u8; 32],
+    browser: &Browser,
+    until: [u8; 8],
+) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(b"operator").update(&until);
+    hasher.update(operator).update(&browser.0);
     hasher.finalize()
 }
 

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Extension;
 use axum::body::Body;
@@ -13,9 +12,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use entreat_core::{ElicitationId, Messages};
-#[cfg(feature = "sign-in")]
-use entreat_engine::StoreError;
-use entreat_engine::{ActError, Elicitation, Snapshot};
+use entreat_engine::{ActError, Actor, Elicitation, Snapshot, StoreError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -54,6 +51,16 @@ pub(super) struct Visitor {
     pub(super) person: Person,
     #[cfg(feature = "sign-in")]
     pub(super) session: Option<OpenSession>,
+}
+
+impl Visitor {
+    /// Whether the person signed in here, and can sign out.
+    pub(super) fn has_session(&self) -> bool {
+        #[cfg(feature = "sign-in")]
+        return self.session.is_some();
+        #[cfg(not(feature = "sign-in"))]
+        false
+    }
 }
 
 /// A visitor without access, and what they get.
@@ -179,6 +186,7 @@ impl Visit {
             Target::Inbox if self.access == Access::Name => format!("{root}/inbox"),
             Target::Inbox => format!("{root}/inbox/{pass}"),
             Target::Account => format!("{root}/"),
+            Target::Board => format!("{root}/board"),
         }
     }
 
@@ -214,6 +222,11 @@ impl Visit {
     pub(super) fn is_own_form(&self, token: Option<&str>) -> bool {
         let person = token.and_then(|token| self.person_of_form(token));
         person.is_some_and(|person| person == self.person_digest)
+    }
+
+    /// Who acts, as questions keep it.
+    pub(super) fn actor(&self) -> Option<Actor> {
+        self.person.as_ref()?.actor()
     }
 
     /// The author of drafts, as the engine stores it.
@@ -274,8 +287,6 @@ pub(super) struct QuestionVisit {
     pub(super) visit: Visit,
     pub(super) id: ElicitationId,
     pub(super) snapshot: Snapshot,
-    /// Whether the stored draft is this person's, whatever the snapshot says.
-    is_taken_over: AtomicBool,
 }
 
 impl FromRequestParts<Arc<Site>> for QuestionVisit {
@@ -312,10 +323,10 @@ struct QuestionAddress {
 impl QuestionVisit {
     fn new(visit: Visit, id: ElicitationId, snapshot: Snapshot) -> Self {
         Self {
+            // Others who may answer have drafts of their own.
+            snapshot: snapshot.for_typist(&visit.typist()),
             visit,
             id,
-            snapshot,
-            is_taken_over: AtomicBool::new(false),
         }
     }
 
@@ -336,7 +347,11 @@ impl QuestionVisit {
     /// The elicitation, with this browser and person recorded as the author of drafts.
     pub(super) fn elicitation(&self) -> Elicitation {
         let name = self.visit.typist();
-        self.visit.site.engine.elicitation(self.id).typed_by(&name)
+        let elicitation = self.visit.site.engine.elicitation(self.id).typed_by(&name);
+        match self.visit.actor() {
+            Some(actor) => elicitation.acting(actor),
+            None => elicitation,
+        }
     }
 
     /// The draft for showing it, including secrets; loads it only if there is one.
@@ -348,27 +363,9 @@ impl QuestionVisit {
         self.read_draft().await
     }
 
-    /// The current draft, including secrets. That of somebody else, who may answer as well, is
-    /// theirs: it counts as none.
+    /// This person's current draft, including secrets.
     pub(super) async fn read_draft(&self) -> Result<Map<String, Value>, ActError> {
-        if self.is_draft_of_others() {
-            return Ok(Map::new());
-        }
         self.elicitation().read_draft().await
-    }
-
-    /// Whether somebody else typed the draft.
-    pub(super) fn is_draft_of_others(&self) -> bool {
-        let person = |typist: &str| typist.split_once('.').map(|(_, person)| person.to_owned());
-        let author = self.snapshot.typist().and_then(person);
-        let own = person(&self.visit.typist());
-        author.is_some_and(|author| Some(author) != own)
-            && !self.is_taken_over.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the stored draft is this person's from now on.
-    pub(super) fn take_over_draft(&self) {
-        self.is_taken_over.store(true, Ordering::Relaxed);
     }
 
     /// Whether the draft was typed in this browser, by this person.
@@ -467,11 +464,16 @@ impl Site {
     }
 
     /// The page for somebody who is not known.
-    fn refuse(&self, refusal: &Unknown, parts: &Parts, browser: Option<&Browser>) -> Response {
+    pub(super) fn refuse(
+        &self,
+        refusal: &Unknown,
+        parts: &Parts,
+        browser: Option<&Browser>,
+    ) -> Response {
         let (texts, _) = language(self, &parts.headers);
         match refusal {
             #[cfg(feature = "sign-in")]
-            Unknown::Unidentified(Unidentified::NotSignedIn) => {
+            Unknown::Unidentified(Unidentified::NotSignedIn) if self.sign_in.is_some() => {
                 super::sign_in::page(self, texts, &parts.uri, browser)
             }
             Unknown::Unidentified(error) => {

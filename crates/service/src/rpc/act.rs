@@ -7,6 +7,7 @@ use entreat_engine::Elicitation;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::MAX_RESPONDENT;
 use super::answer::{Work, to_text};
 use super::error::RpcError;
 use super::method::Call;
@@ -154,6 +155,33 @@ pub(super) fn extend(call: &Call<'_>) -> Result<Work, RpcError> {
             "newTimeoutAt": extended.deadline,
             "extensionsRemaining": extended.extensions_left,
         }))
+    }))
+}
+
+pub(super) const REASSIGN: &[Param] = &[
+    ID,
+    Param::required(
+        "respondent",
+        Shape::Text(MAX_RESPONDENT),
+        "Who may answer from now on.",
+    ),
+];
+
+pub(super) fn reassign(call: &Call<'_>) -> Result<Work, RpcError> {
+    let elicitation = call.elicitation()?;
+    let operator = call.session.operator();
+    let respondent = call.params.text("respondent").unwrap_or_default();
+    if respondent.is_empty() {
+        let message = "`respondent` must name somebody.";
+        return Err(RpcError::param("respondent", "invalid_param", message));
+    }
+    let respondent = respondent.into_owned();
+    Ok(Work::later(async move {
+        let reassigned = match operator {
+            Some(operator) => operator.reassign(elicitation.id(), &respondent).await?,
+            None => elicitation.reassign(&respondent).await?,
+        };
+        to_text(&reassigned)
     }))
 }
 

@@ -7,13 +7,13 @@ use entreat_engine::{Ask, Channel, RespondentAuth, Snapshot};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Rpc;
 use super::answer::{Work, to_text};
 use super::error::RpcError;
 use super::forms::{load, valid_template};
 use super::method::Call;
 use super::params::{Param, Params};
 use super::shape::{Shape, one_of};
+use super::{MAX_RESPONDENT, Rpc};
 
 /// What is asked; exactly one of these parameters must be present.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,8 +122,8 @@ pub(super) const CREATE: &[Param] = &[
     ),
     Param::optional(
         "respondent",
-        Shape::Text(1024),
-        "The person who may answer.",
+        Shape::Text(MAX_RESPONDENT),
+        "The person who may answer, or `group:NAME` for everybody in a group.",
     ),
     Param::optional(
         "respondentAuth",

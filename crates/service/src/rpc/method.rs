@@ -112,6 +112,15 @@ pub(super) static METHODS: &[Method] = &[
         begin: act::extend,
     },
     Method {
+        name: "elicitation/reassign",
+        about: "Makes it a question for someone else; what was typed so far is deleted.",
+        params: act::REASSIGN,
+        result: record_schema::record,
+        errors: &[Code::Settled, Code::NotFound],
+        for_operators: true,
+        begin: act::reassign,
+    },
+    Method {
         name: "elicitation/status",
         about: "Returns the status of a question, with its result.",
         params: watch::STATUS,

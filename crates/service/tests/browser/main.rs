@@ -17,6 +17,7 @@ mod driver;
 mod forms;
 mod site;
 
+mod board;
 mod closing;
 mod conditions;
 mod elsewhere;

@@ -10,12 +10,15 @@ use entreat_engine::{
 use entreat_service::http::Http;
 use entreat_service::page::{Brand, PageSettings, Pages};
 use entreat_service::rpc::Rpc;
-use entreat_service::{Askers, UploadSettings, Uploads};
+use entreat_service::{Askers, Role, UploadSettings, Uploads};
 use entreat_testkit::{ScriptedResolver, VirtualClock};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 use crate::{GLANCE, PATIENCE};
+
+/// The key of an operator.
+pub(crate) const OPERATOR_KEY: &str = "key-of-the-night-watch";
 
 const START: u64 = 1_706_889_000_000;
 const MINUTES_5: Duration = Duration::from_secs(300);
@@ -68,7 +71,12 @@ impl Site {
         let pages = Pages::new(engine.clone(), &url, settings).unwrap();
         let asker = engine.asker("deployer");
         let rpc = Rpc::new(engine.clone()).with_links(pages.clone());
-        let askers = Askers::none().with_local(asker.clone());
+        let operator = engine.asker("night-watch");
+        let askers = Askers::none().with_local(asker.clone()).with_role(
+            OPERATOR_KEY,
+            operator,
+            Role::Operator,
+        );
         let http = Http::new(rpc, askers).with_pages(pages.clone());
         tokio::spawn(http.serve(listener, std::future::pending()));
         Self {
@@ -77,6 +85,13 @@ impl Site {
             asker,
             clock,
         }
+    }
+
+    /// The address of the board.
+    pub(crate) fn board(&self) -> String {
+        let inbox = self.pages.inbox_link();
+        let (site, _) = inbox.split_once("/inbox").unwrap();
+        format!("{site}/board")
     }
 
     /// Advances the clock and lets the engine process what is due.

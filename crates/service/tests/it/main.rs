@@ -12,6 +12,8 @@
 mod any_message;
 mod any_wire;
 mod batches;
+mod board;
+mod board_visitors;
 mod child;
 mod connections;
 mod costs;
@@ -22,6 +24,7 @@ mod errors_inside;
 mod errors_of_time;
 mod every_code;
 mod forms;
+mod groups;
 mod http;
 mod http_limits;
 mod logs;

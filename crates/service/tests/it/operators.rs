@@ -122,6 +122,7 @@ async fn an_operator_may_call_no_other_method() {
     let expected = [
         "elicitation/cancel",
         "elicitation/extend_timeout",
+        "elicitation/reassign",
         "elicitation/status",
         "elicitation/list",
         "inbox/link",

@@ -33,8 +33,19 @@ impl Site {
     }
 
     pub(crate) async fn of(world: World, url: Option<&str>, settings: PageSettings) -> Self {
+        let askers = Askers::none().with_local(world.engine.asker("local"));
+        Self::for_askers(world, url, settings, askers).await
+    }
+
+    /// A site where these askers and operators have keys.
+    pub(crate) async fn for_askers(
+        world: World,
+        url: Option<&str>,
+        settings: PageSettings,
+        askers: Askers,
+    ) -> Self {
         let engine = world.engine.clone();
-        let (pages, server) = serve(&engine, url, settings).await;
+        let (pages, server) = serve(&engine, url, settings, askers).await;
         Self {
             world,
             pages,
@@ -148,7 +159,12 @@ pub(crate) struct Visitor {
 pub(crate) const NAVIGATES: &[(&str, &str)] =
     &[("sec-fetch-mode", "navigate"), ("sec-fetch-site", "none")];
 
-async fn serve(engine: &Engine, url: Option<&str>, mut settings: PageSettings) -> (Pages, Server) {
+async fn serve(
+    engine: &Engine,
+    url: Option<&str>,
+    mut settings: PageSettings,
+    askers: Askers,
+) -> (Pages, Server) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let here = format!("http://{address}");
@@ -157,7 +173,6 @@ async fn serve(engine: &Engine, url: Option<&str>, mut settings: PageSettings) -
     });
     let url = url.unwrap_or(&here);
     let pages = Pages::new(engine.clone(), url, settings).unwrap();
-    let askers = Askers::none().with_local(engine.asker("local"));
     let rpc = Rpc::new(engine.clone()).with_links(pages.clone());
     let http = Http::with_settings(rpc, askers, HttpSettings::default()).with_pages(pages.clone());
     let server = Server::on(listener, http);
@@ -532,10 +547,28 @@ async fn a_link_outlives_a_rotation_of_keys_and_not_their_removal() {
         let id = "elic_00000000000000000000000000".parse().unwrap();
         path_of(&pages.link(id))
     };
-    let (old, _one) = serve(&engine(ONE).await, None, PageSettings::default()).await;
+    let (old, _one) = serve(
+        &engine(ONE).await,
+        None,
+        PageSettings::default(),
+        Askers::none(),
+    )
+    .await;
     let both = format!("{ONE}\n{TWO}");
-    let (new, both) = serve(&engine(&both).await, None, PageSettings::default()).await;
-    let (gone, two) = serve(&engine(TWO).await, None, PageSettings::default()).await;
+    let (new, both) = serve(
+        &engine(&both).await,
+        None,
+        PageSettings::default(),
+        Askers::none(),
+    )
+    .await;
+    let (gone, two) = serve(
+        &engine(TWO).await,
+        None,
+        PageSettings::default(),
+        Askers::none(),
+    )
+    .await;
     assert_ne!(link(&old), link(&new));
     assert_eq!(link(&new), link(&gone));
     // There is no such question; the limit on guesses shows whether the token was accepted.

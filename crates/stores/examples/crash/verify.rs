@@ -232,6 +232,7 @@ impl Promised {
 async fn everything(store: &EmbeddedStore) -> BTreeMap<ElicitationId, Record> {
     let query = Query {
         asker: None,
+        respondents: None,
         which: StatusFilter::All,
         before: None,
         limit: usize::MAX,

@@ -8,7 +8,7 @@ use std::iter;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::store::Created;
+use entreat_engine::store::{Created, Respondents};
 use entreat_engine::{Record, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
@@ -32,6 +32,7 @@ pub(super) struct Batch<'c> {
     step: Statement<'c>,
     settle: Statement<'c>,
     archive: Statement<'c>,
+    reassign: Statement<'c>,
     delete_live: Statement<'c>,
     step_settled: Statement<'c>,
     version: Statement<'c>,
@@ -64,8 +65,8 @@ impl<'c> Batch<'c> {
             commit: prepare("COMMIT")?,
             rollback: prepare("ROLLBACK")?,
             create: prepare(
-                "INSERT INTO live (id, version, asker, key, form, request, state)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+                "INSERT INTO live (id, version, asker, key, form, request, state, respondent)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
             )?,
             key_of: prepare(
                 "SELECT id, EXISTS (SELECT 1 FROM live WHERE id = first.id
@@ -81,16 +82,19 @@ impl<'c> Batch<'c> {
             )?,
             settle: prepare(
                 "INSERT OR FAIL INTO settled
-                     (id, version, status, settled_at, asker, key, form, request, state)
-                 SELECT id, ?3, ?5, ?6, asker, key, form, request, ?4
+                     (id, version, status, settled_at, asker, key, form, request, state,
+                      respondent)
+                 SELECT id, ?3, ?5, ?6, asker, key, form, request, ?4, respondent
                  FROM live WHERE id = ?1 AND version = ?2",
             )?,
             archive: prepare(
                 "INSERT OR FAIL INTO settled
-                     (id, version, status, settled_at, asker, key, form, request, state)
-                 SELECT id, version, ?3, ?4, asker, key, form, request, state
+                     (id, version, status, settled_at, asker, key, form, request, state,
+                      respondent)
+                 SELECT id, version, ?3, ?4, asker, key, form, request, state, respondent
                  FROM live WHERE id = ?1 AND version = ?2",
             )?,
+            reassign: prepare("UPDATE live SET respondent = ?2 WHERE id = ?1")?,
             delete_live: prepare("DELETE FROM live WHERE id = ?1")?,
             step_settled: prepare(
                 "UPDATE settled SET version = ?3, state = ?4, status = ?5, settled_at = ?6
@@ -216,9 +220,9 @@ impl<'c> Batch<'c> {
         }
         let digest = form.map(|form| &form.digest);
         let version = record.version.0;
-        let inserted = self
-            .create
-            .execute(params![id, version, asker, key, digest, request, state])?;
+        let respondent = record.request.respondent().map(Respondents::key);
+        let row = params![id, version, asker, key, digest, request, state, respondent];
+        let inserted = self.create.execute(row)?;
         if inserted == 0 {
             // A duplicate id means that the source of randomness is broken.
             return self.stale(record).map(Err);
@@ -246,6 +250,11 @@ impl<'c> Batch<'c> {
         if in_place || settlement.is_none() {
             let row = params![id, expected, version, state];
             *was_live = self.step.execute(row)? == 1;
+            // Again with each later step, which is cheaper than to know whether it is the first.
+            if *was_live && record.request.is_reassigned() {
+                let respondent = record.request.respondent().map(Respondents::key);
+                self.reassign.execute(params![id, respondent])?;
+            }
         }
         // A record that has not settled is never in `settled`.
         let Some(settlement) = settlement.filter(|_| !*was_live) else {

@@ -11,7 +11,7 @@ use entreat_core::{ElicitationId, Status};
 use entreat_engine::store::{BoxError, Claim, ClaimKey, Query, StatusFilter};
 use entreat_engine::{Record, StoreError};
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Rows, params};
 use tokio::sync::Semaphore;
 
 use super::claims;
@@ -165,44 +165,64 @@ fn select(
     let snapshot = connection.unchecked_transaction()?;
     let mut page = ListPage {
         shared,
+        query,
         snapshot: &snapshot,
         known: Interner::default(),
         records: Vec::new(),
     };
-    let mut statement = snapshot.prepare_cached(match query.asker {
-        Some(_) => {
-            "SELECT id, version, asker, key, form, request, state FROM settled
-             WHERE asker = ?3 AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
-        }
-        None => {
-            "SELECT id, version, asker, key, form, request, state FROM settled
-             WHERE ?3 IS NULL AND id < ?1 AND (?2 IS NULL OR status = ?2) ORDER BY id DESC"
-        }
-    })?;
     // Longer than any id, and so after all of them.
     let end = [u8::MAX; 17];
     let before = query.before.as_ref().map_or(&end[..], |id| id.as_bytes());
     let status = match query.which {
-        StatusFilter::All | StatusFilter::Live => None,
+        StatusFilter::All | StatusFilter::Settled | StatusFilter::Live => None,
         StatusFilter::Only(status) => Some(status.as_str()),
     };
-    let mut rows = statement.query(params![before, status, query.asker.as_deref()])?;
-    // No `LIMIT`: records that cannot be decoded do not count.
-    while page.records.len() < query.limit
-        && let Some(row) = rows.next()?
-    {
-        page.add(row)?;
+    match &query.respondents {
+        Some(respondents) => {
+            let mut statement = snapshot.prepare_cached(
+                "SELECT id, version, asker, key, form, request, state FROM settled
+                 WHERE respondent = ?4 AND id < ?1 AND (?2 IS NULL OR status = ?2)
+                 AND (?3 IS NULL OR asker = ?3) ORDER BY id DESC",
+            )?;
+            for key in respondents.keys() {
+                let row = params![before, status, query.asker.as_deref(), key];
+                let up_to = page.records.len().saturating_add(query.limit);
+                page.fill(statement.query(row)?, up_to)?;
+            }
+            // Of each respondent the newest, so of all of them together.
+            let newest = |record: &Record| Reverse(record.id);
+            page.records.sort_unstable_by_key(newest);
+            page.records.truncate(query.limit);
+        }
+        None => {
+            let mut statement = snapshot.prepare_cached(match query.asker {
+                Some(_) => {
+                    "SELECT id, version, asker, key, form, request, state FROM settled
+                     WHERE asker = ?3 AND id < ?1 AND (?2 IS NULL OR status = ?2)
+                     ORDER BY id DESC"
+                }
+                None => {
+                    "SELECT id, version, asker, key, form, request, state FROM settled
+                     WHERE ?3 IS NULL AND id < ?1 AND (?2 IS NULL OR status = ?2)
+                     ORDER BY id DESC"
+                }
+            })?;
+            let row = params![before, status, query.asker.as_deref()];
+            page.fill(statement.query(row)?, query.limit)?;
+        }
     }
     let full = page.records.len().saturating_add(query.limit);
     let mut statement = snapshot.prepare_cached(
         "SELECT id, version, asker, key, form, request, state FROM live
-         WHERE id = ?1 AND (?2 IS NULL OR asker = ?2)",
+         WHERE id = ?1 AND (?2 IS NULL OR asker = ?2) AND (NOT ?3 OR respondent IS NOT NULL)",
     )?;
     for id in unarchived {
         if page.records.len() == full {
             break;
         }
-        let mut rows = statement.query(params![id.as_bytes(), query.asker.as_deref()])?;
+        let has_respondent = query.respondents.is_some();
+        let row = params![id.as_bytes(), query.asker.as_deref(), has_respondent];
+        let mut rows = statement.query(row)?;
         // If it was moved meanwhile, it is in the page of the other table.
         if let Some(row) = rows.next()? {
             page.add(row)?;
@@ -214,16 +234,30 @@ fn select(
 /// A page under construction.
 struct ListPage<'p> {
     shared: &'p Shared,
+    query: &'p Query,
     snapshot: &'p Connection,
     known: Interner,
     records: Vec<Record>,
 }
 
 impl ListPage<'_> {
+    /// Adds the records of rows until there are this many. No `LIMIT` in SQL: records that cannot
+    /// be decoded do not count.
+    fn fill(&mut self, mut rows: Rows<'_>, up_to: usize) -> Result<(), ReadError> {
+        while self.records.len() < up_to
+            && let Some(row) = rows.next()?
+        {
+            self.add(row)?;
+        }
+        Ok(())
+    }
+
     /// Adds the record of a row, or logs why it cannot be decoded. Corruption is an error: without
     /// the record the page would look complete.
     fn add(&mut self, row: &Row<'_>) -> Result<(), ReadError> {
         match rows::read(self.snapshot, &self.shared.forms, &mut self.known, row) {
+            // The column with the respondent is only a hint.
+            Ok(record) if !self.query.is_for_respondents(&record) => {}
             Ok(record) => self.records.push(record),
             Err(error @ (ReadError::Record(RecordError::Damaged) | ReadError::Sqlite(_))) => {
                 return Err(error);

@@ -4,9 +4,11 @@
 //! purging each scan only the rows they need. Primary keys are ids, which start with the time, so
 //! that new rows are appended.
 
+use entreat_engine::store::Respondents;
 use rusqlite::{Connection, params};
 
 use crate::forms::Digest;
+use crate::record;
 use crate::sum::{self, Columns};
 
 /// Migrations from each version to the next; never changed once released.
@@ -17,6 +19,10 @@ const MIGRATIONS: &[Step] = &[
     Step {
         sql: include_str!("schema/4.sql"),
         then: add_sums,
+    },
+    Step {
+        sql: include_str!("schema/5.sql"),
+        then: add_respondents,
     },
 ];
 
@@ -192,6 +198,49 @@ fn add_record_sums(connection: &Connection, table: &str) -> rusqlite::Result<()>
     }
 }
 
+/// Adds the respondents of existing questions, so that the inbox finds them. Rows that cannot be
+/// decoded stay as they are; whoever reads them reports why.
+fn add_respondents(connection: &Connection) -> rusqlite::Result<()> {
+    for table in ["live", "settled"] {
+        let mut next = connection.prepare(&format!(
+            "SELECT id, version, asker, key, form, request FROM {table}
+             WHERE id > ?1 ORDER BY id LIMIT 1"
+        ))?;
+        let mut update =
+            connection.prepare(&format!("UPDATE {table} SET respondent = ?2 WHERE id = ?1"))?;
+        let mut after = Vec::new();
+        loop {
+            type Row = (
+                [u8; 16],
+                u32,
+                String,
+                Option<String>,
+                Option<Digest>,
+                Vec<u8>,
+            );
+            let mut rows = next.query([&after])?;
+            let Some(row) = rows.next()? else {
+                break;
+            };
+            let (id, version, asker, key, form, request): Row = row.try_into()?;
+            drop(rows);
+            let columns = Columns {
+                id: &id,
+                version,
+                asker: &asker,
+                key: key.as_deref(),
+                form: form.as_ref(),
+            };
+            let respondent = columns.request(&request).and_then(record::respondent_of);
+            if let Ok(Some(respondent)) = respondent {
+                update.execute(params![id, Respondents::key(&respondent)])?;
+            }
+            after = id.to_vec();
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +269,7 @@ mod tests {
         let note = "INSERT INTO note VALUES ('a', 'b')";
         connection.execute(note, []).unwrap();
         assert!(migrate(&connection, true).is_ok());
-        assert_eq!(version(&connection), 4);
+        assert_eq!(version(&connection), 5);
         let text: String = connection
             .query_row("SELECT text FROM note", [], |row| row.get(0))
             .unwrap();

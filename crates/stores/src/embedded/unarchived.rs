@@ -87,7 +87,7 @@ impl Unarchived {
     pub(super) fn matching(&self, query: &Query) -> Vec<ElicitationId> {
         let end = query.before.map_or(Bound::Unbounded, Bound::Excluded);
         let matches = |settlement: &Settlement| match query.which {
-            StatusFilter::All => true,
+            StatusFilter::All | StatusFilter::Settled => true,
             StatusFilter::Live => false,
             StatusFilter::Only(status) => settlement.status == status,
         };

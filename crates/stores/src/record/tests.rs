@@ -97,12 +97,49 @@ fn a_newer_format_is_refused_by_its_number() {
     let record = sample();
     let request = encode_request(&record.request);
     let mut state = encode_state(&record);
-    state[0] = FORMAT + 1;
+    state[0] = REASSIGNED + 1;
     let refused = decode(kept(&record, &request, &state)).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "it has format 2, but this version reads up to 1"
+        "it has format 3, but this version reads up to 2"
     );
+}
+
+#[test]
+fn a_question_for_someone_else_is_refused_by_readers_that_would_show_it_to_the_first_person() {
+    let mut record = sample();
+    assert_eq!(encode_state(&record)[0], FORMAT);
+    record.to_mut().request.reassign("bob");
+    let request = encode_request(&sample().request);
+    let state = encode_state(&record);
+    assert_eq!(state[0], REASSIGNED);
+    let read = decode(kept(&record, &request, &state)).unwrap();
+    assert_eq!(read.request.respondent(), Some("bob"));
+    assert!(read.request.is_reassigned());
+    // What else was asked stays.
+    let key = |record: &Record| record.request.extras.as_ref()?.idempotency_key.clone();
+    assert_eq!(key(&read), key(&sample()));
+    records::assert_same(&read, &record);
+}
+
+#[test]
+fn who_settled_it_and_whose_drafts_there_are_is_kept() {
+    let mut record = sample();
+    let held = record.answer_state.as_deref().cloned();
+    let mut held = held.expect("the sample has a draft");
+    held.typist = Some("browser.ada".into());
+    held.turn_to("browser.bob");
+    held.settled_by = Some(Box::new(entreat_engine::Actor {
+        account: "https://id.example#ada".into(),
+        name: "Ada".into(),
+        is_operator: false,
+    }));
+    record.to_mut().answer_state = Some(Arc::new(held));
+    let request = encode_request(&record.request);
+    let state = encode_state(&record);
+    let read = decode(kept(&record, &request, &state)).unwrap();
+    records::assert_same(&read, &record);
+    assert_eq!(read.answer_state.as_ref().unwrap().set_aside.len(), 1);
 }
 
 #[test]

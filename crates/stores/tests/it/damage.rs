@@ -62,6 +62,7 @@ async fn everything(store: &EmbeddedStore) -> Result<String, StoreError> {
         for asker in [None, Some("ann"), Some("bob")] {
             let query = Query {
                 asker: asker.map(Arc::from),
+                respondents: None,
                 which,
                 before: None,
                 limit: usize::MAX,
@@ -265,6 +266,7 @@ async fn a_row_that_is_not_as_it_was_written_is_an_error_for_whoever_reads_it() 
     }
     let everything = Query {
         asker: None,
+        respondents: None,
         which: StatusFilter::All,
         before: None,
         limit: 500,

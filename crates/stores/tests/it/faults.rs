@@ -224,6 +224,7 @@ impl<'s> Fill<'s> {
 fn everything() -> Query {
     Query {
         asker: None,
+        respondents: None,
         which: StatusFilter::All,
         before: None,
         limit: usize::MAX,

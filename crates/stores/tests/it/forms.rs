@@ -150,6 +150,7 @@ async fn a_form_that_does_not_load_any_more_harms_its_own_records_alone() {
     assert!(store.load(plain.id).await.unwrap().is_some());
     let query = entreat_engine::store::Query {
         asker: None,
+        respondents: None,
         which: entreat_engine::store::StatusFilter::All,
         before: None,
         limit: 10,

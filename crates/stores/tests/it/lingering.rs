@@ -68,6 +68,7 @@ async fn assert_all_are_over(store: &EmbeddedStore, records: &[Record]) {
     );
     let query = Query {
         asker: Some("asker".into()),
+        respondents: None,
         which: StatusFilter::Only(Status::Declined),
         before: None,
         limit: usize::MAX,

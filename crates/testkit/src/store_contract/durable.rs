@@ -66,6 +66,7 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
         assert_eq!(counts, [("one".into(), 1), ("other".into(), 1)]);
         let query = Query {
             asker: None,
+            respondents: None,
             which: StatusFilter::All,
             before: None,
             limit: 10,

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use entreat_core::{Command, ElicitationId, Presented, Status};
-use entreat_engine::store::{Query, StatusFilter};
+use entreat_engine::store::{Query, Respondents, StatusFilter};
 use entreat_engine::{Extras, Principal, Record, Store};
 
-use super::{at, kept, stepped};
+use super::{at, kept, loaded, stepped};
 use crate::records::{self, assert_same};
 
 fn all(limit: usize) -> Query {
     Query {
         asker: None,
+        respondents: None,
         which: StatusFilter::All,
         before: None,
         limit,
@@ -101,9 +102,10 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
     }
     everything.reverse();
     let states = Status::ALL.map(StatusFilter::Only);
-    for which in states
-        .into_iter()
-        .chain([StatusFilter::All, StatusFilter::Live])
+    for which in
+        states
+            .into_iter()
+            .chain([StatusFilter::All, StatusFilter::Live, StatusFilter::Settled])
     {
         for asker in [None, Some("one"), Some("other"), Some("nobody")] {
             let query = Query {
@@ -115,6 +117,65 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
             let expected: Vec<_> = expected.map(|record| record.id).collect();
             assert_eq!(ids(&*store, query.clone()).await, expected, "{query:?}");
         }
+    }
+}
+
+/// A person's questions are found by any of the names under which they are asked, live and settled,
+/// page by page. A question that became another person's is found by that one alone.
+pub async fn lists_are_those_of_a_person_even_after_a_change(store: Arc<impl Store>) {
+    let mut everything = Vec::new();
+    for number in 0..48 {
+        let respondent = ["ada", "email:Ada@example.com", "group:ops", "bob"];
+        let mut record = records::pending("asker", at(number), number);
+        record.to_mut().request.extras = Some(Arc::new(Extras {
+            respondent: Some(respondent[number as usize % 4].into()),
+            ..Extras::default()
+        }));
+        kept(store.create(record.clone())).await;
+        if number % 3 == 0 {
+            let next = record.to_mut();
+            next.version = next.version.next();
+            next.request.reassign("group:night");
+            stepped(&*store, record.clone(), false).await;
+        }
+        if number % 2 == 0 {
+            record = records::declined(&record, at(100 + number));
+            stepped(&*store, record.clone(), number % 4 == 0).await;
+        }
+        everything.push(record);
+    }
+    // One that names nobody.
+    kept(store.create(records::pending("asker", at(99), 99))).await;
+    everything.reverse();
+    let people = [
+        Respondents::new(["ada", "email:ada@example.com", "group:ops"]),
+        Respondents::new(["bob"]),
+        Respondents::new(["group:night", "nobody"]),
+        Respondents::new(["nobody"]),
+    ];
+    for respondents in people {
+        for which in [StatusFilter::All, StatusFilter::Live, StatusFilter::Settled] {
+            let mut query = Query {
+                respondents: Some(respondents.clone()),
+                which,
+                ..all(5)
+            };
+            let expected = everything.iter().filter(|record| query.matches(record));
+            let expected: Vec<_> = expected.map(|record| record.id).collect();
+            let mut found = Vec::new();
+            loop {
+                let page = ids(&*store, query.clone()).await;
+                let Some(last) = page.last() else {
+                    break;
+                };
+                query.before = Some(*last);
+                found.extend(page);
+            }
+            assert_eq!(found, expected, "{which:?} of {respondents:?}");
+        }
+    }
+    for record in &everything {
+        assert_same(&loaded(&*store, record).await, record);
     }
 }
 

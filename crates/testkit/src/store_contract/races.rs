@@ -66,6 +66,7 @@ pub async fn of_many_creations_with_one_key_exactly_one_is_kept(store: Arc<impl 
     assert!(named.iter().all(|id| *id == fresh[0]));
     let query = Query {
         asker: None,
+        respondents: None,
         which: StatusFilter::All,
         before: None,
         limit: 100,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use entreat_core::{Command, Mode, TextFormat, Unknown};
 use entreat_engine::store::Created;
 use entreat_engine::{
-    AnswerState, Channel, Extras, KeyRing, MemoryPermit, Payload, Principal, Record, Sealed, Store,
-    StoreError, Subject, Vault, Version,
+    Actor, AnswerState, Channel, Extras, KeyRing, MemoryPermit, Payload, Principal, Record,
+    RespondentAuth, Sealed, SetAside, Store, StoreError, Subject, Vault, Version,
 };
 use serde_json::json;
 
@@ -66,6 +66,11 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         // No store keeps it.
         confidential_message: None,
         respondent: Some("ada@example.com".into()),
+        respondent_auth: Some(RespondentAuth {
+            max_age: Some(300),
+            acr: Some("mfa".into()),
+        }),
+        is_reassigned: true,
         callback: Some("https://example.com/callback".into()),
         metadata: Some(json!({
             "nothing": null, "deep": [[{"a": [true, -1, 18_446_744_073_709_551_615_u64]}]],
@@ -83,6 +88,16 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         missing: vec!["a".into(), "b".into()],
         errors: Some("[]".into()),
         typist: Some("a browser".into()),
+        set_aside: vec![SetAside {
+            typist: Some("browser.bob".into()),
+            draft: records::payload(r#"{"name":"B"}"#),
+            errors: Some("[]".into()),
+        }],
+        settled_by: Some(Box::new(Actor {
+            account: "https://id.example#ada".into(),
+            name: "Ada".into(),
+            is_operator: true,
+        })),
         submission: Some(Box::new(json!({"user_agent": "x"}))),
         delivery: None,
         memory: MemoryPermit::default(),

@@ -111,6 +111,7 @@ pub async fn an_outcome_to_be_delivered_is_due_and_stays(store: Arc<impl Store>)
     ] {
         let query = Query {
             asker: Some("asker".into()),
+            respondents: None,
             which,
             before: None,
             limit: 10,

@@ -11,6 +11,17 @@
     history.replaceState(null, "", timed.getAttribute("action") + location.search + location.hash);
   }
 
+  // Times in this browser's time zone; without the script, they are in UTC.
+  function localise(within = document) {
+    for (const time of all("time[data-local]", within)) {
+      const date = new Date(time.dateTime);
+      if (isNaN(date)) continue;
+      time.title = time.textContent;
+      time.textContent = date.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    }
+  }
+  localise();
+
   // --- time -------------------------------------------------------------------------------
   const clock = one(".clock");
   let deadline = 0;
@@ -373,6 +384,7 @@
         const focused = document.activeElement.closest(".card");
         const held = focused && focused.dataset.id;
         inbox.innerHTML = fresh;
+        localise(inbox);
         const again = held && one('.card[data-id="' + CSS.escape(held) + '"] a', inbox);
         if (again) again.focus();
         const now = ids();
@@ -384,5 +396,35 @@
         }
       } catch { /* Offline; retried at the next poll. */ }
     }, 3000);
+  }
+
+  // --- board ------------------------------------------------------------------------------
+  const board = one("#board");
+  if (board) {
+    const controls = all(".filter select");
+    for (const control of controls) control.addEventListener("change", () => control.form.requestSubmit());
+    setInterval(async () => {
+      if (document.hidden) return;
+      try {
+        const response = await fetch(board.dataset.list, { cache: "no-store" });
+        // The session has ended, for example.
+        if (response.status === 403) return location.reload();
+        if (!response.ok) return;
+        const fresh = await response.text();
+        if (fresh === board.dataset.last) return;
+        board.dataset.last = fresh;
+        const focused = document.activeElement;
+        const held = board.contains(focused) && focused.getAttribute("href");
+        const counts = one(".counts", board).textContent;
+        board.innerHTML = fresh;
+        const again = held && one('a[href="' + CSS.escape(held) + '"]', board);
+        if (again) again.focus();
+        const now = one(".counts", board);
+        // Whoever listens is told only what has changed.
+        if (now.textContent === counts) now.removeAttribute("role");
+        const open = Number(now.dataset.open);
+        document.title = (open ? "(" + open + ") " : "") + board.dataset.title;
+      } catch { /* Offline; retried at the next poll. */ }
+    }, 5000);
   }
 })();

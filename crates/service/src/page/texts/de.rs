@@ -6,7 +6,7 @@ use entreat_core::{CalendarNames, CancelReason, Outcome, RoughTime};
 
 #[cfg(feature = "sign-in")]
 use super::SignInTexts;
-use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exactly};
+use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, board, exactly};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "de",
@@ -205,6 +205,10 @@ pub(super) const TEXTS: Texts = Texts {
         title: "Sie haben nicht geantwortet",
         lead: "Nur das wurde mitgeteilt, sonst nichts.",
     },
+    declined_by_another: NoticeTexts {
+        title: "Nicht beantwortet",
+        lead: "Jemand anderes wollte diese Frage nicht beantworten. Sie müssen nichts mehr tun.",
+    },
     declined_yes_no: NoticeTexts {
         title: "Sie haben nicht geantwortet",
         lead: "Nur das wurde mitgeteilt. Es bedeutet nicht „Nein“.",
@@ -245,6 +249,9 @@ pub(super) const TEXTS: Texts = Texts {
         count => format!("{count} Fragen warten"),
     },
     outcome,
+    settled_by,
+    older: "Ältere Fragen",
+    board: &board::de::TEXTS,
     date_format: "D. MMMM YYYY",
     time_format: "D. MMMM YYYY, HH:mm",
     calendar: CalendarNames::GERMAN,
@@ -310,5 +317,14 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Cancelled(CancelReason::MaxRetriesExceeded) => "keine Versuche mehr",
         Outcome::Cancelled(_) => "abgebrochen",
         Outcome::TimedOut => "Zeit abgelaufen",
+    }
+}
+
+fn settled_by(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Completed => ("Beantwortet von ", ""),
+        Outcome::Declined => ("", " wollte nicht antworten"),
+        Outcome::Cancelled(_) => ("Abgebrochen von ", ""),
+        Outcome::TimedOut => ("", ""),
     }
 }

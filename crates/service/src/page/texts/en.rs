@@ -6,7 +6,7 @@ use entreat_core::{CalendarNames, CancelReason, Outcome, RoughTime};
 
 #[cfg(feature = "sign-in")]
 use super::SignInTexts;
-use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, exactly};
+use super::{Bounds, FileLimits, HomeTexts, NoticeTexts, Texts, UnnamedTexts, board, exactly};
 
 pub(super) const TEXTS: Texts = Texts {
     language: "en",
@@ -202,6 +202,10 @@ pub(super) const TEXTS: Texts = Texts {
         title: "You chose not to answer",
         lead: "The asker was told so. Nothing else was sent.",
     },
+    declined_by_another: NoticeTexts {
+        title: "Not answered",
+        lead: "Somebody else chose not to answer this question. You do not need to do anything.",
+    },
     declined_yes_no: NoticeTexts {
         title: "You chose not to answer",
         lead: "The asker was told so. This does not mean “No”.",
@@ -242,6 +246,9 @@ pub(super) const TEXTS: Texts = Texts {
         count => format!("{count} questions are waiting"),
     },
     outcome,
+    settled_by,
+    older: "Older questions",
+    board: &board::en::TEXTS,
     date_format: "D MMMM YYYY",
     time_format: "D MMMM YYYY, HH:mm",
     calendar: CalendarNames::ENGLISH,
@@ -314,5 +321,14 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Cancelled(CancelReason::MaxRetriesExceeded) => "no attempts left",
         Outcome::Cancelled(_) => "cancelled",
         Outcome::TimedOut => "timed out",
+    }
+}
+
+fn settled_by(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Completed => ("Answered by ", ""),
+        Outcome::Declined => ("", " chose not to answer"),
+        Outcome::Cancelled(_) => ("Cancelled by ", ""),
+        Outcome::TimedOut => ("", ""),
     }
 }
