@@ -36,6 +36,7 @@ const PARTS: [(&str, &[&str]); 4] = [
         "Running a service",
         &[
             "docs/service.md",
+            "docs/identity-mcp.md",
             "docs/control-api.md",
             "docs/extension.md",
             "docs/limits.md",
