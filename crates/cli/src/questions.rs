@@ -81,7 +81,19 @@ impl Questions {
                     StatusFilter::Only(status) => {
                         served(service, Some(status), limit, cursor).await?
                     }
-                    StatusFilter::Live => live(service, limit, cursor).await?,
+                    StatusFilter::Live => {
+                        let open = [Status::Pending, Status::Active];
+                        merged(service, &open, limit, cursor).await?
+                    }
+                    StatusFilter::Settled => {
+                        let settled = [
+                            Status::Completed,
+                            Status::Declined,
+                            Status::Cancelled,
+                            Status::Timeout,
+                        ];
+                        merged(service, &settled, limit, cursor).await?
+                    }
                 };
                 Ok(RecordPage::Served(page))
             }
@@ -191,19 +203,23 @@ async fn served(
     page.context("cannot list the questions")
 }
 
-/// Returns a page of a service's open elicitations, which have two statuses; a service lists one at
-/// a time.
-async fn live(service: &Remote, limit: u8, cursor: Option<ElicitationId>) -> anyhow::Result<Value> {
+/// Returns a page of a service's elicitations of several statuses; a service lists one at a time.
+async fn merged(
+    service: &Remote,
+    statuses: &[Status],
+    limit: u8,
+    cursor: Option<ElicitationId>,
+) -> anyhow::Result<Value> {
     let mut records = Vec::new();
     let mut has_more = false;
-    for status in [Status::Pending, Status::Active] {
-        let mut page = served(service, Some(status), limit, cursor).await?;
+    for status in statuses {
+        let mut page = served(service, Some(*status), limit, cursor).await?;
         has_more |= page["nextCursor"].is_string();
         if let Some(Value::Array(more)) = page.get_mut("elicitations").map(Value::take) {
             records.extend(more);
         }
     }
-    // Ids are ordered by time. A question that was opened between the two calls is on both pages.
+    // Ids are ordered by time. A question that changes between the calls is on two pages.
     records.sort_by(|one, other| id_of(other).cmp(&id_of(one)));
     records.dedup_by(|one, other| id_of(one) == id_of(other));
     has_more |= records.len() > usize::from(limit);
