@@ -346,14 +346,13 @@ impl Issuer {
         let fetch = || {
             let issuer = self.clone();
             async move {
-                let url = match &issuer.0.keys_url {
-                    Some(url) => url.clone(),
-                    None => {
-                        let metadata = issuer.metadata(now).await?;
-                        let problem = "no address of its keys";
-                        let url = metadata.jwks_uri.clone();
-                        url.ok_or_else(|| IssuerError::Invalid(problem.to_owned()))?
-                    }
+                let url = if let Some(url) = &issuer.0.keys_url {
+                    url.clone()
+                } else {
+                    let metadata = issuer.metadata(now).await?;
+                    let problem = "no address of its keys";
+                    let url = metadata.jwks_uri.clone();
+                    url.ok_or_else(|| IssuerError::Invalid(problem.to_owned()))?
                 };
                 let keys = fetch::keys(url, issuer.0.tls.clone()).await?;
                 Ok(Arc::new(keys))

@@ -126,8 +126,9 @@ async fn a_client_without_a_token_is_told_where_to_get_one() {
 
     claims["scp"] = json!(["other", "mcp"]);
     let good = provider.sign(&claims);
-    let reply = client(kind, address, &good).round("t", json!({}), json!({}));
-    assert_eq!(reply.await.questions().len(), 1);
+    let ada = client(kind, address, &good);
+    let reply = ada.round("t", json!({}), json!({})).await;
+    assert_eq!(reply.questions().len(), 1);
     entreat.shutdown().await;
 }
 
@@ -260,8 +261,9 @@ async fn tokens_and_the_keys_of_askers_both_open_a_gateway() {
     let forged = provider.forge(Forgery::OtherAudience, &claims);
     // There is no server behind it, which only those learn who are admitted.
     for (token, status) in [(&*good, 404), (crate::KEY, 404), (&*forged, 401)] {
-        let answer = client(kind, address, token).call("t", json!({}), json!({}));
-        assert_eq!(answer.await.status, status, "{token}");
+        let client = client(kind, address, token);
+        let answer = client.call("t", json!({}), json!({})).await;
+        assert_eq!(answer.status, status, "{token}");
     }
     let nobody = HttpClient::new(kind, address);
     let answer = nobody.call("t", json!({}), json!({})).await;

@@ -105,9 +105,10 @@ impl Introspection {
             Some(Value::Bool(is_active)) => *is_active,
             _ => return Err(invalid().into()),
         };
-        let token = match is_active {
-            true => Some(Arc::new(Genuine::introspected(claims, issuer)?)),
-            false => None,
+        let token = if is_active {
+            Some(Arc::new(Genuine::introspected(claims, issuer)?))
+        } else {
+            None
         };
         let remembered = Remembered {
             token,

@@ -213,7 +213,7 @@ mod tests {
             format!("{whole}."),
             format!("{whole}.a.b"),
             format!(" {whole}"),
-            whole.replace('.', "..").to_string(),
+            whole.replace('.', ".."),
             long,
             String::new(),
             "a.b".to_owned(),
