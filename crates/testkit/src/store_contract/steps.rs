@@ -5,8 +5,8 @@ use std::sync::Arc;
 use entreat_core::{Command, Mode, TextFormat, Unknown};
 use entreat_engine::store::Created;
 use entreat_engine::{
-    AnswerState, Channel, Extras, KeyRing, MemoryPermit, Payload, Principal, Record, Sealed, Store,
-    StoreError, Subject, Vault, Version,
+    AnswerState, Channel, Extras, KeyRing, MemoryPermit, Payload, Principal, Record,
+    RespondentAuth, Sealed, Store, StoreError, Subject, Vault, Version,
 };
 use serde_json::json;
 
@@ -66,6 +66,10 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         // No store keeps it.
         confidential_message: None,
         respondent: Some("ada@example.com".into()),
+        respondent_auth: Some(RespondentAuth {
+            max_age: Some(300),
+            acr: Some("urn:example:mfa".into()),
+        }),
         callback: Some("https://example.com/callback".into()),
         metadata: Some(json!({
             "nothing": null, "deep": [[{"a": [true, -1, 18_446_744_073_709_551_615_u64]}]],

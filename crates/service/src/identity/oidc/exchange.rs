@@ -42,7 +42,7 @@ pub(crate) enum CodeError {
 
 #[derive(Deserialize)]
 struct TokenResponse {
-    id_token: Zeroizing<String>,
+    id_token: String,
 }
 
 /// Exchanges a code; returns the ID token.
@@ -89,7 +89,7 @@ pub(super) async fn exchange(
     let body = response.body(MAX_RESPONSE).await;
     let body = body.map_err(CodeError::Exchange)?;
     let response: TokenResponse = serde_json::from_slice(&body).map_err(|_| CodeError::NoToken)?;
-    Ok(response.id_token)
+    Ok(Zeroizing::new(response.id_token))
 }
 
 fn encode(fields: &[(&str, &str)]) -> String {
