@@ -24,12 +24,14 @@ const FAMILIES: &[Family] = &[
         name: "forms",
         package: "entreat-testkit",
         bench: "forms",
+        features: &[],
         pinned: true,
     },
     Family {
         name: "engine",
         package: "entreat-engine",
         bench: "engine",
+        features: &[],
         // It chooses its number of cores itself.
         pinned: false,
     },
@@ -37,6 +39,7 @@ const FAMILIES: &[Family] = &[
         name: "engine",
         package: "entreat-stores",
         bench: "embedded",
+        features: &[],
         // Callers and the writer run in parallel; on one core they would block each other.
         pinned: false,
     },
@@ -44,12 +47,14 @@ const FAMILIES: &[Family] = &[
         name: "engine",
         package: "entreat-stores",
         bench: "crowds",
+        features: &[],
         pinned: false,
     },
     Family {
         name: "service",
         package: "entreat",
         bench: "service",
+        features: &["--features", "full"],
         // It pins the server and the clients to one core each.
         pinned: false,
     },
@@ -57,12 +62,21 @@ const FAMILIES: &[Family] = &[
         name: "page",
         package: "entreat",
         bench: "page",
+        features: &["--features", "full"],
         pinned: false,
+    },
+    Family {
+        name: "identity",
+        package: "entreat-wire",
+        bench: "identity",
+        features: &["--features", "issuer"],
+        pinned: true,
     },
     Family {
         name: MCP,
         package: "entreat-mcp",
         bench: "mcp",
+        features: &[],
         // Its servers share the core, like those of the rivals.
         pinned: true,
     },
@@ -70,6 +84,7 @@ const FAMILIES: &[Family] = &[
         name: GATEWAY,
         package: "entreat-cli",
         bench: "gateway",
+        features: &[],
         // Client, relay and server share the core.
         pinned: true,
     },
@@ -80,6 +95,8 @@ struct Family {
     name: &'static str,
     package: &'static str,
     bench: &'static str,
+    /// The arguments for features that its package does not have by default.
+    features: &'static [&'static str],
     /// Whether to pin it to one core.
     pinned: bool,
 }
@@ -183,22 +200,16 @@ fn pinned(command: &Command) -> Command {
 }
 
 fn build(family: &Family, root: &Path) -> Command {
-    cargo(
-        root,
-        &[
-            "bench",
-            "-p",
-            family.package,
-            "--bench",
-            family.bench,
-            "--no-run",
-        ],
-    )
+    let mut command = cargo(root, &["bench", "-p", family.package]);
+    command.args(family.features);
+    command.args(["--bench", family.bench, "--no-run"]);
+    command
 }
 
 fn measure(family: &Family, root: &Path, pin: bool, pass: &[OsString]) -> Command {
-    let arguments = ["bench", "-p", family.package, "--bench", family.bench, "--"];
-    let command = cargo(root, &arguments);
+    let mut command = cargo(root, &["bench", "-p", family.package]);
+    command.args(family.features);
+    command.args(["--bench", family.bench, "--"]);
     let mut command = if pin { pinned(&command) } else { command };
     command.args(pass);
     command

@@ -37,6 +37,7 @@ const PARTS: [(&str, &[&str]); 4] = [
         &[
             "docs/service.md",
             "docs/identity.md",
+            "docs/identity-mcp.md",
             "docs/control-api.md",
             "docs/extension.md",
             "docs/limits.md",

@@ -14,9 +14,11 @@ mod rules;
 mod secret;
 mod setting;
 mod sign_in;
+mod tokens;
 mod upstream;
 mod value;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
@@ -30,6 +32,7 @@ pub(crate) use self::pages::Kind as IdentityKind;
 pub(crate) use self::resolved::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 pub(crate) use self::secret::read_secret;
 use self::setting::{SETTINGS, Setting};
+use self::tokens::TokenTables;
 pub(crate) use self::upstream::{UpstreamConfig, UpstreamTarget, headers as upstream_headers};
 use crate::environment::Environment;
 use crate::output;
@@ -105,6 +108,11 @@ pub(crate) enum ConfigLocation {
     User,
 }
 
+/// Parses an address to listen on; an error says what would be valid.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    value::address(text)
+}
+
 /// Loads the configuration. Fails with all errors, each with its place.
 pub(crate) fn load(
     shared: &ConfigArgs,
@@ -120,6 +128,7 @@ pub(crate) fn load(
     let name = file.as_ref().map(|file| file.name().to_owned());
     let mut config = Config::new(name, environment.data_folder.clone());
     let (mut file_askers, mut file_rules) = (Vec::new(), Vec::new());
+    let mut file_tokens = TokenTables::default();
     if let Some(file) = &file {
         config.path = Some(file.path().to_owned());
         let contents = file.read(&mut errors);
@@ -129,6 +138,7 @@ pub(crate) fn load(
         file_askers = contents.askers;
         config.upstreams = contents.upstreams;
         file_rules = contents.rules;
+        file_tokens = contents.tokens;
     }
     for setting in SETTINGS {
         let name = setting.variable();
@@ -151,7 +161,7 @@ pub(crate) fn load(
             config.set(raw, &mut errors);
         }
     }
-    config.finish(file_askers, environment, &mut errors);
+    config.finish(file_askers, file_tokens, environment, &mut errors);
     config.approvals = approvals::resolve(file_rules, &mut errors);
     errors.check()?;
     config.remarks = remarks(&config, environment);

@@ -62,6 +62,9 @@ pub struct Entreat {
     /// The limits of HTTP clients.
     #[cfg(feature = "mcp")]
     http: entreat_service::http::HttpSettings,
+    /// What clients of MCP servers need a token for.
+    #[cfg(feature = "tokens")]
+    resource: Option<entreat_service::resource::ProtectedResource>,
     #[cfg(feature = "remote")]
     remote: Option<entreat_service::RemotePages>,
     #[cfg(feature = "gateway")]
@@ -133,8 +136,9 @@ impl Entreat {
     /// Serves MCP clients on this machine over Streamable HTTP under `/mcp`, until `end` completes.
     /// [`Builder::http`] sets the limits of connections.
     ///
-    /// The listener must be on loopback: only loopback hosts and origins are allowed. To serve
-    /// others, mount [`Wrapped::http`](entreat_mcp::Wrapped::http) in your own server.
+    /// Without [`Builder::mcp_tokens`], the listener must be on loopback: only loopback hosts and
+    /// origins are allowed. With it, clients anywhere are served that have a token. To serve others,
+    /// mount [`Wrapped::http`](entreat_mcp::Wrapped::http) in your own server.
     #[cfg(feature = "mcp")]
     pub fn serve_mcp<S, E>(
         &self,
@@ -146,7 +150,23 @@ impl Entreat {
         S: entreat_mcp::rmcp::ServerHandler,
         E: Future<Output = ()> + Send + 'static,
     {
-        mcp::serve(server, self.http.clone(), listener, end)
+        let serving = mcp::Serving {
+            settings: self.http.clone(),
+            #[cfg(feature = "tokens")]
+            tokens: self.token_check(),
+        };
+        mcp::serve(server, serving, listener, end)
+    }
+
+    /// Returns the state of [`require_token`](entreat_service::resource::require_token) for the
+    /// resource of [`Builder::mcp_tokens`].
+    #[cfg(feature = "tokens")]
+    pub fn token_check(&self) -> Option<entreat_service::resource::TokenCheck> {
+        let resource = self.resource.clone()?;
+        Some(entreat_service::resource::TokenCheck {
+            resource,
+            engine: self.engine().clone(),
+        })
     }
 
     /// Returns the address that the service listens on; `None` if it does not listen.

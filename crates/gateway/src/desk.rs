@@ -86,6 +86,8 @@ impl Sheet {
 pub(crate) enum NotAsked {
     #[error("there is no page on which a person could answer")]
     NoPages,
+    #[error("the pages do not know who this client's person is")]
+    Unknown,
     #[error("the page cannot be opened: {0}")]
     NoPage(#[from] NoPage),
     #[error("the question cannot be asked: {0}")]
@@ -137,6 +139,10 @@ impl Desk {
         cancelled: CancellationToken,
     ) -> Result<OpenPage, NotAsked> {
         let links = self.links.as_ref().ok_or(NotAsked::NoPages)?;
+        let respondent = sheet.respondent.as_ref().or(self.respondent.as_ref());
+        if respondent.is_none() && links.needs_respondent() {
+            return Err(NotAsked::Unknown);
+        }
         let channel = if sheet.is_linked {
             Channel::Link
         } else {
@@ -157,7 +163,7 @@ impl Desk {
                 ask.message(&sheet.message)
             };
         }
-        if let Some(respondent) = sheet.respondent.as_ref().or(self.respondent.as_ref()) {
+        if let Some(respondent) = respondent {
             ask = ask.respondent(respondent);
         }
         let timeout = sheet.timeout.map(|time| {

@@ -294,8 +294,18 @@ impl Call {
                     return Ok(routes);
                 }
                 if needs_url {
-                    let needs = "secrets and files are asked on a page, and none is available";
+                    let needs = if self.inner.has_page_without(&self.client) {
+                        "secrets and files are asked on a page, and the pages do not know who \
+                         this client's person is"
+                    } else {
+                        "secrets and files are asked on a page, and none is available"
+                    };
                     return no_route(needs, needed("url"));
+                }
+                if self.inner.has_page_without(&self.client) {
+                    let needs = "it does not show forms, and the pages do not know who its person \
+                                 is";
+                    return no_route(needs, needed("form"));
                 }
                 no_route("it does not show forms", needed("form"))
             }
@@ -345,7 +355,10 @@ impl Call {
             _ => ask,
         };
         match &self.inner.links {
-            Some(links) if links.needs_respondent() => ask.respondent(&self.client.principal),
+            Some(links) if links.needs_respondent() => match &self.client.respondent {
+                Some(respondent) => ask.respondent(respondent),
+                None => ask,
+            },
             _ => ask,
         }
     }

@@ -58,6 +58,8 @@ pub(crate) struct Client {
     pub(crate) era: Option<Era>,
     pub(crate) capabilities: Capabilities,
     pub(crate) principal: Arc<str>,
+    /// How questions name the client's person, if pages can know them.
+    pub(crate) respondent: Option<Arc<str>>,
     /// The name that it gives itself.
     pub(crate) name: Option<String>,
     /// Whether it is connected over HTTP.
@@ -71,10 +73,12 @@ pub(crate) struct Client {
 #[derive(Default)]
 pub(crate) struct HttpCallers {
     pub(crate) principal: Option<PrincipalFn>,
+    pub(crate) respondent: Option<RespondentFn>,
     pub(crate) are_local: bool,
 }
 
 type PrincipalFn = Box<dyn Fn(&Parts) -> String + Send + Sync>;
+type RespondentFn = Box<dyn Fn(&Parts) -> Option<String> + Send + Sync>;
 
 impl HttpCallers {
     pub(crate) fn principal(&self, parts: &Parts) -> String {
@@ -91,6 +95,16 @@ impl HttpCallers {
             digest.update(token.as_bytes());
         }
         digest.finalize().to_hex().to_string()
+    }
+
+    /// How questions name the person behind a request; `None` if nobody could tell.
+    fn respondent(&self, parts: &Parts, principal: &Arc<str>) -> Option<Arc<str>> {
+        match (&self.respondent, &self.principal) {
+            (Some(derive), _) => derive(parts).map(Into::into),
+            (None, Some(_)) => Some(principal.clone()),
+            // Whoever sends a header with nothing to say who they are is nobody on pages.
+            (None, None) => None,
+        }
     }
 }
 
@@ -114,10 +128,15 @@ impl Client {
             },
             None => "local".into(),
         };
+        let respondent = match parts {
+            Some(parts) => callers.respondent(parts, &principal),
+            None => Some(principal.clone()),
+        };
         Self {
             era,
             capabilities: capabilities.unwrap_or_default(),
             principal,
+            respondent,
             name: name_of(context),
             is_remote: parts.is_some(),
             is_local: parts.is_none() || callers.are_local,

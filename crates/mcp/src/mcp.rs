@@ -294,6 +294,17 @@ impl Builder {
         self
     }
 
+    /// Sets how questions name the person behind an HTTP request, for pages that identify people;
+    /// `None` if the pages do not know them, so that none is offered. By default, it is the
+    /// [principal](Self::principal), if that is derived; nobody is known by a header's hash.
+    pub fn respondent(
+        mut self,
+        derive: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.callers.respondent = Some(Box::new(derive));
+        self
+    }
+
     /// Sets whether HTTP clients are on this machine, which holds if the server listens on loopback
     /// only. Pages that do not identify respondents are offered to local clients only.
     pub fn local_clients(mut self, are_local: bool) -> Self {
@@ -357,7 +368,19 @@ impl Inner {
     /// this machine only.
     pub(crate) fn has_page_for(&self, client: &Client) -> bool {
         let links = self.links.as_ref();
-        links.is_some_and(|links| client.is_local || links.needs_respondent())
+        links.is_some_and(|links| {
+            if links.needs_respondent() {
+                client.respondent.is_some()
+            } else {
+                client.is_local
+            }
+        })
+    }
+
+    /// Whether there are pages, but none for the client's person, whom they do not know.
+    pub(crate) fn has_page_without(&self, client: &Client) -> bool {
+        let names_people = |links: &Arc<dyn Links>| links.needs_respondent();
+        client.respondent.is_none() && self.links.as_ref().is_some_and(names_people)
     }
 
     pub(crate) fn open_browser(&self, url: &str) {

@@ -261,7 +261,11 @@ impl Call {
             timeout: self.asker.time_for(Mode::Form, timeout)?,
             is_default_timeout: options.timeout.or(form.timeout()).initial.is_none(),
             introduced_as: client.name.clone().filter(|_| options.as_client),
-            respondent: names_people.then(|| client.principal.to_string()),
+            respondent: client
+                .respondent
+                .as_deref()
+                .filter(|_| names_people)
+                .map(str::to_owned),
             metadata,
         })
     }

@@ -29,6 +29,8 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
+#[cfg(feature = "tokens")]
+use entreat_engine::Asker;
 use entreat_engine::LogThrottle;
 use tokio::net::TcpListener;
 
@@ -44,6 +46,8 @@ use crate::local::AddressBlock;
 use crate::memory::MemoryQuota;
 use crate::notification_log::NotificationLog;
 use crate::page::Pages;
+#[cfg(feature = "tokens")]
+use crate::resource::ProtectedResource;
 use crate::rpc::{Rpc, openrpc};
 use crate::tls::Tls;
 use crate::upload::Uploads;
@@ -150,6 +154,9 @@ struct Shared {
     readiness: tokio::sync::Mutex<()>,
     /// Routes of others, for admitted callers.
     admitted: Option<Router>,
+    /// Whose tokens admit callers to those routes.
+    #[cfg(feature = "tokens")]
+    tokens: Option<admitted::Tokens>,
     /// Also tracks WebSocket tasks and the task that fills the notification log.
     shutdown: Shutdown,
 }
@@ -177,6 +184,8 @@ impl Http {
             proxied_requests: None,
             readiness: tokio::sync::Mutex::default(),
             admitted: None,
+            #[cfg(feature = "tokens")]
+            tokens: None,
             shutdown: server.shutdown().clone(),
         };
         let shared = Arc::new(shared);
@@ -213,6 +222,20 @@ impl Http {
     pub fn with_admitted(mut self, router: Router) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.admitted = Some(router);
+        }
+        self
+    }
+
+    /// Also admits holders of a token for this resource to the routes of
+    /// [`with_admitted`](Self::with_admitted), and serves its metadata. Each is charged to this
+    /// asker on their behalf, and comes with a [`TokenHolder`] in place of an [`AdmittedCaller`].
+    ///
+    /// [`TokenHolder`]: crate::resource::TokenHolder
+    #[cfg(feature = "tokens")]
+    #[must_use]
+    pub fn with_tokens(mut self, resource: ProtectedResource, asker: Asker) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.tokens = Some(admitted::Tokens { resource, asker });
         }
         self
     }
@@ -280,6 +303,11 @@ impl Http {
                 let admit = from_fn_with_state(self.shared.clone(), admitted::admit);
                 router.merge(admitted.clone().layer(admit))
             }
+            None => router,
+        };
+        #[cfg(feature = "tokens")]
+        let router = match &self.shared.tokens {
+            Some(tokens) => router.merge(tokens.resource.router()),
             None => router,
         };
         let not_found = || async { text(StatusCode::NOT_FOUND, "Not found.\n") };

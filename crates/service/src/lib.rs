@@ -25,6 +25,8 @@ mod notification_log;
 pub mod page;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(feature = "tokens")]
+pub mod resource;
 pub mod rpc;
 pub mod stdio;
 mod templates;

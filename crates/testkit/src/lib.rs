@@ -10,6 +10,7 @@
 //! - [`CapturedLog`]: captures log output.
 //! - [`probe`]: measures durations: average and percentiles.
 //! - [`mcp`]: MCP clients of every era, for tests of servers that ask.
+//! - `provider`: an OpenID provider that lies when it is told to, with the feature of that name.
 //! - [`Respondent`]: a scripted person, for tests of programs that ask.
 //! - [`VirtualClock`], [`SeededEntropy`], [`ScriptedResolver`]: deterministic time, randomness and
 //!   DNS for the engine.
@@ -37,6 +38,12 @@ pub mod arbitrary;
 pub mod assertions;
 pub mod mcp;
 pub mod probe;
+#[cfg(feature = "provider")]
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "whatever goes wrong fails the test"
+)]
+pub mod provider;
 
 mod faulty_store;
 #[expect(

@@ -216,6 +216,11 @@ impl Issuer {
         &self.0.url
     }
 
+    /// Whether it can be asked about opaque tokens.
+    pub fn knows_opaque_tokens(&self) -> bool {
+        self.0.introspection.is_some()
+    }
+
     /// Returns what it publishes about itself. It is fetched when first needed, fetched again in
     /// the background when it is old, and kept for a day while the issuer is down.
     pub async fn metadata(&self, now: UnixTime) -> Result<Arc<Metadata>, IssuerError> {

@@ -120,8 +120,13 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         respondents: config.respondents(),
     };
     let has_browser = browser::may_open(context);
+    let resource = config.tokens.protected_resource()?;
     let add = move |builder: Builder| {
         let builder = builder.gateway(options);
+        let builder = match resource {
+            Some(resource) => builder.mcp_tokens(resource),
+            None => builder,
+        };
         if has_browser {
             builder.gateway_browser(agent::open_page)
         } else {

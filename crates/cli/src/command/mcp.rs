@@ -1,13 +1,13 @@
 //! `entreat mcp`: Entreat as an MCP server, for agents that ask their user.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, ensure};
 use entreat::service::{UploadSettings, http};
 
 use crate::agent::{self, AskThrough, CONFIG_HELP};
-use crate::config::{Config, ConfigArgs};
+use crate::config::{self, Config, ConfigArgs};
 use crate::context::{Context, Exit};
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
@@ -25,9 +25,13 @@ pub(crate) struct Args {
     /// Serve Streamable HTTP at `/mcp` on this loopback port instead of stdio; 0 picks a free port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
+    /// Serve Streamable HTTP at `/mcp` on this address, for clients with a token for the setting
+    /// `mcp.resource`
+    #[arg(long, value_name = "ADDR", conflicts_with = "port")]
+    listen: Option<String>,
     /// The folder below which secrets and files are saved for the agent, on stdio [default: the
     /// working folder]
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with = "port")]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["port", "listen"])]
     folder: Option<PathBuf>,
     /// Ask through a running service, such as `http://127.0.0.1:7171`: its pages and its inbox.
     /// Questions asked with `wait: false` then outlive this process. The key is taken from
@@ -49,6 +53,7 @@ Examples:
   entreat mcp --forms forms/
   entreat mcp --folder ~/projects/shop
   entreat mcp --port 7272
+  entreat mcp --listen 0.0.0.0:7272 --service https://ask.example.com
   entreat mcp --service http://127.0.0.1:7171
 
 Exit codes: 0 the client disconnected, or a signal; 2 wrong usage or settings, a store or port that
@@ -57,7 +62,24 @@ cannot be used; above 128: ended by a second signal.";
 impl Args {
     /// Whether it serves its client on stdio.
     pub(crate) fn serves_stdio(&self) -> bool {
-        self.port.is_none()
+        self.port.is_none() && self.listen.is_none()
+    }
+
+    /// Where clients are served over HTTP.
+    fn address(&self, config: &Config) -> anyhow::Result<Option<SocketAddr>> {
+        if let Some(port) = self.port {
+            return Ok(Some((Ipv4Addr::LOCALHOST, port).into()));
+        }
+        let Some(text) = &self.listen else {
+            return Ok(None);
+        };
+        ensure!(
+            config.tokens.resource().is_some(),
+            "--listen serves clients that have a token: set `mcp.resource` and an [[mcp.issuer]], \
+             or use --port for clients on this machine"
+        );
+        let address = config::address(text).map_err(|words| anyhow!("--listen: {words}"))?;
+        Ok(Some(address))
     }
 }
 
@@ -73,6 +95,9 @@ async fn serve(
     args: &Args,
     context: &mut Context,
 ) -> anyhow::Result<Exit> {
+    let address = args.address(config)?;
+    let resource = config.tokens.protected_resource()?;
+    let resource = resource.filter(|_| address.is_some());
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;
     let has_browser = browser::may_open(context);
@@ -81,12 +106,17 @@ async fn serve(
     let service = agent::start(config, location, through, |builder| {
         let builder = builder
             .mcp(config.mcp_settings())
-            .mcp_local_clients(true)
+            // Holders of tokens may be anywhere.
+            .mcp_local_clients(resource.is_none())
             .upload_settings(UploadSettings {
                 // Files never go through a model.
                 inline_limit: 0,
                 ..config.pages.upload_settings()
             });
+        let builder = match resource {
+            Some(resource) => builder.mcp_tokens(resource),
+            None => builder,
+        };
         if has_browser {
             builder.browser(agent::open_page)
         } else {
@@ -94,7 +124,7 @@ async fn serve(
         }
     })
     .await?;
-    let ended = match args.port {
+    let ended = match address {
         None => {
             let folder = match &args.folder {
                 Some(folder) => folder.clone(),
@@ -107,10 +137,10 @@ async fn serve(
                 _ = signals.next() => Ok(()),
             }
         }
-        Some(port) => {
+        Some(address) => {
             let agent = service.entreat.ask_server();
-            let listener = http::listen((Ipv4Addr::LOCALHOST, port).into());
-            let listener = listener.with_context(|| format!("cannot listen on port {port}"))?;
+            let listener = http::listen(address);
+            let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
             context.say(format_args!(
                 "listening on http://{}/mcp",
                 listener.local_addr()?

@@ -15,6 +15,7 @@ use super::asker::{self, AskerTable};
 use super::errors::ConfigErrors;
 use super::origin::Origin;
 use super::setting::{SETTINGS, Setting};
+use super::tokens::{self, TokenTables};
 use super::upstream::{self, UpstreamConfig};
 use super::value::RawValue;
 use crate::output;
@@ -27,6 +28,13 @@ const ASKER: &str = "asker";
 const UPSTREAM: &str = "upstream";
 /// The key of the tables of rules.
 const RULE: &str = "rule";
+
+/// The table with those of issuers, and their key in it.
+const MCP: &str = "mcp";
+const ISSUER: &str = "issuer";
+/// The table with those of people who are the same, and their key in it.
+const IDENTITY: &str = "identity";
+const SAME: &str = "same";
 
 /// A configuration file that exists.
 pub(super) struct File {
@@ -49,6 +57,7 @@ pub(super) struct Contents {
     pub(super) askers: Vec<AskerTable>,
     pub(super) upstreams: Vec<UpstreamConfig>,
     pub(super) rules: Vec<RuleTable>,
+    pub(super) tokens: TokenTables,
 }
 
 impl File {
@@ -94,6 +103,7 @@ impl File {
             askers: Vec::new(),
             upstreams: Vec::new(),
             rules: Vec::new(),
+            tokens: TokenTables::default(),
         };
         let (table, syntax_errors) = DeTable::parse_recoverable(&self.text);
         for error in &syntax_errors {
@@ -114,12 +124,35 @@ impl File {
                 let origin = |offset| self.origin(offset);
                 contents.upstreams = upstream::read(value, &self.folder, &origin, errors);
             } else {
-                let mut group = Group {
-                    known: &known,
-                    values: &mut contents.values,
-                    errors: &mut *errors,
+                let tables = match &**key.get_ref() {
+                    MCP => Some((ISSUER, tokens::ISSUER_KEYS, &mut contents.tokens.issuers)),
+                    IDENTITY => Some((SAME, tokens::SAME_KEYS, &mut contents.tokens.same)),
+                    _ => None,
                 };
-                self.collect("", key, value, &mut group);
+                let (Some((inner, keys, found)), DeValue::Table(members)) =
+                    (tables, value.get_ref())
+                else {
+                    let mut group = Group {
+                        known: &known,
+                        values: &mut contents.values,
+                        errors: &mut *errors,
+                    };
+                    self.collect("", key, value, &mut group);
+                    continue;
+                };
+                let above = format!("{}.", key.get_ref());
+                for (name, value) in members {
+                    if name.get_ref() == inner {
+                        *found = self.tables(&format!("{above}{inner}"), keys, value, errors);
+                        continue;
+                    }
+                    let mut group = Group {
+                        known: &known,
+                        values: &mut contents.values,
+                        errors: &mut *errors,
+                    };
+                    self.collect(&above, name, value, &mut group);
+                }
             }
         }
         contents.values.sort_by_key(|raw| raw.origin.line());
@@ -156,6 +189,44 @@ impl File {
             });
         }
         askers
+    }
+
+    /// Reads the tables of issuers, or of people who are the same.
+    fn tables(
+        &self,
+        name: &str,
+        known: &[&'static str],
+        value: &Spanned<DeValue<'_>>,
+        errors: &mut ConfigErrors,
+    ) -> Vec<tokens::Table> {
+        let expected = format!("define them in [[{name}]] tables");
+        let mut found = Vec::new();
+        let Some(tables) = value.get_ref().as_array() else {
+            errors.report(&self.origin(value.span().start), &expected);
+            return found;
+        };
+        for table in tables {
+            let origin = self.origin(table.span().start);
+            let Some(members) = table.get_ref().as_table() else {
+                errors.report(&origin, &expected);
+                continue;
+            };
+            let mut values = Vec::new();
+            for (key, value) in members {
+                let mut group = Group {
+                    known,
+                    values: &mut values,
+                    errors: &mut *errors,
+                };
+                self.collect("", key, value, &mut group);
+            }
+            found.push(tokens::Table {
+                origin,
+                folder: self.folder.clone(),
+                values,
+            });
+        }
+        found
     }
 
     fn rules(&self, value: &Spanned<DeValue<'_>>, errors: &mut ConfigErrors) -> Vec<RuleTable> {

@@ -21,6 +21,7 @@ use super::origin::Origin;
 use super::pages::Pages;
 use super::rules::Rules;
 use super::setting::{Kind, SETTINGS, Setting};
+use super::tokens::{TokenConfig, TokenTables};
 use super::upstream::UpstreamConfig;
 use super::value::{RawValue, Rejection};
 use crate::environment::Environment;
@@ -69,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) http: HttpSettings,
     /// Limits of MCP servers.
     pub(crate) mcp: entreat::mcp::McpSettings,
+    /// Whose tokens clients of MCP may present.
+    pub(crate) tokens: TokenConfig,
     /// Limits of the gateway: on its clients, and its memory.
     pub(crate) front: FrontSettings,
     pub(crate) gateway_memory: usize,
@@ -171,6 +174,7 @@ impl Config {
             callback_limits: engine.callback_limits,
             http: HttpSettings::default(),
             mcp: entreat::mcp::McpSettings::default(),
+            tokens: TokenConfig::default(),
             front: FrontSettings::default(),
             gateway_memory: GatewaySettings::default().memory,
             callback_secrets: [None, None],
@@ -209,6 +213,7 @@ impl Config {
     pub(super) fn finish(
         &mut self,
         askers: Vec<AskerTable>,
+        tokens: TokenTables,
         environment: &Environment,
         errors: &mut ConfigErrors,
     ) {
@@ -228,6 +233,8 @@ impl Config {
             let message = format!("`{name}` is incomplete: {remedy}");
             errors.report(&self.origin(name), message);
         }
+        let resource_origin = self.origin("mcp.resource");
+        self.tokens.resolve(tokens, &resource_origin, errors);
         self.askers = asker::resolve(askers, &self.rules, environment, errors);
     }
 

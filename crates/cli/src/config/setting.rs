@@ -16,6 +16,7 @@ use super::pages;
 use super::resolved::Config;
 use super::rules::Rules;
 use super::sign_in;
+use super::tokens;
 use super::value::{self, Rejection};
 
 /// One setting.
@@ -549,6 +550,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         |rules| rules.limits.principal_share.to_string(),
     ),
     service_field!("metrics.askers", labelled_askers, value::size, plain),
+    Setting::service(
+        "mcp.resource",
+        |config, text| {
+            config.tokens.resource = Some(tokens::resource(text)?);
+            Ok(())
+        },
+        |config| Some(config.tokens.resource()?.as_str().to_owned()),
+    ),
     service_field!("mcp.calls", mcp.calls, value::size, plain),
     service_field!("mcp.sessions", mcp.sessions, value::size, plain),
     service_field!(

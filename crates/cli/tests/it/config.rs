@@ -422,3 +422,51 @@ fn a_variable_that_is_nearly_a_setting_is_pointed_out() {
     let words = "entreat: ENTREAT_LISTN is not a setting; did you mean ENTREAT_LISTEN?\n";
     assert_eq!((run.code, run.stderr.as_str()), (0, words));
 }
+
+#[test]
+fn issuers_of_tokens_and_their_resource_are_set_together() {
+    let issuer = "[[mcp.issuer]]\nurl = 'https://login.example'\n";
+    let resource = "[mcp]\nresource = 'https://ask.example/mcp'\n";
+    let same = "[[identity.same]]\nissuer = 'https://login.example'\nclaim = 'oid'\n";
+    let run = Ground::with(&format!("{resource}{issuer}{same}")).run(&["--json"], &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let row = setting(&run, "mcp.resource");
+    assert_eq!(row["value"], "https://ask.example/mcp");
+    for (config, words) in [
+        (resource.to_owned(), "name an issuer of tokens"),
+        (issuer.to_owned(), "set `mcp.resource`"),
+        (
+            "[mcp]\nresource = 'http://ask.example/mcp'\n".to_owned(),
+            "entreat.toml:2: `mcp.resource` is invalid",
+        ),
+        (
+            format!("{resource}[[mcp.issuer]]\nurl = 'http://login.example'\n"),
+            "entreat.toml:4: `url` is invalid",
+        ),
+        (
+            format!("{resource}{issuer}{issuer}"),
+            "another table for this issuer",
+        ),
+        (
+            format!("{resource}{issuer}audience = 'x'\n"),
+            "there is no setting `audience`",
+        ),
+        (
+            format!("{resource}{issuer}introspection_client_id = 'x'\n"),
+            "need both",
+        ),
+        (
+            format!("{resource}{issuer}scopes = 'a\"b'\n"),
+            "`scopes` is invalid",
+        ),
+        (
+            "[[identity.same]]\nclaim = 'oid'\n".to_owned(),
+            "needs `issuer`",
+        ),
+        (format!("{same}equals = 'name'\n"), "subject or email"),
+        ("[mcp]\nissuer = 'x'\n".to_owned(), "[[mcp.issuer]] tables"),
+    ] {
+        let refused = Ground::with(&config).refused(&[], &[]);
+        assert!(refused.contains(words), "{config}: {refused}");
+    }
+}

@@ -255,6 +255,19 @@ impl Builder {
         self
     }
 
+    /// Requires tokens for this resource of clients of MCP servers over HTTP: of those that
+    /// [`Entreat::serve_mcp`] serves, and of the gateway, where the keys of askers are good, too.
+    /// The holder of a token is the principal of their requests, and the respondent of their
+    /// questions if the pages know them.
+    ///
+    /// Put [`require_token`](entreat_service::resource::require_token) around a server that you
+    /// mount yourself.
+    #[cfg(feature = "tokens")]
+    pub fn mcp_tokens(mut self, resource: entreat_service::resource::ProtectedResource) -> Self {
+        self.mcp.resource = Some(resource);
+        self
+    }
+
     /// Uses the pages of another Entreat service, authenticated by a key: for MCP servers in a
     /// program that serves no pages. Questions are mirrored there, and their answers back here.
     #[cfg(feature = "remote")]
@@ -339,6 +352,8 @@ impl Builder {
             mcp: self.mcp.build(&rpc, None),
             #[cfg(feature = "mcp")]
             http: self.http.clone(),
+            #[cfg(feature = "tokens")]
+            resource: self.mcp.resource.clone(),
             #[cfg(feature = "remote")]
             remote,
             #[cfg(feature = "gateway")]
@@ -431,6 +446,21 @@ impl Builder {
         self.pages.body_memory = self.http.body_memory;
     }
 
+    /// Whether holders of tokens are served.
+    #[cfg(all(feature = "gateway", feature = "tokens"))]
+    fn admits_by_token(&self) -> bool {
+        self.gateway.is_some() && self.mcp.resource.is_some()
+    }
+
+    #[cfg(not(all(feature = "gateway", feature = "tokens")))]
+    #[expect(
+        clippy::unused_self,
+        reason = "without tokens, the answer is always the same"
+    )]
+    fn admits_by_token(&self) -> bool {
+        false
+    }
+
     /// Binds before anything else starts: early connections wait, and if the address is in use,
     /// nothing has to be undone.
     fn bind(&self) -> Result<Option<(TcpListener, SocketAddr)>, EntreatError> {
@@ -439,7 +469,7 @@ impl Builder {
         };
         let may_skip_key = is_loopback(address) && self.local_without_key != Some(false);
         let is_asker = |asker: &KeyedAsker| asker.role != Role::Operator;
-        if !self.askers.iter().any(is_asker) && !may_skip_key {
+        if !self.askers.iter().any(is_asker) && !may_skip_key && !self.admits_by_token() {
             return Err(EntreatError::NoKey { address });
         }
         let listen_error = |source| EntreatError::Listen { address, source };

@@ -14,6 +14,8 @@ use entreat_gateway::front::{Front, FrontSettings, Route};
 use entreat_gateway::{Builder, Gateway, GatewaySettings, Person};
 use entreat_service::Role;
 use entreat_service::http::{AdmittedCaller, Http};
+#[cfg(feature = "tokens")]
+use entreat_service::resource::TokenHolder;
 
 use super::{Entreat, long_waits};
 
@@ -78,6 +80,11 @@ impl Entreat {
                 .with_state(front.clone()),
         );
         self.front = Some(front);
+        #[cfg(feature = "tokens")]
+        let http = match self.resource.clone() {
+            Some(resource) => http.with_tokens(resource, self.asker(GATEWAY_ASKER)),
+            None => http,
+        };
         http.with_admitted(router)
     }
 }
@@ -106,6 +113,16 @@ async fn name_person(
     mut request: Request,
     next: Next,
 ) -> Response {
+    #[cfg(feature = "tokens")]
+    if let Some(holder) = request.extensions().get::<TokenHolder>() {
+        let person = Person {
+            principal: holder.principal.to_string(),
+            respondent: holder.respondent.as_deref().map(str::to_owned),
+            is_here: false,
+        };
+        request.extensions_mut().insert(person);
+        return next.run(request).await;
+    }
     let person = match request.extensions().get::<AdmittedCaller>() {
         Some(caller) if caller.role == Role::Operator => {
             return (StatusCode::FORBIDDEN, "An operator's key calls no tools.\n").into_response();

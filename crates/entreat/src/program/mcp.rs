@@ -11,6 +11,8 @@ use entreat_mcp::rmcp::transport::StreamableHttpServerConfig;
 use entreat_mcp::{Control, Forms, Mcp, McpSettings, Parts, Wrapped};
 use entreat_service::http::{HttpSettings, Server};
 use entreat_service::page::Pages;
+#[cfg(feature = "tokens")]
+use entreat_service::resource::{ProtectedResource, TokenCheck, TokenHolder, require_token};
 use entreat_service::rpc::{Rpc, Session, Templates};
 #[cfg(feature = "remote")]
 use entreat_service::{ClientError, RemotePages};
@@ -31,6 +33,9 @@ pub(super) struct McpOptions {
     pub(super) asker: Option<String>,
     pub(super) principal: Option<Arc<PrincipalFn>>,
     pub(super) are_local: bool,
+    /// What clients over HTTP need a token for.
+    #[cfg(feature = "tokens")]
+    pub(super) resource: Option<ProtectedResource>,
     pub(super) browser: Option<Arc<Browser>>,
     /// URL and key of the service whose pages are used.
     #[cfg(feature = "remote")]
@@ -52,7 +57,14 @@ impl McpOptions {
     #[cfg(feature = "remote")]
     pub(super) fn set_up_remote(&mut self) -> Result<Option<RemotePages>, ClientError> {
         if let Some((url, key)) = &self.remote {
-            self.remote_pages = Some(RemotePages::new(url, key.as_deref())?);
+            let pages = RemotePages::new(url, key.as_deref())?;
+            #[cfg(feature = "tokens")]
+            let pages = if self.resource.is_some() {
+                pages.with_people()
+            } else {
+                pages
+            };
+            self.remote_pages = Some(pages);
             if self.keeps_questions {
                 self.questions = Some(ServiceQuestions::new(url, key.as_deref())?);
             }
@@ -82,6 +94,13 @@ impl McpOptions {
         if let Some(questions) = &self.questions {
             mcp = mcp.question_service(questions.clone());
         }
+        #[cfg(feature = "tokens")]
+        if self.resource.is_some() {
+            mcp = mcp.principal(principal_of_holder).respondent(|parts| {
+                let holder = parts.extensions.get::<TokenHolder>()?;
+                holder.respondent.as_deref().map(str::to_owned)
+            });
+        }
         if let Some(derive) = self.principal.clone() {
             mcp = mcp.principal(move |parts| derive(parts));
         }
@@ -97,22 +116,57 @@ impl McpOptions {
     }
 }
 
+/// The principal of a request that [`require_token`] let through.
+#[cfg(feature = "tokens")]
+fn principal_of_holder(parts: &Parts) -> String {
+    let holder = parts.extensions.get::<TokenHolder>();
+    holder.map_or_else(
+        || "anonymous".to_owned(),
+        |holder| holder.principal.to_string(),
+    )
+}
+
+/// How an MCP server is served.
+pub(super) struct Serving {
+    pub(super) settings: HttpSettings,
+    /// What clients need a token for, and whose clock counts.
+    #[cfg(feature = "tokens")]
+    pub(super) tokens: Option<TokenCheck>,
+}
+
 /// Serves an MCP server at its path.
 pub(super) async fn serve<S: ServerHandler>(
     server: Wrapped<S>,
-    settings: HttpSettings,
+    serving: Serving,
     listener: TcpListener,
     end: impl Future<Output = ()> + Send,
 ) {
     let config = StreamableHttpServerConfig::default();
+    #[cfg(feature = "tokens")]
+    let config = match &serving.tokens {
+        // A page of another site has no token, whatever name it was reached by.
+        Some(_) => config.disable_allowed_hosts(),
+        None => config,
+    };
     let ended = config.cancellation_token.clone();
     let router = Router::new().route_service(PATH, server.http(config));
+    #[cfg(feature = "tokens")]
+    let router = match serving.tokens {
+        Some(tokens) => {
+            let metadata = tokens.resource.router();
+            let check = axum::middleware::from_fn_with_state(tokens, require_token);
+            router.layer(check).merge(metadata)
+        }
+        None => router,
+    };
     let end = async {
         end.await;
         // Open streams would delay shutdown indefinitely.
         ended.cancel();
     };
-    Server::new(settings).serve(router, listener, end).await;
+    Server::new(serving.settings)
+        .serve(router, listener, end)
+        .await;
 }
 
 /// The service's templates as a source of forms.

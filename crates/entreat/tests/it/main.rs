@@ -9,6 +9,7 @@ mod processes;
 mod remote;
 mod service_at;
 mod single_use;
+mod tokens;
 
 use std::net::SocketAddr;
 

@@ -129,23 +129,26 @@ impl Introspection {
             IssuerError::Invalid("no endpoint to look opaque tokens up at".to_owned())
         })?;
         let ClientCredentials { id, secret } = &self.credentials;
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("token", token)
-            .append_pair("token_type_hint", "access_token");
         let methods = &metadata.introspection_auth_methods;
         let names = |method: &str| methods.iter().any(|it| it == method);
         let by_post = names("client_secret_post") && !names("client_secret_basic");
-        if by_post {
-            form.append_pair("client_id", id)
-                .append_pair("client_secret", secret);
-        }
+        let body = {
+            let mut form = form_urlencoded::Serializer::new(String::new());
+            form.append_pair("token", token)
+                .append_pair("token_type_hint", "access_token");
+            if by_post {
+                form.append_pair("client_id", id)
+                    .append_pair("client_secret", secret);
+            }
+            form.finish()
+        };
         let mut request = self
             .client(endpoint, tls)?
             .request(Method::POST)
             .header("content-type", "application/x-www-form-urlencoded")
             .header("accept", "application/json")
             .timeout(FETCH_TIMEOUT)
-            .body(form.finish());
+            .body(body);
         if !by_post {
             // RFC 6749 encodes both as in a form first.
             let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect();

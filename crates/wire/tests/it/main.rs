@@ -5,6 +5,7 @@
     reason = "helpers of tests: a panic is a failed test"
 )]
 
+mod issuer;
 mod server;
 
 use std::net::SocketAddr;
