@@ -16,6 +16,7 @@ use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::store::Claim;
 use entreat_engine::{Engine, RespondentAuth, StoreError};
 use entreat_wire::digest::Digest;
+use entreat_wire::http::ExchangeError;
 use entreat_wire::issuer::{Claims, IdTokenRules, Issuer, IssuerError, Metadata, TokenError};
 use entreat_wire::seal::{Binding, RejectReason, Sealer, StateId};
 use rustls::ClientConfig;
@@ -123,7 +124,19 @@ struct Attempt {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FreshSignIn {
     pub(crate) question: ElicitationId,
-    pub(crate) auth: RespondentAuth,
+    // Not a `RespondentAuth`, which leaves out what is not there: states have no names of members.
+    max_age: Option<u32>,
+    acr: Option<Box<str>>,
+}
+
+impl FreshSignIn {
+    pub(crate) fn new(question: ElicitationId, auth: &RespondentAuth) -> Self {
+        Self {
+            question,
+            max_age: auth.max_age,
+            acr: auth.acr.clone(),
+        }
+    }
 }
 
 /// How somebody wants to sign in.
@@ -199,9 +212,9 @@ impl SignInError {
             Self::Unavailable(_) | Self::Store(_) | Self::NoEndpoint => true,
             Self::Token(error) => matches!(error, TokenError::Issuer(_)),
             Self::Code(error) => match error {
+                CodeError::Exchange(ExchangeError::TooLong(_)) | CodeError::NoToken => false,
                 CodeError::Client(_) | CodeError::Exchange(_) | CodeError::NoEndpoint => true,
                 CodeError::Refused(status) => *status >= 500,
-                CodeError::NoToken => false,
             },
             Self::Malformed
             | Self::State(_)
@@ -281,13 +294,13 @@ impl SignIn {
         if request.other_account {
             query.append_pair("prompt", self.other_account());
         }
-        if let Some(FreshSignIn { auth, .. }) = &attempt.fresh {
-            if let Some(max_age) = auth.max_age {
+        if let Some(fresh) = &attempt.fresh {
+            if let Some(max_age) = fresh.max_age {
                 query
                     .append_pair("max_age", &max_age.to_string())
                     .append_pair("prompt", "login");
             }
-            if let Some(acr) = &auth.acr {
+            if let Some(acr) = &fresh.acr {
                 query.append_pair("acr_values", acr);
             }
         }
@@ -356,8 +369,8 @@ impl SignIn {
         let code = code.ok_or(SignInError::Malformed)?;
         let token = self.exchange(&metadata, code, attempt).await?;
         let now = self.engine.now();
-        let auth = attempt.fresh.as_ref().map(|fresh| &fresh.auth);
-        let max_age = auth.and_then(|auth| auth.max_age).map(|seconds| {
+        let fresh = attempt.fresh.as_ref();
+        let max_age = fresh.and_then(|fresh| fresh.max_age).map(|seconds| {
             // Whoever signed in since this began did so for it.
             Duration::from_secs(seconds.into()).max(now.since(attempt.begun))
         });
@@ -365,11 +378,10 @@ impl SignIn {
             client_id: &settings.client_id,
             nonce: &attempt.nonce,
             max_age,
-            acr: auth.and_then(|auth| auth.acr.as_deref()),
+            acr: fresh.and_then(|fresh| fresh.acr.as_deref()),
         };
         let claims = issuer.check_id_token(&token, rules, now).await?;
         let account = settings.claims.account(&claims);
-        let fresh_for = attempt.fresh.as_ref();
         let session = Session {
             account: account.ok_or(SignInError::NoSubject)?,
             sign_in: SignInFacts {
@@ -378,7 +390,7 @@ impl SignIn {
                 issued: time(&claims, "iat").unwrap_or(now),
                 authenticated: time(&claims, "auth_time"),
                 acr: claims.text("acr").map(Box::from),
-                fresh_for: fresh_for.map(|fresh| (fresh.question, now)),
+                fresh_for: fresh.map(|fresh| (fresh.question, now)),
             },
         };
         self.seal_session(browser, session)

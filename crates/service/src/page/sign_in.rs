@@ -283,10 +283,8 @@ async fn fresh_sign_in(site: &Arc<Site>, parts: &Parts) -> Option<FreshSignIn> {
     let question = QuestionVisit::open(site, parts, id.parse().ok()?, key);
     let question = question.await.ok()?;
     let extras = question.snapshot.record().request.extras.as_ref()?;
-    Some(FreshSignIn {
-        question: question.id,
-        auth: extras.respondent_auth.clone()?,
-    })
+    let auth = extras.respondent_auth.as_ref()?;
+    Some(FreshSignIn::new(question.id, auth))
 }
 
 /// `GET /sign-in/callback`: where the provider sends browsers back to. Every answer is a redirect,

@@ -123,17 +123,23 @@ impl Realm {
         page.fill("input[name=login]", name).await;
         page.fill("input[name=password]", "any").await;
         page.click("button[type=submit]").await;
-        let pages = self.pages.inbox_link();
-        let origin = pages.trim_end_matches("/inbox");
-        // Whoever agreed before is not asked again.
-        let asked = format!(
-            "location.origin === '{origin}' || document.querySelector('input[name=prompt][value=consent]')"
-        );
-        page.until(&asked).await;
-        if page.count("input[name=prompt][value=consent]").await > 0 {
-            page.click("button[type=submit]").await;
+        let inbox = self.pages.inbox_link();
+        let origin = inbox.trim_end_matches("/inbox");
+        let is_back = format!("location.origin === '{origin}'");
+        // Whoever agreed before is not asked again. Between two accounts, the provider shows a page
+        // that the script sends at once.
+        let button = match page.script {
+            Script::On => "form:has(input[value=consent]) button",
+            Script::Off => "form:not(:has([name=login])) button",
+        };
+        let is_asked = format!("document.querySelector('{button}')");
+        loop {
+            page.until(&format!("{is_back} || {is_asked}")).await;
+            if page.eval(&is_back).await == true {
+                return;
+            }
+            page.click(button).await;
         }
-        page.until(&format!("location.origin === '{origin}'")).await;
     }
 }
 

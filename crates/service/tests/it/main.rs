@@ -44,6 +44,8 @@ mod rates;
 mod receiving;
 mod respondents;
 mod sessions;
+#[cfg(feature = "sign-in")]
+mod sign_in;
 mod stdio;
 mod streams;
 mod tls;

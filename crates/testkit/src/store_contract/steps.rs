@@ -68,7 +68,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         respondent: Some("ada@example.com".into()),
         respondent_auth: Some(RespondentAuth {
             max_age: Some(300),
-            acr: Some("mfa".into()),
+            acr: Some("urn:example:mfa".into()),
         }),
         is_reassigned: true,
         callback: Some("https://example.com/callback".into()),
