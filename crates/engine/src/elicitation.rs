@@ -343,7 +343,9 @@ impl Elicitation {
                 held.draft = Some(Payload::of_draft(&inner.vault, self.id, form, &left));
             }
             held.errors = Some(errors);
-            held.typist = held.typist.or_else(|| self.typist.as_deref().map(Box::from));
+            held.typist = held
+                .typist
+                .or_else(|| self.typist.as_deref().map(Box::from));
             Ok(held)
         };
         self.count_refusal(record, now, violations, keep).await
