@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
-use entreat_core::{ElicitationId, Status};
+use entreat_core::{ElicitationId, Mode, Status, TimeoutBounds};
 use entreat_service::Askers;
 use entreat_service::identity::{Account, HostIdentity, Identity};
 use entreat_service::page::PageSettings;
@@ -43,7 +43,13 @@ pub(crate) async fn site() -> Site {
         })),
         ..PageSettings::default()
     };
-    let world = World::new().await;
+    let world = World::with(|settings| {
+        let bounds = [300, 1, 86_400].map(Duration::from_secs);
+        let [default, least, most] = bounds;
+        let bounds = TimeoutBounds::new(default, least, most).unwrap();
+        settings.asker.timeouts.set_bounds(Mode::Form, bounds);
+    });
+    let world = world.await;
     let askers = Askers::none()
         .with_key(ASKER_KEY, world.engine.asker("deployer"))
         .with_role(
@@ -178,21 +184,21 @@ async fn each_member_of_a_group_has_a_draft_that_no_other_member_sees() {
     let save = [&TYPED[..], &[("_do", "save")]].concat();
     send(&site, &ada, "ada", &save).await;
     assert!(!see(&site, &bob, "bob").await.contains("value=\"7\""));
-    let other = [("_f", "1"), ("f.replicas", "2"), ("_do", "save")];
+    let other = [("_f", "1"), ("f.replicas", "5"), ("_do", "save")];
     send(&site, &bob, "bob", &other).await;
     // Bob's did not replace it.
     let own = see(&site, &ada, "ada").await;
     assert!(
-        own.contains("value=\"7\"") && !own.contains("value=\"2\""),
+        own.contains("value=\"7\"") && !own.contains("value=\"5\""),
         "{own}"
     );
-    assert!(see(&site, &bob, "bob").await.contains("value=\"2\""));
+    assert!(see(&site, &bob, "bob").await.contains("value=\"5\""));
     // On another computer she goes on with it.
     let elsewhere = open(&site, id, "ada").await;
     assert!(see(&site, &elsewhere, "ada").await.contains("value=\"7\""));
     // Bob in the browser in which Ada typed.
     let borrowed = see(&site, &ada, "bob").await;
-    assert!(borrowed.contains("value=\"2\"") && !borrowed.contains("value=\"7\""));
+    assert!(borrowed.contains("value=\"5\"") && !borrowed.contains("value=\"7\""));
     assert_eq!(
         send(&site, &ada, "ada", &[("_do", "send")]).await,
         StatusCode::SEE_OTHER

@@ -55,6 +55,7 @@ async fn every_method_of_the_document_answers_and_no_other() {
         "elicitation/decline",
         "elicitation/cancel",
         "elicitation/extend_timeout",
+        "elicitation/reassign",
         "elicitation/status",
         "elicitation/question",
         "elicitation/list",

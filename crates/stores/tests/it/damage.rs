@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use entreat_core::UnixTime;
-use entreat_engine::store::{Claim, Created, Query, StatusFilter};
-use entreat_engine::{Record, Store, StoreError};
+use entreat_engine::store::{Claim, Created, Query, Respondents, StatusFilter};
+use entreat_engine::{Extras, Record, Store, StoreError};
 use entreat_stores::{EmbeddedOptions, EmbeddedStore, OpenError};
 use entreat_testkit::{records, samples};
 
@@ -308,6 +308,9 @@ async fn a_store_of_the_format_before_is_opened_and_keeps_everything() {
                  state = substr(state, 1, length(state) - 8);
              ALTER TABLE note DROP COLUMN sum;
              ALTER TABLE claim DROP COLUMN sum;
+             DROP INDEX settled_by_respondent;
+             ALTER TABLE live DROP COLUMN respondent;
+             ALTER TABLE settled DROP COLUMN respondent;
              PRAGMA user_version = 3;",
         )
         .unwrap();
@@ -317,4 +320,48 @@ async fn a_store_of_the_format_before_is_opened_and_keeps_everything() {
         assert_eq!(everything(&store).await.unwrap(), expected);
         store.close().await;
     }
+}
+
+#[tokio::test]
+async fn questions_of_the_format_before_are_found_by_their_respondent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = open(&path).unwrap();
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let mut record = records::pending("asker", at(number), number);
+        record.to_mut().request.extras = Some(Arc::new(Extras {
+            respondent: Some(["email:Ada@example.com", "bob"][number as usize % 2].into()),
+            ..Extras::default()
+        }));
+        store.create(record.clone()).await.unwrap();
+        if number < 4 {
+            let declined = records::declined(&record, at(100));
+            store.commit(declined).await.unwrap();
+        }
+        ids.push(record.id);
+    }
+    store.close().await;
+    let outside = rusqlite::Connection::open(&path).unwrap();
+    outside
+        .execute_batch(
+            "DROP INDEX settled_by_respondent;
+             ALTER TABLE live DROP COLUMN respondent;
+             ALTER TABLE settled DROP COLUMN respondent;
+             PRAGMA user_version = 4;",
+        )
+        .unwrap();
+    drop(outside);
+    let store = open(&path).unwrap();
+    let query = Query {
+        asker: None,
+        respondents: Some(Respondents::new(["email:ada@example.com"])),
+        which: StatusFilter::All,
+        before: None,
+        limit: 10,
+    };
+    let found = store.list(query).await.unwrap();
+    let found: Vec<_> = found.iter().map(|record| record.id).collect();
+    assert_eq!(found, [ids[4], ids[2], ids[0]]);
+    store.close().await;
 }
