@@ -177,39 +177,36 @@ fn select(
         StatusFilter::All | StatusFilter::Settled | StatusFilter::Live => None,
         StatusFilter::Only(status) => Some(status.as_str()),
     };
-    match &query.respondents {
-        Some(respondents) => {
-            let mut statement = snapshot.prepare_cached(
-                "SELECT id, version, asker, key, form, request, state FROM settled
+    if let Some(respondents) = &query.respondents {
+        let mut statement = snapshot.prepare_cached(
+            "SELECT id, version, asker, key, form, request, state FROM settled
                  WHERE respondent = ?4 AND id < ?1 AND (?2 IS NULL OR status = ?2)
                  AND (?3 IS NULL OR asker = ?3) ORDER BY id DESC",
-            )?;
-            for key in respondents.keys() {
-                let row = params![before, status, query.asker.as_deref(), key];
-                let up_to = page.records.len().saturating_add(query.limit);
-                page.fill(statement.query(row)?, up_to)?;
-            }
-            // Of each respondent the newest, so of all of them together.
-            let newest = |record: &Record| Reverse(record.id);
-            page.records.sort_unstable_by_key(newest);
-            page.records.truncate(query.limit);
+        )?;
+        for key in respondents.keys() {
+            let row = params![before, status, query.asker.as_deref(), key];
+            let up_to = page.records.len().saturating_add(query.limit);
+            page.fill(statement.query(row)?, up_to)?;
         }
-        None => {
-            let mut statement = snapshot.prepare_cached(match query.asker {
-                Some(_) => {
-                    "SELECT id, version, asker, key, form, request, state FROM settled
+        // Of each respondent the newest, so of all of them together.
+        let newest = |record: &Record| Reverse(record.id);
+        page.records.sort_unstable_by_key(newest);
+        page.records.truncate(query.limit);
+    } else {
+        let mut statement = snapshot.prepare_cached(match query.asker {
+            Some(_) => {
+                "SELECT id, version, asker, key, form, request, state FROM settled
                      WHERE asker = ?3 AND id < ?1 AND (?2 IS NULL OR status = ?2)
                      ORDER BY id DESC"
-                }
-                None => {
-                    "SELECT id, version, asker, key, form, request, state FROM settled
+            }
+            None => {
+                "SELECT id, version, asker, key, form, request, state FROM settled
                      WHERE ?3 IS NULL AND id < ?1 AND (?2 IS NULL OR status = ?2)
                      ORDER BY id DESC"
-                }
-            })?;
-            let row = params![before, status, query.asker.as_deref()];
-            page.fill(statement.query(row)?, query.limit)?;
-        }
+            }
+        })?;
+        let row = params![before, status, query.asker.as_deref()];
+        page.fill(statement.query(row)?, query.limit)?;
     }
     let full = page.records.len().saturating_add(query.limit);
     let mut statement = snapshot.prepare_cached(

@@ -124,11 +124,11 @@ pub async fn lists_are_those_of_an_asker_and_of_a_state(store: Arc<impl Store>) 
 /// page by page. A question that became another person's is found by that one alone.
 pub async fn lists_are_those_of_a_person_even_after_a_change(store: Arc<impl Store>) {
     let mut everything = Vec::new();
-    for number in 0..48 {
-        let respondent = ["ada", "email:Ada@example.com", "group:ops", "bob"];
+    let respondents = ["ada", "email:Ada@example.com", "group:ops", "bob"];
+    for (number, respondent) in (0..48).zip(respondents.into_iter().cycle()) {
         let mut record = records::pending("asker", at(number), number);
         record.to_mut().request.extras = Some(Arc::new(Extras {
-            respondent: Some(respondent[number as usize % 4].into()),
+            respondent: Some(respondent.into()),
             ..Extras::default()
         }));
         kept(store.create(record.clone())).await;
