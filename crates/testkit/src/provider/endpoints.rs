@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -179,7 +180,10 @@ fn redirect(target: &str, parameters: &[(&str, String)]) -> Response {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                     url.push(char::from(byte));
                 }
-                _ => url.push_str(&format!("%{byte:02X}")),
+                _ => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(url, "%{byte:02X}");
+                }
             }
         }
     }
