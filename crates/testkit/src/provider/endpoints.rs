@@ -180,8 +180,10 @@ fn redirect(target: &str, parameters: &[(&str, String)]) -> Response {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                     url.push(char::from(byte));
                 }
-                // Writing to text does not fail.
-                _ => drop(write!(url, "%{byte:02X}")),
+                _ => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(url, "%{byte:02X}");
+                }
             }
         }
     }
