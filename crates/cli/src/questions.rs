@@ -78,7 +78,7 @@ impl Questions {
                 match which {
                     StatusFilter::All => {}
                     StatusFilter::Only(status) => params["status"] = status.as_str().into(),
-                    StatusFilter::Live => bail!(
+                    StatusFilter::Live | StatusFilter::Settled => bail!(
                         "a service lists one status at a time: use pending or active instead of \
                          live"
                     ),

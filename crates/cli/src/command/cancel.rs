@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "REASON",
-        default_value = CancelReason::AskerChanged.as_str(),
+        default_value = CancelReason::AskerCancelled.as_str(),
         value_parser = reasons()
     )]
     reason: CancelReason,
@@ -64,6 +64,6 @@ fn reasons() -> impl clap::builder::TypedValueParser<Value = CancelReason> {
         let mut reasons = CancelReason::ALL.into_iter();
         let reason = reasons.find(|reason| reason.as_str() == name);
         // The parser lets no other name pass.
-        reason.unwrap_or(CancelReason::AskerChanged)
+        reason.unwrap_or(CancelReason::AskerCancelled)
     })
 }
